@@ -1,0 +1,66 @@
+# Two commands for a newcomer: `make demo` and `make test`. Each makes .venv where there is none,
+# installs what it needs, and needs nothing else but Python 3.11+, a C++20 compiler and make.
+# The package is installed as a user would install it (not editable), again whenever it changed.
+
+PYTHON ?= python3
+DEMO_OUT ?= demo-out
+PYTEST_FLAGS ?= -n 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+SOURCES := $(shell find src cpp -type f ! -name '*.pyc' ! -name '*.so') \
+           pyproject.toml constraints.txt README.md LICENSE
+CPP := $(shell find cpp -name '*.h' -o -name '*.cpp' | grep -v tables)
+
+# Tests must not reach for the network, and two workers must not fight for two cores.
+TEST_ENV := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false
+
+.PHONY: help demo test lint format bench clean
+
+help:
+	@echo "make demo    walk text -> tokenizer -> model -> measured difference (4 minutes at most)"
+	@echo "make test    run all tests"
+	@echo "make lint    ruff, mypy, clang-format: report only"
+	@echo "make format  ruff and clang-format: rewrite"
+	@echo "make bench   time training and encoding beside the tokenizers library"
+	@echo "make clean   remove .venv, build folders, caches and $(DEMO_OUT)"
+
+demo: $(VENV)/.demo
+	$(BIN)/vocabshift demo --force -o $(DEMO_OUT)
+
+test: $(VENV)/.dev
+	$(TEST_ENV) $(BIN)/python -m pytest --import-mode=importlib $(PYTEST_FLAGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CPP)
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/train.py --quick
+	$(BIN)/python benchmarks/encode.py --quick
+
+clean:
+	rm -rf $(VENV) build dist $(DEMO_OUT) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# Stamps keyed on every file that is installed or names what is installed. pip builds and replaces
+# a package given as a folder each time, and leaves dependencies alone that are there already.
+$(VENV)/.demo: $(SOURCES)
+	$(call install,hf)
+
+$(VENV)/.dev: $(SOURCES)
+	$(call install,dev)
+
+define install
+test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+@echo "installing vocabshift[$(1)] and what it needs into $(VENV) (a few minutes at first)"
+$(PIP) install -c constraints.txt '.[$(1)]'
+@touch $@
+endef

@@ -1,0 +1,201 @@
+#include <pybind11/stl.h>
+
+#include <mutex>
+
+#include "bindings/register.h"
+#include "core/text_encoder.h"
+
+namespace vocabshift::bindings {
+
+namespace {
+
+using TokenArray = py::array_t<std::uint32_t, py::array::c_style | py::array::forcecast>;
+
+Encoder make_encoder(const std::vector<py::bytes>& tokens, const TokenArray& ids,
+                     const TokenArray& merges, bool byte_level, bool ignore_merges,
+                     bool byte_fallback, std::optional<TokenId> unk, bool fuse_unk,
+                     const std::string& space) {
+  if (ids.ndim() != 1 || static_cast<std::size_t>(ids.size()) != tokens.size()) {
+    throw std::invalid_argument("every token needs an id");
+  }
+  if (merges.ndim() != 2 || merges.shape(1) != 3) {
+    throw std::invalid_argument("merges must have shape (n, 3)");
+  }
+  EncoderModel model;
+  model.tokens.reserve(tokens.size());
+  std::vector<bool> known;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const TokenId id = ids.data()[i];
+    if (id >= kNoToken) throw std::invalid_argument("a token id is too large");
+    if (id >= known.size()) known.resize(id + std::size_t{1});
+    known[id] = true;
+    model.tokens.emplace_back(static_cast<std::string>(tokens[i]), id);
+  }
+  const auto view = merges.unchecked<2>();
+  model.merges.reserve(static_cast<std::size_t>(view.shape(0)));
+  for (py::ssize_t i = 0; i < view.shape(0); ++i) {
+    for (py::ssize_t j = 0; j < 3; ++j) {
+      if (view(i, j) >= known.size() || !known[view(i, j)]) {
+        throw std::invalid_argument("a merge names an unknown id");
+      }
+    }
+    model.merges.push_back({view(i, 0), view(i, 1), view(i, 2)});
+  }
+  model.byte_level = byte_level;
+  model.ignore_merges = ignore_merges;
+  model.byte_fallback = byte_fallback;
+  model.unk = unk.value_or(kNoToken);
+  model.fuse_unk = fuse_unk;
+  model.space = space;
+  py::gil_scoped_release release;
+  return Encoder(model);
+}
+
+// The UTF-8 bytes of a str; alive as long as the str. Lone surrogates raise UnicodeEncodeError.
+std::string_view utf8_of(py::handle text) {
+  Py_ssize_t size = 0;
+  const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (!data) throw py::error_already_set();
+  return {data, static_cast<std::size_t>(size)};
+}
+
+// One encoder for Python: a lock guards the word caches, which calls from two threads would share.
+class GuardedEncoder {
+ public:
+  GuardedEncoder(const Encoder& encoder, const TextEncoder::Options& options)
+      : encoder_(encoder, options) {}
+
+  template <class F>
+  std::vector<TokenId> run(F&& encode) {
+    py::gil_scoped_release release;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<TokenId> ids;
+    encode(encoder_, encoder_.scratch(0), ids);
+    return ids;
+  }
+
+  TextEncoder::Batch run_batch(const std::vector<std::string_view>& documents, std::size_t threads) {
+    py::gil_scoped_release release;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return encoder_.encode_batch(documents, threads);
+  }
+
+  const TextEncoder& get() const { return encoder_; }
+
+ private:
+  TextEncoder encoder_;
+  std::mutex mutex_;
+};
+
+py::array_t<std::int32_t> ids_array(std::vector<TokenId>&& ids) {
+  return to_array(std::move(ids)).attr("view")("int32");
+}
+
+py::tuple batch_arrays(TextEncoder::Batch&& batch) {
+  return py::make_tuple(ids_array(std::move(batch.ids)), to_array(std::move(batch.offsets)));
+}
+
+py::tuple encode_texts(GuardedEncoder& self, const py::list& texts, std::size_t threads) {
+  std::vector<std::string_view> documents;
+  documents.reserve(texts.size());
+  for (const py::handle text : texts) documents.push_back(utf8_of(text));
+  return batch_arrays(self.run_batch(documents, threads));
+}
+
+py::tuple encode_documents(GuardedEncoder& self, const py::buffer& data, const IntArray& starts,
+                           const IntArray& ends, std::size_t threads) {
+  const py::buffer_info info = data.request();
+  const Documents documents = documents_of(info, starts, ends);
+  std::vector<std::string_view> views;
+  views.reserve(documents.count);
+  for (std::size_t i = 0; i < documents.count; ++i) views.push_back(documents[i]);
+  return batch_arrays(self.run_batch(views, threads));
+}
+
+py::list split_added(const GuardedEncoder& self, const std::string& text, bool normalized) {
+  py::list parts;
+  const auto token = [&](TokenId id, std::string_view part) {
+    parts.append(py::make_tuple(py::str(part), id));
+  };
+  const auto plain = [&](std::string_view part) {
+    parts.append(py::make_tuple(py::str(part), py::none()));
+  };
+  self.get().raw_tokens().split(
+      text,
+      [&](std::string_view part) {
+        if (normalized) {
+          self.get().normalized_tokens().split(part, plain, token);
+        } else {
+          plain(part);
+        }
+      },
+      token);
+  return parts;
+}
+
+}  // namespace
+
+void register_encode(py::module_& m) {
+  py::class_<AddedToken>(m, "AddedToken", "A token that is cut out of the text first.")
+      .def(py::init<std::string, TokenId, bool, bool>(), py::arg("content"), py::arg("id"),
+           py::arg("lstrip") = false, py::arg("rstrip") = false);
+
+  py::class_<Encoder>(m, "Encoder", "A BPE model, compiled.")
+      .def(py::init(&make_encoder), py::arg("tokens"), py::arg("ids"), py::arg("merges"),
+           py::kw_only(), py::arg("byte_level") = true, py::arg("ignore_merges") = false,
+           py::arg("byte_fallback") = false, py::arg("unk") = py::none(),
+           py::arg("fuse_unk") = false, py::arg("space") = " ")
+      .def_property_readonly("first_crossing_rank", &Encoder::first_crossing_rank,
+                             "First rank whose product reaches across a space after a letter.");
+
+  py::class_<GuardedEncoder>(m, "TextEncoder", "From documents to ids.")
+      .def(py::init([](const Encoder& encoder, const std::vector<AddedToken>& raw_tokens,
+                       const std::vector<AddedToken>& normalized_tokens, const std::string& prepend,
+                       const std::string& space_becomes,
+                       std::optional<PreTokenizer> pre_tokenizer) {
+             return std::make_unique<GuardedEncoder>(
+                 encoder, TextEncoder::Options{raw_tokens, normalized_tokens, prepend,
+                                               space_becomes, std::move(pre_tokenizer)});
+           }),
+           py::arg("encoder"), py::kw_only(), py::arg("raw_tokens") = std::vector<AddedToken>(),
+           py::arg("normalized_tokens") = std::vector<AddedToken>(), py::arg("prepend") = "",
+           py::arg("space_becomes") = "", py::arg("pre_tokenizer") = py::none())
+      .def("encode",
+           [](GuardedEncoder& self, const py::str& text) {
+             const std::string_view view = utf8_of(text);
+             return ids_array(self.run([&](const TextEncoder& e, auto& scratch, auto& ids) {
+               e.encode(view, scratch, ids);
+             }));
+           },
+           py::arg("text"), "(n_tokens,) int32.")
+      .def("encode_normalized",
+           [](GuardedEncoder& self, const py::str& text) {
+             const std::string_view view = utf8_of(text);
+             return ids_array(self.run([&](const TextEncoder& e, auto& scratch, auto& ids) {
+               e.encode_normalized(view, scratch, ids);
+             }));
+           },
+           py::arg("text"),
+           "Ids of a normalized part between added tokens.")
+      .def("encode_pieces",
+           [](GuardedEncoder& self, const py::list& pieces) {
+             std::vector<std::string_view> views;
+             for (const py::handle piece : pieces) views.push_back(utf8_of(piece));
+             return ids_array(self.run([&](const TextEncoder& e, auto& scratch, auto& ids) {
+               for (const std::string_view piece : views) {
+                 e.encoder().encode_piece(piece, scratch, ids);
+               }
+             }));
+           },
+           py::arg("pieces"), "Ids of pieces that something else has cut.")
+      .def("encode_batch", &encode_texts, py::arg("texts"),
+           py::arg("threads") = 1, "(flat ids int32, offsets int64) of a list of str.")
+      .def("encode_documents", &encode_documents, py::arg("data"), py::arg("starts"),
+           py::arg("ends"), py::arg("threads") = 1,
+           "The same for the documents data[starts[i]:ends[i]], valid UTF-8.")
+      .def("split_added", &split_added, py::arg("text"), py::arg("normalized"),
+           "[(part, id or None)]: the text cut at the added tokens that are looked for first, and, "
+           "where `normalized` says that the text is so already, at the others.");
+}
+
+}  // namespace vocabshift::bindings

@@ -1,0 +1,83 @@
+#include <pybind11/native_enum.h>
+#include <pybind11/stl.h>
+
+#include "bindings/register.h"
+#include "core/pre_tokenize.h"
+#include "core/unicode.h"
+#include "core/utf8.h"
+
+namespace vocabshift::bindings {
+
+namespace {
+
+py::tuple line_spans_of(const py::buffer& data) {
+  const py::buffer_info info = data.request();
+  const std::string_view text = view_of(info);
+  std::vector<std::int64_t> starts, ends;
+  {
+    py::gil_scoped_release release;
+    for (const Span& span : line_spans(text)) {
+      starts.push_back(static_cast<std::int64_t>(span.begin));
+      ends.push_back(static_cast<std::int64_t>(span.end));
+    }
+  }
+  return py::make_tuple(to_array(std::move(starts)), to_array(std::move(ends)));
+}
+
+std::int64_t first_invalid_of(const py::buffer& data) {
+  const py::buffer_info info = data.request();
+  const std::string_view text = view_of(info);
+  py::gil_scoped_release release;
+  return first_invalid_utf8(text);
+}
+
+std::vector<std::string> split_of(const PreTokenizer& self, const std::string& text) {
+  std::vector<std::string> pieces;
+  self.split(text, [&](std::string_view piece) { pieces.emplace_back(piece); });
+  return pieces;
+}
+
+}  // namespace
+
+void register_text(py::module_& m) {
+  m.def("first_invalid_utf8", &first_invalid_of, py::arg("data"),
+        "Byte offset of the first malformed byte of `data`, or -1.");
+  m.def("line_spans", &line_spans_of, py::arg("data"),
+        "(starts, ends) of the lines of `data`, int64, in bytes, without their endings.");
+  m.def(
+      "char_class",
+      [](std::uint32_t c) {
+        if (c >= 0x110000) throw std::invalid_argument("not a code point");
+        return char_class(c);
+      },
+      py::arg("code_point"), "Class bits of a code point: Lu/Lt 1, Ll 2, Lm/Lo 4, M 8, N 16, "
+      "space 32, newline 64.");
+  m.def(
+      "script",
+      [](std::uint32_t c) {
+        if (c >= 0x110000) throw std::invalid_argument("not a code point");
+        return tables::kScriptNames[script_of(c)];
+      },
+      py::arg("code_point"), "Script of a code point, by its long name (\"Devanagari\").");
+
+  py::native_enum<Pattern>(m, "Pattern", "enum.Enum", "The patterns that have a scanner.")
+      .value("GPT2", Pattern::kGpt2)
+      .value("CL100K", Pattern::kCl100k)
+      .value("QWEN2", Pattern::kQwen2)
+      .value("O200K", Pattern::kO200k)
+      .value("TEKKEN", Pattern::kTekken)
+      .value("WALLS", Pattern::kWalls)
+      .value("WHOLE", Pattern::kWhole)
+      .finalize();
+
+  py::class_<PreTokenizer>(m, "PreTokenizer",
+                           "A compiled pattern: text -> pieces, byte for byte the regex's.")
+      .def(py::init([](Pattern pattern, const std::u32string& terminals, bool period) {
+             return PreTokenizer(pattern,
+                                 SentencePolicy({terminals.begin(), terminals.end()}, period));
+           }),
+           py::arg("pattern"), py::arg("terminals") = std::u32string(), py::arg("period") = false)
+      .def("split", &split_of, py::arg("text"), "The pieces of `text`, as str.");
+}
+
+}  // namespace vocabshift::bindings

@@ -1,0 +1,111 @@
+#include <pybind11/native_enum.h>
+#include <pybind11/stl.h>
+
+#include <chrono>
+
+#include "bindings/register.h"
+#include "core/train.h"
+
+namespace vocabshift::bindings {
+
+Tick make_tick(const py::object& progress) {
+  using Clock = std::chrono::steady_clock;
+  auto last = std::make_shared<Clock::time_point>(Clock::now());
+  return [progress, last](std::uint64_t done, std::uint64_t total) {
+    const auto now = Clock::now();
+    if (now - *last < std::chrono::milliseconds(100)) return;
+    *last = now;
+    py::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    if (!progress.is_none()) progress(done, total);
+  };
+}
+
+namespace {
+
+py::array_t<std::uint32_t> merges_array(const std::vector<Merge>& merges) {
+  py::array_t<std::uint32_t> array({static_cast<py::ssize_t>(merges.size()), py::ssize_t{3}});
+  auto view = array.mutable_unchecked<2>();
+  for (std::size_t i = 0; i < merges.size(); ++i) {
+    const auto row = static_cast<py::ssize_t>(i);
+    view(row, 0) = merges[i].left;
+    view(row, 1) = merges[i].right;
+    view(row, 2) = merges[i].product;
+  }
+  return array;
+}
+
+void add_documents(WordCounter& self, const py::buffer& data, const IntArray& starts,
+                   const IntArray& ends, std::size_t group) {
+  const py::buffer_info info = data.request();
+  const Documents documents = documents_of(info, starts, ends);
+  py::gil_scoped_release release;
+  self.add(documents, group);
+}
+
+py::list words_of(const WordCounter& self, std::size_t group) {
+  py::list words;
+  self.table(group).for_each([&](std::string_view word, Count count) {
+    words.append(py::make_tuple(py::bytes(word.data(), word.size()), count));
+  });
+  return words;
+}
+
+Trained train_bpe_of(const WordCounter& counter, const std::vector<Count>& weights,
+                     std::size_t vocab_size, Count min_frequency, std::size_t max_token_bytes,
+                     const py::object& progress) {
+  const Tick tick = make_tick(progress);
+  py::gil_scoped_release release;
+  return train_bpe(counter, weights, {vocab_size, min_frequency, 1}, {max_token_bytes, 0}, tick);
+}
+
+}  // namespace
+
+void register_training(py::module_& m) {
+  py::native_enum<Stopped>(m, "Stopped", "enum.Enum", "Why the merge loop stopped.")
+      .value("VOCAB_SIZE", Stopped::kVocabSize)
+      .value("MIN_FREQUENCY", Stopped::kMinFrequency)
+      .value("NO_PAIR_LEFT", Stopped::kNoPairLeft)
+      .value("FLOOR", Stopped::kFloor)
+      .finalize();
+
+  py::class_<WordCounter>(m, "WordCounter", "Threaded counting of pre-tokens.")
+      .def(py::init<PreTokenizer, std::size_t>(), py::arg("pre_tokenizer"), py::arg("threads") = 1)
+      .def("add", &add_documents, py::arg("data"), py::arg("starts"), py::arg("ends"),
+           py::arg("group") = 0, "Count the documents data[starts[i]:ends[i]], valid UTF-8.")
+      .def("finish", &WordCounter::finish, py::call_guard<py::gil_scoped_release>())
+      .def_property_readonly("group_count", &WordCounter::group_count)
+      .def("size", [](const WordCounter& self, std::size_t group) {
+        return self.table(group).size();
+      }, py::arg("group"), "Distinct words of a group, after finish().")
+      .def("words", &words_of, py::arg("group"), "[(word, count)] of a group, in no order.");
+
+  py::class_<Trained>(m, "Trained", "The merges that training found.")
+      .def_property_readonly("merges", [](const Trained& self) {
+        return merges_array(self.merges);
+      }, "(n_merges, 3) uint32: left id, right id, product id.")
+      .def_property_readonly("counts", [](const Trained& self) {
+        std::vector<Count> counts;
+        counts.reserve(self.merges.size());
+        for (const Merge& merge : self.merges) counts.push_back(merge.count);
+        return to_array(std::move(counts));
+      }, "(n_merges,) uint64: weighted count of each pair when it was merged.")
+      .def_property_readonly("tokens", [](const Trained& self) {
+        py::list tokens;
+        for (TokenId id = 0; id < self.vocabulary.size(); ++id) {
+          const std::string_view bytes = self.vocabulary[id];
+          tokens.append(py::bytes(bytes.data(), bytes.size()));
+        }
+        return tokens;
+      }, "Bytes of every token, by id.")
+      .def_readonly("stopped", &Trained::stopped)
+      .def_readonly("training_tokens", &Trained::tokens)
+      .def_readonly("peak_memory_bytes", &Trained::peak_memory_bytes);
+
+  m.def("train_bpe", &train_bpe_of, py::arg("counter"), py::arg("weights"), py::arg("vocab_size"),
+        py::arg("min_frequency") = 1, py::arg("max_token_bytes") = 0,
+        py::arg("progress") = py::none(),
+        "Byte-level BPE over counted words; `progress(done, total)` is called now and then.");
+}
+
+}  // namespace vocabshift::bindings

@@ -1,0 +1,9 @@
+// The module itself: one register_* call per file beside this one.
+#include "bindings/register.h"
+
+PYBIND11_MODULE(_core, m) {
+  m.doc() = "The C++ core of vocabshift: text, training and encoding. Use it through vocabshift.";
+  vocabshift::bindings::register_text(m);
+  vocabshift::bindings::register_training(m);
+  vocabshift::bindings::register_encode(m);
+}

@@ -1,0 +1,64 @@
+#include "core/added_tokens.h"
+
+#include "core/unicode.h"
+#include "core/utf8.h"
+
+namespace vocabshift {
+
+AddedTokens::AddedTokens(const std::vector<AddedToken>& tokens) : nodes_(1) {
+  for (const AddedToken& token : tokens) {
+    if (token.content.empty()) continue;  // matches nowhere
+    std::uint32_t node = 0;
+    for (const char byte : token.content) {
+      std::uint32_t child = 0;
+      for (const auto& [label, to] : nodes_[node].children) {
+        if (label == byte) child = to;
+      }
+      if (child == 0) {
+        child = static_cast<std::uint32_t>(nodes_.size());
+        nodes_[node].children.push_back({byte, child});
+        nodes_.emplace_back();
+      }
+      node = child;
+    }
+    starts_[static_cast<unsigned char>(token.content[0])] = true;
+    nodes_[node].token = static_cast<std::int32_t>(tokens_.size());
+    tokens_.push_back(token);
+  }
+}
+
+const AddedToken* AddedTokens::longest_at(std::string_view text, std::size_t at) const {
+  const AddedToken* longest = nullptr;
+  std::uint32_t node = 0;
+  for (; at < text.size(); ++at) {
+    std::uint32_t child = 0;
+    for (const auto& [label, to] : nodes_[node].children) {
+      if (label == text[at]) child = to;
+    }
+    if (child == 0) break;
+    node = child;
+    if (nodes_[node].token >= 0) longest = &tokens_[static_cast<std::size_t>(nodes_[node].token)];
+  }
+  return longest;
+}
+
+std::size_t AddedTokens::begin_of_space_before(std::string_view text, std::size_t at) {
+  while (at > 0) {
+    std::size_t lead = at - 1;
+    while (lead > 0 && is_continuation_byte(text[lead])) --lead;
+    if (!(char_class(decode_utf8(text.data() + lead).code_point) & kSpace)) break;
+    at = lead;
+  }
+  return at;
+}
+
+std::size_t AddedTokens::end_of_space_after(std::string_view text, std::size_t at) {
+  while (at < text.size()) {
+    const Decoded next = decode_utf8(text.data() + at);
+    if (!(char_class(next.code_point) & kSpace)) break;
+    at += next.length;
+  }
+  return at;
+}
+
+}  // namespace vocabshift

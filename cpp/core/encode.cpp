@@ -1,0 +1,298 @@
+#include "core/encode.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "core/unicode.h"
+#include "core/utf8.h"
+
+namespace vocabshift {
+
+namespace {
+
+constexpr std::size_t kCacheSlots = std::size_t{1} << 15;
+constexpr std::size_t kShort = 80;         // symbols: below it a scan for the least rank is fastest
+
+bool is_word_character(const char* lead, std::size_t available) {
+  const auto byte = static_cast<unsigned char>(*lead);
+  const std::size_t length = byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+  return length <= available && (char_class(decode_utf8(lead).code_point) & (kLetter | kMark));
+}
+
+}  // namespace
+
+MergeTable::MergeTable(std::size_t merges)
+    : slots_(std::bit_ceil(merges * 2 + 2), Slot{kEmpty, kNoRank, kNoToken}),
+      mask_(slots_.size() - 1) {}
+
+void MergeTable::set(Pair pair, std::uint32_t rank, TokenId product) {
+  const std::uint64_t key = pair.key();
+  std::size_t at = hash_pair(key) & mask_;
+  while (slots_[at].key != kEmpty && slots_[at].key != key) at = (at + 1) & mask_;
+  slots_[at] = {key, rank, product};
+}
+
+Encoder::Scratch::Scratch() : cache_(kCacheSlots, CacheSlot{}) {}
+
+Encoder::Encoder(const EncoderModel& model)
+    : merges_(model.merges.size()),
+      byte_level_(model.byte_level),
+      ignore_merges_(model.ignore_merges),
+      byte_fallback_(model.byte_fallback),
+      fuse_unk_(model.fuse_unk),
+      unk_(model.unk),
+      space_(model.space) {
+  byte_ids_.fill(kNoToken);
+  for (const auto& [text, id] : model.tokens) {
+    strings_.add(text);
+    ids_.push_back(id);
+  }
+  for (int byte = 0; byte < 256; ++byte) {
+    static constexpr char kHex[] = "0123456789ABCDEF";
+    const char raw = static_cast<char>(byte);
+    const char piece[] = {'<', '0', 'x', kHex[byte >> 4], kHex[byte & 15], '>'};
+    const TokenId found =
+        strings_.find(byte_level_ ? std::string_view(&raw, 1) : std::string_view(piece, 6));
+    if (found != kNoToken) byte_ids_[static_cast<std::size_t>(byte)] = ids_[found];
+  }
+  for (std::size_t rank = 0; rank < model.merges.size(); ++rank) {
+    const auto& merge = model.merges[rank];
+    merges_.set({merge.left, merge.right}, static_cast<std::uint32_t>(rank), merge.product);
+  }
+  find_crossing_rank(model);
+}
+
+// A cut before a space that follows a letter or mark is safe for every rank below the first whose
+// product holds such a place. A product may begin inside a character (byte-level): then only the
+// character's last bytes are known, and no cut is made behind characters that end so.
+void Encoder::find_crossing_rank(const EncoderModel& model) {
+  cut_words_ = byte_level_ || id_of(space_) != kNoToken;
+  std::vector<std::uint32_t> string_of;  // token id -> index into strings_
+  for (std::uint32_t i = 0; i < ids_.size(); ++i) {
+    if (ids_[i] >= string_of.size()) string_of.resize(ids_[i] + 1, kNoToken);
+    string_of[ids_[i]] = i;
+  }
+  if (!cut_words_) return;
+  for (std::size_t rank = 0; rank < model.merges.size(); ++rank) {
+    const std::string_view text = strings_[string_of[model.merges[rank].product]];
+    for (std::size_t at = text.find(space_, 1); at != text.npos; at = text.find(space_, at + 1)) {
+      std::size_t lead = at - 1;
+      while (lead > 0 && is_continuation_byte(text[lead])) --lead;
+      if (is_continuation_byte(text[lead])) {
+        no_cut_after_[static_cast<unsigned char>(text[at - 1])] = true;
+      } else if (is_word_character(text.data() + lead, at - lead)) {
+        crossing_rank_ = std::min(crossing_rank_, static_cast<std::uint32_t>(rank));
+      }
+    }
+  }
+}
+
+TokenId Encoder::id_of(std::string_view character) const {
+  const TokenId found = strings_.find(character);
+  return found == kNoToken ? kNoToken : ids_[found];
+}
+
+void Encoder::symbols_of(std::string_view text, std::vector<TokenId>& out) const {
+  const auto push_unknown = [&] {
+    if (unk_ == kNoToken || (fuse_unk_ && !out.empty() && out.back() == unk_)) return;
+    out.push_back(unk_);
+  };
+  if (byte_level_) {
+    for (const char byte : text) {
+      const TokenId id = byte_ids_[static_cast<unsigned char>(byte)];
+      if (id != kNoToken) {
+        out.push_back(id);
+      } else {
+        push_unknown();
+      }
+    }
+    return;
+  }
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view character = text.substr(at, decode_utf8(text.data() + at).length);
+    at += character.size();
+    if (const TokenId id = id_of(character); id != kNoToken) {
+      out.push_back(id);
+      continue;
+    }
+    const auto byte_id = [&](char byte) { return byte_ids_[static_cast<unsigned char>(byte)]; };
+    if (byte_fallback_ && std::all_of(character.begin(), character.end(),
+                                      [&](char byte) { return byte_id(byte) != kNoToken; })) {
+      for (const char byte : character) out.push_back(byte_id(byte));
+    } else {
+      push_unknown();
+    }
+  }
+}
+
+void Encoder::merge(std::vector<TokenId>& symbols, std::uint32_t limit, Scratch& scratch) const {
+  if (symbols.size() < 2) return;
+  if (symbols.size() <= kShort) {
+    merge_short(symbols, limit, scratch);
+  } else {
+    merge_long(symbols, limit, scratch);
+  }
+}
+
+// The least rank first, the leftmost among equals; ranks of all neighbours in one array.
+void Encoder::merge_short(std::vector<TokenId>& symbols, std::uint32_t limit,
+                          Scratch& scratch) const {
+  std::vector<std::uint32_t>& ranks = scratch.ranks_;
+  std::size_t size = symbols.size();
+  ranks.resize(size);
+  const auto rank_at = [&](std::size_t i) {
+    const std::uint32_t rank = merges_.find(symbols[i], symbols[i + 1]).rank;
+    return rank < limit ? rank : kNoRank;
+  };
+  for (std::size_t i = 0; i + 1 < size; ++i) ranks[i] = rank_at(i);
+  while (size > 1) {
+    std::uint32_t least = kNoRank;
+    for (std::size_t i = 0; i + 1 < size; ++i) least = std::min(least, ranks[i]);
+    if (least == kNoRank) break;
+    std::size_t at = 0;
+    while (ranks[at] != least) ++at;
+    symbols[at] = merges_.find(symbols[at], symbols[at + 1]).product;
+    std::memmove(&symbols[at + 1], &symbols[at + 2], (size - at - 2) * sizeof(TokenId));
+    std::memmove(&ranks[at], &ranks[at + 1], (size - at - 2) * sizeof(std::uint32_t));
+    --size;
+    if (at > 0) ranks[at - 1] = rank_at(at - 1);
+    if (at + 1 < size) ranks[at] = rank_at(at);
+  }
+  symbols.resize(size);
+}
+
+// The same with a heap over a linked list, for pieces of any length: n log n.
+void Encoder::merge_long(std::vector<TokenId>& symbols, std::uint32_t limit,
+                         Scratch& scratch) const {
+  constexpr std::uint32_t kEnd = 0xFFFFFFFFu;
+  const auto size = static_cast<std::uint32_t>(symbols.size());
+  auto& next = scratch.next_;
+  auto& previous = scratch.previous_;
+  auto& heap = scratch.heap_;
+  const auto later = std::greater<std::pair<std::uint32_t, std::uint32_t>>();
+  next.resize(size);
+  previous.resize(size);
+  heap.clear();
+  const auto rank_of = [&](std::uint32_t left, std::uint32_t right) {
+    const std::uint32_t rank = merges_.find(symbols[left], symbols[right]).rank;
+    return rank < limit ? rank : kNoRank;
+  };
+  for (std::uint32_t i = 0; i < size; ++i) {
+    next[i] = i + 1 < size ? i + 1 : kEnd;
+    previous[i] = i > 0 ? i - 1 : kEnd;
+    if (i + 1 < size) {
+      if (const std::uint32_t rank = rank_of(i, i + 1); rank != kNoRank) heap.push_back({rank, i});
+    }
+  }
+  std::make_heap(heap.begin(), heap.end(), later);
+  const auto push = [&](std::uint32_t left, std::uint32_t right) {
+    const std::uint32_t rank = rank_of(left, right);
+    if (rank == kNoRank) return;
+    heap.push_back({rank, left});
+    std::push_heap(heap.begin(), heap.end(), later);
+  };
+  while (!heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end(), later);
+    const auto [rank, left] = heap.back();
+    heap.pop_back();
+    if (symbols[left] == kNoToken || next[left] == kEnd) continue;
+    const std::uint32_t right = next[left];
+    const MergeTable::Found found = merges_.find(symbols[left], symbols[right]);
+    if (found.rank != rank) continue;  // another merge took one of the two
+    symbols[left] = found.product;
+    symbols[right] = kNoToken;
+    next[left] = next[right];
+    if (next[left] != kEnd) {
+      previous[next[left]] = left;
+      push(left, next[left]);
+    }
+    if (previous[left] != kEnd) push(previous[left], left);
+  }
+  symbols.erase(std::remove(symbols.begin(), symbols.end(), kNoToken), symbols.end());
+}
+
+// The part of a piece up to the next safe cut.
+std::string_view Encoder::next_word(const char* at, const char* end) const {
+  const std::string_view rest(at, static_cast<std::size_t>(end - at));
+  for (std::size_t space = rest.find(space_, 1); space != rest.npos;
+       space = rest.find(space_, space + 1)) {
+    if (no_cut_after_[static_cast<unsigned char>(rest[space - 1])]) continue;
+    std::size_t lead = space - 1;
+    while (lead > 0 && is_continuation_byte(rest[lead])) --lead;
+    if (is_word_character(at + lead, space - lead)) return rest.substr(0, space);
+  }
+  return rest;
+}
+
+void Encoder::encode_word_uncached(std::string_view word, bool is_piece, Scratch& scratch,
+                                   std::vector<TokenId>& out) const {
+  if (is_piece && ignore_merges_) {
+    if (const TokenId id = id_of(word); id != kNoToken) {
+      out.push_back(id);
+      return;
+    }
+  }
+  std::vector<TokenId>& symbols = scratch.ids_;
+  symbols.clear();
+  symbols_of(word, symbols);
+  merge(symbols, crossing_rank_, scratch);
+  out.insert(out.end(), symbols.begin(), symbols.end());
+}
+
+void Encoder::encode_word(std::string_view word, bool is_piece, Scratch& scratch,
+                          std::vector<TokenId>& out) const {
+  if (word.size() > Scratch::kCachedBytes) {
+    return encode_word_uncached(word, is_piece, scratch, out);
+  }
+  const std::uint64_t hash = word_key(word).hash();
+  Scratch::CacheSlot& slot = scratch.cache_[hash & (kCacheSlots - 1)];
+  if (slot.hash == hash && slot.length == word.size() && slot.is_piece == is_piece &&
+      std::memcmp(slot.bytes, word.data(), word.size()) == 0) {
+    out.insert(out.end(), slot.ids, slot.ids + slot.tokens);
+    return;
+  }
+  const std::size_t before = out.size();
+  encode_word_uncached(word, is_piece, scratch, out);
+  const std::size_t tokens = out.size() - before;
+  if (tokens > Scratch::kCachedTokens) return;
+  slot.hash = hash;
+  slot.length = static_cast<std::uint8_t>(word.size());
+  slot.tokens = static_cast<std::uint8_t>(tokens);
+  slot.is_piece = is_piece;
+  std::memcpy(slot.bytes, word.data(), word.size());
+  std::copy(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(), slot.ids);
+}
+
+void Encoder::encode_piece(std::string_view piece, Scratch& scratch,
+                           std::vector<TokenId>& out) const {
+  if (piece.empty()) return;
+  const std::size_t before = out.size();
+  const char* at = piece.data();
+  const char* const end = at + piece.size();
+  const std::string_view first = cut_words_ ? next_word(at, end) : piece;
+  if (first.size() == piece.size()) {
+    encode_word(piece, true, scratch, out);
+  } else {
+    if (ignore_merges_) {
+      if (const TokenId id = id_of(piece); id != kNoToken) {
+        out.push_back(id);
+        return;
+      }
+    }
+    encode_word(first, false, scratch, out);
+    for (at += first.size(); at < end;) {
+      const std::string_view word = next_word(at, end);
+      encode_word(word, false, scratch, out);
+      at += word.size();
+    }
+  }
+  if (crossing_rank_ == kNoRank || out.size() - before < 2) return;
+  std::vector<TokenId>& symbols = scratch.ids_;
+  symbols.assign(out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
+  merge(symbols, kNoRank, scratch);
+  out.resize(before);
+  out.insert(out.end(), symbols.begin(), symbols.end());
+}
+
+}  // namespace vocabshift

@@ -1,0 +1,104 @@
+// The encoder: pieces of text -> token ids, exactly as the BPE model of `tokenizers`.
+//
+// Owns initial symbols, merging by rank, merge skipping and the cache of words. A piece may be a
+// whole sentence (superword tokenizers): then words are encoded from the cache with the ranks that
+// cannot reach across a space, and the short sequence of tokens is merged with all ranks. Source:
+// method.md section 5.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/hash.h"
+#include "core/merge_table.h"
+#include "core/types.h"
+#include "core/vocabulary.h"
+
+namespace vocabshift {
+
+// What the encoder is made from. Token strings are bytes: for a byte-level model the bytes a token
+// stands for, otherwise its UTF-8 text as the vocabulary spells it.
+struct EncoderModel {
+  struct Merge {
+    TokenId left, right, product;
+  };
+  std::vector<std::pair<std::string, TokenId>> tokens;
+  std::vector<Merge> merges;  // by rank
+  bool byte_level = true;     // symbols are bytes; otherwise characters
+  bool ignore_merges = false;
+  bool byte_fallback = false;  // an unknown character becomes its <0xNN> tokens
+  TokenId unk = kNoToken;      // without it unknown symbols are dropped, as `tokenizers` does
+  bool fuse_unk = false;
+  std::string space = " ";  // what stands for a space inside pieces ("▁" with metaspace)
+};
+
+class Encoder {
+ public:
+  // Per-thread state: the word cache and room to work. Never influences a result.
+  class Scratch {
+   public:
+    Scratch();
+
+   private:
+    friend class Encoder;
+    static constexpr std::size_t kCachedBytes = 53;
+    static constexpr std::size_t kCachedTokens = 16;
+    struct CacheSlot {  // two cache lines: what is compared, and what is copied
+      std::uint64_t hash;
+      std::uint8_t length;  // of the word in bytes; 0: empty
+      std::uint8_t tokens;
+      bool is_piece;  // the word was a whole piece: merge skipping applied
+      char bytes[kCachedBytes];
+      TokenId ids[kCachedTokens];
+    };
+    static_assert(sizeof(CacheSlot) == 128);
+    std::vector<CacheSlot> cache_;
+    std::vector<TokenId> ids_;
+    std::vector<std::uint32_t> ranks_;
+    std::vector<std::uint32_t> next_, previous_;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> heap_;  // (rank, position)
+  };
+
+  explicit Encoder(const EncoderModel& model);
+
+  // Appends the ids of one piece (valid UTF-8) to `out`.
+  void encode_piece(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const;
+
+  // Merges `symbols` in place, every rank below `limit`.
+  void merge(std::vector<TokenId>& symbols, std::uint32_t limit, Scratch& scratch) const;
+
+  // Initial symbols of a text, before any merge.
+  void symbols_of(std::string_view text, std::vector<TokenId>& out) const;
+
+  // The first rank whose product reaches across a space that follows a letter or mark; kNoRank
+  // where none does.
+  std::uint32_t first_crossing_rank() const { return crossing_rank_; }
+
+ private:
+  void find_crossing_rank(const EncoderModel& model);
+  std::string_view next_word(const char* at, const char* end) const;
+  void encode_word(std::string_view word, bool is_piece, Scratch& scratch,
+                   std::vector<TokenId>& out) const;
+  void encode_word_uncached(std::string_view word, bool is_piece, Scratch& scratch,
+                            std::vector<TokenId>& out) const;
+  void merge_short(std::vector<TokenId>& symbols, std::uint32_t limit, Scratch& scratch) const;
+  void merge_long(std::vector<TokenId>& symbols, std::uint32_t limit, Scratch& scratch) const;
+  TokenId id_of(std::string_view text) const;  // kNoToken where no token is spelt so
+
+  Vocabulary strings_;            // token strings, in the order of EncoderModel::tokens
+  std::vector<TokenId> ids_;      // their ids
+  MergeTable merges_;
+  std::array<TokenId, 256> byte_ids_;  // byte-level: ids of bytes; else of their <0xNN> pieces
+  bool byte_level_, ignore_merges_, byte_fallback_, fuse_unk_;
+  TokenId unk_;
+  std::string space_;
+  bool cut_words_ = false;            // pieces may be cut before spaces
+  std::uint32_t crossing_rank_ = kNoRank;
+  std::array<bool, 256> no_cut_after_{};  // last bytes of characters before which no cut is safe
+};
+
+}  // namespace vocabshift

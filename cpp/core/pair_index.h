@@ -1,0 +1,74 @@
+// Pair -> exact count and the chunks where it may stand, for the pairs that can still matter.
+//
+// A pair's count never grows after the merge that made its younger token (every later merge only
+// consumes its parts), so a pair that is born below the floor can be forgotten: it will never
+// reach the floor. The merge loop lowers the floor, and builds the index anew, when no pair is
+// left above it. The index is therefore small, and so is the work per merge; no result depends on
+// the floor.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/hash.h"
+#include "core/sequences.h"
+#include "core/types.h"
+
+namespace vocabshift {
+
+class PairIndex {
+ public:
+  struct Entry {
+    std::uint64_t key;  // Pair::key()
+    Count count;
+    const Sequences::ChunkAt* chunks;  // ascending; some may not hold the pair any more
+    std::uint32_t chunk_count;
+    std::uint32_t unused;
+  };
+
+  PairIndex();
+
+  // Counts all pairs of `sequences` and keeps those of at least the floor, which is chosen once the
+  // largest count is known; returns it.
+  Count build(Sequences& sequences, const std::function<Count(Count largest)>& choose_floor);
+
+  // nullptr where the pair is not kept.
+  Entry* find(std::uint64_t key);
+  void prefetch(std::uint64_t key) const {
+    __builtin_prefetch(&slots_[hash_pair(key) & (slots_.size() - 1)]);
+  }
+  // The key must not be there yet; `chunks` must live in this index (see allocate).
+  void insert(std::uint64_t key, Count count, std::span<const Sequences::ChunkAt> chunks);
+
+  // Room for the chunk list of a new pair; lives until the next build().
+  Sequences::ChunkAt* allocate(std::size_t chunks);
+
+  template <class F>
+  void for_each(F&& visit) const {
+    for (const Entry& entry : slots_) {
+      if (entry.key != kEmpty) visit(entry);
+    }
+  }
+  std::size_t size() const { return size_; }
+  std::size_t memory_bytes() const;
+
+ private:
+  static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
+  static constexpr std::size_t kBlock = std::size_t{1} << 18;  // chunk numbers per block
+
+  void reset(std::size_t expected);
+  void grow();
+  Entry& slot_for(std::uint64_t key);
+
+  std::vector<Entry> slots_;  // open addressing
+  std::size_t size_ = 0;
+  std::vector<std::unique_ptr<Sequences::ChunkAt[]>> blocks_;
+  std::size_t block_left_ = 0;  // free numbers in the last block
+  std::size_t allocated_ = 0;   // numbers in all blocks
+  Sequences::ChunkAt* block_at_ = nullptr;
+};
+
+}  // namespace vocabshift

@@ -1,0 +1,275 @@
+// One pass over UTF-8 for the pattern families: "words" (gpt2, cl100k, qwen2, o200k, tekken) and
+// "walls" (the superword stage). Header-only: the loops inline into counting and encoding.
+//
+// The rules below are the regex alternatives, tried in their order, with what backtracking would
+// find computed directly. Subtle: \p{M} is a letter to o200k's two letter classes *and* may be the
+// optional prefix; "\s+(?!\S)" gives one space back to the next word; "\s*[\r\n]+" ends at the
+// last newline of a whitespace run.
+#pragma once
+
+#include <cstring>
+#include <string_view>
+
+#include "core/unicode.h"
+#include "core/utf8.h"
+
+namespace vocabshift::scan {
+
+// What a words-pattern allows.
+struct Gpt2 {
+  static constexpr bool kCasedLetters = false;  // letters as cased runs with marks (o200k)
+  static constexpr bool kSpacePrefixOnly = true;   // " ?" instead of "[^\r\n\p{L}\p{N}]?"
+  static constexpr bool kLeadingContraction = true;
+  static constexpr bool kTrailingContraction = false;
+  static constexpr bool kFoldCase = false;  // (?i:…) in contractions
+  static constexpr int kMaxDigits = 0;      // 0: " ?\p{N}+"
+  static constexpr int kTail = 0;           // after punctuation: 0 nothing, 1 [\r\n]*, 2 [\r\n/]*
+  static constexpr bool kNewlineRuns = false;  // has "\s*[\r\n]+"
+};
+struct Cl100k {
+  static constexpr bool kCasedLetters = false;
+  static constexpr bool kSpacePrefixOnly = false;
+  static constexpr bool kLeadingContraction = true;
+  static constexpr bool kTrailingContraction = false;
+  static constexpr bool kFoldCase = true;
+  static constexpr int kMaxDigits = 3;
+  static constexpr int kTail = 1;
+  static constexpr bool kNewlineRuns = true;
+};
+struct Qwen2 : Cl100k {
+  static constexpr int kMaxDigits = 1;
+};
+struct O200k {
+  static constexpr bool kCasedLetters = true;
+  static constexpr bool kSpacePrefixOnly = false;
+  static constexpr bool kLeadingContraction = false;
+  static constexpr bool kTrailingContraction = true;
+  static constexpr bool kFoldCase = true;
+  static constexpr int kMaxDigits = 3;
+  static constexpr int kTail = 2;
+  static constexpr bool kNewlineRuns = true;
+};
+struct Tekken : O200k {
+  static constexpr bool kTrailingContraction = false;
+  static constexpr int kMaxDigits = 1;
+};
+
+struct Classed {
+  std::uint8_t bits;     // CharClass bits
+  std::uint32_t length;  // of the character, in bytes
+};
+
+inline Classed class_at(const char* at) {
+  const auto lead = static_cast<unsigned char>(*at);
+  if (lead < 0x80) return {tables::kClassBlocks[lead + (tables::kClassIndex[0] << 7)], 1};
+  const Decoded decoded = decode_utf8(at);
+  return {char_class(decoded.code_point), decoded.length};
+}
+
+inline std::uint32_t char_length(const char* at) {
+  const auto lead = static_cast<unsigned char>(*at);
+  return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+}
+
+inline bool is_ascii_punctuation(unsigned char c) {
+  return c > 0x20 && class_at(reinterpret_cast<const char*>(&c)).bits == 0;
+}
+
+// First position at or after `at` whose class has none of `bits`.
+inline const char* skip_class(const char* at, const char* end, std::uint8_t bits) {
+  while (at < end) {
+    const Classed next = class_at(at);
+    if (!(next.bits & bits)) break;
+    at += next.length;
+  }
+  return at;
+}
+
+// End of 's 't 're 've 'm 'll 'd at `at`, or `at`. With kFoldCase U+017F (long s) is an s, as in
+// the engine's (?i:'s).
+template <bool kFoldCase>
+const char* match_contraction(const char* at, const char* end) {
+  if (end - at < 2 || *at != '\'') return at;
+  const auto fold = [](char c) { return kFoldCase && c >= 'A' && c <= 'Z' ? char(c + 32) : c; };
+  const char first = fold(at[1]);
+  if (first == 's' || first == 't' || first == 'm' || first == 'd') return at + 2;
+  if (end - at < 3) return at;
+  if (kFoldCase && std::memcmp(at + 1, "\xC5\xBF", 2) == 0) return at + 3;
+  const char second = fold(at[2]);
+  if ((second == 'e' && (first == 'r' || first == 'v')) || (first == 'l' && second == 'l')) {
+    return at + 3;
+  }
+  return at;
+}
+
+// [Lu Lt Lm Lo M]* [Ll Lm Lo M]+ | [Lu Lt Lm Lo M]+ [Ll Lm Lo M]*, or `at` where neither matches.
+// Subtle: o200k tries its first alternative without the optional prefix before the second one with
+// it. That matters where the prefix is a mark, which is a letter too: see kFirstOnly.
+template <bool kFirstOnly>
+const char* match_cased(const char* at, const char* end) {
+  constexpr std::uint8_t kEither = kOtherLetter | kMark;
+  const char* last_either = nullptr;  // end of the last character that both classes hold
+  const char* p = at;
+  while (p < end) {
+    const Classed next = class_at(p);
+    if (!(next.bits & (kUpper | kEither))) break;
+    p += next.length;
+    if (next.bits & kEither) last_either = p;
+  }
+  const char* lower = skip_class(p, end, kLower | kEither);
+  if (lower != p) return lower;
+  // Nothing lower follows: the first alternative gives capitals back down to the last character
+  // that may stand in its second class; without one the second alternative takes them all.
+  return last_either ? last_either : kFirstOnly ? at : p;
+}
+
+// Whitespace run at `at` (not empty): newline runs, trailing whitespace, or what precedes a word.
+template <bool kNewlineRuns>
+const char* match_space(const char* at, const char* end) {
+  const char* after_newline = nullptr;
+  const char* last = at;  // start of the run's last character
+  const char* p = at;
+  while (p < end) {
+    const Classed next = class_at(p);
+    if (!(next.bits & kSpace)) break;
+    last = p;
+    p += next.length;
+    if (next.bits & kNewline) after_newline = p;
+  }
+  if (kNewlineRuns && after_newline) return after_newline;
+  if (p == end || last == at) return p;
+  return last;
+}
+
+template <class Rules>
+const char* match_punctuation(const char* at, const char* end) {
+  const char* p = at;
+  while (p < end) {
+    const Classed next = class_at(p);
+    if (next.bits & (kSpace | kLetter | kNumber)) break;
+    p += next.length;
+  }
+  if (p == at || Rules::kTail == 0) return p;
+  while (p < end && (*p == '\r' || *p == '\n' || (Rules::kTail == 2 && *p == '/'))) ++p;
+  return p;
+}
+
+template <class Rules, bool kFirstOnly = false>
+const char* match_letters(const char* at, const char* end) {
+  if constexpr (!Rules::kCasedLetters) {
+    return skip_class(at, end, kLetter);
+  } else {
+    const char* stop = match_cased<kFirstOnly>(at, end);
+    if constexpr (Rules::kTrailingContraction) {
+      if (stop != at) stop = match_contraction<Rules::kFoldCase>(stop, end);
+    }
+    return stop;
+  }
+}
+
+template <class Rules>
+const char* match_digits(const char* at, const char* end) {
+  if (Rules::kMaxDigits == 0) return skip_class(at, end, kNumber);
+  const char* p = at;
+  for (int i = 0; i < Rules::kMaxDigits && p < end; ++i) {
+    const Classed next = class_at(p);
+    if (!(next.bits & kNumber)) break;
+    p += next.length;
+  }
+  return p;
+}
+
+// End of the pre-token of a words-pattern that starts at `at` (at < end). Every character is
+// covered by some alternative, so the result is always after `at`.
+template <class Rules>
+const char* next_word(const char* at, const char* end) {
+  if constexpr (Rules::kLeadingContraction) {
+    const char* stop = match_contraction<Rules::kFoldCase>(at, end);
+    if (stop != at) return stop;
+  }
+  const Classed first = class_at(at);
+  const char* const second = at + first.length;
+  const bool may_prefix = Rules::kSpacePrefixOnly
+                              ? *at == ' '
+                              : !(first.bits & (kNewline | kLetter | kNumber));
+  if (may_prefix && second < end) {
+    const char* stop = (first.bits & kMark) ? match_letters<Rules, true>(second, end)
+                                            : match_letters<Rules>(second, end);
+    if (stop != second) return stop;
+  }
+  if (const char* stop = match_letters<Rules>(at, end); stop != at) return stop;
+  if (Rules::kMaxDigits == 0 && *at == ' ' && second < end) {
+    const char* stop = match_digits<Rules>(second, end);
+    if (stop != second) return stop;
+  }
+  if (first.bits & kNumber) return match_digits<Rules>(at, end);
+  if (*at == ' ' && second < end) {
+    const char* stop = match_punctuation<Rules>(second, end);
+    if (stop != second) return stop;
+  }
+  if (first.bits & kSpace) return match_space<Rules::kNewlineRuns>(at, end);
+  return match_punctuation<Rules>(at, end);
+}
+
+template <class Rules, class F>
+void words(std::string_view text, F&& piece) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    const char* stop = next_word<Rules>(at, end);
+    piece(std::string_view(at, stop));
+    at = stop;
+  }
+}
+
+// End of a wall at `at`, or `at`:
+// \p{N}{1,3}| ?[^\s\p{L}\p{N}\p{M}]{2,}[\r\n/]*|\s*[\r\n]+|\s+(?!\S)
+inline const char* match_wall(const char* at, const char* end, Classed first) {
+  if (first.bits & kNumber) return match_digits<O200k>(at, end);
+  const char* p = *at == ' ' ? at + 1 : at;
+  const char* const run = p;
+  int length = 0;
+  while (p < end) {
+    const Classed next = class_at(p);
+    if (next.bits != 0) break;
+    p += next.length;
+    ++length;
+  }
+  if (length >= 2) {
+    while (p < end && (*p == '\r' || *p == '\n' || *p == '/')) ++p;
+    return p;
+  }
+  if (!(first.bits & kSpace)) return at;
+  if (length == 1 && run != at) return at;  // one space, then one mark of punctuation
+  const char* const stop = match_space<true>(at, end);
+  // match_space takes a single space before a word; "\s+(?!\S)" does not.
+  if (stop != end && stop == at + first.length && !(first.bits & kNewline)) {
+    const bool run_goes_on = class_at(stop).bits & kSpace;
+    return run_goes_on ? stop : at;
+  }
+  return stop;
+}
+
+template <class F>
+void walls(std::string_view text, F&& piece) {
+  const char* const end = text.data() + text.size();
+  const char* begin = text.data();  // of the gap under way
+  for (const char* at = begin; at < end;) {
+    const Classed first = class_at(at);
+    if (first.bits & (kLetter | kMark)) {  // most of the text: never a wall
+      at += first.length;
+      continue;
+    }
+    const char* const stop = match_wall(at, end, first);
+    if (stop == at) {
+      at += first.length;
+      continue;
+    }
+    if (begin < at) piece(std::string_view(begin, at));
+    piece(std::string_view(at, stop));
+    begin = at = stop;
+  }
+  if (begin < end) piece(std::string_view(begin, end));
+}
+
+}  // namespace vocabshift::scan

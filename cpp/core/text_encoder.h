@@ -1,0 +1,57 @@
+// The whole way from a document to ids: added tokens, the simple normalizers, pre-tokenizer, model.
+// Normalizers and pre-tokenizers that only a library knows are applied by the caller, who then
+// comes in further down (encode_normalized, Encoder::encode_piece).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/added_tokens.h"
+#include "core/encode.h"
+#include "core/pre_tokenize.h"
+#include "core/threads.h"
+
+namespace vocabshift {
+
+class TextEncoder {
+ public:
+  struct Options {
+    std::vector<AddedToken> raw_tokens;         // found in the text as it is
+    std::vector<AddedToken> normalized_tokens;  // found after normalization
+    std::string prepend;         // normalizer Prepend; "" for none
+    std::string space_becomes;   // normalizer Replace(" "); "" for none
+    std::optional<PreTokenizer> pre_tokenizer;  // none: only encode_piece may be used
+  };
+
+  TextEncoder(Encoder encoder, const Options& options);
+
+  // Appends the ids of a document.
+  void encode(std::string_view text, Encoder::Scratch& scratch, std::vector<TokenId>& out) const;
+  // The same for a part between added tokens that is normalized already.
+  void encode_normalized(std::string_view text, Encoder::Scratch& scratch,
+                         std::vector<TokenId>& out) const;
+
+  // Flat ids of many documents and where each begins (count + 1 offsets). Documents are shared
+  // out in parts of about equal bytes; the result is the same for any number of threads.
+  struct Batch {
+    std::vector<TokenId> ids;
+    std::vector<std::int64_t> offsets;
+  };
+  Batch encode_batch(const std::vector<std::string_view>& documents, std::size_t threads);
+
+  const Encoder& encoder() const { return encoder_; }
+  const AddedTokens& raw_tokens() const { return raw_tokens_; }
+  const AddedTokens& normalized_tokens() const { return normalized_tokens_; }
+  Encoder::Scratch& scratch(std::size_t thread);
+
+ private:
+  Encoder encoder_;
+  AddedTokens raw_tokens_, normalized_tokens_;
+  std::string prepend_, space_becomes_;
+  std::optional<PreTokenizer> pre_tokenizer_;
+  std::vector<std::unique_ptr<Encoder::Scratch>> scratches_;  // caches live as long as the encoder
+};
+
+}  // namespace vocabshift

@@ -1,0 +1,46 @@
+// Category and script of a code point, as the regex engine of `tokenizers` sees them. The tables
+// are generated (cpp/tables/generate.py); Python's unicodedata and regex give other answers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vocabshift {
+
+// Bits of a character class; a code point may have several (no-break space: kSpace alone).
+enum CharClass : std::uint8_t {
+  kUpper = 1,        // \p{Lu} or \p{Lt}
+  kLower = 2,        // \p{Ll}
+  kOtherLetter = 4,  // \p{Lm} or \p{Lo}
+  kMark = 8,         // \p{M}
+  kNumber = 16,      // \p{N}
+  kSpace = 32,       // \s
+  kNewline = 64,     // \r or \n, which are kSpace too
+  kLetter = kUpper | kLower | kOtherLetter,  // \p{L}
+};
+
+namespace tables {
+inline constexpr unsigned kBlockBits = 7;
+extern const std::uint16_t kClassIndex[];
+extern const std::uint8_t kClassBlocks[];
+extern const std::uint16_t kScriptIndex[];
+extern const std::uint8_t kScriptBlocks[];
+extern const std::size_t kScriptCount;
+extern const char* const kScriptNames[];
+}  // namespace tables
+
+// Class bits of a code point; 0 for punctuation, symbols, controls, formats and unassigned.
+inline std::uint8_t char_class(char32_t code_point) {
+  const std::size_t block = tables::kClassIndex[code_point >> tables::kBlockBits];
+  return tables::kClassBlocks[block << tables::kBlockBits |
+                              (code_point & ((1u << tables::kBlockBits) - 1))];
+}
+
+// Number of the code point's script: an index into script_name; 0 is "Unknown".
+inline std::uint8_t script_of(char32_t code_point) {
+  const std::size_t block = tables::kScriptIndex[code_point >> tables::kBlockBits];
+  return tables::kScriptBlocks[block << tables::kBlockBits |
+                               (code_point & ((1u << tables::kBlockBits) - 1))];
+}
+
+}  // namespace vocabshift

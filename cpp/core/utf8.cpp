@@ -1,0 +1,81 @@
+#include "core/utf8.h"
+
+#include <cstring>
+
+namespace vocabshift {
+
+namespace {
+
+// Length of the well-formed sequence at p (at most `left` bytes), or 0.
+std::size_t well_formed_length(const unsigned char* p, std::size_t left) {
+  const unsigned char lead = p[0];
+  if (lead < 0x80) return 1;
+  const auto continues = [&](std::size_t i) { return (p[i] & 0xC0) == 0x80; };
+  if (lead >= 0xC2 && lead <= 0xDF) return left >= 2 && continues(1) ? 2 : 0;
+  if (lead >= 0xE0 && lead <= 0xEF) {
+    if (left < 3 || !continues(1) || !continues(2)) return 0;
+    if (lead == 0xE0 && p[1] < 0xA0) return 0;   // overlong
+    if (lead == 0xED && p[1] >= 0xA0) return 0;  // surrogate
+    return 3;
+  }
+  if (lead >= 0xF0 && lead <= 0xF4) {
+    if (left < 4 || !continues(1) || !continues(2) || !continues(3)) return 0;
+    if (lead == 0xF0 && p[1] < 0x90) return 0;   // overlong
+    if (lead == 0xF4 && p[1] >= 0x90) return 0;  // above U+10FFFF
+    return 4;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::int64_t first_invalid_utf8(std::string_view text) {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
+  const std::size_t size = text.size();
+  std::size_t at = 0;
+  while (at < size) {
+    std::uint64_t eight;
+    while (at + 8 <= size) {
+      std::memcpy(&eight, bytes + at, 8);
+      if (eight & 0x8080808080808080ull) break;
+      at += 8;
+    }
+    if (at >= size) break;
+    const std::size_t length = well_formed_length(bytes + at, size - at);
+    if (length == 0) return static_cast<std::int64_t>(at);
+    at += length;
+  }
+  return kAllValid;
+}
+
+void append_utf8(char32_t cp, std::string& out) {
+  const auto put = [&](char32_t value) { out.push_back(static_cast<char>(value)); };
+  if (cp < 0x80) {
+    put(cp);
+  } else if (cp < 0x800) {
+    put(0xC0 | cp >> 6), put(0x80 | (cp & 0x3F));
+  } else if (cp < 0x10000) {
+    put(0xE0 | cp >> 12), put(0x80 | (cp >> 6 & 0x3F)), put(0x80 | (cp & 0x3F));
+  } else {
+    put(0xF0 | cp >> 18), put(0x80 | (cp >> 12 & 0x3F));
+    put(0x80 | (cp >> 6 & 0x3F)), put(0x80 | (cp & 0x3F));
+  }
+}
+
+std::vector<Span> line_spans(std::string_view text) {
+  std::vector<Span> spans;
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const void* found = std::memchr(text.data() + begin, '\n', text.size() - begin);
+    const std::size_t newline =
+        found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data())
+              : text.size();
+    std::size_t end = newline;
+    if (found && end > begin && text[end - 1] == '\r') --end;
+    spans.push_back({begin, end});
+    begin = newline + 1;
+  }
+  return spans;
+}
+
+}  // namespace vocabshift

@@ -1,0 +1,145 @@
+"""A Hugging Face tokenizer folder: read it, write it, prove that what was written is the same.
+
+Owns `tokenizer_config.json`, `special_tokens_map.json` and the chat template; `tokenizer.json`
+itself is `tokenizer_json`'s. Never imports transformers: `reload` checks what that makes of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from vocabshift.bpe import tokenizer_json
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.errors import InvalidTokenizerError
+from vocabshift.output_folder import atomic_folder
+
+ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
+NO_LIMIT = int(1e30)
+"""What transformers writes for a `model_max_length` that is not known."""
+
+PROBES = (
+    "Two  spaces, a tab\tand 1234567 digits; don't stop.\r\n\n  New line.",
+    "नमस्ते दुनिया। यह ١٢٣ और १२३४ है।  வணக்கம் உலகம்! ಕನ್ನಡ తెలుగు മലയാളം",
+    "Straße, õhtu, Київ, 中文字符, かな, 한국어 👩‍👩‍👧 e\u0301 \u200d\u00a0x",
+)
+"""Texts of every kind that pre-tokenizers treat differently."""
+
+
+def load_folder(folder: str | Path) -> Tokenizer:
+    """The tokenizer of a folder that holds a `tokenizer.json`, with its config and template."""
+    path = Path(folder)
+    tokenizer = tokenizer_json.from_json((path / "tokenizer.json").read_bytes(), name=path.name)
+    config = _read_object(path / "tokenizer_config.json")
+    for key, value in _read_object(path / "special_tokens_map.json").items():
+        config.setdefault(key, value)  # the older home of the roles
+    template = config.pop("chat_template", None)
+    file = path / "chat_template.jinja"
+    if file.exists():
+        template = file.read_text(encoding="utf-8")
+    elif (path / "chat_template.json").exists():
+        template = _read_object(path / "chat_template.json").get("chat_template", template)
+    if isinstance(template, list):  # several by name; "default" is the one that is used
+        named = {entry.get("name"): entry.get("template") for entry in template}
+        template = named.get("default")
+    if template is not None and not isinstance(template, str):
+        raise InvalidTokenizerError(f"the chat template of {path} is no text")
+    return replace(tokenizer, config=_with_role_texts(config), chat_template=template)
+
+
+def with_config_of(tokenizer: Tokenizer, fast: Any) -> Tokenizer:
+    """The tokenizer with roles, config and template of a transformers tokenizer."""
+    config = dict(getattr(fast, "init_kwargs", {}))
+    config.update(fast.special_tokens_map)
+    plain = tokenizer_json.neutral_config(config)
+    kept = {key: value for key, value in plain.items() if _is_json(value)}
+    template = fast.chat_template if isinstance(fast.chat_template, str) else None
+    return replace(tokenizer, config=_with_role_texts(kept), chat_template=template)
+
+
+def save_pretrained(tokenizer: Tokenizer, folder: str | Path, *, force: bool = False) -> Path:
+    """Write a tokenizer folder, whole or not at all; FileExistsError without `force`."""
+    with atomic_folder(folder, force=force) as partial:
+        write_files(tokenizer, partial)
+    return Path(folder)
+
+
+def write_files(tokenizer: Tokenizer, folder: str | Path) -> None:
+    """Write the tokenizer's files into an existing folder and compare what `tokenizers` reads.
+
+    For callers that own the folder (a model folder gets the tokenizer's files beside its own).
+    """
+    path = Path(folder)
+    text = tokenizer_json.to_json(tokenizer)
+    (path / "tokenizer.json").write_text(text + "\n", encoding="utf-8")
+    config = json.dumps(config_of(tokenizer), ensure_ascii=False, indent=2, sort_keys=True)
+    (path / "tokenizer_config.json").write_text(config + "\n", encoding="utf-8")
+    template = path / "chat_template.jinja"
+    if tokenizer.chat_template is not None:
+        template.write_text(tokenizer.chat_template, encoding="utf-8")
+    else:
+        template.unlink(missing_ok=True)
+    verify(tokenizer, path)
+
+
+def config_of(tokenizer: Tokenizer) -> dict[str, Any]:
+    """`tokenizer_config.json`: what was read, with a class that keeps our pre-tokenizer.
+
+    Subtle: other class names make transformers rebuild a pre-tokenizer of its own.
+    """
+    config = {"model_max_length": NO_LIMIT, **tokenizer_json.neutral_config(tokenizer.config)}
+    return config | {"tokenizer_class": "PreTrainedTokenizerFast"}
+
+
+def verify(tokenizer: Tokenizer, folder: str | Path, probes: Iterable[str] = PROBES) -> None:
+    """Reopen a folder with `tokenizers` and compare vocabulary, merges and ids, or raise."""
+    from tokenizers import Tokenizer as Backend
+
+    file = Path(folder) / "tokenizer.json"
+    backend = Backend.from_file(str(file))
+    expected = dict(tokenizer.model.vocab) | {
+        token.content: token.id for token in tokenizer.added_tokens
+    }
+    if backend.get_vocab(with_added_tokens=True) != expected:
+        raise InvalidTokenizerError(f"{file} reads back with another vocabulary than was written")
+    reread = tokenizer_json.from_json(file.read_bytes())
+    if reread.model.merges != tuple(tokenizer.model.merges):
+        raise InvalidTokenizerError(f"{file} reads back with other merges than were written")
+    for text in probes:
+        if backend.encode(text).ids != tokenizer.backend.encode(text).ids:
+            raise InvalidTokenizerError(f"{file} reads back with other ids for {text!r}")
+
+
+def _with_role_texts(config: dict[str, Any]) -> dict[str, Any]:
+    """The config with each role as its plain text; older files spell it as an object."""
+    roles = [f"{role}_token" for role in ROLES]
+    for role in roles:
+        value = config.get(role)
+        if isinstance(value, Mapping):
+            config[role] = value.get("content")
+    return {key: value for key, value in config.items() if key not in roles or value is not None}
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _read_object(file: Path) -> dict[str, Any]:
+    if not file.exists():
+        return {}
+    try:
+        data = json.loads(file.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise InvalidTokenizerError(f"{file} is not JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise InvalidTokenizerError(f"{file} holds no JSON object")
+    return data
+
+

@@ -1,0 +1,135 @@
+"""What reaches the terminal: one JSON object or tables on stdout, everything else on stderr.
+
+Owns the two streams, progress bars and the wording of errors. Knows nothing of any verb. rich is
+imported on first use, so that `--help` stays fast.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Progress = Callable[[str, int, int | None], None]
+"""Called as (phase, done, total or None) while work goes on; cheap to call often."""
+
+PIPE_WIDTH = 160
+"""Columns of a table that goes to a file or a pipe, where rich would assume 80 and cut."""
+
+_REPORT = "this is a fault of vocabshift: please report it with the lines that --traceback shows"
+
+
+def stdout() -> Console:
+    """Console for tables and summaries."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    return Console(file=sys.stdout, width=width, highlight=False)
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object on one line; escaped where stdout cannot carry its characters."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        text = json.dumps(value, allow_nan=False)
+    sys.stdout.write(text + "\n")
+
+
+def print_line(message: str) -> None:
+    """One line on stderr."""
+    sys.stderr.write(f"vocabshift: {message}\n")
+
+
+@contextmanager
+def progress_bar() -> Iterator[Progress]:
+    """A progress bar on stderr for each phase; silent where stderr is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    console = Console(file=sys.stderr)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Bars(*columns, console=console, disable=not console.is_terminal) as bars:
+        tasks: dict[str, Any] = {}
+
+        def report(phase: str, done: int, total: int | None = None) -> None:
+            if phase not in tasks:
+                tasks[phase] = bars.add_task(phase, total=total)
+            bars.update(tasks[phase], completed=done, total=total)
+
+        yield report
+
+
+def show_summary(console: Console, title: str, facts: Mapping[str, Any], then: str) -> None:
+    """A summary for people: what came out, where it lies, and what to type next."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title, style="bold"), title_justify="left", show_header=False)
+    table.add_column(style="dim")
+    table.add_column()
+    for name, value in facts.items():
+        table.add_row(Text(name), Text(f"{value:,}" if isinstance(value, int) else str(value)))
+    console.print(table)
+    console.print(Text.assemble("next: ", (then, "bold")), soft_wrap=True)
+
+
+def report_error(error: BaseException, *, with_traceback: bool) -> int:
+    """Say on stderr what went wrong, in one line; returns the exit status."""
+    if with_traceback or os.environ.get("VOCABSHIFT_TRACEBACK", "0") not in ("", "0"):
+        traceback.print_exception(error)
+    status = exit_status(error)
+    if status == 130:
+        print_line("interrupted")
+    elif status == 2:
+        print_line(f"error: {describe(error)}")
+    else:
+        print_line(f"error: {type(error).__name__}: {describe(error)}; {_REPORT}")
+    return status
+
+
+def exit_status(error: BaseException) -> int:
+    """2 for bad arguments or input, 130 for Ctrl-C, 1 for a fault of ours."""
+    if isinstance(error, KeyboardInterrupt):
+        return 130
+    # OSError: files that are missing, in the way or unreadable, full disks, unknown Hub names.
+    if isinstance(error, ValueError | OSError) or missing_extra(error):
+        return 2
+    return 1
+
+
+def describe(error: BaseException) -> str:
+    """The message of an error on one line, without control characters."""
+    extra = missing_extra(error)
+    if extra and isinstance(error, ImportError):
+        return f"{error.name} is not installed; run: pip install 'vocabshift[{extra}]'"
+    if isinstance(error, OSError) and error.strerror:
+        where = "" if error.filename is None else f"{error.filename}: "
+        message = where + error.strerror
+    else:
+        message = str(error) or type(error).__name__
+    line = " ".join(message.split())
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+
+
+def missing_extra(error: BaseException) -> str | None:
+    """The extra of vocabshift that would bring the package that could not be imported."""
+    package = (error.name or "").partition(".")[0] if isinstance(error, ImportError) else ""
+    extras = {
+        "torch": "hf",
+        "transformers": "hf",
+        "jinja2": "hf",
+        "huggingface_hub": "hf",
+        "pyarrow": "data",
+        "datasets": "data",
+    }
+    return extras.get(package)

@@ -1,0 +1,82 @@
+"""The command line: joins the verbs, runs one, and turns what happens into an exit status.
+
+0: done; 2: bad arguments or input (one line on stderr); 1: a fault of ours; 130: Ctrl-C. A verb
+is a file with `add_parser(subparsers)`, `run(args) -> dict` (the `--json` object) and
+`show(args, result, console)` for people; its work is imported when it runs, so `--help` is fast.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+
+from vocabshift import __version__
+from vocabshift.cli import check, console, demo, evaluate, train, transfer
+from vocabshift.cli.options import Parser, UsageError
+
+VERBS = (demo, train, transfer, evaluate, check)
+
+
+def build_parser() -> Parser:
+    """The parser of all verbs."""
+    parser = Parser(
+        prog="vocabshift",
+        description="Give a pretrained language model a better tokenizer and keep the model.",
+        epilog=(
+            "examples:\n"
+            "  vocabshift demo\n"
+            "  vocabshift train --recipe ist --corpus hi=hindi.txt en=english.txt "
+            "--vocab-size 32000 -o ist\n"
+        ),
+    )
+    parser.add_argument("--version", action="version", version=f"vocabshift {__version__}")
+    subparsers = parser.add_subparsers(
+        title="verbs", metavar="VERB", dest="verb", required=True, parser_class=Parser
+    )
+    for verb in VERBS:
+        verb.add_parser(subparsers)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _run(words)
+        sys.stdout.flush()  # here, where a full disk can still be told
+    except BrokenPipeError:  # the reader of our output has seen enough
+        _close_stdout()
+        return 0
+    except (Exception, KeyboardInterrupt) as error:
+        try:
+            sys.stdout.flush()
+        except OSError:  # a full disk: what is in the buffer cannot be written
+            _close_stdout()
+        return console.report_error(error, with_traceback="--traceback" in words)
+    return status
+
+
+def _run(words: Sequence[str]) -> int:
+    if not words:
+        raise UsageError("name a verb, such as: vocabshift demo (see: vocabshift --help)")
+    try:
+        args: argparse.Namespace = build_parser().parse_args(words)
+    except SystemExit:  # argparse, after --help and --version
+        return 0
+    # Libraries print as they like; with --json, stdout is for the one object.
+    with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
+        result = args.run(args)
+    if args.json:
+        console.print_json(result)
+    else:
+        args.show(args, result, console.stdout())
+    return int(args.status(args, result))
+
+
+def _close_stdout() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush cannot fail."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

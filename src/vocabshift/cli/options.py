@@ -1,0 +1,104 @@
+"""Options that several verbs share, and the parser class that they are all built with.
+
+Owns the spelling of shared flags and how a bad argument is reported: as a UsageError, so that
+`main` prints one line. Imports nothing heavy. Knows nothing of what any verb does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any, NoReturn
+
+
+class UsageError(ValueError):
+    """The command line itself is wrong."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that raises UsageError instead of printing its usage and exiting."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("allow_abbrev", False)
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(**options)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the message, with the command that explains the arguments."""
+        raise UsageError(f"{message} (see: {self.prog} --help)")
+
+
+def add_verb(subparsers: Any, verb: str, summary: str, description: str, examples: str) -> Parser:
+    """A verb's parser: its help ends with `examples`, and `--json` and `--traceback` are there."""
+    parser: Parser = subparsers.add_parser(
+        verb,
+        help=summary,
+        description=description,
+        epilog="examples:\n" + examples,
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object on stdout and nothing else"
+    )
+    parser.add_argument(
+        "--traceback", action="store_true", help="show where an error arose, for a bug report"
+    )
+    return parser
+
+
+def add_output(parser: argparse.ArgumentParser, *, what: str, required: bool = True) -> None:
+    """`-o DIR` and `--force`."""
+    parser.add_argument("-o", "--out", metavar="DIR", required=required, help=what)
+    parser.add_argument(
+        "--force", action="store_true", help="replace the output where it exists already"
+    )
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    """`-j N`; None means all cores that this process may use."""
+    parser.add_argument(
+        "-j",
+        "--threads",
+        metavar="N",
+        type=positive,
+        help="threads (default: all cores); the result does not depend on it",
+    )
+
+
+def add_many(
+    parser: argparse.ArgumentParser, flag: str, *, metavar: str, help: str, required: bool = False
+) -> None:
+    """An option written `X...`: several values after one flag, and the flag may be repeated."""
+    parser.add_argument(
+        flag, metavar=metavar, nargs="+", action="extend", required=required, help=help
+    )
+
+
+def threads(args: argparse.Namespace) -> int:
+    """The number of threads asked for, or all cores that this process may use."""
+    if args.threads is not None:
+        return int(args.threads)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def positive(text: str) -> int:
+    """An integer of at least 1, as argparse's `type`."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return value
+
+
+def share(text: str) -> float:
+    """A number above 0 and up to 1, as argparse's `type`."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0 and up to 1")
+    return value

@@ -1,0 +1,171 @@
+"""`vocabshift train`: learn a tokenizer from text.
+
+Owns the verb's flags, which recipe takes which, and the flat TOML that may stand in for them.
+Paths in a TOML are taken from the current folder, as on the command line.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.cli.options import (
+    UsageError,
+    add_many,
+    add_output,
+    add_threads,
+    add_verb,
+    positive,
+    share,
+    threads,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from vocabshift.text.corpus import Corpus
+
+_COMMON = (
+    "vocab_size",
+    "pre_tokenizer",
+    "max_token_bytes",
+    "min_frequency",
+    "normalizer",
+    "special_tokens",
+    "special_tokens_from",
+)
+_TWO_STAGES = (*_COMMON, "transition", "stage2_pre_tokenizer", "max_words")
+
+RECIPES = {"bpe": _COMMON, "superbpe": _TWO_STAGES, "ist": _TWO_STAGES}
+"""Options that each recipe takes, by the trainer's names."""
+
+NORMALIZERS = ("nfc", "nfd", "nfkc", "none")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the verb; what a TOML may give instead is not required by the parser itself."""
+    parser = add_verb(
+        subparsers,
+        "train",
+        "learn a tokenizer from text",
+        "Learn a tokenizer from text and write it as a Hugging Face folder.",
+        "  vocabshift train --recipe ist --corpus hi=hindi.txt en=english.jsonl.gz "
+        "--vocab-size 32000 -o ist\n"
+        "  vocabshift train --config ist.toml --corpus ta=hf:wikimedia/wikipedia:20231101.ta "
+        "-j 4 -o ist-ta --json\n",
+    )
+    parser.add_argument("--recipe", metavar="RECIPE", help="one of: " + ", ".join(RECIPES))
+    add_many(parser, "--corpus", metavar="SPEC", help="[lang=]PATH|DIR|GLOB|hf:DATASET[@WEIGHT]")
+    parser.add_argument(
+        "--vocab-size", metavar="N", type=positive, help="tokens, special tokens not counted"
+    )
+    parser.add_argument(
+        "--transition", metavar="T", type=share, help="share of the vocabulary learned in stage 1"
+    )
+    parser.add_argument("--pre-tokenizer", metavar="NAME|REGEX", help="pattern (of stage 1)")
+    parser.add_argument("--stage2-pre-tokenizer", metavar="NAME|REGEX", help="pattern of stage 2")
+    parser.add_argument("--max-words", metavar="N", type=positive, help="longest superword")
+    parser.add_argument("--max-token-bytes", metavar="N", type=positive, help="longest token")
+    parser.add_argument("--min-frequency", metavar="N", type=positive, help="rarest pair to merge")
+    parser.add_argument("--normalizer", choices=NORMALIZERS, help="default: none")
+    add_many(parser, "--special-tokens", metavar="T", help="added after the vocabulary")
+    parser.add_argument(
+        "--special-tokens-from", metavar="TOKENIZER", help="its special tokens and chat template"
+    )
+    add_many(parser, "--languages", metavar="L", help="use only these labels of the corpus")
+    parser.add_argument("--documents", choices=("line", "file"), help="a .txt is one per line/file")
+    parser.add_argument("--config", metavar="F.toml", help="flat TOML of these options; flags win")
+    parser.add_argument("--no-resume", action="store_true", help="start afresh")
+    add_output(parser, what="folder to write", required=False)
+    add_threads(parser)
+    parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Train and write the folder."""
+    from pathlib import Path
+
+    from vocabshift.cli.console import progress_bar
+    from vocabshift.output_folder import check_free
+
+    if args.config:
+        from vocabshift.cli.config import fill_from_toml
+
+        fill_from_toml(args, args.parser, args.config)
+    options = recipe_options(args)
+    out = check_free(Path(args.out), force=args.force)
+    corpus = _corpus(args)
+    from vocabshift.trainers.run import train_to_folder  # heavy: after everything that is cheap
+
+    with progress_bar() as progress:
+        result: dict[str, Any] = train_to_folder(
+            args.recipe,
+            corpus,
+            options,
+            out,
+            threads=threads(args),
+            force=args.force,
+            progress=progress,
+        )
+    return result
+
+
+def recipe_options(args: argparse.Namespace) -> dict[str, Any]:
+    """The options given, by the trainer's names; UsageError where one is missing or foreign."""
+    see = f"(see: {args.parser.prog} --help)"
+    for flag, value in (
+        ("--recipe", args.recipe),
+        ("--corpus", args.corpus),
+        ("--vocab-size", args.vocab_size),
+        ("-o DIR", args.out),
+    ):
+        if not value:
+            raise UsageError(f"{flag} is required {see}")
+    if args.recipe not in RECIPES:
+        raise UsageError(f"unknown recipe {args.recipe!r}; known are: {', '.join(RECIPES)}")
+    given = {name: getattr(args, name) for name in _TWO_STAGES}
+    options = {name: value for name, value in given.items() if value is not None}
+    for name in options:
+        if name not in RECIPES[args.recipe]:
+            flag = "--" + name.replace("_", "-")
+            raise UsageError(f"recipe {args.recipe} does not take {flag}; leave it out {see}")
+    return options
+
+
+def _corpus(args: argparse.Namespace) -> Corpus:
+    """The corpus of the specs, cut down to the languages asked for."""
+    from vocabshift.text.corpus import Corpus
+
+    corpus = Corpus.from_specs(args.corpus, documents=args.documents or "line")
+    if not args.languages:
+        return corpus
+    known = [language for language in corpus.languages if language is not None]
+    for language in args.languages:
+        if language not in known:
+            have = f"it has {', '.join(known)}" if known else "write --corpus LANG=PATH to label it"
+            raise UsageError(f"no part of the corpus is labelled {language!r}; {have}")
+    return corpus.select(args.languages)
+
+
+def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
+    """Summary for people."""
+    from vocabshift.cli.console import show_summary
+
+    merges = f"{result['merges']:,}"
+    if result["stage2_merges"]:
+        merges += f" ({result['stage1_merges']:,} + {result['stage2_merges']:,} in stage 2)"
+    facts = {
+        "written to": result["out"],
+        "recipe": result["recipe"],
+        "vocabulary": result["vocab_size"],
+        "merges": merges,
+        "superwords": result["superwords"],
+        "tokens of the corpus": result["training_tokens"],
+        "unreachable tokens": result["unreachable"],
+        "seconds": f"{sum(phase['seconds'] for phase in result['phases']):.1f}",
+        "config hash": result["config_hash"],
+    }
+    then = (
+        f"vocabshift evaluate {result['out']} --text SPEC    or    vocabshift check {result['out']}"
+    )
+    show_summary(console, "train", facts, then)

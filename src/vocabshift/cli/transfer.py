@@ -1,0 +1,68 @@
+"""`vocabshift transfer`: move a model onto another tokenizer."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.cli.options import add_output, add_verb
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+INITS = ("fvt",)
+
+_KEYS = ("n_copied", "n_initialized", "n_removed", "tied", "vocab_size", "rows")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = add_verb(
+        subparsers,
+        "transfer",
+        "move a model onto another tokenizer",
+        "Give a causal language model the embeddings that another tokenizer needs, and write\n"
+        "model and tokenizer as one folder. Needs the [hf] extra.",
+        "  vocabshift transfer meta-llama/Llama-3.2-1B ist -o llama-ist\n"
+        "  vocabshift transfer models/llama runs/ist --init fvt -o llama-ist --force --json\n",
+    )
+    parser.add_argument("model", metavar="MODEL", help="model folder or Hub name")
+    parser.add_argument("tokenizer", metavar="TOKENIZER", help="the tokenizer that it is to have")
+    parser.add_argument(
+        "--init",
+        choices=INITS,
+        default="fvt",
+        help="rows of new tokens; fvt: the mean of the rows of their old pieces (default)",
+    )
+    add_output(parser, what="folder to write")
+    parser.set_defaults(run=run, show=show, status=lambda *_: 0)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Transfer and write the folder."""
+    from pathlib import Path
+
+    from vocabshift.bpe.load import load_tokenizer
+    from vocabshift.output_folder import check_free
+    from vocabshift.surgery.transfer import transfer_folder
+
+    out = check_free(Path(args.out), force=args.force)
+    tokenizer = load_tokenizer(args.tokenizer)
+    report = transfer_folder(args.model, tokenizer, out, init=args.init, force=args.force)
+    return {"out": str(out), **{key: getattr(report, key) for key in _KEYS}}
+
+
+def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
+    """Summary for people."""
+    from vocabshift.cli.console import show_summary
+
+    facts = {
+        "written to": result["out"],
+        "vocabulary": result["vocab_size"],
+        "embedding rows": result["rows"],
+        "rows copied": result["n_copied"],
+        f"rows made ({args.init})": result["n_initialized"],
+        "rows dropped": result["n_removed"],
+        "output head": "tied to the embeddings" if result["tied"] else "of its own",
+    }
+    show_summary(console, "transfer", facts, f"vocabshift evaluate {result['out']} --text SPEC")

@@ -1,0 +1,1 @@
+"""Continual pre-training: packed text, phases and one training loop."""

@@ -1,0 +1,104 @@
+"""Packed sequences: documents joined by a separator and cut to one length.
+
+Owns which documents a budget in bytes of text takes, and how their ids lie in fixed-length rows.
+Knows nothing of models, losses or devices. Budgets are bytes of raw text, never tokens: two
+tokenizers given one budget, corpus and seed train on the same documents in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift.errors import CorpusError
+
+PADDING = -1
+"""Marks the unused cells after the last token of the last row."""
+
+EncodeBatch = Callable[[Sequence[str]], tuple[NDArray[np.int32], NDArray[np.int64]]]
+"""Texts -> flat ids and (n_texts + 1,) offsets, as `Encoder.encode_batch` gives them."""
+
+
+@dataclass(frozen=True, eq=False)
+class PackedSequences:
+    """Rows of token ids, each one token longer than the model's input.
+
+    Row i is `stream[i * length : (i + 1) * length + 1]`: it shares its first token with the end
+    of the row before, so that inputs are `row[:-1]`, targets are `row[1:]`, and every token of the
+    stream but the first is a target exactly once.
+    """
+
+    rows: NDArray[np.int32]  # (n_rows, length + 1); PADDING after the end of the last row
+    row_bytes: NDArray[np.int64]  # (n_rows,) bytes of text; a document's spread over its tokens
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of raw text in all rows."""
+        return int(self.row_bytes.sum())
+
+    @property
+    def n_targets(self) -> int:
+        """Tokens that are predicted in one pass over the rows."""
+        return int((self.rows[:, 1:] != PADDING).sum())
+
+
+def take(texts: Sequence[str], n_bytes: int, *, seed: int = 0) -> list[str]:
+    """Documents in shuffled order until they hold `n_bytes` of UTF-8 or more.
+
+    Every round over `texts` has an order of its own, drawn from `seed`; the document that crosses
+    the budget is taken whole. CorpusError where there is no text at all.
+    """
+    if n_bytes < 1:
+        raise ValueError(f"n_bytes is {n_bytes}; a budget of at least 1 byte of text is needed")
+    lengths = [len(text.encode("utf-8")) for text in texts]
+    if not any(lengths):
+        raise CorpusError("the corpus holds no text to train on; name files that are not empty")
+    generator = np.random.default_rng(seed)
+    taken: list[str] = []
+    left = n_bytes
+    while left > 0:
+        for index in generator.permutation(len(texts)):
+            if lengths[index] == 0:
+                continue
+            taken.append(texts[index])
+            left -= lengths[index]
+            if left <= 0:
+                break
+    return taken
+
+
+def pack(
+    texts: Sequence[str], encode_batch: EncodeBatch, *, separator: Iterable[int], length: int
+) -> PackedSequences:
+    """Join the ids of `texts` with `separator`, before, between and after them, and cut to rows.
+
+    `separator` is EOS, or EOS and BOS where a model has both: so every document begins in training
+    as it begins when it is scored. `length` is the number of inputs of a row.
+    """
+    if length < 2:
+        raise ValueError(f"the sequence length is {length}; at least 2 tokens are needed")
+    if not texts:
+        raise CorpusError("there is no document to pack")
+    between = np.asarray(list(separator), dtype=np.int32)
+    if not between.size:
+        raise ValueError("a separator of at least one id is needed: the model's EOS")
+    ids, offsets = encode_batch(texts)
+    pieces = [between]
+    for start, end in pairwise(offsets):
+        pieces += [np.asarray(ids[start:end], dtype=np.int32), between]
+    stream = np.concatenate(pieces)
+    n_rows = -(-(stream.size - 1) // length)
+    padded = np.full(n_rows * length + 1, PADDING, dtype=np.int32)
+    padded[: stream.size] = stream
+    rows = np.lib.stride_tricks.sliding_window_view(padded, length + 1)[::length]
+    # A document ends where the separator after it ends; between its ends bytes are interpolated.
+    document_tokens = np.diff(offsets) + between.size
+    ends = np.concatenate([[between.size], between.size + np.cumsum(document_tokens)])
+    total = np.concatenate([[0], np.cumsum([len(text.encode("utf-8")) for text in texts])])
+    borders = np.minimum(np.arange(n_rows + 1) * length + 1, stream.size)
+    at_border = np.floor(np.interp(borders, ends, total)).astype(np.int64)
+    return PackedSequences(np.ascontiguousarray(rows), np.diff(at_border))

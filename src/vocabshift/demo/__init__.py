@@ -1,0 +1,1 @@
+"""Our own sample texts and the walk through the whole corridor."""

@@ -1,0 +1,67 @@
+"""The sample texts: our own sentences in many scripts, and some code.
+
+Owns which languages there are, how they are grouped and which lines are held out. Knows nothing
+of tokenizers or models. A `.txt` has one document a line; code comes as `.jsonl`.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+INDIAN = "Indian languages"
+FAMILIAR = "English, German"
+OTHER = "other languages"
+CODE = "code"
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    INDIAN: (
+        *("asm", "ben", "guj", "hin", "kan", "kas", "mai", "mal", "mar", "mni", "nep", "ory"),
+        *("pan", "san", "sat", "sin", "snd", "tam", "tel", "urd"),
+    ),
+    FAMILIAR: ("eng", "deu"),
+    OTHER: (
+        *("amh", "ara", "ell", "est", "fas", "fin", "fra", "heb", "hye", "ind", "jpn", "kat"),
+        *("khm", "kor", "lao", "mya", "pol", "por", "rus", "spa", "swa", "tha", "tur", "ukr"),
+        *("vie", "zho"),
+    ),
+    CODE: ("code",),
+}
+"""Languages (ISO 639-3) by the group in which the demo shows them."""
+
+HELD_OUT_EVERY = 8
+"""Every eighth document is never trained on."""
+
+
+def group_of(language: str) -> str:
+    """The group of a language; KeyError where it has none."""
+    return next(group for group, languages in GROUPS.items() if language in languages)
+
+
+def languages() -> list[str]:
+    """Languages that come with the package, in order of their groups."""
+    known = [language for of_group in GROUPS.values() for language in of_group]
+    return sorted((Path(file.name).stem for file in _files()), key=known.index)
+
+
+def write_split(folder: Path) -> tuple[dict[str, Path], dict[str, Path]]:
+    """Copy the texts to `folder`/train and `folder`/held-out; each as {language: file}."""
+    split: tuple[dict[str, Path], dict[str, Path]] = ({}, {})
+    for directory in ("train", "held-out"):
+        (folder / directory).mkdir(parents=True)
+    by_language = {Path(file.name).stem: file for file in _files()}
+    for language in languages():
+        file = by_language[language]
+        lines = [line for line in file.read_text(encoding="utf-8").split("\n") if line]
+        held_out = lines[HELD_OUT_EVERY - 1 :: HELD_OUT_EVERY]
+        kept = [line for i, line in enumerate(lines, start=1) if i % HELD_OUT_EVERY]
+        for part, directory, own in ((0, "train", kept), (1, "held-out", held_out)):
+            path = folder / directory / file.name
+            path.write_text("".join(line + "\n" for line in own), encoding="utf-8", newline="")
+            split[part][language] = path
+    return split
+
+
+def _files() -> list[resources.abc.Traversable]:
+    folder = resources.files("vocabshift.demo") / "texts"
+    return [file for file in folder.iterdir() if file.name.endswith((".txt", ".jsonl"))]

@@ -1,0 +1,46 @@
+"""The demo's model: a Llama small enough to pre-train on a laptop in a minute.
+
+Owns its shape and how it is saved. The only file of the demo that touches transformers.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import vocabshift as vs
+
+CONTEXT = 256  # tokens
+
+
+def make(tokenizer: vs.Tokenizer, end_token: str, *, hidden_size: int, n_layers: int) -> Any:
+    """A Llama with random weights, always the same, whose BOS and EOS are `end_token`.
+
+    Input embeddings and head are two tensors, as in most models of 3B parameters and more.
+    """
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    end = next(token.id for token in tokenizer.added_tokens if token.content == end_token)
+    config = LlamaConfig(
+        vocab_size=tokenizer.row_count,
+        hidden_size=hidden_size,
+        intermediate_size=8 * hidden_size // 3,
+        num_hidden_layers=n_layers,
+        num_attention_heads=hidden_size // 32,
+        max_position_embeddings=CONTEXT,
+        tie_word_embeddings=False,
+        bos_token_id=end,
+        eos_token_id=end,
+        pad_token_id=None,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return LlamaForCausalLM(config)
+
+
+def save(model: Any, tokenizer: vs.Tokenizer, folder: Path) -> None:
+    """Write both as one folder that `AutoTokenizer` and `AutoModelForCausalLM` load."""
+    tokenizer.save_pretrained(folder)
+    model.save_pretrained(folder)

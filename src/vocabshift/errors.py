@@ -1,0 +1,19 @@
+"""The errors that callers may want to catch: each is a ValueError and says what to do."""
+
+from __future__ import annotations
+
+
+class CorpusError(ValueError):
+    """A corpus cannot be read, is empty, or is not UTF-8 (file and byte offset are named)."""
+
+
+class InvalidTokenizerError(ValueError):
+    """A tokenizer file is damaged, of an unknown kind, or contradicts itself."""
+
+
+class UnreachableTokenError(ValueError):
+    """A vocabulary holds tokens that its own merges cannot produce."""
+
+
+class VocabMismatchError(ValueError):
+    """A model, a tokenizer or a token map do not belong together."""

@@ -1,0 +1,1 @@
+"""Measurements of tokenizers and of models that use them."""

@@ -1,0 +1,76 @@
+"""Subjects of an evaluation: which tokenizers are compared, and under which unique names.
+
+Owns the naming rule of the contract: a subject is called by the last part of its path or Hub
+name; names that clash get their parent folder in front ("runs/ist"), and what still clashes a
+number behind ("ist (2)"). Knows nothing of text or metrics.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vocabshift.bpe.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One tokenizer under the name that its results carry."""
+
+    name: str
+    tokenizer: Tokenizer
+
+
+def subjects(tokenizers: Any) -> list[Subject]:
+    """The tokenizers to evaluate, loaded and named.
+
+    `tokenizers` is one tokenizer or a list or tuple of them, each a `Tokenizer`, a transformers
+    fast tokenizer, a `tokenizers.Tokenizer`, a path or a Hub name; or a mapping of names to
+    these. Raises ValueError where there is none, and what loading raises.
+    """
+    from vocabshift.bpe.load import as_tokenizer
+
+    if isinstance(tokenizers, Mapping):
+        named = [(str(name), source) for name, source in tokenizers.items()]
+    else:
+        sources = list(tokenizers) if isinstance(tokenizers, list | tuple) else [tokenizers]
+        names = unique_names([_path_parts(source) for source in sources])
+        named = list(zip(names, sources, strict=True))
+    if not named:
+        raise ValueError("no tokenizer is given; name at least one to evaluate")
+    return [Subject(name, as_tokenizer(source)) for name, source in named]
+
+
+def unique_names(paths: Sequence[tuple[str, ...]]) -> list[str]:
+    """One name for each path (its parts, root first), by the rule at the head of this file."""
+    last = Counter(parts[-1] for parts in paths)
+    names = ["/".join(parts[-2:]) if last[parts[-1]] > 1 else parts[-1] for parts in paths]
+    taken: set[str] = set()
+    unique = []
+    for name in names:
+        candidate, number = name, 1
+        while candidate in taken:
+            number += 1
+            candidate = f"{name} ({number})"
+        taken.add(candidate)
+        unique.append(candidate)
+    return unique
+
+
+def _path_parts(source: Any) -> tuple[str, ...]:
+    """Parts of the path or Hub name that a tokenizer came from; never empty."""
+    from vocabshift.bpe.tokenizer import Tokenizer
+
+    if isinstance(source, str | Path):
+        if Path(source).exists():
+            source = os.path.abspath(source)  # noqa: PTH100 - resolve() would follow links
+        return Path(source).parts[-2:] or ("tokenizer",)
+    if isinstance(source, Tokenizer):
+        return (source.name,)
+    name = str(getattr(source, "name_or_path", "") or "tokenizer")
+    return Path(name).parts[-2:] or ("tokenizer",)

@@ -1,0 +1,1 @@
+"""Renderings of Results, and of nothing else."""

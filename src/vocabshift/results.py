@@ -1,0 +1,88 @@
+"""Results: the one table of measurements from which every report is rendered.
+
+Owns the row and its JSON-lines form. Knows nothing of how a value was measured.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One measured value: `metric` of `subject` on `language`."""
+
+    subject: str
+    language: str
+    metric: str
+    value: float
+    n: int  # the units that the value rests on: lines of text, unless the metric says otherwise
+    ci_low: float | None = None  # 95 % confidence interval, where one was computed
+    ci_high: float | None = None
+
+
+class Results(tuple[Result, ...]):
+    """An immutable list of rows."""
+
+    __slots__ = ()
+
+    def __new__(cls, rows: Iterable[Result] = ()) -> Results:
+        """Freeze `rows` in their order."""
+        return super().__new__(cls, tuple(rows))
+
+    def __add__(self, other: object) -> Results:
+        """Rows of both."""
+        if not isinstance(other, tuple):
+            return NotImplemented
+        return Results((*self, *other))
+
+    def where(
+        self,
+        *,
+        subject: str | None = None,
+        language: str | None = None,
+        metric: str | None = None,
+    ) -> Results:
+        """The rows that match every given field."""
+        return Results(
+            row
+            for row in self
+            if (subject is None or row.subject == subject)
+            and (language is None or row.language == language)
+            and (metric is None or row.metric == metric)
+        )
+
+    def value(self, subject: str, language: str, metric: str) -> float:
+        """The one value for these three; KeyError where there is none or more than one."""
+        rows = self.where(subject=subject, language=language, metric=metric)
+        if len(rows) != 1:
+            raise KeyError(f"{len(rows)} rows for {(subject, language, metric)}, need one")
+        return rows[0].value
+
+    def distinct(self, field: str) -> list[str]:
+        """Values of "subject", "language" or "metric", in order of first appearance."""
+        return list(dict.fromkeys(str(getattr(row, field)) for row in self))
+
+    def to_dicts(self) -> list[dict[str, object]]:
+        """Plain dictionaries, as `--json` prints them."""
+        return [asdict(row) for row in self]
+
+    def to_jsonl(self) -> str:
+        """One JSON object a line."""
+        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self.to_dicts())
+
+    @classmethod
+    def from_jsonl(cls, text: str) -> Results:
+        """The inverse of `to_jsonl`."""
+        return cls(Result(**json.loads(line)) for line in text.splitlines() if line.strip())
+
+    def save(self, path: str | Path) -> None:
+        """Write JSON lines to `path`."""
+        Path(path).write_text(self.to_jsonl(), encoding="utf-8")
+
+    def __iter__(self) -> Iterator[Result]:
+        """Rows in order."""
+        return super().__iter__()

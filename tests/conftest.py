@@ -1,0 +1,50 @@
+"""Fixtures that several kinds of tests share: where the real data is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with the unpacked corpora (eval) and vendor tokenizers of ../shared/data.
+
+    Set VOCABSHIFT_SHARED to a folder unpacked earlier to save the unpacking.
+    """
+    unpacked = os.environ.get("VOCABSHIFT_SHARED")
+    if unpacked:
+        return Path(unpacked)
+    if not (SHARED / "unpack.sh").exists():
+        pytest.skip("../shared/data is not there: real corpora and vendor tokenizers are needed")
+    # One copy for all workers of a run: the parent of the base temp folder is shared by them.
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared-data"
+    with _lock(folder.with_suffix(".lock")):
+        subprocess.run(
+            [SHARED / "unpack.sh", folder, "train", "eval", "tokenizers"],
+            check=True,
+            capture_output=True,
+        )
+    return folder
+
+
+class _lock:
+    """Exclusive file lock between the workers of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        import fcntl
+
+        self.file = self.path.open("w")
+        fcntl.flock(self.file, fcntl.LOCK_EX)
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()

@@ -1,0 +1,291 @@
+"""The command line from end to end, on small text of our own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vocabshift.cli.main import main
+
+ENGLISH = [
+    "The river runs past the old mill, and the mill turns all day.",
+    "A small boat came down the river in the morning. Who was in the boat?",
+    "In the morning the baker opens the door and the street smells of bread.",
+    "The old mill and the baker share one wall; the river has seen 1234 winters.",
+]
+HINDI = [
+    "नदी पुराने घर के पास से बहती है। सुबह नाव नदी में आती है।",
+    "सुबह बच्चे नदी के पास खेलते हैं और शाम को घर आते हैं।",
+    "पुराने घर के पास एक पेड़ है। पेड़ के नीचे बच्चे खेलते हैं।",
+]
+
+RunJson = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def run_json(capsys) -> RunJson:
+    """Runs a verb with --json; gives the object, which must be alone on stdout."""
+
+    def run(*words: object, status: int = 0) -> dict[str, Any]:
+        code = main([*map(str, words), "--json"])
+        streams = capsys.readouterr()
+        assert status == code, streams.err
+        assert 1 == streams.out.count("\n")
+        return json.loads(streams.out)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    """A folder with hi.txt and en.txt."""
+    folder = tmp_path_factory.mktemp("corpus")
+    (folder / "en.txt").write_text("\n".join(ENGLISH * 5) + "\n", encoding="utf-8")
+    (folder / "hi.txt").write_text("\n".join(HINDI * 5) + "\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(corpus: Path, tmp_path_factory) -> dict[str, Path]:
+    """A small tokenizer of each recipe."""
+    folder = tmp_path_factory.mktemp("trained")
+    specs = ["--corpus", f"hi={corpus / 'hi.txt'}", f"en={corpus / 'en.txt'}"]
+    for recipe in ("bpe", "superbpe", "ist"):
+        size = ["--vocab-size", "400", "-o", str(folder / recipe)]
+        assert 0 == main(["train", "--recipe", recipe, *specs, *size, "--json"])
+    return {recipe: folder / recipe for recipe in ("bpe", "superbpe", "ist")}
+
+
+def _specs(corpus: Path) -> tuple[str, str]:
+    return f"hi={corpus / 'hi.txt'}", f"en={corpus / 'en.txt'}"
+
+
+def test_train_tells_what_it_made(corpus: Path, tmp_path: Path, run_json: RunJson) -> None:
+    """The contract's keys, and token counts that `tokenizers` confirms for the saved file."""
+    import tokenizers
+
+    out = tmp_path / "ist"
+    words = ("train", "--recipe", "ist", "--corpus", *_specs(corpus), "--vocab-size", 400)
+    summary = run_json(*words, "-o", out, "-j", 1)
+    counts = {"vocab_size", "merges", "stage1_merges", "stage2_merges"}
+    counts |= {"training_tokens", "unreachable", "superwords"}
+    assert {*counts, "out", "recipe", "phases", "config_hash"} <= set(summary)
+    assert all(type(summary[key]) is int for key in counts)
+    assert (400, 0, "ist") == (summary["vocab_size"], summary["unreachable"], summary["recipe"])
+    assert summary["merges"] == summary["stage1_merges"] + summary["stage2_merges"]
+    assert {"name", "seconds", "peak_rss_bytes"} <= set(summary["phases"][0])
+    saved = tokenizers.Tokenizer.from_file(str(out / "tokenizer.json"))
+    lines = HINDI * 5 + ENGLISH * 5
+    encoded = saved.encode_batch(lines, add_special_tokens=False)
+    assert summary["training_tokens"] == sum(len(encoding.ids) for encoding in encoded)
+    again = tmp_path / "again"
+    run_json(*words, "-o", again, "-j", 2)
+    assert (out / "tokenizer.json").read_bytes() == (again / "tokenizer.json").read_bytes()
+
+
+def test_force_replaces_an_output(corpus: Path, tmp_path: Path, run_json: RunJson) -> None:
+    """--force writes over what stands there."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "old").write_text("old", encoding="utf-8")
+    words = ("train", "--recipe", "bpe", "--corpus", *_specs(corpus), "--vocab-size", 300)
+    run_json(*words, "-o", tmp_path / "out", "--force")
+    assert not (tmp_path / "out" / "old").exists()
+    assert (tmp_path / "out" / "tokenizer.json").exists()
+    assert ["out"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_a_config_trains_the_same(corpus: Path, tmp_path: Path, run_json: RunJson) -> None:
+    """The options from a TOML give the tokenizer that the flags give."""
+    specs = _specs(corpus)
+    toml = tmp_path / "f.toml"
+    toml.write_text(
+        f'recipe = "superbpe"\ncorpus = {json.dumps(specs)}\nvocab_size = 380\ntransition = 0.8\n',
+        encoding="utf-8",
+    )
+    from_file = run_json("train", "--config", toml, "-o", tmp_path / "a")
+    flags = ("--recipe", "superbpe", "--vocab-size", 380, "--transition", 0.8)
+    from_flags = run_json("train", "--corpus", *specs, *flags, "-o", tmp_path / "b")
+    assert from_flags["config_hash"] == from_file["config_hash"]
+    assert (tmp_path / "a/tokenizer.json").read_bytes() == (
+        tmp_path / "b/tokenizer.json"
+    ).read_bytes()
+
+
+def test_check_finds_nothing_amiss(trained, corpus: Path, run_json: RunJson) -> None:
+    """Every token of ours can be produced, and text comes back."""
+    entries = run_json("check", *trained.values(), "--text", *_specs(corpus))["tokenizers"]
+    for entry in entries:
+        assert (400, 0, 0) == (
+            entry["vocab_size"],
+            entry["unreachable"],
+            entry["round_trip_failures"],
+        )
+        assert entry["ok"] is True
+    assert 0 == entries[0]["superwords"]
+    assert entries[1]["superwords"] > 0
+
+
+def test_check_strict_finds_an_unreachable_token(trained, tmp_path: Path, run_json) -> None:
+    """A token that no merge produces is counted, listed with --details, and fails --strict."""
+    shutil.copytree(trained["bpe"], tmp_path / "odd")
+    path = tmp_path / "odd" / "tokenizer.json"
+    tokenizer = json.loads(path.read_text(encoding="utf-8"))
+    tokenizer["model"]["vocab"]["zzqzz"] = 400
+    path.write_text(json.dumps(tokenizer), encoding="utf-8")
+    result = run_json("check", tmp_path / "odd", "--strict", "--details", status=2)
+    (entry,) = result["tokenizers"]
+    assert (1, False) == (entry["unreachable"], entry["ok"])
+    assert ["zzqzz"] == entry["details"]["unreachable"]
+
+
+def test_evaluate_rows(trained, corpus: Path, tmp_path: Path, run_json: RunJson) -> None:
+    """Rows for each subject, language and metric; superwords shorten the text."""
+    words = ("evaluate", trained["bpe"], trained["ist"], "--base", trained["bpe"])
+    output = tmp_path / "r.jsonl"
+    result = run_json(*words, "--text", *_specs(corpus), "--output", output)
+    rows = {(row["subject"], row["language"], row["metric"]): row for row in result["results"]}
+    assert 2 * 2 * 3 == len(rows)
+    assert 15 == rows["bpe", "hi", "fertility"]["n"]
+    assert 20 == rows["ist", "en", "bytes_per_token"]["n"]
+    assert 1.0 == rows["bpe", "hi", "normalized_sequence_length"]["value"]
+    row = rows["ist", "en", "fertility"]
+    assert row["ci_low"] <= row["value"] <= row["ci_high"]
+    lines = output.read_text(encoding="utf-8").splitlines()
+    assert result["results"] == [json.loads(line) for line in lines]
+
+
+def test_what_people_see(trained, corpus: Path, capsys) -> None:
+    """Without --json the verbs print tables."""
+    assert 0 == main(["evaluate", str(trained["ist"]), "--text", *_specs(corpus)])
+    assert "fertility" in capsys.readouterr().out
+    assert 0 == main(["check", str(trained["ist"])])
+    assert "unreachable" in capsys.readouterr().out
+
+
+@pytest.fixture
+def bad(corpus: Path, trained, tmp_path: Path, monkeypatch) -> None:
+    """The current folder holds one of each kind of bad input."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(corpus / "en.txt", "en.txt")
+    Path("empty.txt").write_bytes(b"")
+    Path("blank.txt").write_bytes(b"\n \n")
+    Path("bytes.txt").write_bytes(b"good line\nbad \xff line\n")
+    Path("there").mkdir()
+    Path("there/precious").write_text("keep", encoding="utf-8")
+    good = (trained["bpe"] / "tokenizer.json").read_text(encoding="utf-8")
+    Path("damaged").mkdir()
+    Path("damaged/tokenizer.json").write_text(good[: len(good) // 2], encoding="utf-8")
+    unigram = {
+        "version": "1.0",
+        "added_tokens": [],
+        "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]},
+    }
+    Path("unigram").mkdir()
+    Path("unigram/tokenizer.json").write_text(json.dumps(unigram), encoding="utf-8")
+    Path("model").mkdir()
+
+
+TRAIN = "train --recipe ist --vocab-size 300 -o out --corpus"
+
+BAD_INPUT = [
+    (f"{TRAIN} none.txt", "none.txt"),
+    (f"{TRAIN} empty.txt", "empty"),
+    (f"{TRAIN} bytes.txt", "bytes.txt"),
+    (f"{TRAIN} bytes.txt", "14"),  # the offset of the bad byte in the file
+    (f"{TRAIN} en.txt --vocab-size 100", "256"),
+    (f"{TRAIN} en.txt --transition 0", "transition"),
+    (f"{TRAIN} en.txt --transition 1.5", "transition"),
+    (f"{TRAIN} en=en.txt --languages tam", "tam"),
+    (f"{TRAIN} en.txt --recipe magic", "magic"),
+    (f"{TRAIN} en.txt -o there", "there"),
+    (f"{TRAIN} en.txt --special-tokens-from none", "none"),
+    (f"{TRAIN} en.txt --pre-tokenizer (", "("),
+    ("check none", "none"),
+    ("check damaged", "damaged"),
+    ("check unigram", "Unigram"),
+    ("check model", "model"),
+    ("evaluate damaged --text en.txt", "damaged"),
+    ("evaluate unigram --text en.txt", "Unigram"),
+    ("evaluate none --text en.txt", "none"),
+    ("evaluate {bpe} --text none.txt", "none.txt"),
+    ("evaluate {bpe} --text empty.txt", "empty"),
+    ("evaluate {bpe} --text blank.txt", "blank"),
+    ("evaluate {bpe} --text bytes.txt", "bytes.txt"),
+    ("evaluate {bpe} --text en.txt --metrics speed", "known are: fertility"),
+    ("evaluate {bpe} --text en.txt --metrics normalized_sequence_length", "base"),
+    ("transfer none {bpe} -o out", "none"),
+    ("transfer model {bpe} -o there", "there"),
+    ("transfer model damaged -o out", "damaged"),
+]
+
+
+@pytest.mark.usefixtures("bad")
+@pytest.mark.parametrize(("command", "named"), BAD_INPUT)
+def test_bad_input(command: str, named: str, trained, monkeypatch, capsys) -> None:
+    """Each is exit 2 with one line that names the culprit, and leaves nothing behind."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    before = sorted(Path().rglob("*"))
+    assert 2 == main([*command.format(bpe=trained["bpe"]).split(), "--json"])
+    streams = capsys.readouterr()
+    assert "" == streams.out
+    assert named in streams.err
+    assert streams.err.startswith("vocabshift: error: ")
+    assert 1 == streams.err.count("\n"), streams.err
+    assert before == sorted(Path().rglob("*"))
+    assert "keep" == Path("there/precious").read_text(encoding="utf-8")
+
+
+def _save_llama(folder: Path, rows: int, tokenizer: Path) -> None:
+    """A Llama of a few thousand weights together with a tokenizer."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=rows,
+        hidden_size=16,
+        intermediate_size=24,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(tokenizer / name, folder / name)
+
+
+def test_transfer(trained, tmp_path: Path, run_json: RunJson, capsys) -> None:
+    """A small Llama moves onto another tokenizer and loads again."""
+    pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    _save_llama(tmp_path / "model", 400, trained["bpe"])
+    out = tmp_path / "moved"
+    summary = run_json("transfer", tmp_path / "model", trained["ist"], "-o", out)
+    expected = {"out", "n_copied", "n_initialized", "n_removed", "tied", "vocab_size", "rows"}
+    assert expected <= set(summary)
+    assert summary["vocab_size"] == summary["n_copied"] + summary["n_initialized"]
+    model = transformers.AutoModelForCausalLM.from_pretrained(out)
+    assert summary["rows"] == model.get_input_embeddings().weight.shape[0]
+    assert 2 == main(["transfer", str(tmp_path / "model"), str(trained["ist"]), "-o", str(out)])
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_transfer_refuses_rows_that_do_not_fit(trained, tmp_path: Path, capsys) -> None:
+    """A model with fewer rows than its tokenizer has ids is not guessed at."""
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    _save_llama(tmp_path / "model", 300, trained["bpe"])
+    capsys.readouterr()
+    words = ["transfer", tmp_path / "model", trained["ist"], "-o", tmp_path / "out"]
+    assert 2 == main([*map(str, words), "--json"])
+    streams = capsys.readouterr()
+    assert "" == streams.out
+    assert "300" in streams.err
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,236 @@
+"""The verbs, against stand-ins for what they call."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from vocabshift.cli.main import main
+from vocabshift.results import Result, Results
+
+
+class FakeCorpus:
+    """Remembers its specs and has two languages."""
+
+    languages = ("hin", "eng")
+
+    def __init__(self, specs, documents="line", chosen=None) -> None:
+        self.specs, self.documents, self.chosen = specs, documents, chosen
+
+    @classmethod
+    def from_specs(cls, specs, documents="line"):
+        return cls(specs, documents)
+
+    def select(self, languages):
+        return FakeCorpus(self.specs, self.documents, list(languages))
+
+
+TRAINED = {
+    "recipe": "ist",
+    "vocab_size": 32000,
+    "merges": 31744,
+    "stage1_merges": 28000,
+    "stage2_merges": 3744,
+    "training_tokens": 10,
+    "phases": [{"name": "count", "seconds": 1.25, "peak_rss_bytes": 5}],
+    "config_hash": "abc",
+    "unreachable": 0,
+    "superwords": 3000,
+}
+
+CHECKED = SimpleNamespace(
+    vocab_size=300,
+    unreachable=("ab",),
+    unreachable_by_pipeline=("ab", "\x1b[31m"),
+    byte_pieces=256,
+    partial_utf8=(),
+    superwords=(),
+    terminal_spanning=(),
+    round_trip_failures=(),
+    ok=False,
+)
+
+
+@pytest.fixture
+def calls(monkeypatch) -> list[tuple]:
+    """Puts stand-ins in place of the workshops; gives the list of their calls."""
+    calls: list[tuple] = []
+
+    def stand_in(module: str, **names) -> None:
+        fake = ModuleType(module)
+        fake.__dict__.update(names)
+        monkeypatch.setitem(sys.modules, module, fake)
+
+    def train_to_folder(recipe, corpus, options, out, *, threads, force, progress):
+        progress("count", 1, 2)
+        calls.append(("train", recipe, corpus, options, out, threads, force))
+        return {"out": str(out), **TRAINED}
+
+    def transfer_folder(model, tokenizer, out, *, init, force):
+        calls.append(("transfer", model, tokenizer, out, init, force))
+        return SimpleNamespace(
+            n_copied=5, n_initialized=3, n_removed=2, tied=True, vocab_size=8, rows=8
+        )
+
+    def evaluate(tokenizers, texts, metrics, *, base, threads):
+        calls.append(("evaluate", tokenizers, texts.specs, metrics, base, threads))
+        return Results([Result("ist", "hin", "fertility", 1.5, 3, 1.25, 1.75)])
+
+    def check(tokenizer, corpus=None):
+        calls.append(("check", tokenizer, corpus))
+        return CHECKED
+
+    def run_demo(out, *, json):
+        calls.append(("demo", out, json))
+        return {"out": str(out)}
+
+    stand_in("vocabshift.trainers.run", train_to_folder=train_to_folder)
+    stand_in("vocabshift.surgery.transfer", transfer_folder=transfer_folder)
+    stand_in("vocabshift.evaluation.evaluate", evaluate=evaluate)
+    stand_in("vocabshift.bpe.check", check=check)
+    stand_in("vocabshift.bpe.load", load_tokenizer=lambda source: f"<{source}>")
+    stand_in("vocabshift.text.corpus", Corpus=FakeCorpus)
+    stand_in("vocabshift.demo.walk", run_demo=run_demo)
+    return calls
+
+
+def _json(capsys, *words: str) -> dict:
+    assert 0 == main([*words, "--json"]), capsys.readouterr().err
+    return json.loads(capsys.readouterr().out)
+
+
+TRAIN = ("train", "--recipe", "ist", "--corpus", "hin=a.txt", "--vocab-size", "32000", "-o", "o")
+
+
+def test_train(calls, capsys, tmp_path: Path, monkeypatch) -> None:
+    """Options reach the trainer by its own names, and only those that were given."""
+    monkeypatch.chdir(tmp_path)
+    more = ("--corpus", "eng=b.txt", "c.txt", "--transition", "0.8", "-j", "2", "--force")
+    assert {"out": "o", **TRAINED} == _json(capsys, *TRAIN, *more)
+    _, recipe, corpus, options, out, threads, force = calls[0]
+    assert ("ist", Path("o"), 2, True) == (recipe, out, threads, force)
+    assert {"vocab_size": 32000, "transition": 0.8} == options
+    assert (["hin=a.txt", "eng=b.txt", "c.txt"], "line") == (corpus.specs, corpus.documents)
+
+
+def test_train_takes_a_config(calls, capsys, tmp_path: Path, monkeypatch) -> None:
+    """A TOML alone is enough."""
+    monkeypatch.chdir(tmp_path)
+    Path("f.toml").write_text(
+        'recipe = "bpe"\ncorpus = "a.txt"\nvocab_size = 300\nout = "o"\ndocuments = "file"\n',
+        encoding="utf-8",
+    )
+    _json(capsys, "train", "--config", "f.toml", "--normalizer", "nfc")
+    assert {"vocab_size": 300, "normalizer": "nfc"} == calls[0][3]
+    assert "file" == calls[0][2].documents
+
+
+def test_train_keeps_the_languages_asked_for(calls, capsys, tmp_path: Path, monkeypatch) -> None:
+    """--languages narrows the corpus; an unknown one is refused with the known ones."""
+    monkeypatch.chdir(tmp_path)
+    _json(capsys, *TRAIN, "--languages", "hin")
+    assert ["hin"] == calls[0][2].chosen
+    assert 2 == main([*TRAIN, "--languages", "tam"])
+    assert "labelled 'tam'; it has hin, eng" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("train",), "--recipe is required"),
+        (TRAIN[:3], "--corpus is required"),
+        (TRAIN[:5], "--vocab-size is required"),
+        (TRAIN[:7], "-o DIR is required"),
+        ((*TRAIN, "--recipe", "magic"), "unknown recipe 'magic'; known are: bpe, superbpe, ist"),
+        ((*TRAIN, "--recipe", "bpe", "--transition", "0.5"), "bpe does not take --transition"),
+        ((*TRAIN, "-o", "."), "exists already"),
+        ((*TRAIN, "--config", "none.toml"), "none.toml: No such file or directory"),
+    ],
+)
+def test_train_refuses(calls, capsys, words, message: str) -> None:
+    """What is missing or foreign is named before any work is done."""
+    assert 2 == main(words)
+    streams = capsys.readouterr()
+    assert message in streams.err
+    assert "" == streams.out
+    assert [] == calls
+
+
+def test_transfer(calls, capsys, tmp_path: Path) -> None:
+    """The contract's keys come from the report."""
+    out = str(tmp_path / "new")
+    expected = {"n_copied": 5, "n_initialized": 3, "n_removed": 2, "vocab_size": 8, "rows": 8}
+    assert {"out": out, "tied": True, **expected} == _json(capsys, "transfer", "m", "t", "-o", out)
+    assert [("transfer", "m", "<t>", Path(out), "fvt", False)] == calls
+
+
+def test_evaluate(calls, capsys, tmp_path: Path) -> None:
+    """Rows are printed and written; a second time needs --force."""
+    output = tmp_path / "results.jsonl"
+    words = ("evaluate", "a", "b", "--text", "x", "--text", "y", "--base", "c", "-j", "1")
+    printed = _json(capsys, *words, "--output", str(output))
+    row = {"subject": "ist", "language": "hin", "metric": "fertility", "value": 1.5, "n": 3}
+    assert {"results": [{**row, "ci_low": 1.25, "ci_high": 1.75}]} == printed
+    assert [("evaluate", ["a", "b"], ["x", "y"], None, "c", 1)] == calls
+    assert printed["results"] == Results.from_jsonl(output.read_text("utf-8")).to_dicts()
+    assert [output] == list(tmp_path.iterdir())
+    assert 2 == main([*words, "--output", str(output)])
+    assert "exists already" in capsys.readouterr().err
+    _json(capsys, *words, "--output", str(output), "--force")
+
+
+def test_check(calls, capsys) -> None:
+    """Counts for each tokenizer; the tokens themselves with --details."""
+    (entry,) = _json(capsys, "check", "t")["tokenizers"]
+    assert {
+        "tokenizer": "t",
+        "vocab_size": 300,
+        "unreachable": 1,
+        "unreachable_by_pipeline": 2,
+        "byte_pieces": 256,
+        "partial_utf8": 0,
+        "superwords": 0,
+        "terminal_spanning": 0,
+        "round_trip_failures": 0,
+        "ok": False,
+    } == entry
+    (entry,) = _json(capsys, "check", "t", "--details", "--text", "x")["tokenizers"]
+    assert ["ab"] == entry["details"]["unreachable"]
+    assert ["x"] == calls[1][2].specs
+
+
+def test_check_strict(calls, capsys) -> None:
+    """--strict exits with 2 once the report was printed."""
+    assert 2 == main(["check", "t", "--strict", "--json"])
+    assert not json.loads(capsys.readouterr().out)["tokenizers"][0]["ok"]
+
+
+def test_demo(calls, capsys, tmp_path: Path) -> None:
+    """The walk is told where to write and whether people read along."""
+    out = tmp_path / "walk"
+    assert {"out": str(out)} == _json(capsys, "demo", "-o", str(out))
+    assert [("demo", out, True)] == calls
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (TRAIN, ["31,744 (28,000 + 3,744 in stage 2)", "next: vocabshift evaluate o"]),
+        (("transfer", "m", "t", "-o", "o"), ["tied to the embeddings", "next: vocabshift"]),
+        (("evaluate", "a", "--text", "x"), ["fertility", "1.50 ±0.25"]),
+        (("check", "t"), ["unreachable_by_pipeline", "next: the same with --details"]),
+        (("check", "t", "--details"), ["unreachable_by_pipeline: 'ab' '\\x1b[31m'"]),
+    ],
+)
+def test_what_people_see(calls, capsys, tmp_path: Path, monkeypatch, words, shown) -> None:
+    """A table on stdout, what to type next, and nothing that steers the terminal."""
+    monkeypatch.chdir(tmp_path)
+    assert 0 == main(words)
+    out = capsys.readouterr().out
+    for text in shown:
+        assert text in out
+    assert "\x1b" not in out

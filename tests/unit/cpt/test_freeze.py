@@ -1,0 +1,59 @@
+"""Freezing: what a phase trains, and what it leaves alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from vocabshift.cpt.freeze import check_phase, decay_groups, trained_parameters
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_embeddings_phase_trains_rows_alone(make_model: Callable[..., Any], tied: bool) -> None:
+    """Input embeddings and head ask for gradients, nothing else does; a tied tensor is one."""
+    model = make_model(tie_word_embeddings=tied)
+    with trained_parameters(model, "embeddings") as parameters:
+        asking = {name for name, p in model.named_parameters() if p.requires_grad}
+        assert asking == {"model.embed_tokens.weight", *([] if tied else ["lm_head.weight"])}
+        assert len(parameters) == len(asking)
+
+
+def test_all_phase_trains_everything(make_model: Callable[..., Any]) -> None:
+    """The phase "all" leaves no parameter out."""
+    model = make_model()
+    with trained_parameters(model, "all") as parameters:
+        assert len(parameters) == len(list(model.parameters()))
+
+
+def test_flags_come_back(make_model: Callable[..., Any]) -> None:
+    """After the block, also after an error in it, every parameter asks as before."""
+    model = make_model()
+    model.model.norm.weight.requires_grad_(False)
+    before = [p.requires_grad for p in model.parameters()]
+    with pytest.raises(RuntimeError), trained_parameters(model, "all"):
+        raise RuntimeError
+    assert [p.requires_grad for p in model.parameters()] == before
+
+
+def test_unknown_phase() -> None:
+    """The message names the phases there are."""
+    with pytest.raises(ValueError, match="embeddings, all"):
+        check_phase("head")
+
+
+def test_rows_and_norms_are_not_decayed(make_model: Callable[..., Any]) -> None:
+    """Weight decay is for matrices between the layers."""
+    model = make_model()
+    decayed, kept = decay_groups(model, list(model.parameters()), 0.1)
+    names = {id(p): name for name, p in model.named_parameters()}
+    assert (decayed["weight_decay"], kept["weight_decay"]) == (0.1, 0.0)
+    assert all("proj" in names[id(p)] for p in decayed["params"])
+    assert {names[id(p)].split(".")[-2].removesuffix("norm") for p in kept["params"]} == {
+        "embed_tokens",
+        "lm_head",
+        "",
+        "input_layer",
+        "post_attention_layer",
+    }

@@ -1,0 +1,76 @@
+"""Tables from Results alone."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+
+from vocabshift.report import tables
+from vocabshift.results import Result, Results
+
+RESULTS = Results(
+    [
+        Result("ist", "hi", "fertility", 1.25, 9, 1.2, 1.3),
+        Result("bpe", "hi", "fertility", 2.0, 9),
+        Result("ist", "ta", "fertility", 1.75, 9, 1.7, 1.8),
+        Result("ist", "hi", "sequence_reduction", 0.7512, 9),
+    ]
+)
+
+
+def _text(results: Results, metric: str, *, intervals: bool = False) -> str:
+    from rich.console import Console
+
+    console = Console(file=StringIO(), width=100, force_terminal=False)
+    console.print(tables.to_rich(results, metric, intervals=intervals))
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_rich_table_holds_languages_and_subjects() -> None:
+    """Languages go down, subjects across; a missing value is a dash and has no mean."""
+    rows = [line.replace("│", " ").split() for line in _text(RESULTS, "fertility").splitlines()]
+    assert ["hi", "1.25", "2.00"] in rows
+    assert ["ta", "1.75", "–"] in rows
+    assert ["mean", "1.50", "–"] in rows
+
+
+def test_intervals_are_shown_as_half_widths() -> None:
+    """With intervals a value carries half its interval, where it has one."""
+    text = _text(RESULTS, "fertility", intervals=True)
+    assert "1.25 ±0.05" in text
+    assert "2.00 ±" not in text
+
+
+def test_shares_have_three_decimals_and_one_language_has_no_mean() -> None:
+    """Small values keep more digits; the mean of one language would repeat it."""
+    text = _text(RESULTS, "sequence_reduction")
+    assert "0.751" in text
+    assert "mean" not in text
+
+
+def test_names_cannot_inject_markup() -> None:
+    """Markup, control and direction characters in a name are shown, not obeyed."""
+    results = Results([Result("[red]x[/red]", "a\x1b[31m\u202eb", "fertility", 2.0, 1)])
+    text = _text(results, "fertility")
+    assert "[red]x[/red]" in text
+    assert "a\\x1b[31m\\u202eb" in text
+
+
+def test_markdown() -> None:
+    """Markdown holds a table for each metric, with bars escaped."""
+    results = Results(
+        [Result("a|b", "hi", "fertility", 2.0, 9), Result("a|b", "ta", "fertility", 3.0, 9)]
+    )
+    expected = (
+        "### fertility\n\n| language | a\\|b |\n| --- | ---: |\n"
+        "| hi | 2.00 |\n| ta | 3.00 |\n| mean | 2.50 |\n"
+    )
+    assert expected == tables.to_markdown(results)
+    assert "### sequence_reduction" in tables.to_markdown(RESULTS)
+
+
+def test_a_metric_that_is_not_there_is_refused() -> None:
+    """The metrics that are there are named."""
+    with pytest.raises(ValueError, match="they hold fertility, sequence_reduction"):
+        tables.to_rich(RESULTS, "gini")
