@@ -1,7 +1,10 @@
 #include <pybind11/native_enum.h>
 #include <pybind11/stl.h>
 
+#include <optional>
+
 #include "bindings/register.h"
+#include "core/hash.h"
 #include "core/pre_tokenize.h"
 #include "core/unicode.h"
 #include "core/utf8.h"
@@ -31,6 +34,19 @@ std::int64_t first_invalid_of(const py::buffer& data) {
   return first_invalid_utf8(text);
 }
 
+std::uint64_t fingerprint_of(const py::buffer& data, const std::optional<IntArray>& starts,
+                             const std::optional<IntArray>& ends, std::uint64_t seed) {
+  const py::buffer_info info = data.request();
+  if (!starts || !ends) return mix(seed ^ kSeed0, hash_bytes(view_of(info)));
+  const Documents documents = documents_of(info, *starts, *ends);
+  py::gil_scoped_release release;
+  std::uint64_t state = seed;
+  for (std::size_t i = 0; i < documents.count; ++i) {
+    state = mix(state ^ kSeed0, hash_bytes(documents[i]) ^ kSeed1);
+  }
+  return state;
+}
+
 std::vector<std::string> split_of(const PreTokenizer& self, const std::string& text) {
   std::vector<std::string> pieces;
   self.split(text, [&](std::string_view piece) { pieces.emplace_back(piece); });
@@ -44,6 +60,9 @@ void register_text(py::module_& m) {
         "Byte offset of the first malformed byte of `data`, or -1.");
   m.def("line_spans", &line_spans_of, py::arg("data"),
         "(starts, ends) of the lines of `data`, int64, in bytes, without their endings.");
+  m.def("fingerprint", &fingerprint_of, py::arg("data"), py::arg("starts") = py::none(),
+        py::arg("ends") = py::none(), py::arg("seed") = 0,
+        "64-bit hash of `data`, or of its documents data[starts[i]:ends[i]]; not cryptographic.");
   m.def(
       "char_class",
       [](std::uint32_t c) {
@@ -72,11 +91,13 @@ void register_text(py::module_& m) {
 
   py::class_<PreTokenizer>(m, "PreTokenizer",
                            "A compiled pattern: text -> pieces, byte for byte the regex's.")
-      .def(py::init([](Pattern pattern, const std::u32string& terminals, bool period) {
-             return PreTokenizer(pattern,
-                                 SentencePolicy({terminals.begin(), terminals.end()}, period));
+      .def(py::init([](Pattern pattern, const std::u32string& terminals, bool period,
+                       Pattern inner) {
+             return PreTokenizer(
+                 pattern, SentencePolicy({terminals.begin(), terminals.end()}, period), inner);
            }),
-           py::arg("pattern"), py::arg("terminals") = std::u32string(), py::arg("period") = false)
+           py::arg("pattern"), py::arg("terminals") = std::u32string(), py::arg("period") = false,
+           py::arg("inner") = Pattern::kWhole)
       .def("split", &split_of, py::arg("text"), "The pieces of `text`, as str.");
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "bindings/register.h"
+#include "core/superwords.h"
 #include "core/train.h"
 
 namespace vocabshift::bindings {
@@ -59,6 +60,39 @@ Trained train_bpe_of(const WordCounter& counter, const std::vector<Count>& weigh
   return train_bpe(counter, weights, {vocab_size, min_frequency, 1}, {max_token_bytes, 0}, tick);
 }
 
+// Keeps the encoder alive as long as the stage that refers to it.
+class OwningSuperwordStage {
+ public:
+  OwningSuperwordStage(py::object encoder, const PreTokenizer& pre_tokenizer, std::size_t threads)
+      : owner_(std::move(encoder)),
+        stage_(owner_.cast<const Encoder&>(), pre_tokenizer, threads) {}
+  SuperwordStage& get() { return stage_; }
+
+ private:
+  py::object owner_;
+  SuperwordStage stage_;
+};
+
+void add_to_stage(OwningSuperwordStage& self, const py::buffer& data, const IntArray& starts,
+                  const IntArray& ends, std::size_t group) {
+  const py::buffer_info info = data.request();
+  const Documents documents = documents_of(info, starts, ends);
+  py::gil_scoped_release release;
+  self.get().add(documents, group);
+}
+
+Trained train_superwords(OwningSuperwordStage& self, const std::vector<py::bytes>& tokens,
+                         const std::vector<Count>& weights, std::size_t vocab_size,
+                         Count min_frequency, std::size_t max_token_bytes, std::size_t max_words,
+                         const py::object& progress) {
+  Vocabulary vocabulary;
+  for (const py::bytes& token : tokens) vocabulary.add(static_cast<std::string_view>(token));
+  const Tick tick = make_tick(progress);
+  py::gil_scoped_release release;
+  return self.get().train(vocabulary, weights, {vocab_size, min_frequency, 1},
+                          {max_token_bytes, max_words}, tick);
+}
+
 }  // namespace
 
 void register_training(py::module_& m) {
@@ -101,6 +135,20 @@ void register_training(py::module_& m) {
       .def_readonly("stopped", &Trained::stopped)
       .def_readonly("training_tokens", &Trained::tokens)
       .def_readonly("peak_memory_bytes", &Trained::peak_memory_bytes);
+
+  py::class_<OwningSuperwordStage>(m, "SuperwordStage",
+                                   "The superword stage: pieces encoded by stage 1, then merged.")
+      .def(py::init<py::object, const PreTokenizer&, std::size_t>(), py::arg("encoder"),
+           py::arg("pre_tokenizer"), py::arg("threads") = 1)
+      .def("add", &add_to_stage, py::arg("data"), py::arg("starts"), py::arg("ends"),
+           py::arg("group") = 0, "Encode the documents data[starts[i]:ends[i]], valid UTF-8.")
+      .def_property_readonly("tokens", [](OwningSuperwordStage& self) {
+        return self.get().tokens();
+      }, "Tokens of all documents before the first superword merge.")
+      .def("train", &train_superwords, py::arg("tokens"), py::arg("weights"),
+           py::arg("vocab_size"), py::arg("min_frequency") = 1, py::arg("max_token_bytes") = 0,
+           py::arg("max_words") = 0, py::arg("progress") = py::none(),
+           "Continue the vocabulary `tokens` (bytes by id) with superwords.");
 
   m.def("train_bpe", &train_bpe_of, py::arg("counter"), py::arg("weights"), py::arg("vocab_size"),
         py::arg("min_frequency") = 1, py::arg("max_token_bytes") = 0,

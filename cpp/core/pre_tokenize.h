@@ -43,29 +43,32 @@ class SentencePolicy {
 };
 
 // A compiled pre-tokenizer: a pattern (its matches and the gaps between them are pieces), then
-// the sentence cut inside each piece (a terminal goes with the piece before it).
+// the sentence cut inside each piece (a terminal goes with the piece before it), then a second
+// pattern inside each of these.
 class PreTokenizer {
  public:
-  explicit PreTokenizer(Pattern pattern, SentencePolicy policy = {})
-      : pattern_(pattern), policy_(std::move(policy)) {}
+  explicit PreTokenizer(Pattern pattern, SentencePolicy policy = {},
+                        Pattern inner = Pattern::kWhole)
+      : pattern_(pattern), policy_(std::move(policy)), inner_(inner) {}
 
   // Calls `piece(std::string_view)` for every piece of valid UTF-8 `text`, left to right; their
   // concatenation is the text.
   template <class F>
   void split(std::string_view text, F&& piece) const {
-    if (policy_.empty()) {
-      split_pattern(text, piece);
-    } else {
-      split_pattern(text, [&](std::string_view part) { split_sentences(part, piece); });
-    }
+    if (inner_ == Pattern::kWhole) return split_outer(text, piece);
+    split_outer(text, [&](std::string_view part) { split_pattern(inner_, part, piece); });
   }
-
-  Pattern pattern() const { return pattern_; }
 
  private:
   template <class F>
-  void split_pattern(std::string_view text, F&& piece) const {
-    switch (pattern_) {
+  void split_outer(std::string_view text, F&& piece) const {
+    if (policy_.empty()) return split_pattern(pattern_, text, piece);
+    split_pattern(pattern_, text, [&](std::string_view part) { split_sentences(part, piece); });
+  }
+
+  template <class F>
+  static void split_pattern(Pattern pattern, std::string_view text, F&& piece) {
+    switch (pattern) {
       case Pattern::kGpt2: return scan::words<scan::Gpt2>(text, piece);
       case Pattern::kCl100k: return scan::words<scan::Cl100k>(text, piece);
       case Pattern::kQwen2: return scan::words<scan::Qwen2>(text, piece);
@@ -114,6 +117,7 @@ class PreTokenizer {
 
   Pattern pattern_;
   SentencePolicy policy_;
+  Pattern inner_;
 };
 
 }  // namespace vocabshift

@@ -168,7 +168,7 @@ class _Pipeline:
         elif pattern is not None:
             self.scanner = patterns.compile_pattern(pattern)
             if self.scanner is None:
-                self.pre_tokenizer = _splits(pattern)
+                self.pre_tokenizer = patterns.to_tokenizers(pattern)
         else:
             self.pre_tokenizer = tokenizer.backend.pre_tokenizer
         if self.normalizer is not None or self.pre_tokenizer is not None:
@@ -259,25 +259,6 @@ def simple_normalizer(spec: Spec | None) -> tuple[str, str] | None:
     return prepend, space_becomes
 
 
-def _splits(pattern: patterns.Pattern) -> PreTokenizer:
-    """The Split steps of a pattern in `tokenizers`, without ByteLevel: pieces stay text."""
-    from tokenizers import Regex, pre_tokenizers
-
-    behaviors = {
-        "Removed": "removed",
-        "Isolated": "isolated",
-        "MergedWithPrevious": "merged_with_previous",
-        "MergedWithNext": "merged_with_next",
-        "Contiguous": "contiguous",
-    }
-    return pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(split.regex), behaviors[split.behavior], split.invert)
-            for split in pattern
-        ]
-    )
-
-
 def compile_model(model: BpeModel, *, byte_level: bool) -> _core.Encoder:
     """The core's encoder for a model; `byte_level`: pieces reach it as text, not as images."""
     ids = np.fromiter(model.vocab.values(), dtype=np.uint32, count=len(model.vocab))
@@ -299,6 +280,11 @@ def compile_model(model: BpeModel, *, byte_level: bool) -> _core.Encoder:
         fuse_unk=model.fuse_unk,
         space=space,
     )
+
+
+def compile_merges(tokens: list[bytes], merges: NDArray[np.uint32]) -> _core.Encoder:
+    """The core's encoder for merges that are just learned: `tokens` by id, merges (n, 3) ids."""
+    return _core.Encoder(tokens, np.arange(len(tokens), dtype=np.uint32), merges)
 
 
 def _image_bytes(token: str) -> bytes:

@@ -110,6 +110,8 @@ class _Reader:
                     self.take(size)
                 found.append(data[at - size : at].decode("utf-8"))
         except (struct.error, UnicodeDecodeError) as error:
-            raise InvalidTokenizerError(f"a string list of the GGUF file is damaged: {error}") from None
+            raise InvalidTokenizerError(
+                f"a string list of the GGUF file is damaged: {error}"
+            ) from None
         self.at = at
         return found

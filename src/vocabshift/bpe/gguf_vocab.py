@@ -17,12 +17,10 @@ from vocabshift.bpe.sentencepiece_model import Piece, PieceType, Settings, from_
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.errors import InvalidTokenizerError
 
+_ROLES = {"unk": "unknown", "pad": "padding", "sep": "seperator"}  # GGUF's own spelling
 _ROLE_KEYS = {
-    role: f"tokenizer.ggml.{key}_token_id"
-    for role, key in {
-        **{"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"},
-        **{"sep": "seperator", "cls": "cls", "mask": "mask"},
-    }.items()
+    role: f"tokenizer.ggml.{_ROLES.get(role, role)}_token_id"
+    for role in ("bos", "eos", "unk", "pad", "sep", "cls", "mask")
 }
 _CUT_OUT = {PieceType.UNKNOWN, PieceType.CONTROL, PieceType.USER_DEFINED}
 
@@ -94,7 +92,6 @@ def _byte_level(
     merges = _merges(keys)
     if merges is None:
         raise InvalidTokenizerError("the GGUF vocabulary is BPE and has no merges")
-    # Embedding padding and special tokens are no byte strings: kept out of the merges' way.
     vocab = _vocab(pieces)
     roles = _roles(keys, pieces)
     bos = roles.get("bos") if keys.get("tokenizer.ggml.add_bos_token") else None

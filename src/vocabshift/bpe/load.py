@@ -6,7 +6,6 @@ Owns telling the formats apart, by content and never by name (Llama-3's rank fil
 
 from __future__ import annotations
 
-import json
 import mmap
 import re
 from pathlib import Path
@@ -24,7 +23,7 @@ from vocabshift.bpe import (
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import InvalidTokenizerError
 
-_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+_HUB_NAME = re.compile(r"(?=.{1,96}$)[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _FILE_SUFFIXES = {".json", ".model", ".gguf", ".tiktoken", ".txt", ".bin"}
 _IN_FOLDER = ("tokenizer.json", "tekken*.json", "tokenizer.model*", "*.tiktoken", "*.model.v*")
 _HUB_FILES = (
@@ -134,7 +133,7 @@ def _from_hub(source: str | Path) -> Path:
     """Download a Hub tokenizer's files; FileNotFoundError if that is impossible."""
     name = str(source)
     if Path(name).suffix in _FILE_SUFFIXES or not _HUB_NAME.fullmatch(name):
-        raise FileNotFoundError(f"{name} does not exist")
+        raise FileNotFoundError(f"{name[:200]} does not exist")
     try:
         from huggingface_hub import snapshot_download
 

@@ -46,11 +46,9 @@ class BpeModel:
             raise InvalidTokenizerError(self._first_bad_merge())
         # Subtle: a byte-level model never meets an unknown character, and several vendors name
         # an unk_token there that is an added token only.
-        if self.unk_token is not None and self.unk_token not in self.vocab:
-            if not self.is_byte_level:
-                raise InvalidTokenizerError(
-                    f"unk_token {self.unk_token!r} is not in the vocabulary"
-                )
+        unk = self.unk_token
+        if unk is not None and unk not in self.vocab and not self.is_byte_level:
+            raise InvalidTokenizerError(f"unk_token {unk!r} is not in the vocabulary")
 
     def _check_ids(self) -> None:
         ids = set(self.vocab.values())

@@ -141,5 +141,3 @@ def _read_object(file: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise InvalidTokenizerError(f"{file} holds no JSON object")
     return data
-
-

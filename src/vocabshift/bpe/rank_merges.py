@@ -44,7 +44,9 @@ def one_split(ranks: Mapping[bytes, int]) -> list[Merge]:
         if len(splits) > 1:
             halves = _parts_below(token, ranks)
             splits = [(halves[0], halves[1])] if len(halves) == 2 else []
-        merges += [(byte_level.to_image(left), byte_level.to_image(right)) for left, right in splits]
+        merges += [
+            (byte_level.to_image(left), byte_level.to_image(right)) for left, right in splits
+        ]
     return merges
 
 

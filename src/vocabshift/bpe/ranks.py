@@ -47,9 +47,7 @@ def read_ranks(data: bytes) -> dict[bytes, int]:
     return ranks
 
 
-def from_ranks(
-    data: bytes, *, pattern: str | None = None, name: str = "tokenizer"
-) -> Tokenizer:
+def from_ranks(data: bytes, *, pattern: str | None = None, name: str = "tokenizer") -> Tokenizer:
     """The Tokenizer of a rank file; `pattern` (name or regex) is needed for unknown ranks."""
     ranks = read_ranks(data)
     known = known_ranks.recognise(ranks)

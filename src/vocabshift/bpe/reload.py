@@ -1,4 +1,4 @@
-"""What transformers' AutoTokenizer makes of a folder: the check, and the class that two models need.
+"""What AutoTokenizer makes of a folder: the check, and the class that some models need.
 
 Several model types make AutoTokenizer rebuild a pre-tokenizer of its own when a `config.json` lies
 beside `tokenizer.json`, silently. `tokenizer_class: PreTrainedTokenizerFast` prevents that in all
@@ -18,7 +18,10 @@ from vocabshift.bpe.pretrained_folder import PROBES
 from vocabshift.errors import InvalidTokenizerError
 
 OVERRIDDEN_TYPES = frozenset(
-    {"qwen2", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen4_exp"}
+    {
+        *("qwen2", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen4_exp"),
+        "hyperclovax_vision_v2",
+    }
 )
 """Model types whose class transformers prefers to the one that `tokenizer_config.json` names."""
 

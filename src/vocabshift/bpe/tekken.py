@@ -37,9 +37,10 @@ def from_tekken(data: Mapping[str, Any], *, name: str = "tokenizer") -> Tokenize
     pattern = config.get("pattern")
     if not isinstance(pattern, str):
         raise InvalidTokenizerError("the tekken file names no pattern in its config")
-    if not n_special <= n_vocab <= n_special + len(data["vocab"]):
+    n_listed = len(data["vocab"])
+    if n_special > n_listed or not n_special <= n_vocab <= n_special + n_listed:
         raise InvalidTokenizerError(
-            f"the tekken file lists {len(data['vocab'])} tokens and wants {n_vocab}, "
+            f"the tekken file lists {n_listed} tokens and wants {n_vocab}, "
             f"{n_special} of them special"
         )
     ranks = _ranks(data["vocab"][: n_vocab - n_special], n_special)
@@ -80,6 +81,8 @@ def _ranks(entries: list[Any], first_id: int) -> dict[bytes, int]:
 
 def _special_tokens(listed: Any, count: int) -> tuple[AddedToken, ...]:
     """The listed special tokens, the ids that are left filled as Mistral does."""
+    if listed is not None and not isinstance(listed, list):
+        raise InvalidTokenizerError("the special tokens of the tekken file are no list")
     named = dict(enumerate(_NAMES[:count])) if not listed else {}
     for entry in listed or ():
         try:
@@ -87,9 +90,8 @@ def _special_tokens(listed: Any, count: int) -> tuple[AddedToken, ...]:
         except (TypeError, KeyError):
             raise InvalidTokenizerError("a special token of the tekken file is damaged") from None
         if type(rank) is not int or not 0 <= rank < count or not isinstance(content, str):
-            raise InvalidTokenizerError(f"the special token {content!r} of the tekken file "
-                                        f"has no rank below {count}")
+            raise InvalidTokenizerError(
+                f"the special token {content!r} of the tekken file has no rank below {count}"
+            )
         named[rank] = content
-    return tuple(
-        AddedToken(named.get(rank, f"<SPECIAL_{rank}>"), rank) for rank in range(count)
-    )
+    return tuple(AddedToken(named.get(rank, f"<SPECIAL_{rank}>"), rank) for rank in range(count))

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.bpe.model import MAX_ID, BpeModel, Merge
+from vocabshift.bpe.added_tokens import check_added, ids_at_load, vocab_with
+from vocabshift.bpe.model import BpeModel, Merge
 from vocabshift.bpe.tokenizer import AddedToken, Spec, Tokenizer
 from vocabshift.errors import InvalidTokenizerError
 
@@ -40,17 +41,17 @@ def from_json(source: str | bytes | Mapping[str, Any], *, name: str = "tokenizer
     data = source if isinstance(source, Mapping) else parse(source)
     added = _added_tokens(data.get("added_tokens"))
     model = _model(data.get("model"))
-    _check_added(added, model)
+    check_added(added, model)
     components = {key: _component(data, key) for key in _COMPONENTS}
     _check_components(components)
-    tokenizer = Tokenizer(model, **components, added_tokens=added, name=name)
-    for token, given in zip(added, _ids_at_load(added, model.vocab), strict=True):
+    for token, given in zip(added, ids_at_load(added, model.vocab), strict=True):
         if token.id != given:
             raise InvalidTokenizerError(
                 f"the added token {token.content!r} states id {token.id}, but `tokenizers` gives "
                 f"it {given} at load; correct the id, or write the token into model.vocab"
             )
-    return tokenizer
+    parts: dict[str, Any] = {**components, "added_tokens": added, "name": name}
+    return Tokenizer(model, **parts)
 
 
 def to_json(tokenizer: Tokenizer) -> str:
@@ -61,10 +62,10 @@ def to_json(tokenizer: Tokenizer) -> str:
     """
     model = tokenizer.model
     added = sorted(tokenizer.added_tokens, key=lambda token: token.id)
-    _check_added(added, model)
+    check_added(added, model)
     vocab = dict(sorted(model.vocab.items(), key=lambda entry: entry[1]))
-    if _ids_at_load(added, vocab) != [token.id for token in added]:
-        vocab = _vocab_with(vocab, added)
+    if ids_at_load(added, vocab) != [token.id for token in added]:
+        vocab = vocab_with(vocab, added)
     document = {
         "version": "1.0",
         "truncation": None,
@@ -114,7 +115,8 @@ def to_hf(tokenizer: Tokenizer) -> Any:
     options = neutral_config(tokenizer.config)
     # Subtle: a copy, for transformers adds tokens and templates to the backend that it is given.
     backend = _backend(to_json(tokenizer))
-    fast = PreTrainedTokenizerFast(tokenizer_object=backend, **options)
+    build: Any = PreTrainedTokenizerFast
+    fast = build(tokenizer_object=backend, **options)
     if tokenizer.chat_template is not None:
         fast.chat_template = tokenizer.chat_template
     return fast
@@ -170,15 +172,14 @@ def _model(data: Any) -> BpeModel:
     if set(map(type, vocab.values())) != {int}:
         token = next(token for token, token_id in vocab.items() if type(token_id) is not int)
         raise InvalidTokenizerError(f"the id of {token!r} in model.vocab is not a whole number")
-    flags = {key: data.get(key) or False for key in ("ignore_merges", "byte_fallback", "fuse_unk")}
-    names = {
-        key: data.get(key)
-        for key in ("unk_token", "continuing_subword_prefix", "end_of_word_suffix")
-    }
-    for key, value in [*flags.items(), *names.items()]:
+    flags = ("ignore_merges", "byte_fallback", "fuse_unk")
+    texts = ("unk_token", "continuing_subword_prefix", "end_of_word_suffix")
+    options: dict[str, Any] = {key: data.get(key) or False for key in flags}
+    options |= {key: data.get(key) for key in texts}
+    for key, value in options.items():
         if not isinstance(value, bool if key in flags else str | None):
             raise InvalidTokenizerError(f"model.{key} is {value!r}; {_DAMAGED}")
-    return BpeModel(vocab, _merges(data.get("merges")), **flags, **names)
+    return BpeModel(vocab, _merges(data.get("merges")), **options)
 
 
 def _merges(data: Any) -> tuple[Merge, ...]:
@@ -230,7 +231,7 @@ def _component(data: Mapping[str, Any], key: str) -> Spec | None:
 def _check_components(components: Mapping[str, Spec | None]) -> None:
     """Let `tokenizers` read them around an empty model, which is cheap."""
     model = {"type": "BPE", "vocab": {}, "merges": []}
-    document = {"version": "1.0", "added_tokens": [], **components, "model": model}
+    document: dict[str, Any] = {"version": "1.0", "added_tokens": [], **components, "model": model}
     _backend(json.dumps(document, ensure_ascii=False))
 
 
@@ -246,43 +247,6 @@ def _backend(text: str) -> tokenizers.Tokenizer:
                 f"`tokenizers` does not accept it: {_one_line(error)}"
             ) from None
         raise
-
-
-def _ids_at_load(added: Iterable[AddedToken], vocab: Mapping[str, int]) -> list[int]:
-    """The id that `tokenizers` gives each added token when it reads them in this order.
-
-    A token of the vocabulary has its id there; the others are numbered from the vocabulary's
-    count (not its highest id) on, whatever id the file states.
-    """
-    free = itertools.count(len(vocab))
-    return [
-        next(free) if (known := vocab.get(token.content)) is None else known for token in added
-    ]
-
-
-def _vocab_with(vocab: dict[str, int], added: Iterable[AddedToken]) -> dict[str, int]:
-    whole = {**vocab, **{token.content: token.id for token in added}}
-    return dict(sorted(whole.items(), key=lambda entry: entry[1]))
-
-
-def _check_added(added: Iterable[AddedToken], model: BpeModel) -> None:
-    contents: set[str] = set()
-    owners: dict[int, str] = {}
-    for token in added:
-        if token.content in contents or token.id in owners:
-            raise InvalidTokenizerError(
-                f"the added token {token.content!r} (id {token.id}) shares its text or its id "
-                "with another added token"
-            )
-        contents.add(token.content)
-        owners[token.id] = token.content
-        owner = model.tokens.get(token.id, token.content)
-        known = model.vocab.get(token.content, token.id)
-        if owner != token.content or known != token.id or not 0 <= token.id <= MAX_ID:
-            raise InvalidTokenizerError(
-                f"the added token {token.content!r} cannot have id {token.id}: "
-                + (f"that is {owner!r}" if owner != token.content else f"the vocabulary says {known}")
-            )
 
 
 def _one_line(error: BaseException) -> str:

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_verb
+from vocabshift.cli.tokenizers import add_pattern, load_all
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,6 +42,7 @@ def add_parser(subparsers: Any) -> None:
         "tokenizers", metavar="TOKENIZER", nargs="+", help="folder, file or Hub name"
     )
     add_many(parser, "--text", metavar="SPEC", help="text to encode and decode as well")
+    add_pattern(parser)
     parser.add_argument("--strict", action="store_true", help="exit with 2 if anything is amiss")
     parser.add_argument("--details", action="store_true", help="list the tokens themselves")
     parser.set_defaults(run=run, show=show, status=status)
@@ -49,13 +51,13 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Check each tokenizer."""
     from vocabshift.bpe.check import check
-    from vocabshift.bpe.load import load_tokenizer
     from vocabshift.text.corpus import Corpus
 
     corpus = Corpus.from_specs(args.text) if args.text else None
     entries = []
-    for source in args.tokenizers:
-        report = check(load_tokenizer(source), corpus)
+    loaded = load_all(args.tokenizers, args.pattern)
+    for source, tokenizer in zip(args.tokenizers, loaded, strict=True):
+        report = check(tokenizer, corpus)
         entry = {"tokenizer": source, **{key: _count(getattr(report, key)) for key in COUNTS}}
         entry["ok"] = bool(report.ok)
         if args.details:

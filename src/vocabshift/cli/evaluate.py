@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_threads, add_verb, threads
+from vocabshift.cli.tokenizers import add_pattern, load_all
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,6 +41,7 @@ def add_parser(subparsers: Any) -> None:
         metavar="M",
         help="default: fertility bytes_per_token, and normalized_sequence_length with --base",
     )
+    add_pattern(parser)
     parser.add_argument("--output", metavar="FILE", help="also write the rows as JSON lines")
     parser.add_argument("--force", action="store_true", help="replace FILE where it exists already")
     add_threads(parser)
@@ -51,16 +53,20 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from pathlib import Path
 
     from vocabshift.evaluation.evaluate import evaluate
+    from vocabshift.evaluation.subject import subject_names
     from vocabshift.text.corpus import Corpus
 
     output = Path(args.output) if args.output else None
     if output is not None and output.exists() and not args.force:
         raise FileExistsError(f"{output} exists already; name another output or pass --force")
+    sources = [*args.tokenizers, *([args.base] if args.base else [])]
+    loaded = load_all(sources, args.pattern)
+    base = loaded.pop() if args.base else None
     results = evaluate(
-        args.tokenizers,
+        dict(zip(subject_names(args.tokenizers), loaded, strict=True)),
         Corpus.from_specs(args.text),
         args.metrics,
-        base=args.base,
+        base=base,
         threads=threads(args),
     )
     if output is not None:

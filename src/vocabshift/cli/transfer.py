@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_output, add_verb
+from vocabshift.cli.tokenizers import add_pattern, load_all
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,6 +35,7 @@ def add_parser(subparsers: Any) -> None:
         default="fvt",
         help="rows of new tokens; fvt: the mean of the rows of their old pieces (default)",
     )
+    add_pattern(parser)
     add_output(parser, what="folder to write")
     parser.set_defaults(run=run, show=show, status=lambda *_: 0)
 
@@ -42,12 +44,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Transfer and write the folder."""
     from pathlib import Path
 
-    from vocabshift.bpe.load import load_tokenizer
     from vocabshift.output_folder import check_free
     from vocabshift.surgery.transfer import transfer_folder
 
     out = check_free(Path(args.out), force=args.force)
-    tokenizer = load_tokenizer(args.tokenizer)
+    (tokenizer,) = load_all([args.tokenizer], args.pattern)
     report = transfer_folder(args.model, tokenizer, out, init=args.init, force=args.force)
     return {"out": str(out), **{key: getattr(report, key) for key in _KEYS}}
 

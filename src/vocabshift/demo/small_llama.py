@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import vocabshift as vs
 
-CONTEXT = 256  # tokens
 
-
-def make(tokenizer: vs.Tokenizer, end_token: str, *, hidden_size: int, n_layers: int) -> Any:
+def make(
+    tokenizer: vs.Tokenizer, end_token: str, *, hidden_size: int, n_layers: int, context: int
+) -> Any:
     """A Llama with random weights, always the same, whose BOS and EOS are `end_token`.
 
     Input embeddings and head are two tensors, as in most models of 3B parameters and more.
@@ -29,7 +29,7 @@ def make(tokenizer: vs.Tokenizer, end_token: str, *, hidden_size: int, n_layers:
         intermediate_size=8 * hidden_size // 3,
         num_hidden_layers=n_layers,
         num_attention_heads=hidden_size // 32,
-        max_position_embeddings=CONTEXT,
+        max_position_embeddings=context,
         tie_word_embeddings=False,
         bos_token_id=end,
         eos_token_id=end,

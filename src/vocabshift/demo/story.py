@@ -17,14 +17,20 @@ from vocabshift.demo import sample_texts
 if TYPE_CHECKING:
     import vocabshift as vs
 
+_WIDTH = 100  # columns, also where there is no terminal
+
 
 class Story:
     """The voice of one walk."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, quiet: bool = False) -> None:
+        """With `quiet` only headings and progress: somebody else shows the figures."""
         from rich.console import Console
 
-        self._console = Console(file=sys.stderr, highlight=False, soft_wrap=True)
+        console = Console(file=sys.stderr, highlight=False)
+        width = min(console.width, _WIDTH) if console.is_terminal else _WIDTH
+        self._console = Console(file=sys.stderr, highlight=False, width=width)
+        self._quiet = quiet
         self._part = 0
 
     def texts(self, n_languages: int, n_bytes: int) -> None:
@@ -36,16 +42,14 @@ class Story:
             "below are on held-out lines."
         )
 
-    def tokenizers(
-        self, results: vs.Results, new: vs.Tokenizer, *, n_superwords: int, n_unreachable: int
-    ) -> None:
-        """Both tokenizers on the held-out text."""
+    def tokenizers(self, results: vs.Results, checked: Any) -> None:
+        """Both tokenizers on the held-out text; `checked` is the report on the new one."""
         self._heading("Two tokenizers")
         self._say(
             "The base tokenizer is a plain BPE trained on English, German and code, as those of "
-            "many models mostly were.\nThe IST tokenizer is trained on all languages, first "
-            f"inside words, then across them: {new.vocab_size:,} tokens, {n_superwords:,} of them "
-            f"superwords,\n{n_unreachable} unreachable."
+            "many models mostly were. The IST tokenizer is trained on all languages, first inside "
+            f"words, then across them: {checked.vocab_size:,} tokens, {len(checked.superwords):,} "
+            f"of them superwords, {len(checked.unreachable)} unreachable."
         )
         for metric, title in (
             ("fertility", "tokens per word (fewer is better)"),
@@ -53,16 +57,19 @@ class Story:
         ):
             self._table(results, metric, title, decimals=2)
 
-    def model(self, model: Any, first: vs.Phase, further: vs.Phase) -> None:
+    def model(
+        self, model: Any, first: vs.Phase, further: vs.Phase, *, unfamiliar_every: int
+    ) -> None:
         """What is going to be trained, and how far."""
         self._heading("A model")
         n_parameters = sum(parameter.numel() for parameter in model.parameters())
         self._say(
             f"A Llama of {n_parameters / 1e6:.1f} million parameters, pre-trained with the base "
-            f"tokenizer on {first.n_bytes:,} bytes of text.\nThen two ways on, each with "
-            f"{further.n_bytes:,} further bytes on which only embeddings and head are trained:\n"
-            "the control keeps the base tokenizer; the other is moved to the IST tokenizer first "
-            "(FVT: a new token\nstarts as the mean of its old pieces)."
+            f"tokenizer on {first.n_bytes:,} bytes, mostly English, German and code (all of these, "
+            f"one line in {unfamiliar_every} of the rest, round after round). Then two ways on, "
+            f"each with the same {further.n_bytes:,} bytes of all languages, training embeddings "
+            "and head only: the control keeps the base tokenizer, the other is moved to the IST "
+            "tokenizer first (FVT: a new token starts as the mean of its old pieces)."
         )
 
     @contextmanager
@@ -90,7 +97,8 @@ class Story:
         """All models on the held-out text, and a verdict for each group."""
         self._heading("What changed in the model")
         self._table(results, "bits_per_byte", "bits per byte (fewer is better)", decimals=3)
-        better, worse = [], []
+        better: list[str] = []
+        worse: list[str] = []
         for group in self._groups(results):
             gain = results.value(control, group, "bits_per_byte") - results.value(
                 adapted, group, "bits_per_byte"
@@ -131,7 +139,9 @@ class Story:
     def _say(self, words: str) -> None:
         from rich.text import Text
 
-        self._console.print(Text(words))
+        if self._quiet:
+            return
+        self._console.print(Text(words), soft_wrap=words.startswith(" "))
 
     def _groups(self, results: vs.Results) -> list[str]:
         present = results.distinct("language")
@@ -141,6 +151,8 @@ class Story:
         """Groups down, subjects across; half the 95 % interval behind each value."""
         from rich.table import Table
 
+        if self._quiet:
+            return
         rows = results.where(metric=metric)
         table = Table(title=title, title_justify="left", title_style="italic")
         table.add_column("held-out text")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from vocabshift.bpe import byte_level
 from vocabshift.errors import CorpusError
 
 if TYPE_CHECKING:
+    from vocabshift.bpe.encoder import Encoder
     from vocabshift.bpe.tokenizer import Tokenizer
 
 Ints = npt.NDArray[np.int64]
@@ -46,18 +46,17 @@ class LineCounts:
 
 
 def encode_lines(
-    tokenizer: Tokenizer, lines: Sequence[str], threads: int = 1
+    tokenizer: Tokenizer | Encoder, lines: Sequence[str], threads: int = 1
 ) -> tuple[npt.NDArray[np.int32], Ints]:
-    """Token ids of all lines in one array, and (n_lines + 1,) offsets into it.
+    """Token ids of all lines in one array, and (n_lines + 1,) offsets into it; no BOS or EOS.
 
-    The one place that chooses the engine.
+    The one place of this workshop that chooses the engine. A Tokenizer is compiled in each call:
+    to encode many batches, give an Encoder.
     """
-    del threads  # `tokenizers` takes its number of threads from the environment
-    encodings = tokenizer.backend.encode_batch_fast(list(lines), add_special_tokens=False)
-    ids = [encoding.ids for encoding in encodings]
-    offsets = np.zeros(len(ids) + 1, dtype=np.int64)
-    np.cumsum([len(of_line) for of_line in ids], out=offsets[1:])
-    return np.fromiter(chain.from_iterable(ids), dtype=np.int32, count=int(offsets[-1])), offsets
+    from vocabshift.bpe.encoder import Encoder
+
+    encoder = tokenizer if isinstance(tokenizer, Encoder) else Encoder(tokenizer)
+    return encoder.encode_batch(lines, threads=threads)
 
 
 def count_texts(
@@ -68,7 +67,9 @@ def count_texts(
     `texts` is a `Corpus` or a mapping of languages to iterables of str, read once. Raises
     CorpusError for a language without a line of text, TypeError for anything else.
     """
-    singles = [single_character_tokens(tokenizer) for tokenizer in tokenizers]
+    from vocabshift.bpe.encoder import Encoder
+
+    engines = [(Encoder(tokenizer), single_character_tokens(tokenizer)) for tokenizer in tokenizers]
     parts: dict[str, list[list[LineCounts]]] = {}
     for language, lines in _batches(texts):
         try:
@@ -79,8 +80,8 @@ def count_texts(
             ) from None
         parts.setdefault(language, []).append(
             [
-                LineCounts(*_token_counts(tokenizer, single, lines, threads), *text)
-                for tokenizer, single in zip(tokenizers, singles, strict=True)
+                LineCounts(*_token_counts(encoder, single, lines, threads), *text)
+                for encoder, single in engines
             ]
         )
     if not parts:
@@ -135,10 +136,10 @@ def _text_counts(lines: Sequence[str]) -> tuple[Ints, Ints, Ints]:
 
 
 def _token_counts(
-    tokenizer: Tokenizer, single: npt.NDArray[np.bool_], lines: Sequence[str], threads: int
+    encoder: Encoder, single: npt.NDArray[np.bool_], lines: Sequence[str], threads: int
 ) -> tuple[Ints, Ints]:
     """Tokens and single-character tokens of each line, each (n_lines,)."""
-    ids, offsets = encode_lines(tokenizer, lines, threads)
+    ids, offsets = encode_lines(encoder, lines, threads)
     running = np.zeros(len(ids) + 1, dtype=np.int64)
     np.cumsum(single[ids], out=running[1:])
     return np.diff(offsets).astype(np.int64), np.diff(running[offsets])

@@ -39,11 +39,15 @@ def subjects(tokenizers: Any) -> list[Subject]:
         named = [(str(name), source) for name, source in tokenizers.items()]
     else:
         sources = list(tokenizers) if isinstance(tokenizers, list | tuple) else [tokenizers]
-        names = unique_names([_path_parts(source) for source in sources])
-        named = list(zip(names, sources, strict=True))
+        named = list(zip(subject_names(sources), sources, strict=True))
     if not named:
         raise ValueError("no tokenizer is given; name at least one to evaluate")
     return [Subject(name, as_tokenizer(source)) for name, source in named]
+
+
+def subject_names(sources: Sequence[Any]) -> list[str]:
+    """The names of tokenizers, as `subjects` gives them, without loading any."""
+    return unique_names([_path_parts(source) for source in sources])
 
 
 def unique_names(paths: Sequence[tuple[str, ...]]) -> list[str]:

@@ -1,0 +1,1 @@
+"""Model surgery: embedding rows, special ids and folders under another tokenizer."""

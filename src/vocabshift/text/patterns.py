@@ -7,7 +7,7 @@ tests, and any other list of steps runs through `tokenizers` itself, slower.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -166,21 +166,36 @@ def from_spec(spec: Mapping[str, Any] | None) -> Pattern | None:
 
 
 def compile_pattern(pattern: Sequence[Split]) -> _core.PreTokenizer | None:
-    """The core's scanner for a pattern, or None where only a regex engine can run it."""
-    if len(pattern) == 0:
-        return _core.PreTokenizer(_core.Pattern.WHOLE)
-    first = pattern[0]
-    scanner = _SCANNERS.get(first.regex)
-    if scanner is None or first.behavior != "Isolated" or first.invert:
+    """The core's scanner for a pattern, or None where only a regex engine can run it.
+
+    The core knows a named pattern, then a sentence step, then a second named pattern inside; the
+    last two may be missing.
+    """
+    rest = list(pattern)
+    outer = inner = _core.Pattern.WHOLE
+    terminals, period = "", False
+    if rest and (scanner := _scanner_of(rest[0])) is not None:
+        outer = scanner
+        rest.pop(0)
+        if rest and (policy := _policy_of(rest[0])) is not None:
+            terminals, period = policy.terminals, policy.ascii_period == "sentence"
+            rest.pop(0)
+        if rest and (scanner := _scanner_of(rest[0])) is not None:
+            inner = scanner
+            rest.pop(0)
+    return None if rest else _core.PreTokenizer(outer, terminals, period, inner)
+
+
+def _scanner_of(split: Split) -> _core.Pattern | None:
+    if split.behavior != "Isolated" or split.invert:
         return None
-    if len(pattern) == 1:
-        return _core.PreTokenizer(scanner)
-    if len(pattern) > 2 or pattern[1].behavior != "MergedWithPrevious" or pattern[1].invert:
+    return _SCANNERS.get(split.regex)
+
+
+def _policy_of(split: Split) -> SentencePolicy | None:
+    if split.behavior != "MergedWithPrevious" or split.invert:
         return None
-    policy = parse_sentence_regex(pattern[1].regex)
-    if policy is None:
-        return None
-    return _core.PreTokenizer(scanner, policy.terminals, policy.ascii_period == "sentence")
+    return parse_sentence_regex(split.regex)
 
 
 def parse_sentence_regex(regex: str) -> SentencePolicy | None:
@@ -197,3 +212,34 @@ def parse_sentence_regex(regex: str) -> SentencePolicy | None:
     except ValueError:
         return None
     return policy if policy.regex == regex else None
+
+
+def splitter(pattern: Pattern) -> Callable[[str], list[str]]:
+    """The pattern as a function from a text to its pieces, run by `tokenizers`: always exact."""
+    splits = to_tokenizers(pattern)
+
+    def split(text: str) -> list[str]:
+        return [piece for piece, _ in splits.pre_tokenize_str(text)]
+
+    return split
+
+
+def to_tokenizers(pattern: Pattern) -> Any:
+    """The Split steps in `tokenizers`, without ByteLevel: pieces stay text."""
+    from tokenizers import Regex, pre_tokenizers
+
+    return pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(split.regex), _BEHAVIORS[split.behavior], split.invert)
+            for split in pattern
+        ]
+    )
+
+
+_BEHAVIORS = {
+    "Removed": "removed",
+    "Isolated": "isolated",
+    "MergedWithPrevious": "merged_with_previous",
+    "MergedWithNext": "merged_with_next",
+    "Contiguous": "contiguous",
+}

@@ -1,0 +1,1 @@
+"""Trainers: from a corpus to a tokenizer. A trainer is a frozen dataclass; `train` runs it."""

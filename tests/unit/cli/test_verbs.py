@@ -10,6 +10,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from vocabshift.cli.main import main
+from vocabshift.errors import InvalidTokenizerError
 from vocabshift.results import Result, Results
 
 
@@ -26,6 +27,8 @@ class FakeCorpus:
         return cls(specs, documents)
 
     def select(self, languages):
+        if not set(languages) <= set(self.languages):
+            raise ValueError("no such language in the corpus")
         return FakeCorpus(self.specs, self.documents, list(languages))
 
 
@@ -92,7 +95,13 @@ def calls(monkeypatch) -> list[tuple]:
     stand_in("vocabshift.surgery.transfer", transfer_folder=transfer_folder)
     stand_in("vocabshift.evaluation.evaluate", evaluate=evaluate)
     stand_in("vocabshift.bpe.check", check=check)
-    stand_in("vocabshift.bpe.load", load_tokenizer=lambda source: f"<{source}>")
+
+    def load_tokenizer(source, *, pattern=None):
+        if source.endswith("ranks") and pattern is None:
+            raise InvalidTokenizerError("name its pattern with --pattern")
+        return f"<{source}>" if pattern is None else f"<{source} {pattern}>"
+
+    stand_in("vocabshift.bpe.load", load_tokenizer=load_tokenizer)
     stand_in("vocabshift.text.corpus", Corpus=FakeCorpus)
     stand_in("vocabshift.demo.walk", run_demo=run_demo)
     return calls
@@ -130,12 +139,12 @@ def test_train_takes_a_config(calls, capsys, tmp_path: Path, monkeypatch) -> Non
 
 
 def test_train_keeps_the_languages_asked_for(calls, capsys, tmp_path: Path, monkeypatch) -> None:
-    """--languages narrows the corpus; an unknown one is refused with the known ones."""
+    """--languages narrows the corpus, which refuses an unknown one."""
     monkeypatch.chdir(tmp_path)
     _json(capsys, *TRAIN, "--languages", "hin")
     assert ["hin"] == calls[0][2].chosen
     assert 2 == main([*TRAIN, "--languages", "tam"])
-    assert "labelled 'tam'; it has hin, eng" in capsys.readouterr().err
+    assert "no such language" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -175,12 +184,22 @@ def test_evaluate(calls, capsys, tmp_path: Path) -> None:
     printed = _json(capsys, *words, "--output", str(output))
     row = {"subject": "ist", "language": "hin", "metric": "fertility", "value": 1.5, "n": 3}
     assert {"results": [{**row, "ci_low": 1.25, "ci_high": 1.75}]} == printed
-    assert [("evaluate", ["a", "b"], ["x", "y"], None, "c", 1)] == calls
+    assert [("evaluate", {"a": "<a>", "b": "<b>"}, ["x", "y"], None, "<c>", 1)] == calls
     assert printed["results"] == Results.from_jsonl(output.read_text("utf-8")).to_dicts()
     assert [output] == list(tmp_path.iterdir())
     assert 2 == main([*words, "--output", str(output)])
     assert "exists already" in capsys.readouterr().err
     _json(capsys, *words, "--output", str(output), "--force")
+
+
+def test_a_pattern_goes_where_one_is_missing(calls, capsys) -> None:
+    """Of several tokenizers only the rank file gets the pattern; one that none needs is refused."""
+    _json(capsys, "check", "t", "x.ranks", "--pattern", "gpt2")
+    assert ["<t>", "<x.ranks gpt2>"] == [call[1] for call in calls]
+    assert 2 == main(["check", "x.ranks"])
+    assert "name its pattern with --pattern" in capsys.readouterr().err
+    assert 2 == main(["check", "t", "--pattern", "gpt2"])
+    assert "--pattern is not needed" in capsys.readouterr().err
 
 
 def test_check(calls, capsys) -> None:

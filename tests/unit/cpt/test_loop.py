@@ -61,9 +61,7 @@ def test_frozen_is_bit_identical(
     assert changed == {"model.embed_tokens.weight", "lm_head.weight"}
 
 
-def test_unseen_input_rows_stay(
-    make_model: Callable[..., Any], byte_tokenizer: Tokenizer
-) -> None:
+def test_unseen_input_rows_stay(make_model: Callable[..., Any], byte_tokenizer: Tokenizer) -> None:
     """A row whose token never occurs is not moved by weight decay."""
     import torch
 

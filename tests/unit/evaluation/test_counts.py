@@ -61,9 +61,10 @@ def test_no_bos_or_eos(make_tokenizer) -> None:
     }
     plain = make_tokenizer(added_tokens=[AddedToken("<s>", 256)])
     tokenizer = dataclasses.replace(plain, post_processor=template)
+    assert 3 == len(tokenizer.backend.encode("ab").ids)
     ids, offsets = encode_lines(tokenizer, ["ab", "", "<s>a"])
     assert [0, 2, 2, 4] == offsets.tolist()
-    assert 256 == ids[2]
+    assert 256 == ids[2]  # "<s>" in a text is the token, as everywhere
 
 
 def test_single_character_tokens(make_tokenizer) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from vocabshift.bpe.model import BpeModel
+from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import CorpusError, InvalidTokenizerError
 from vocabshift.evaluation import evaluate as module
 from vocabshift.evaluation.evaluate import evaluate
@@ -68,16 +70,19 @@ def test_an_empty_language_is_refused(make_tokenizer) -> None:
         evaluate(make_tokenizer(), {"x": ["a"], "y": []})
 
 
-def test_a_tokenizer_that_drops_everything_is_refused(make_tokenizer, monkeypatch) -> None:
+def test_a_tokenizer_that_drops_everything_is_refused() -> None:
     """Without a single token there is no ratio, and the subject and language are named."""
-    import numpy as np
+    only_a = Tokenizer(BpeModel({"a": 0}, ()), name="only_a")
+    assert 2.0 == evaluate(only_a, {"x": ["aabb"]}).value("only_a", "x", "bytes_per_token")
+    with pytest.raises(InvalidTokenizerError, match="only_a gives no token for any line of y"):
+        evaluate(only_a, {"x": ["a"], "y": ["b"]})
 
-    from vocabshift.evaluation import counts
 
-    nothing = (np.zeros(0, dtype=np.int32), np.zeros(2, dtype=np.int64))
-    monkeypatch.setattr(counts, "encode_lines", lambda *_: nothing)
-    with pytest.raises(InvalidTokenizerError, match="tiny gives no token for any line of x"):
-        evaluate(make_tokenizer(), {"x": ["a"]})
+def test_threads_change_nothing(make_tokenizer) -> None:
+    """One thread and two give the same rows, intervals included."""
+    tokenizer = make_tokenizer([("a", "b")])
+    texts = {"x": ["ab " * n + "c" for n in range(1, 200)]}
+    assert evaluate(tokenizer, texts, threads=1) == evaluate(tokenizer, texts, threads=2)
 
 
 FERTILITY = {  # side by side: published table of vendor fertilities on the same lines

@@ -145,7 +145,7 @@ def test_the_model_keeps_its_mode(tokenizer: Tokenizer) -> None:
 @pytest.mark.parametrize(
     ("texts", "changes", "options", "error", "message"),
     [
-        ([""], {}, {}, CorpusError, "no text to score"),
+        ([""], {}, {}, CorpusError, "no text"),
         (["a"], {"vocab_size": 258, "bos_token_id": 0}, {}, VocabMismatchError, "needs 259"),
         (["a"], {"bos_token_id": 900}, {}, VocabMismatchError, "bos_token_id 900"),
         (["a"], {}, {"context": 25}, ValueError, "24 positions"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from vocabshift.evaluation.subject import subjects, unique_names
+from vocabshift.evaluation.subject import subject_names, subjects, unique_names
 
 
 def test_a_name_is_the_last_part() -> None:
@@ -49,3 +50,9 @@ def test_folders_are_named_by_path(make_tokenizer, tmp_path: Path, monkeypatch) 
     sources = [str(folder) + "/", folder.parent / "ist", "."]
     names = [subject.name for subject in subjects(sources)]
     assert ["runs/ist", "runs/ist (2)", "runs/ist (3)"] == names
+
+
+def test_fast_tokenizers_are_named_by_where_they_came_from() -> None:
+    """A transformers tokenizer knows its Hub name or folder; what knows none is "tokenizer"."""
+    loaded = SimpleNamespace(name_or_path="meta-llama/Llama-3.2-1B")
+    assert ["Llama-3.2-1B", "tokenizer"] == subject_names([loaded, SimpleNamespace()])

@@ -1,0 +1,47 @@
+"""Loading the TOKENIZER arguments of a verb, with `--pattern` for files that lack theirs.
+
+Owns to which of several tokenizers a pattern goes: to those that cannot be read without one.
+Knows nothing of formats.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from vocabshift.cli.options import UsageError
+from vocabshift.errors import InvalidTokenizerError
+
+if TYPE_CHECKING:
+    from vocabshift.bpe.tokenizer import Tokenizer
+
+FLAG = "--pattern"
+
+
+def add_pattern(parser: argparse.ArgumentParser) -> None:
+    """`--pattern NAME|REGEX`."""
+    parser.add_argument(
+        FLAG,
+        metavar="NAME|REGEX",
+        help="pre-tokenizer of rank files and GGUF vocabularies that do not name theirs",
+    )
+
+
+def load_all(sources: Sequence[str], pattern: str | None) -> list[Tokenizer]:
+    """All tokenizers, in order; UsageError for a pattern that none of them needs."""
+    from vocabshift.bpe.load import load_tokenizer
+
+    loaded = []
+    is_used = False
+    for source in sources:
+        try:
+            loaded.append(load_tokenizer(source))
+        except InvalidTokenizerError as error:
+            if pattern is None or FLAG not in str(error):
+                raise
+            loaded.append(load_tokenizer(source, pattern=pattern))
+            is_used = True
+    if pattern is not None and not is_used:
+        raise UsageError(f"{FLAG} is not needed: the tokenizers bring their own; leave it out")
+    return loaded

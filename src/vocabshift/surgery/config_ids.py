@@ -1,0 +1,134 @@
+"""The token ids that a model's config and generation config hold, and the vocabulary size.
+
+Owns which keys hold ids. Works in two steps: `plan` finds out what every id becomes and refuses
+what cannot be moved, before anything is touched; `apply` writes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from vocabshift.errors import VocabMismatchError
+from vocabshift.surgery.special_ids import SpecialTokens
+from vocabshift.surgery.token_map import TokenMap
+
+_ID_KEY = re.compile(r"(\w+?)_token_(?:id|ids|index)")
+_ID_LISTS = ("suppress_tokens", "begin_suppress_tokens", "bad_words_ids", "force_words_ids")
+
+
+@dataclass(frozen=True)
+class Change:
+    """One key of one config."""
+
+    config: Any
+    section: str  # "", "text_config" or "generation_config"
+    key: str
+    old: Any
+    new: Any
+
+    @property
+    def role(self) -> str:
+        """The key without its ending: "bos" for "bos_token_id"."""
+        matched = _ID_KEY.fullmatch(self.key)
+        return matched[1] if matched else self.key
+
+
+def plan(model: Any, specials: SpecialTokens, token_map: TokenMap) -> list[Change]:
+    """Every id that a config of the model holds, with what it becomes.
+
+    An id that names no token (a default that nobody set) becomes the id of its role, or None.
+    VocabMismatchError for the id of a token that the new tokenizer does not have.
+    """
+    known = set(token_map.old_ids.tolist())
+
+    def move(role: str, where: str, old_id: int) -> int | None:
+        by_role = specials.by_role.get(role)
+        if old_id < 0:
+            return old_id  # -1 stands for "none" in some configs
+        if old_id not in known:
+            return by_role[1] if by_role else None
+        if by_role and by_role[0] == old_id:
+            return by_role[1]
+        new_id = specials.old_to_new.get(old_id, token_map.old_to_new.get(old_id))
+        if new_id is None:
+            raise VocabMismatchError(
+                f"{where} is {old_id}, and the new tokenizer does not have that token; "
+                "set it to a special token of the old tokenizer, or to None"
+            )
+        return new_id
+
+    def ordinary(old_id: int) -> int | None:
+        return specials.old_to_new.get(old_id, token_map.old_to_new.get(old_id))
+
+    changes = []
+    for section, config in _configs(model):
+        prefix = f"{section}." if section else ""
+        for key, value in sorted(_plain(config).items()):
+            if matched := _ID_KEY.fullmatch(key):
+                role, where = matched[1], f"{prefix}{key}"
+                new = _each(value, partial(move, role, where))
+            elif key in _ID_LISTS:
+                new = _each(value, ordinary)
+            else:
+                continue
+            changes.append(Change(config, section, key, value, new))
+    return changes
+
+
+def apply(model: Any, changes: list[Change], n_rows: int) -> None:
+    """Write the planned ids and the new number of rows."""
+    for change in changes:
+        if change.new != change.old:
+            setattr(change.config, change.key, change.new)
+    for section, config in _configs(model):
+        if section != "generation_config" and hasattr(config, "vocab_size"):
+            config.vocab_size = n_rows
+    for module in (model, getattr(model, "base_model", None)):
+        if module is not None and isinstance(getattr(module, "vocab_size", None), int):
+            module.vocab_size = n_rows
+
+
+def moved_ids(changes: list[Change]) -> dict[str, list[Any]]:
+    """Role (with its section, where it is not the main config) -> [old, new]; None left out."""
+    return {
+        f"{change.section}.{change.role}".lstrip("."): [change.old, change.new]
+        for change in changes
+        if change.old is not None
+    }
+
+
+def _configs(model: Any) -> Iterator[tuple[str, Any]]:
+    yield "", model.config
+    text = model.config.get_text_config()
+    if text is not model.config:
+        yield "text_config", text
+    generation = getattr(model, "generation_config", None)
+    if generation is not None:
+        yield "generation_config", generation
+
+
+def _plain(config: Any) -> Mapping[str, Any]:
+    return {key: value for key, value in vars(config).items() if not key.startswith("_")}
+
+
+def _each(value: Any, move: Callable[[int], int | None]) -> Any:
+    """`value` with every id in it moved; of a list, ids that become None are left out.
+
+    A list in a list is a phrase of several tokens: it is left out whole if one of them is.
+    """
+    if isinstance(value, list | tuple):
+        moved = [_phrase(item, move) if isinstance(item, list) else move(item) for item in value]
+        return [item for item in moved if item is not None] or (None if value else value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return move(value)
+    return value
+
+
+def _phrase(ids: list[int], move: Callable[[int], int | None]) -> list[int] | None:
+    moved = [move(token_id) for token_id in ids]
+    kept = [token_id for token_id in moved if token_id is not None]
+    return kept if len(kept) == len(ids) else None

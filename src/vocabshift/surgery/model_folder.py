@@ -1,0 +1,158 @@
+"""Model folders: a model and its tokenizer read from one, written as one, proved to load again.
+
+Owns the files of a transferred model (safetensors, config.json, generation_config.json, the
+tokenizer's, vocabshift.json). Knows nothing of how a model was changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.errors import VocabMismatchError
+from vocabshift.output_folder import atomic_folder, check_free
+from vocabshift.surgery import token_bytes
+
+if TYPE_CHECKING:
+    from vocabshift.surgery.transfer import TransferReport
+
+MAX_SHARD_SIZE = "5GB"
+
+
+def check_paths(model: str | Path, tokenizer: Any, out: str | Path, *, force: bool) -> None:
+    """FileExistsError where `out` is taken; ValueError where it is one of the inputs."""
+    target = check_free(out, force=force).resolve()
+    for source in (model, tokenizer):
+        if isinstance(source, str | Path) and Path(source).exists():
+            path = Path(source).resolve()
+            if target in (path, *path.parents):
+                raise ValueError(f"{out} would replace the input {source}; name another output")
+    path = Path(model)
+    if path.is_file() or (path.is_dir() and not (path / "config.json").exists()):
+        raise FileNotFoundError(f"{model} is no model folder: it holds no config.json")
+
+
+def load_own_tokenizer(source: str | Path) -> Tokenizer:
+    """The tokenizer that lies beside a model; VocabMismatchError where there is none."""
+    from vocabshift.bpe.load import load_tokenizer
+    from vocabshift.errors import InvalidTokenizerError
+
+    try:
+        return load_tokenizer(source)
+    except InvalidTokenizerError as error:
+        raise VocabMismatchError(
+            f"the model's own tokenizer is needed beside it, and cannot be used: {error}"
+        ) from None
+
+
+def load_model(source: str | Path, *, dtype: Any = None) -> Any:
+    """The causal language model of a folder or Hub name, in the checkpoint's dtype unless given.
+
+    ValueError for a folder that does not hold such a model whole. No code in it is run.
+    """
+    try:
+        import safetensors
+        from transformers import AutoConfig, AutoModelForCausalLM
+    except ImportError as error:
+        raise ImportError(
+            "transfer needs torch and transformers; install them with: pip install 'vocabshift[hf]'"
+        ) from error
+    try:
+        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+        _refuse_quantized(source, config)
+        load: Any = AutoModelForCausalLM.from_pretrained
+        model, loading = load(
+            source,
+            config=config,
+            dtype=dtype or "auto",
+            trust_remote_code=False,
+            output_loading_info=True,
+        )
+    except (OSError, ValueError, RuntimeError, KeyError, safetensors.SafetensorError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise ValueError(f"the model {source} cannot be loaded: {reason}") from error
+    missing = sorted(loading["missing_keys"])
+    if missing:
+        raise ValueError(
+            f"the checkpoint {source} lacks {len(missing)} tensors of the model, such as "
+            f"{missing[0]}; they would be random"
+        )
+    return model
+
+
+def save(
+    model: Any,
+    tokenizer: Tokenizer,
+    out: str | Path,
+    *,
+    force: bool,
+    config: Mapping[str, Any],
+    figures: TransferReport,
+) -> None:
+    """Write model and tokenizer as one folder, reopen its tokenizer as users will, rename it.
+
+    InvalidTokenizerError where AutoTokenizer gives other ids than the tokenizer; `out` is then
+    left as it was.
+    """
+    from vocabshift.bpe import pretrained_folder, reload
+
+    with atomic_folder(out, force=force) as partial:
+        model.save_pretrained(partial, max_shard_size=MAX_SHARD_SIZE)
+        _write_old_rope_keys(partial / "config.json")
+        pretrained_folder.write_files(tokenizer, partial)
+        reload.write_auto_class(partial, model.config.model_type)
+        _write_provenance(partial / "vocabshift.json", config, asdict(figures))
+        reload.check_auto(partial, [*pretrained_folder.PROBES, *own_probes(tokenizer)])
+
+
+def own_probes(tokenizer: Tokenizer, *, n_tokens: int = 400) -> Iterator[str]:
+    """Text of the tokenizer's own languages: what its tokens, evenly picked, say."""
+    texts = [data for _, data in sorted(token_bytes.token_bytes(tokenizer).items())]
+    step = max(1, len(texts) // n_tokens)
+    words = [data.decode(errors="ignore") for data in texts[::step]]
+    for start in range(0, len(words), 50):
+        yield " ".join(words[start : start + 50])
+
+
+def _refuse_quantized(source: str | Path, config: Any) -> None:
+    for part in (config, config.get_text_config()):
+        if getattr(part, "quantization_config", None):
+            raise ValueError(
+                "it is quantized, and rows of a quantized model cannot be averaged; transfer the "
+                f"unquantized checkpoint that {source} was made from, and quantize the result"
+            )
+
+
+def _write_old_rope_keys(file: Path) -> None:
+    """Say the rotary base where transformers 4 looks for it too.
+
+    Subtle: transformers 5 writes it into `rope_parameters` only, and 4.57 then takes its default
+    (10000) without a word.
+    """
+    config = json.loads(file.read_text(encoding="utf-8"))
+    for part in (config, config.get("text_config")):
+        rope = part.get("rope_parameters") if isinstance(part, dict) else None
+        if isinstance(rope, dict) and isinstance(rope.get("rope_theta"), int | float):
+            part.setdefault("rope_theta", rope["rope_theta"])
+    text = json.dumps(config, ensure_ascii=False, indent=2, sort_keys=True)
+    file.write_text(text + "\n", encoding="utf-8")
+
+
+def _write_provenance(file: Path, config: Mapping[str, Any], figures: Mapping[str, Any]) -> None:
+    from vocabshift import __version__
+
+    canonical = json.dumps(config, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    document = {
+        "version": __version__,
+        "operation": "transfer",
+        "config": config,
+        "config_hash": hashlib.sha256(canonical.encode()).hexdigest(),
+        "figures": figures,
+    }
+    text = json.dumps(document, ensure_ascii=False, indent=2)
+    file.write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,156 @@
+"""Special tokens across a change of tokenizer: which is which, and the ids in the configs.
+
+Owns the matching of special tokens (same text first, then same role), the enlarged new tokenizer
+that holds every special token of the old one, and the ids in `config.json` and
+`generation_config.json`. The new tokenizer is never renumbered: what it lacks goes behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
+from vocabshift.surgery import special_texts
+
+ROLES = ("eos", "bos", "pad", "unk", "sep", "cls", "mask")
+"""In the order in which they choose: a new token with several roles takes the row of the first."""
+
+
+@dataclass(frozen=True)
+class SpecialTokens:
+    """The enlarged new tokenizer, and how its special tokens match the old ones."""
+
+    tokenizer: Tokenizer
+    new_to_old: Mapping[int, int]  # ids of matched and of appended tokens
+    old_to_new: Mapping[int, int]  # of all old special tokens
+    by_role: Mapping[str, tuple[int, int]]  # role -> (old id, new id), where both have the role
+
+
+def match_specials(
+    old: Tokenizer, new: Tokenizer, model_ids: Mapping[str, int] | None = None
+) -> SpecialTokens:
+    """Match the special tokens of two tokenizers and append to `new` those it lacks.
+
+    `model_ids`: role -> old id as the model's config says it, for roles that the old tokenizer
+    leaves open.
+    """
+    kept = [token for token in old.added_tokens if _is_kept(token, old)]
+    old_roles = _old_roles(old, model_ids or {})
+    new_roles = _roles(new)
+    ids = _ids(new)
+    pairs = {token.content: ids[token.content] for token in kept if token.content in ids}
+    taken = set(pairs.values())
+    renamed: dict[str, str] = {}  # old text -> new text, of tokens matched by role alone
+    contents = {token.content for token in kept}
+    for role in ROLES:
+        old_text, new_text = old_roles.get(role), new_roles.get(role)
+        if old_text not in contents or new_text not in ids or old_text in pairs:
+            continue
+        assert old_text is not None and new_text is not None
+        if ids[new_text] not in taken and new_text not in contents:
+            pairs[old_text] = ids[new_text]
+            taken.add(ids[new_text])
+            renamed[old_text] = new_text
+    appended = _append(new, [token for token in kept if token.content not in pairs])
+    pairs |= {token.content: token.id for token in appended}
+    enlarged = replace(new, added_tokens=_added_tokens(new, kept, appended))
+    old_to_new = {token.id: pairs[token.content] for token in kept}
+    old_ids, ids = _ids(old), _ids(enlarged)
+    shared = _same_row(old_roles, new_roles, old_ids, ids, old_to_new)
+    by_role: dict[str, tuple[int, int]] = {}
+    for role, text in old_roles.items():
+        own = ids.get(new_roles.get(role, ""), -1)
+        if text in pairs:
+            # The new tokenizer's own token for it, where several share the row of one old token.
+            shares = text in renamed and shared.get(own) == old_ids[text]
+            by_role[role] = (old_ids[text], own if shares else pairs[text])
+    texts = {token_id: text for text, token_id in ids.items()}
+    said = {role: texts[new_id] for role, (_, new_id) in by_role.items() if role in _roles(old)}
+    return SpecialTokens(
+        tokenizer=special_texts.follow(enlarged, old, renamed, said),
+        new_to_old={new_id: old_id for old_id, new_id in old_to_new.items()} | shared,
+        old_to_new=old_to_new,
+        by_role=by_role,
+    )
+
+
+def _same_row(
+    old_roles: Mapping[str, str],
+    new_roles: Mapping[str, str],
+    old_ids: Mapping[str, int],
+    new_ids: Mapping[str, int],
+    old_to_new: Mapping[int, int],
+) -> dict[int, int]:
+    """New id -> old id for new tokens that share the role of an old one and match no other.
+
+    GPT-2 has one token for bos, eos and pad: a new "<s>" and a new "</s>" both copy its row.
+    """
+    matched = set(old_to_new.values())
+    same: dict[int, int] = {}
+    for role in ROLES:
+        old_id = old_ids.get(old_roles.get(role, ""))
+        new_id = new_ids.get(new_roles.get(role, ""))
+        if old_id is not None and new_id is not None and new_id not in matched:
+            same.setdefault(new_id, old_id)
+    return same
+
+
+def _is_kept(token: AddedToken, old: Tokenizer) -> bool:
+    """Whether the new tokenizer needs it: special, or spoken of in the chat template.
+
+    Others, such as GPT-NeoX's runs of spaces, are part of how the old one cuts text.
+    """
+    template = old.chat_template or ""
+    return token.special or (bool(token.content.strip()) and token.content in template)
+
+
+def _append(new: Tokenizer, tokens: list[AddedToken]) -> list[AddedToken]:
+    first = new.row_count
+    return [replace(token, id=first + place) for place, token in enumerate(tokens)]
+
+
+def _added_tokens(
+    new: Tokenizer, kept: list[AddedToken], appended: list[AddedToken]
+) -> tuple[AddedToken, ...]:
+    """The new tokenizer's own, old ones that its vocabulary spells as plain tokens, and the rest.
+
+    Subtle: "<s>" may be learnt as an ordinary token; it keeps its id and becomes special.
+    """
+    own = {token.content for token in new.added_tokens}
+    promoted = [
+        replace(token, id=new.model.vocab[token.content])
+        for token in kept
+        if token.content in new.model.vocab and token.content not in own
+    ]
+    return (*new.added_tokens, *promoted, *appended)
+
+
+def _ids(tokenizer: Tokenizer) -> dict[str, int]:
+    return {**tokenizer.model.vocab, **{t.content: t.id for t in tokenizer.added_tokens}}
+
+
+def _roles(tokenizer: Tokenizer) -> dict[str, str]:
+    """Role -> text of the token, as the tokenizer's own config says it."""
+    found = {role: special_texts.role_text(tokenizer.config, role) for role in ROLES}
+    if found["unk"] is None:
+        found["unk"] = tokenizer.model.unk_token
+    return {role: text for role, text in found.items() if text is not None}
+
+
+def _old_roles(old: Tokenizer, model_ids: Mapping[str, int]) -> dict[str, str]:
+    texts = {token_id: text for text, token_id in _ids(old).items()}
+    named = {role: texts[token_id] for role, token_id in model_ids.items() if token_id in texts}
+    return named | _roles(old)
+
+
+def roles_of_config(config: Any) -> dict[str, int]:
+    """Role -> id from a model's config; of a list its first id."""
+    found = {}
+    for role in ROLES:
+        value = getattr(config, f"{role}_token_id", None)
+        first = value[0] if isinstance(value, list | tuple) and value else value
+        if isinstance(first, int):
+            found[role] = first
+    return found

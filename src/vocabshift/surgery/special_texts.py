@@ -1,0 +1,128 @@
+"""What is written about special tokens around a tokenizer: post-processor, roles, chat template.
+
+Owns how the enlarged tokenizer takes these over from the old one, under the new ids and texts.
+Knows nothing of models; which token is which `special_ids` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from vocabshift.bpe.tokenizer import Spec, Tokenizer
+from vocabshift.errors import VocabMismatchError
+
+_FROM_OLD = ("model_max_length", "padding_side", "truncation_side", "model_input_names")
+"""Facts about the model, not about the tokenizer: they stay with the model."""
+
+_NO_LIMIT = 10**9
+
+
+def role_text(config: Mapping[str, Any], role: str) -> str | None:
+    """The text of a role's token in a `tokenizer_config.json`, which may spell it as an object."""
+    value = config.get(f"{role}_token")
+    if isinstance(value, Mapping):
+        value = value.get("content")
+    return value if isinstance(value, str) else None
+
+
+def follow(
+    tokenizer: Tokenizer, old: Tokenizer, renamed: Mapping[str, str], roles: Mapping[str, str]
+) -> Tokenizer:
+    """`tokenizer` with the roles of `roles`, and the old one's templates where it has none.
+
+    `renamed`: old text -> new text of tokens that play the same role under another name;
+    `roles`: role -> text of the token in `tokenizer`.
+    """
+    return replace(
+        tokenizer,
+        post_processor=_post_processor(tokenizer, old, renamed),
+        config=_config(tokenizer, old, roles),
+        chat_template=_chat_template(tokenizer, old, renamed),
+    )
+
+
+def _config(tokenizer: Tokenizer, old: Tokenizer, roles: Mapping[str, str]) -> dict[str, Any]:
+    config = dict(tokenizer.config)
+    config |= {f"{role}_token": text for role, text in roles.items()}
+    for key in _FROM_OLD:
+        if key in old.config and (key not in config or _is_unlimited(config[key])):
+            config[key] = old.config[key]
+    return config
+
+
+def _is_unlimited(value: Any) -> bool:
+    return isinstance(value, int | float) and value > _NO_LIMIT
+
+
+def _chat_template(tokenizer: Tokenizer, old: Tokenizer, renamed: Mapping[str, str]) -> str | None:
+    template = tokenizer.chat_template or old.chat_template
+    if template is None or tokenizer.chat_template is not None:
+        return template
+    for text in sorted(renamed, key=len, reverse=True):
+        template = template.replace(text, renamed[text])
+    return template
+
+
+def _post_processor(
+    tokenizer: Tokenizer, old: Tokenizer, renamed: Mapping[str, str]
+) -> Spec | None:
+    """The new one's own; where it adds no special token, with the old one's template behind it."""
+    own = tokenizer.post_processor
+    if _templates(own):
+        return own
+    steps = [_moved(spec, tokenizer, renamed) for spec in _templates(old.post_processor)]
+    if not steps:
+        return own
+    if own is None:
+        return steps[0] if len(steps) == 1 else {"type": "Sequence", "processors": steps}
+    mine = list(own["processors"]) if own.get("type") == "Sequence" else [own]
+    return {"type": "Sequence", "processors": [*mine, *steps]}
+
+
+def _templates(spec: Spec | None) -> list[Spec]:
+    """The parts of a post-processor that add special tokens."""
+    if spec is None or spec.get("type") == "ByteLevel":
+        return []
+    if spec.get("type") == "Sequence":
+        return [found for part in spec.get("processors", ()) for found in _templates(part)]
+    return [spec]
+
+
+def _moved(spec: Spec, tokenizer: Tokenizer, renamed: Mapping[str, str]) -> Spec:
+    """A TemplateProcessing of the old tokenizer with the texts and ids of the new one."""
+    if spec.get("type") != "TemplateProcessing":
+        raise VocabMismatchError(
+            f"the old tokenizer adds special tokens through {spec.get('type')}, which cannot be "
+            "moved; give the new tokenizer a TemplateProcessing post-processor of its own"
+        )
+    ids = {**tokenizer.model.vocab, **{t.content: t.id for t in tokenizer.added_tokens}}
+    named = {}
+    for name, entry in spec["special_tokens"].items():
+        texts = [renamed.get(text, text) for text in entry["tokens"]]
+        lacking = [text for text in texts if text not in ids]
+        if lacking:
+            raise VocabMismatchError(
+                f"the old tokenizer's template adds {lacking[0]!r}, which is no special token of "
+                "it; mark it as one in added_tokens"
+            )
+        new_name = renamed.get(name, name)
+        named[new_name] = {"id": new_name, "ids": [ids[text] for text in texts], "tokens": texts}
+    return {
+        "type": "TemplateProcessing",
+        "single": _steps(spec["single"], renamed),
+        "pair": _steps(spec["pair"], renamed),
+        "special_tokens": named,
+    }
+
+
+def _steps(steps: list[Mapping[str, Any]], renamed: Mapping[str, str]) -> list[dict[str, Any]]:
+    moved = []
+    for step in steps:
+        copy: dict[str, Any] = {kind: dict(value) for kind, value in step.items()}
+        if "SpecialToken" in copy:
+            name = copy["SpecialToken"]["id"]
+            copy["SpecialToken"]["id"] = renamed.get(name, name)
+        moved.append(copy)
+    return moved

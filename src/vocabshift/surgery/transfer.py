@@ -1,0 +1,169 @@
+"""Transfer: a model and its old tokenizer in, the model under a new tokenizer out.
+
+Owns the order of the work: everything is planned and checked first, and only then is the model
+changed. What is done to rows, ids and texts the other files of this package know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.errors import VocabMismatchError
+from vocabshift.surgery import config_ids, initialize, resize, token_bytes, token_map
+from vocabshift.surgery.special_ids import match_specials, roles_of_config
+
+
+@dataclass(frozen=True)
+class TransferReport:
+    """What a transfer did. Counts are of tokens; rows are those of the embedding matrix."""
+
+    n_copied: int  # new tokens that took over the row of an old one
+    n_initialized: int  # new tokens whose row was made by `init`
+    n_removed: int  # old tokens that the new tokenizer does not have
+    tied: bool  # whether head and input embeddings are one tensor
+    vocab_size: int  # tokens of the new tokenizer, special tokens included
+    rows: int  # padding included
+    old_rows: int
+    init: str
+    special_ids: dict[str, list[Any]]  # {"eos": [old, new], "generation_config.eos": …}
+
+
+def transfer(
+    model: Any,
+    *,
+    old: Any,
+    new: Any,
+    init: str = "fvt",
+    seed: int = 0,
+    pad_to_multiple_of: int | None = None,
+) -> tuple[Any, Tokenizer]:
+    """Move `model` from tokenizer `old` to `new`; `model` is changed in place (no copy is made).
+
+    Tokens of the old vocabulary keep their rows bit for bit, in input embeddings and head; any
+    other gets the row that `init` makes of its old pieces: "fvt" (their mean; also "retok"),
+    "mean" (of all rows), "random" (normal, from `seed`) or "zeros". The ids in `model.config` and
+    `model.generation_config` follow.
+
+    `old`, `new`: a Tokenizer, a transformers or `tokenizers` one, or a path. Rows are padded to a
+    multiple of `pad_to_multiple_of`; None pads as the model was padded before.
+
+    Returns the model and the tokenizer to use with it: `new`, with its own ids, and with the
+    special tokens of `old` that it lacked behind them. ValueError (often VocabMismatchError)
+    before anything is changed.
+    """
+    tokenizer, _ = transfer_with_report(
+        model, old=old, new=new, init=init, seed=seed, pad_to_multiple_of=pad_to_multiple_of
+    )
+    return model, tokenizer
+
+
+def transfer_with_report(
+    model: Any,
+    *,
+    old: Any,
+    new: Any,
+    init: str = "fvt",
+    seed: int = 0,
+    pad_to_multiple_of: int | None = None,
+) -> tuple[Tokenizer, TransferReport]:
+    """Change `model` in place, as `transfer` does; the enlarged tokenizer and what was done."""
+    from vocabshift.bpe.load import as_tokenizer
+
+    initialize.initializer(init)
+    if pad_to_multiple_of is not None and pad_to_multiple_of < 1:
+        raise ValueError(f"pad_to_multiple_of is {pad_to_multiple_of}; it must be 1 or more")
+    old, new = as_tokenizer(old), as_tokenizer(new)
+    check_usable(old, new)
+    matrices = resize.find_matrices(model)
+    specials = match_specials(old, new, roles_of_config(model.config))
+    tokenizer = specials.tokenizer
+    mapping = token_map.match(old, tokenizer, specials.new_to_old)
+    resize.check_rows(matrices, mapping, old.row_count)
+    changes = config_ids.plan(model, specials, mapping)
+    old_rows = matrices.rows
+    n_rows = resize.padded_rows(matrices, old.row_count, tokenizer.row_count, pad_to_multiple_of)
+
+    resize.move_rows(matrices, mapping, init, n_rows, seed=seed)
+    config_ids.apply(model, changes, n_rows)
+    if model.config.tie_word_embeddings != matrices.tied:
+        model.config.tie_word_embeddings = matrices.tied  # the tensors are right
+    _follow_padding(matrices.embeddings, model.config)
+    report = TransferReport(
+        n_copied=mapping.n_copied,
+        n_initialized=mapping.n_made,
+        n_removed=mapping.n_removed,
+        tied=matrices.tied,
+        vocab_size=mapping.n_copied + mapping.n_made,
+        rows=n_rows,
+        old_rows=old_rows,
+        init=init,
+        special_ids=config_ids.moved_ids(changes),
+    )
+    return tokenizer, report
+
+
+def transfer_folder(
+    model_source: str | Path,
+    tokenizer_source: Any,
+    out: str | Path,
+    *,
+    init: str = "fvt",
+    force: bool = False,
+    dtype: Any = None,
+    seed: int = 0,
+    pad_to_multiple_of: int | None = None,
+) -> TransferReport:
+    """Transfer a saved model with its own tokenizer; write model and tokenizer as one folder.
+
+    `model_source`: a folder (or Hub name) with model and tokenizer, left as it is. `dtype`: a
+    torch dtype to load in; None keeps the checkpoint's. `out` appears whole or not at all, after
+    AutoTokenizer gave the same ids in it. FileExistsError without `force` where `out` exists.
+    """
+    from vocabshift.bpe.load import as_tokenizer
+    from vocabshift.surgery import model_folder
+
+    initialize.initializer(init)
+    model_folder.check_paths(model_source, tokenizer_source, out, force=force)
+    old = model_folder.load_own_tokenizer(model_source)
+    new = as_tokenizer(tokenizer_source)
+    check_usable(old, new)
+    model = model_folder.load_model(model_source, dtype=dtype)
+    tokenizer, report = transfer_with_report(
+        model, old=old, new=new, init=init, seed=seed, pad_to_multiple_of=pad_to_multiple_of
+    )
+    config = {
+        "model": str(model_source),
+        "tokenizer": new.name,
+        "init": init,
+        "seed": seed,
+        "pad_to_multiple_of": pad_to_multiple_of,
+    }
+    model_folder.save(model, tokenizer, out, force=force, config=config, figures=report)
+    return report
+
+
+def check_usable(old: Tokenizer, new: Tokenizer) -> None:
+    """VocabMismatchError where a tokenizer is of a kind whose tokens cannot be compared."""
+    for which, tokenizer in (("old", old), ("new", new)):
+        model = tokenizer.model
+        if model.continuing_subword_prefix or model.end_of_word_suffix:
+            raise VocabMismatchError(
+                f"the {which} tokenizer marks the parts of words "
+                f"({model.continuing_subword_prefix or model.end_of_word_suffix!r}); "
+                "only byte-level and SentencePiece spellings can be transferred"
+            )
+    if not token_bytes.is_complete(new):
+        raise VocabMismatchError(
+            "the new tokenizer lacks some of the 256 bytes and has no unknown token: it would "
+            "lose text; train it with the whole byte alphabet"
+        )
+
+
+def _follow_padding(embeddings: Any, config: Any) -> None:
+    """Let the row that gets no gradient be the pad token's, if there was such a row at all."""
+    if getattr(embeddings, "padding_idx", None) is not None:
+        pad = config.get_text_config().pad_token_id
+        embeddings.padding_idx = pad if isinstance(pad, int) and pad >= 0 else None

@@ -1,0 +1,202 @@
+"""Corpus: labelled, weighted text that can be read again and again in constant memory.
+
+Owns which sources make up a corpus and what language and weight each has. How text is found and
+decoded is the business of `spec`, `files` and `readers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+from vocabshift.errors import CorpusError
+from vocabshift.text.documents import Documents
+from vocabshift.text.files import find
+from vocabshift.text.readers import (
+    DocumentUnit,
+    FileSource,
+    HubSource,
+    Source,
+    StandardInputSource,
+    TextsSource,
+    check_unit,
+)
+from vocabshift.text.spec import HubDataset, Local, check_label, check_weight, parse_spec
+
+__all__ = ["Corpus", "Documents", "Part"]
+
+Paths = str | Path | Iterable[str | Path]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One source of a corpus."""
+
+    source: Source
+    language: str | None = None
+    weight: float = 1.0
+
+
+class Corpus:
+    """Text by language, made by `from_files`, `from_specs` or `from_texts`.
+
+    Paths, suffixes, labels and weights are checked when the corpus is made; what is wrong inside
+    a file is told when it is read. Either way as CorpusError, which names the file, or ValueError.
+    """
+
+    def __init__(self, parts: Iterable[Part]) -> None:
+        self._parts = tuple(parts)
+        if not self._parts:
+            raise CorpusError("a corpus of nothing; name at least one file, data set or text")
+        if sum(isinstance(part.source, StandardInputSource) for part in self._parts) > 1:
+            raise ValueError("standard input (-) is named more than once; it can be read only once")
+
+    @classmethod
+    def from_files(
+        cls,
+        files: Mapping[str, Paths],
+        *,
+        documents: DocumentUnit = "line",
+        column: str | None = None,
+        weights: Mapping[str, float] | None = None,
+    ) -> Corpus:
+        """Corpus of {language: path, or a list of paths}; a path may be a folder or a glob.
+
+        Paths are taken as they are (nothing but `~` and globs has a meaning in them).
+        `documents="file"` makes every text file one document, its line ends included. `column`
+        holds the text of .jsonl, .json and .parquet (default: `text`); `weights` default to 1.
+        """
+        if not isinstance(files, Mapping):
+            raise TypeError(
+                f"files is {type(files).__name__}; give {{language: path}}, or use from_specs"
+            )
+        check_unit(documents)
+        parts = [
+            Part(FileSource(str(path), find(path), documents, column), language, weight)
+            for language, weight in _weighted(files, weights)
+            for path in _as_list(files[language])
+        ]
+        return cls(parts)
+
+    @classmethod
+    def from_specs(cls, specs: Iterable[str], *, documents: DocumentUnit = "line") -> Corpus:
+        """Corpus of SPECs, as on the command line (`vocabshift.text.spec` has the grammar).
+
+        Without `lang=` the language is None; nothing is guessed from names, of the files in a
+        folder or a glob either. `documents` as in `from_files`.
+        """
+        if isinstance(specs, str):
+            raise TypeError("specs is a str; give a list of SPECs")
+        check_unit(documents)
+        parts = []
+        for text in specs:
+            spec = parse_spec(text)
+            source: Source
+            if isinstance(spec.place, Local):
+                place, column = spec.place.place, spec.place.column
+                source = FileSource(place, find(place), documents, column)
+            elif isinstance(spec.place, HubDataset):
+                source = HubSource(spec.place)
+            else:
+                source = StandardInputSource(documents)
+            parts.append(Part(source, spec.language, spec.weight))
+        return cls(parts)
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Mapping[str, Iterable[str]] | Iterable[str],
+        *,
+        weights: Mapping[str, float] | None = None,
+    ) -> Corpus:
+        """Corpus of strings, each one document: {language: strings}, or strings without labels.
+
+        An iterator, which could be read only once, is read into memory here.
+        """
+        if not isinstance(texts, Mapping):
+            if weights is not None:
+                raise ValueError("weights need languages; give texts as {language: strings}")
+            return cls([Part(_texts_source("texts", texts))])
+        return cls(
+            Part(_texts_source(f"texts of {language}", texts[language]), language, weight)
+            for language, weight in _weighted(texts, weights)
+        )
+
+    def batches(self) -> Iterator[Documents]:
+        """All documents, in blocks of about 16 MB, each of one language; empty ones left out.
+
+        Each call starts anew. CorpusError at the end where there was not a single document.
+        """
+        has_text = False
+        for part in self._parts:
+            for documents in part.source.read():
+                has_text = True
+                yield replace(documents, language=part.language, weight=part.weight)
+        if not has_text:
+            names = ", ".join(part.source.name for part in self._parts)
+            raise CorpusError(f"the corpus holds no text: {names}; name files that are not empty")
+
+    def texts(self) -> Iterator[tuple[str | None, str]]:
+        """(language, document) pairs, weights left out of account."""
+        for documents in self.batches():
+            for text in documents.texts():
+                yield documents.language, text
+
+    def require_text(self) -> None:
+        """CorpusError where there is no document at all; reads no further than the first."""
+        next(self.batches())
+
+    @property
+    def languages(self) -> list[str]:
+        """Labels in the order in which they were given; parts without one are left out."""
+        labels = (part.language for part in self._parts)
+        return list(dict.fromkeys(label for label in labels if label is not None))
+
+    @property
+    def n_bytes_hint(self) -> int | None:
+        """Bytes on disk, where all is plain text, else None: for progress bars."""
+        hints = [part.source.n_bytes_hint for part in self._parts]
+        return None if None in hints else sum(cast("list[int]", hints))
+
+    def select(self, languages: str | Iterable[str]) -> Corpus:
+        """The parts in these languages, in their order; ValueError for a label not present."""
+        wanted = [languages] if isinstance(languages, str) else list(languages)
+        unknown = [label for label in wanted if label not in self.languages]
+        if unknown or not wanted:
+            what = f"no {', '.join(map(repr, unknown))} in" if unknown else "no language chosen of"
+            have = ", ".join(self.languages) or "none; label files as lang=PATH"
+            raise ValueError(f"{what} the corpus; its languages: {have}")
+        return Corpus(part for part in self._parts if part.language in wanted)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"{'' if part.language is None else part.language + '='}{part.source.name}"
+            + ("" if part.weight == 1 else f"@{part.weight:g}")
+            for part in self._parts
+        )
+        return f"Corpus({shown})"
+
+
+def _weighted(
+    of_language: Mapping[str, object], weights: Mapping[str, float] | None
+) -> Iterator[tuple[str, float]]:
+    weights = weights or {}
+    for label in weights:
+        if label not in of_language:
+            raise ValueError(f"a weight for {label!r}, which the corpus does not have")
+    for language in of_language:
+        yield check_label(language), check_weight(weights.get(language, 1.0), language)
+
+
+def _as_list(paths: Paths) -> list[str | Path]:
+    return [paths] if isinstance(paths, str | Path) else list(paths)
+
+
+def _texts_source(name: str, texts: Iterable[str]) -> TextsSource:
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise TypeError(
+            f"{name}: {type(texts).__name__} given; give an iterable of str, such as a list"
+        )
+    return TextsSource(name, list(texts) if isinstance(texts, Iterator) else texts)

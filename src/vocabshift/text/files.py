@@ -1,0 +1,100 @@
+"""Which files a path, a folder or a glob stands for, and what kind each is by its suffix.
+
+Owns the supported suffixes. Opens nothing, and knows nothing of languages and weights.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from vocabshift.errors import CorpusError
+
+FORMATS = ("txt", "jsonl", "json", "parquet")
+COMPRESSIONS = ("gz", "zst", "xz")
+
+SUPPORTED = "." + " .".join(FORMATS) + ", each also ." + " .".join(COMPRESSIONS)
+"""For messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that can be read."""
+
+    path: Path
+    format: str  # one of FORMATS
+    compression: str | None = None  # one of COMPRESSIONS
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is plain text rather than records with columns."""
+        return self.format == "txt"
+
+
+def file_at(path: str | Path) -> File | None:
+    """The file by its suffixes, or None where they say nothing; the file need not exist."""
+    path = Path(path)
+    suffixes = [suffix[1:].lower() for suffix in path.suffixes]
+    compression = suffixes.pop() if suffixes and suffixes[-1] in COMPRESSIONS else None
+    if suffixes and suffixes[-1] in FORMATS:
+        return File(path, suffixes[-1], compression)
+    return None
+
+
+def exists(place: str) -> bool:
+    """Whether `place` is a path or a glob that something matches (`~` expands)."""
+    expanded = os.path.expanduser(place)  # noqa: PTH111 - Path raises for an unknown user
+    return os.path.exists(expanded) or next(_matches(expanded), None) is not None  # noqa: PTH110
+
+
+def find(place: str | Path) -> tuple[File, ...]:
+    """Files that a path, a folder or a glob stands for.
+
+    A path that exists is taken literally, brackets and all. A folder stands for all supported
+    files in it and below, sorted by path; hidden files and folders are skipped, and so are files
+    with other suffixes. A glob (`**` crosses folders) stands for every match, sorted; a match
+    with another suffix is an error. Raises CorpusError where nothing can be read.
+    """
+    expanded = os.path.expanduser(place)  # noqa: PTH111
+    if os.path.exists(expanded):  # noqa: PTH110 - False for a name that no system allows
+        return tuple(_files_of(expanded))
+    if not glob.has_magic(expanded):
+        raise CorpusError(f"{place}: no such file or folder; check the path")
+    found = {file.path: file for match in _matches(expanded) for file in _files_of(match)}
+    if not found:
+        raise CorpusError(f"{place}: no file matches; check the glob and quote it in the shell")
+    return tuple(found[path] for path in sorted(found))
+
+
+def _matches(pattern: str) -> Iterator[str]:
+    if glob.has_magic(pattern):
+        yield from glob.iglob(pattern, recursive=True)  # noqa: PTH207 - skips hidden files
+
+
+def _files_of(name: str) -> list[File]:
+    path = Path(name)
+    if path.is_dir():
+        files = sorted(_below(path), key=lambda file: file.path)
+        if not files:
+            raise CorpusError(f"{name}: no supported file in this folder; supported: {SUPPORTED}")
+        return files
+    if not path.is_file():
+        raise CorpusError(
+            f"{name} is neither a file nor a folder; give a file, or - for standard input"
+        )
+    file = file_at(path)
+    if file is None:
+        raise CorpusError(f"{name}: unknown suffix; supported: {SUPPORTED}")
+    return [file]
+
+
+def _below(folder: Path) -> Iterator[File]:
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            file = file_at(Path(parent, name))
+            if file is not None and not name.startswith(".") and file.path.is_file():
+                yield file

@@ -1,0 +1,144 @@
+"""Languages: code, English name and scripts, as data.
+
+The 22 languages of the Eighth Schedule of the Constitution of India, and others that the demo and
+the studies meet. Labels of a corpus may be anything; this table only helps where a label happens
+to be known. Codes: ISO 639-3 and 639-1; scripts by their Unicode names, the usual one first.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One language."""
+
+    code: str  # ISO 639-3
+    name: str  # English
+    scripts: tuple[str, ...]  # Unicode script names
+    short_code: str | None = None  # ISO 639-1
+    is_scheduled: bool = False  # Eighth Schedule of the Constitution of India
+
+
+def _indian(code: str, short_code: str | None, name: str, *scripts: str) -> Language:
+    return Language(code, name, scripts, short_code, is_scheduled=True)
+
+
+def _other(code: str, short_code: str, name: str, *scripts: str) -> Language:
+    return Language(code, name, scripts, short_code)
+
+
+SCHEDULED: tuple[Language, ...] = (
+    _indian("asm", "as", "Assamese", "Bengali"),
+    _indian("ben", "bn", "Bengali", "Bengali"),
+    _indian("brx", None, "Bodo", "Devanagari"),
+    _indian("doi", None, "Dogri", "Devanagari"),
+    _indian("guj", "gu", "Gujarati", "Gujarati"),
+    _indian("hin", "hi", "Hindi", "Devanagari"),
+    _indian("kan", "kn", "Kannada", "Kannada"),
+    _indian("kas", "ks", "Kashmiri", "Arabic", "Devanagari"),
+    _indian("kok", None, "Konkani", "Devanagari"),
+    _indian("mai", None, "Maithili", "Devanagari"),
+    _indian("mal", "ml", "Malayalam", "Malayalam"),
+    _indian("mni", None, "Manipuri", "Meetei_Mayek", "Bengali"),
+    _indian("mar", "mr", "Marathi", "Devanagari"),
+    _indian("nep", "ne", "Nepali", "Devanagari"),
+    _indian("ori", "or", "Odia", "Oriya"),
+    _indian("pan", "pa", "Punjabi", "Gurmukhi"),
+    _indian("san", "sa", "Sanskrit", "Devanagari"),
+    _indian("sat", None, "Santali", "Ol_Chiki"),
+    _indian("snd", "sd", "Sindhi", "Arabic", "Devanagari"),
+    _indian("tam", "ta", "Tamil", "Tamil"),
+    _indian("tel", "te", "Telugu", "Telugu"),
+    _indian("urd", "ur", "Urdu", "Arabic"),
+)
+
+LANGUAGES: tuple[Language, ...] = (
+    *SCHEDULED,
+    _other("amh", "am", "Amharic", "Ethiopic"),
+    _other("ara", "ar", "Arabic", "Arabic"),
+    _other("deu", "de", "German", "Latin"),
+    _other("ell", "el", "Greek", "Greek"),
+    _other("eng", "en", "English", "Latin"),
+    _other("est", "et", "Estonian", "Latin"),
+    _other("fas", "fa", "Persian", "Arabic"),
+    _other("fin", "fi", "Finnish", "Latin"),
+    _other("fra", "fr", "French", "Latin"),
+    _other("heb", "he", "Hebrew", "Hebrew"),
+    _other("hye", "hy", "Armenian", "Armenian"),
+    _other("ind", "id", "Indonesian", "Latin"),
+    _other("ita", "it", "Italian", "Latin"),
+    _other("jpn", "ja", "Japanese", "Han", "Hiragana", "Katakana"),
+    _other("kat", "ka", "Georgian", "Georgian"),
+    _other("khm", "km", "Khmer", "Khmer"),
+    _other("kor", "ko", "Korean", "Hangul", "Han"),
+    _other("lao", "lo", "Lao", "Lao"),
+    _other("mya", "my", "Burmese", "Myanmar"),
+    _other("pol", "pl", "Polish", "Latin"),
+    _other("por", "pt", "Portuguese", "Latin"),
+    _other("rus", "ru", "Russian", "Cyrillic"),
+    _other("sin", "si", "Sinhala", "Sinhala"),
+    _other("spa", "es", "Spanish", "Latin"),
+    _other("swa", "sw", "Swahili", "Latin"),
+    _other("tha", "th", "Thai", "Thai"),
+    _other("tur", "tr", "Turkish", "Latin"),
+    _other("ukr", "uk", "Ukrainian", "Cyrillic"),
+    _other("vie", "vi", "Vietnamese", "Latin"),
+    _other("zho", "zh", "Chinese", "Han"),
+)
+
+_SAME_AS = {
+    "arb": "ara",
+    "cmn": "zho",
+    "ekk": "est",
+    "gom": "kok",
+    "npi": "nep",
+    "ory": "ori",
+    "pes": "fas",
+    "swh": "swa",
+}
+"""Members that stand for their macrolanguage in common corpora, such as FLORES."""
+
+_SCRIPTS = {
+    "Arab": "Arabic",
+    "Beng": "Bengali",
+    "Cyrl": "Cyrillic",
+    "Deva": "Devanagari",
+    "Gujr": "Gujarati",
+    "Guru": "Gurmukhi",
+    "Hans": "Han",
+    "Hant": "Han",
+    "Knda": "Kannada",
+    "Latn": "Latin",
+    "Mlym": "Malayalam",
+    "Mtei": "Meetei_Mayek",
+    "Olck": "Ol_Chiki",
+    "Orya": "Oriya",
+    "Sinh": "Sinhala",
+    "Taml": "Tamil",
+    "Telu": "Telugu",
+}
+"""ISO 15924 codes that are met in labels."""
+
+_BY_CODE = {language.code: language for language in LANGUAGES} | {
+    language.short_code: language for language in LANGUAGES if language.short_code is not None
+}
+
+
+def find_language(label: str | None) -> Language | None:
+    """The language that a corpus label means, or None where it is not in the table.
+
+    Knows three- and two-letter codes, and both with a script: `ks_Arab`, `hi-Latn`. Then `scripts`
+    is that script alone, even where the language is not usually written in it.
+    """
+    parts = re.fullmatch(r"([a-z]{2,3})(?:[_-]([A-Z][a-z]{3}))?", label or "")
+    if parts is None:
+        return None
+    code, script = parts.groups()
+    language = _BY_CODE.get(_SAME_AS.get(code, code))
+    if language is None or script is None:
+        return language
+    name = _SCRIPTS.get(script)
+    return None if name is None else replace(language, scripts=(name,))

@@ -1,0 +1,173 @@
+"""Sources of documents: files, the Hub, standard input, texts in memory.
+
+A source can be read any number of times, in constant memory. It knows what its documents are
+(lines, whole files or records), but not their language or weight: the corpus adds those.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import IO, Literal, Protocol, get_args
+
+from vocabshift.errors import CorpusError
+from vocabshift.text.documents import Documents, pack
+from vocabshift.text.files import File
+from vocabshift.text.json_records import encode_text, read_json, read_json_lines
+from vocabshift.text.lines import check_utf8, mapped_blocks, read_blocks, read_lines, read_whole
+from vocabshift.text.spec import HubDataset
+from vocabshift.text.table_records import check_installed, read_hub, read_parquet
+
+DocumentUnit = Literal["line", "file"]
+"""What is one document of a text file; a record of the other formats is always one."""
+
+
+def check_unit(unit: str) -> None:
+    """ValueError where `unit` is none of the two."""
+    if unit not in get_args(DocumentUnit):
+        raise ValueError(f"documents is {unit!r}; it must be 'line' or 'file'")
+
+
+class Source(Protocol):
+    """Something that documents can be read from."""
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+
+    @property
+    def n_bytes_hint(self) -> int | None:
+        """Bytes of text where that is known without reading."""
+
+    def read(self) -> Iterator[Documents]:
+        """All documents that are not empty, from the start; no language, weight 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """Files that a path, a folder or a glob stands for."""
+
+    name: str
+    files: tuple[File, ...]
+    unit: DocumentUnit = "line"
+    column: str | None = None
+
+    def __post_init__(self) -> None:
+        for file in self.files:
+            if file.is_text and self.column is not None:
+                raise CorpusError(
+                    f"{file.path}: text has no column {self.column!r}; name columns of .jsonl, "
+                    ".json and .parquet only"
+                )
+            if file.format == "parquet":
+                check_installed("pyarrow", f"{file.path} (Parquet)")
+
+    @property
+    def n_bytes_hint(self) -> int | None:
+        """Size on disk, where that is all plain text."""
+        if not all(file.is_text and file.compression is None for file in self.files):
+            return None
+        return sum(file.path.stat().st_size for file in self.files if file.path.exists())
+
+    def read(self) -> Iterator[Documents]:
+        """Documents file by file, in order."""
+        if self.unit == "line":
+            for file in self.files:
+                yield from self._read_file(file)
+            return
+        for is_text, files in groupby(self.files, key=lambda file: file.is_text):
+            if is_text:  # together: a folder of code has thousands of small files
+                yield from pack(map(read_whole, files), self.name)
+            else:
+                for file in files:
+                    yield from self._read_file(file)
+
+    def _read_file(self, file: File) -> Iterator[Documents]:
+        source = str(file.path)
+        if file.format == "txt":
+            yield from read_lines(read_blocks(file), source)
+        elif file.format == "jsonl":
+            yield from pack(read_json_lines(read_blocks(file), source, self.column), source)
+        elif file.format == "json":
+            yield from pack(read_json(read_whole(file), source, self.column), source)
+        else:
+            yield from pack(read_parquet(file, self.column), source)
+
+
+@dataclass(frozen=True, slots=True)
+class HubSource:
+    """A data set of the Hugging Face Hub."""
+
+    dataset: HubDataset
+    n_bytes_hint: int | None = None
+
+    def __post_init__(self) -> None:
+        check_installed("datasets", f"{self.name} (a data set of the Hub)")
+
+    @property
+    def name(self) -> str:
+        """The spec, spelt out."""
+        return str(self.dataset)
+
+    def read(self) -> Iterator[Documents]:
+        """Rows, streamed from the Hub in every pass."""
+        yield from pack(read_hub(self.dataset), self.name)
+
+
+class StandardInputSource:
+    """Text lines from standard input, kept in a temporary file from the first pass on."""
+
+    name = "standard input"
+    n_bytes_hint = None
+
+    def __init__(self, unit: DocumentUnit = "line") -> None:
+        self._unit = unit
+        self._spooled: IO[bytes] | None = None
+
+    def read(self) -> Iterator[Documents]:
+        """Lines, or all of it as one document."""
+        if self._spooled is None:
+            self._spooled = self._spool()
+        if self._unit == "line":
+            yield from read_lines(mapped_blocks(self._spooled), self.name)
+            return
+        self._spooled.seek(0)
+        data = self._spooled.read()
+        check_utf8(data, self.name)
+        yield from pack([data], self.name)
+
+    def _spool(self) -> IO[bytes]:
+        stream = getattr(sys.stdin, "buffer", None)
+        if stream is None:
+            raise CorpusError("standard input is closed or holds no bytes; pipe text into it")
+        spooled = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as this source
+        weakref.finalize(self, spooled.close)
+        shutil.copyfileobj(stream, spooled)
+        spooled.flush()
+        return spooled
+
+
+@dataclass(frozen=True, slots=True)
+class TextsSource:
+    """Strings in memory, each a document."""
+
+    name: str
+    texts: Iterable[str]  # can be iterated again and again
+    n_bytes_hint: int | None = None
+
+    def read(self) -> Iterator[Documents]:
+        """The strings, encoded."""
+        yield from pack(self._encoded(), self.name)
+
+    def _encoded(self) -> Iterator[bytes]:
+        for number, text in enumerate(self.texts):
+            if not isinstance(text, str):
+                raise TypeError(
+                    f"{self.name}: item {number} is {type(text).__name__}; each text must be a str"
+                )
+            yield encode_text(text, f"{self.name}, item {number}")

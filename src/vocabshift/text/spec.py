@@ -1,0 +1,149 @@
+"""SPEC: how a corpus is named on the command line.
+
+    [lang=]PATH|DIR|GLOB|hf:DATASET[:CONFIG[:SPLIT[:COLUMN]]][@WEIGHT]
+
+A local file may name its column too, `articles.jsonl:body`, and so may a folder or a glob whose
+files all have columns. `-` is standard input (the file of that name is `./-`).
+
+**What exists wins.** `=`, `@` and `:` may be part of a path: a spec is read with as few marks as
+possible, and the first reading whose path exists, or whose glob matches, is taken. So `a=b.txt`
+is the file `a=b.txt` where there is one, and else `b.txt` in language `a`. Only a column's name
+cannot hold `@`. Nothing is guessed: without `lang=` the language is None, whatever the names of
+files and folders are.
+
+Owns the grammar; opens nothing and knows nothing of formats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from vocabshift.errors import CorpusError
+from vocabshift.text import files
+
+STANDARD_INPUT = "-"
+_HUB = "hf:"
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A path, a folder or a glob; it exists."""
+
+    place: str
+    column: str | None = None  # None: `text`
+
+
+@dataclass(frozen=True, slots=True)
+class HubDataset:
+    """A data set of the Hugging Face Hub."""
+
+    name: str
+    config: str | None = None
+    split: str = "train"
+    column: str = "text"
+
+    def __str__(self) -> str:
+        return f"{_HUB}{self.name}:{self.config or ''}:{self.split}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class StandardInput:
+    """Text lines that are piped in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A spec taken apart."""
+
+    place: Local | HubDataset | StandardInput
+    language: str | None = None
+    weight: float = 1.0
+
+
+def parse_spec(spec: str) -> Spec:
+    """Take `spec` apart; see the head of this file.
+
+    Raises CorpusError where no reading gives a path that exists, and ValueError for an empty
+    label, path or data set name and for a weight that is not a finite number above 0.
+    """
+    if not isinstance(spec, str):
+        raise TypeError(f"a SPEC is a str, not {type(spec).__name__}; for paths use from_files")
+    for language, rest in _with_and_without_language(spec):
+        for body, weight in _with_and_without_weight(rest):
+            if body != STANDARD_INPUT and files.exists(body):
+                return Spec(Local(body), language, check_weight(weight, spec))
+
+    *_, (language, rest) = _with_and_without_language(spec)
+    *_, (body, tail) = _with_and_without_weight(rest)
+    weight = check_weight(tail, spec)
+    if language is not None:
+        check_label(language)
+    if not body:
+        raise ValueError(f"{spec!r} names no path; write [lang=]PATH[@WEIGHT]")
+    if body == STANDARD_INPUT:
+        return Spec(StandardInput(), language, weight)
+    if body.startswith(_HUB):
+        return Spec(_hub_dataset(body, spec), language, weight)
+    for label, rest in _with_and_without_language(spec):
+        *_, (body, _) = _with_and_without_weight(rest)
+        local = _with_column(body)
+        if local is not None:
+            return Spec(local, label, weight)
+    read_as = "" if body == spec else f" (the path in {spec!r})"
+    raise CorpusError(f"{body}: no such file, folder or match{read_as}; check the path")
+
+
+def check_weight(weight: str | float, of: str) -> float:
+    """`weight` as a finite number above 0, or ValueError; `of` says in the message of what."""
+    try:
+        value = float(weight)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(
+            f"{of!r}: weight {weight!r} is not a finite number above 0; write for example @2 or "
+            "@0.5 (a path with @ in it must exist)"
+        )
+    return value
+
+
+def check_label(language: object) -> str:
+    """`language` if it can be a label (any str that is not blank), else ValueError."""
+    if not isinstance(language, str):
+        raise TypeError(f"a language is a str, not {type(language).__name__}")
+    if not language.strip():
+        raise ValueError("a language label is blank; write for example hin=hindi.txt")
+    return language
+
+
+def _with_and_without_language(spec: str) -> Iterator[tuple[str | None, str]]:
+    yield None, spec
+    label, equals, rest = spec.partition("=")
+    if equals and not spec.startswith(_HUB):
+        yield label, rest
+
+
+def _with_and_without_weight(rest: str) -> Iterator[tuple[str, str | float]]:
+    yield rest, 1.0
+    body, at, weight = rest.rpartition("@")
+    if at and "/" not in weight:
+        yield body, weight
+
+
+def _with_column(body: str) -> Local | None:
+    colon = body.rfind(":")
+    while colon > 0:
+        if files.exists(body[:colon]) and body[colon + 1 :]:
+            return Local(body[:colon], body[colon + 1 :])
+        colon = body.rfind(":", 0, colon)
+    return None
+
+
+def _hub_dataset(body: str, spec: str) -> HubDataset:
+    name, *more = body.removeprefix(_HUB).split(":")
+    if not name or len(more) > 3:
+        raise ValueError(f"{spec!r}: write hf:DATASET[:CONFIG[:SPLIT[:COLUMN]]]")
+    config, split, column = (*more, "", "", "")[:3]
+    return HubDataset(name, config or None, split or "train", column or "text")

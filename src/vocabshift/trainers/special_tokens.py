@@ -1,0 +1,90 @@
+"""Special tokens of a freshly trained tokenizer: given by the user, or copied from another one.
+
+They stand in `added_tokens`, not in the model, with ids after the vocabulary. Copied ones bring
+their roles (bos, eos, pad, …), post-processor and chat template along, so that a template written
+for the other tokenizer goes on working.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from vocabshift.bpe.load import as_tokenizer
+from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
+
+_ROLES = ("bos_token", "eos_token", "pad_token", "unk_token", "sep_token", "cls_token", "mask_token")
+
+
+def add_special_tokens(tokenizer: Tokenizer, tokens: Iterable[str]) -> Tokenizer:
+    """The tokenizer with special tokens of these contents, ids behind all others.
+
+    ValueError for an empty or repeated content.
+    """
+    contents = list(tokens)
+    taken = {token.content for token in tokenizer.added_tokens}
+    for content in contents:
+        if not content:
+            raise ValueError("a special token is empty; give it a content such as <|endoftext|>")
+        if content in taken:
+            raise ValueError(f"the special token {content!r} is given twice")
+        taken.add(content)
+    first = tokenizer.row_count
+    added = tuple(AddedToken(content, first + i) for i, content in enumerate(contents))
+    return replace(tokenizer, added_tokens=tokenizer.added_tokens + added)
+
+
+def copy_special_tokens(tokenizer: Tokenizer, source: Any) -> Tokenizer:
+    """The tokenizer with the special tokens, roles and chat template of `source`."""
+    other = as_tokenizer(source)
+    special = [token for token in other.added_tokens if token.special]
+    first = tokenizer.row_count
+    added = tuple(replace(token, id=first + i) for i, token in enumerate(special))
+    ids = {token.content: token.id for token in added}
+    contents = set(ids)
+    roles = {
+        role: value
+        for role in _ROLES
+        if (value := other.config.get(role)) is not None and _content(value) in contents
+    }
+    kept = {
+        key: other.config[key]
+        for key in ("extra_special_tokens", "additional_special_tokens", "add_bos_token")
+        if key in other.config
+    }
+    processor = _renumbered(other.post_processor, ids)
+    return replace(
+        tokenizer,
+        added_tokens=tokenizer.added_tokens + added,
+        config={**tokenizer.config, **kept, **roles},
+        chat_template=other.chat_template or tokenizer.chat_template,
+        post_processor=processor or tokenizer.post_processor,
+    )
+
+
+def _content(value: Any) -> str | None:
+    """Content of a role in tokenizer_config.json: a string, or an object that has it."""
+    if isinstance(value, Mapping):
+        value = value.get("content")
+    return value if isinstance(value, str) else None
+
+
+def _renumbered(processor: Mapping[str, Any] | None, ids: Mapping[str, int]) -> Any:
+    """A post-processor with its special tokens' new ids; None where there is no template in it."""
+    if processor is None:
+        return None
+    if processor["type"] == "Sequence":
+        steps = [_renumbered(step, ids) for step in processor["processors"]]
+        steps = [step for step in steps if step is not None]
+        return {"type": "Sequence", "processors": steps} if steps else None
+    if processor["type"] != "TemplateProcessing":
+        return None
+    special = {
+        content: {**entry, "ids": [ids[token] for token in entry["tokens"]]}
+        for content, entry in processor["special_tokens"].items()
+        if all(token in ids for token in entry["tokens"])
+    }
+    if len(special) != len(processor["special_tokens"]):
+        return None
+    return {**processor, "special_tokens": special}

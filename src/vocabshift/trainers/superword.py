@@ -1,0 +1,103 @@
+"""Two-stage BPE: subwords inside words, then superwords inside sentences (IST, section 3; SuperBPE).
+
+Stage 2 starts from the stage-2 pieces as the merges of stage 1 segment them, by rank over the
+whole piece: exactly what the exported tokenizer, which carries the stage-2 pattern, will do. So
+the tokens that training ends with are the tokens that the saved file gives.
+
+Where we differ: stage 1 takes its words inside the pieces of stage 2. Under the stage-1 pattern
+alone it would learn tokens across the walls that stay ("!=", ";" with a newline), which the
+exported pattern can never produce again: dead rows in the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from vocabshift import _core
+from vocabshift.bpe.encoder import compile_merges
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.counting import CorpusReader
+from vocabshift.text.patterns import Pattern, get_pattern
+from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer, in_phase
+from vocabshift.trainers.trainer import Progress, Stopwatch, Training, check_positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuperwordTrainer(ByteLevelTrainer):
+    """IST: `transition` of the vocabulary inside words, the rest inside sentences.
+
+    `pre_tokenizer` is the pattern of stage 1.
+    """
+
+    transition: float = 0.9
+    """Share of the vocabulary that stage 1 learns, in (0, 1]."""
+    stage2_pre_tokenizer: str | Pattern = "ist-stage2"
+    """Pattern of stage 2, and of the exported tokenizer."""
+    max_words: int | None = None
+    """Most words, divided by spaces, that a superword may hold."""
+
+    recipe: ClassVar[str] = "ist"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.transition <= 1:
+            raise ValueError(
+                f"transition is {self.transition}; give the share of the vocabulary that is "
+                "learned inside words, above 0 and at most 1 (the papers use 0.9)"
+            )
+        if self.stage1_size < 256:
+            raise ValueError(
+                f"transition {self.transition} of vocab_size {self.vocab_size} leaves stage 1 "
+                f"{self.stage1_size} tokens, below the alphabet of 256 bytes; raise either"
+            )
+        check_positive("max_words", self.max_words)
+        get_pattern(self.stage2_pre_tokenizer)
+
+    @property
+    def stage1_size(self) -> int:
+        """Tokens that stage 1 may learn up to, the bytes included."""
+        return round(self.transition * self.vocab_size)
+
+    def run(
+        self, corpus: Corpus, *, threads: int = 1, progress: Progress | None = None
+    ) -> Training:
+        """Train on `corpus` and return the tokenizer with a report."""
+        watch = Stopwatch()
+        pieces = get_pattern(self.stage2_pre_tokenizer)
+        word_reader = CorpusReader(
+            corpus, (*pieces, *get_pattern(self.pre_tokenizer)), self.normalizer
+        )
+        words = self._learn_words(word_reader, self.stage1_size, watch, threads, progress)
+        sentences = word_reader.again(pieces)
+        tokens = words.tokens
+        encoder = compile_merges(tokens, words.merges)
+        with watch.phase("encode"):
+            stage = _core.SuperwordStage(encoder, sentences.scanner, threads)
+            for block in sentences.read(in_phase(progress, "encode")):
+                stage.add(block.data, block.starts, block.ends, block.group)
+        with watch.phase("stage 2"):
+            superwords = stage.train(
+                tokens,
+                sentences.fixed_point_weights(),
+                self.vocab_size,
+                sentences.min_count(self.min_frequency),
+                self.max_token_bytes or 0,
+                self.max_words or 0,
+                in_phase(progress, "stage 2"),
+            )
+        return self._finish([words, superwords], sentences, watch)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuperBpeTrainer(SuperwordTrainer):
+    """SuperBPE's settings: no sentence walls, at most four words in a superword.
+
+    Its filter on a colon before a space is left out, and marks count as letters in the pattern:
+    SuperBPE's own cuts Indian words at two marks in a row.
+    """
+
+    stage2_pre_tokenizer: str | Pattern = "superbpe-stage2"
+    max_words: int | None = 4
+
+    recipe: ClassVar[str] = "superbpe"

@@ -1,0 +1,125 @@
+"""What every trainer shares: the protocol, the report, the config hash, the clock of phases.
+
+A trainer is a frozen dataclass: its fields are its configuration, its repr and (hashed) its key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Protocol
+
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.text.corpus import Corpus
+
+Progress = Callable[[str, int, int | None], None]
+"""Called now and then with the phase, the work done and the work in all (bytes or tokens)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One timed part of a training run."""
+
+    name: str
+    seconds: float
+    peak_rss_bytes: int  # of the process, up to the end of the phase
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingReport:
+    """What a training run did; counts are integers."""
+
+    recipe: str
+    vocab_size: int  # tokens of the model, special tokens not counted
+    merges: int
+    stage1_merges: int
+    stage2_merges: int
+    superwords: int  # tokens that hold text on both sides of a space
+    training_tokens: int  # of all documents, unweighted, as the saved tokenizer encodes them
+    training_bytes: int
+    training_documents: int
+    stopped_because: str  # "vocab_size", "min_frequency" or "no_pair_left"
+    corpus_fingerprint: str
+    config_hash: str
+    phases: tuple[Phase, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A trained tokenizer and how it came about."""
+
+    tokenizer: Tokenizer
+    report: TrainingReport
+
+
+class Trainer(Protocol):
+    """What all trainers offer."""
+
+    recipe: ClassVar[str]
+
+    def run(
+        self, corpus: Corpus, *, threads: int = 1, progress: Progress | None = None
+    ) -> Training:
+        """Train on `corpus`; the tokenizer does not depend on `threads`."""
+        ...
+
+    def train(
+        self, corpus: Corpus, *, threads: int = 1, progress: Progress | None = None
+    ) -> Tokenizer:
+        """Train and return the tokenizer alone."""
+        ...
+
+
+def config_of(trainer: Any) -> dict[str, Any]:
+    """The configuration of a trainer as plain JSON values, its recipe included."""
+    config = json.loads(json.dumps(asdict(trainer), default=str))
+    return {"recipe": trainer.recipe, **config}
+
+
+def config_hash(trainer: Any) -> str:
+    """Sixteen hex digits that name the configuration."""
+    text = json.dumps(config_of(trainer), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass
+class Stopwatch:
+    """Times phases; peak memory is the process's high-water mark."""
+
+    phases: list[Phase] = field(default_factory=list)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Time the block as one phase."""
+        start = time.perf_counter()
+        yield
+        self.phases.append(Phase(name, round(time.perf_counter() - start, 3), peak_rss_bytes()))
+
+
+def peak_rss_bytes() -> int:
+    """High-water mark of the process's memory, in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def check_vocab_size(vocab_size: int, *, alphabet: int = 256) -> None:
+    """ValueError where a vocabulary has no room for its alphabet."""
+    if not isinstance(vocab_size, int) or isinstance(vocab_size, bool):
+        raise TypeError(f"vocab_size is {vocab_size!r}; give a whole number")
+    if vocab_size < alphabet:
+        raise ValueError(
+            f"vocab_size {vocab_size} is below the alphabet: a byte-level vocabulary holds all "
+            f"{alphabet} bytes, so that no text is ever lost; give at least {alphabet}"
+        )
+
+
+def check_positive(name: str, value: int | None) -> None:
+    """ValueError unless `value` is None or a positive whole number."""
+    if value is not None and (not isinstance(value, int) or value < 1):
+        raise ValueError(f"{name} is {value!r}; give a whole number of at least 1, or leave it out")

@@ -1,0 +1,57 @@
+"""Whatever the text and the size of the blocks, a corpus gives back what was written."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vocabshift.text.documents import pack
+from vocabshift.text.files import File
+from vocabshift.text.json_records import read_json, read_json_lines
+from vocabshift.text.lines import read_blocks, read_lines, stream_blocks
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\n\r क्ஒ\u2028😀"))
+BLOCK_BYTES = st.integers(min_value=1, max_value=40)
+
+
+def lines(content: bytes) -> list[str]:
+    """The rule, slowly: \\n ends a line and takes a \\r before it along; empty ones go."""
+    *ended, last = content.decode().split("\n")
+    return [line for line in (*(line.removesuffix("\r") for line in ended), last) if line]
+
+
+@given(content=TEXT.map(str.encode), block_bytes=BLOCK_BYTES)
+def test_mapped_lines(content: bytes, block_bytes: int) -> None:
+    """Lines of a plain file do not depend on where blocks are cut."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a.txt")
+        path.write_bytes(content)
+        blocks = read_blocks(File(path, "txt"), block_bytes=block_bytes)
+        found = [text for part in read_lines(blocks, "a") for text in part.texts()]
+    assert lines(content) == found
+
+
+@given(content=TEXT.map(str.encode), block_bytes=BLOCK_BYTES, chunk=st.integers(1, 20))
+def test_streamed_lines(content: bytes, block_bytes: int, chunk: int) -> None:
+    """Nor those of a stream on how its chunks are cut, within characters too."""
+    chunks = [content[at : at + chunk] for at in range(0, len(content), chunk)]
+    blocks = list(stream_blocks(chunks, block_bytes=block_bytes))
+    assert content == b"".join(block for _, block in blocks)
+    found = [text for part in read_lines(blocks, "a") for text in part.texts()]
+    assert lines(content) == found
+
+
+@given(texts=st.lists(TEXT), block_bytes=BLOCK_BYTES)
+def test_records(texts: list[str], block_bytes: int) -> None:
+    """JSON in either form, packed into blocks, gives every text that is not empty."""
+    rows = "".join(json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts)
+    blocks = stream_blocks([rows.encode()], block_bytes=block_bytes)
+    packed = pack(read_json_lines(blocks, "a", None), "a", block_bytes=block_bytes)
+    kept = [text for text in texts if text]
+    assert kept == [text for part in packed for text in part.texts()]
+    whole = read_json(json.dumps(texts).encode(), "a", None)
+    assert kept == [text.decode() for text in whole if text]
