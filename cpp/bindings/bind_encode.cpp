@@ -51,6 +51,20 @@ Encoder make_encoder(const std::vector<py::bytes>& tokens, const TokenArray& ids
   return Encoder(model);
 }
 
+std::vector<std::size_t> not_rebuilt(const Encoder& self, const std::vector<py::bytes>& tokens,
+                                     const TokenArray& ids) {
+  if (ids.ndim() != 1 || static_cast<std::size_t>(ids.size()) != tokens.size()) {
+    throw std::invalid_argument("every token needs an id");
+  }
+  Encoder::Scratch scratch;
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const auto spelling = static_cast<std::string_view>(tokens[i]);
+    if (!self.rebuilds(spelling, ids.data()[i], scratch)) found.push_back(i);
+  }
+  return found;
+}
+
 // The UTF-8 bytes of a str; alive as long as the str. Lone surrogates raise UnicodeEncodeError.
 std::string_view utf8_of(py::handle text) {
   Py_ssize_t size = 0;
@@ -145,6 +159,9 @@ void register_encode(py::module_& m) {
            py::kw_only(), py::arg("byte_level") = true, py::arg("ignore_merges") = false,
            py::arg("byte_fallback") = false, py::arg("unk") = py::none(),
            py::arg("fuse_unk") = false, py::arg("space") = " ")
+      .def("not_rebuilt", &not_rebuilt, py::arg("tokens"), py::arg("ids"),
+           "Indices of the tokens that merges alone do not rebuild from their spelling (bytes, or "
+           "UTF-8 for a model of characters).")
       .def_property_readonly("first_crossing_rank", &Encoder::first_crossing_rank,
                              "First rank whose product reaches across a space after a letter.");
 

@@ -225,6 +225,13 @@ std::string_view Encoder::next_word(const char* at, const char* end) const {
   return rest;
 }
 
+bool Encoder::rebuilds(std::string_view spelling, TokenId id, Scratch& scratch) const {
+  std::vector<TokenId> symbols;
+  symbols_of(spelling, symbols);
+  merge(symbols, kNoRank, scratch);
+  return symbols.size() == 1 && symbols[0] == id;
+}
+
 void Encoder::encode_word_uncached(std::string_view word, bool is_piece, Scratch& scratch,
                                    std::vector<TokenId>& out) const {
   if (is_piece && ignore_merges_) {

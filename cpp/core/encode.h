@@ -68,6 +68,11 @@ class Encoder {
   // Appends the ids of one piece (valid UTF-8) to `out`.
   void encode_piece(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const;
 
+  // Whether merges alone rebuild the token `id` from its spelling (STT: "Teaching Old Tokenizers
+  // New Words", section 3): no merge skipping, no cache. `spelling` need not be whole UTF-8 for a
+  // byte-level model.
+  bool rebuilds(std::string_view spelling, TokenId id, Scratch& scratch) const;
+
   // Merges `symbols` in place, every rank below `limit`.
   void merge(std::vector<TokenId>& symbols, std::uint32_t limit, Scratch& scratch) const;
 

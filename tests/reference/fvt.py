@@ -6,6 +6,8 @@ its row; any other is the mean of the rows of its pieces under the old merges.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 
 
@@ -14,11 +16,7 @@ def bpe(token: str, merges: list[tuple[str, str]]) -> list[str]:
     rank = {pair: place for place, pair in enumerate(merges)}
     pieces = list(token)
     while True:
-        found = [
-            (rank[pair], place)
-            for place, pair in enumerate(zip(pieces, pieces[1:], strict=False))
-            if pair in rank
-        ]
+        found = [(rank[pair], place) for place, pair in enumerate(pairwise(pieces)) if pair in rank]
         if not found:
             return pieces
         _, place = min(found)

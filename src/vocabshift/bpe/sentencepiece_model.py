@@ -15,6 +15,7 @@ from enum import IntEnum
 from typing import Any
 
 from vocabshift.bpe import components, protobuf, rank_merges
+from vocabshift.bpe.charsmap import check_charsmap
 from vocabshift.bpe.model import BpeModel, Merge
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.errors import InvalidTokenizerError
@@ -100,6 +101,7 @@ def from_pieces(
         raise InvalidTokenizerError(
             f"{len(pieces) - len(vocab)} of the {len(pieces)} pieces are repeated"
         )
+    check_charsmap(settings.charsmap)
     if merges is None:
         if any(math.isnan(piece.score) for piece in pieces):
             raise InvalidTokenizerError("a piece has a score that is not a number")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.bpe.added_tokens import check_added, ids_at_load, vocab_with
+from vocabshift.bpe.charsmap import check_normalizer
 from vocabshift.bpe.model import BpeModel, Merge
 from vocabshift.bpe.tokenizer import AddedToken, Spec, Tokenizer
 from vocabshift.errors import InvalidTokenizerError
@@ -230,6 +231,7 @@ def _component(data: Mapping[str, Any], key: str) -> Spec | None:
 
 def _check_components(components: Mapping[str, Spec | None]) -> None:
     """Let `tokenizers` read them around an empty model, which is cheap."""
+    check_normalizer(components["normalizer"])
     model = {"type": "BPE", "vocab": {}, "merges": []}
     document: dict[str, Any] = {"version": "1.0", "added_tokens": [], **components, "model": model}
     _backend(json.dumps(document, ensure_ascii=False))

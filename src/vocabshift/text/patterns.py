@@ -14,9 +14,7 @@ from typing import Any, Literal, get_args
 from vocabshift import _core
 from vocabshift.text.sentences import SentencePolicy
 
-Behavior = Literal[
-    "Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"
-]
+Behavior = Literal["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +40,7 @@ _SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
 
 
 def _cl100k(digits: str) -> str:
-    return (
-        rf"{_CONTRACTION}|{_PREFIX}\p{{L}}+|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|{_SPACES}"
-    )
+    return rf"{_CONTRACTION}|{_PREFIX}\p{{L}}+|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|{_SPACES}"
 
 
 def _o200k(digits: str, contraction: str) -> str:
@@ -120,7 +116,8 @@ def get_pattern(name_or_regex: str | Pattern) -> Pattern:
     try:
         Regex(name)
     except Exception as error:  # tokenizers raises plain Exception for a bad regex
-        raise ValueError(f"{name_or_regex!r} is not a regex that tokenizers can run: {error}") from None
+        message = f"{name_or_regex!r} is not a regex that tokenizers can run: {error}"
+        raise ValueError(message) from None
     return (Split(name),)
 
 

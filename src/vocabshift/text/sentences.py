@@ -40,9 +40,7 @@ class SentencePolicy:
 
     def __post_init__(self) -> None:
         if self.ascii_period not in ("sentence", "never"):
-            raise ValueError(
-                f'ascii_period is "sentence" or "never", not {self.ascii_period!r}'
-            )
+            raise ValueError(f'ascii_period is "sentence" or "never", not {self.ascii_period!r}')
         for character in self.terminals:
             if character.isalnum() or character.isspace() or character in ".\\]^-[":
                 raise ValueError(

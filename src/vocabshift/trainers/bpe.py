@@ -1,4 +1,4 @@
-"""Plain byte-level BPE: merge for merge what `tokenizers`' trainer learns (method.md, section 1)."""
+"""Plain byte-level BPE: merge for merge what `tokenizers` learns (method.md, section 1)."""
 
 from __future__ import annotations
 

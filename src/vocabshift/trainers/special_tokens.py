@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 from vocabshift.bpe.load import as_tokenizer
+from vocabshift.bpe.pretrained_folder import ROLES
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 
-_ROLES = ("bos_token", "eos_token", "pad_token", "unk_token", "sep_token", "cls_token", "mask_token")
+_ROLES = tuple(f"{role}_token" for role in ROLES)
 
 
 def add_special_tokens(tokenizer: Tokenizer, tokens: Iterable[str]) -> Tokenizer:

@@ -1,4 +1,4 @@
-"""Two-stage BPE: subwords inside words, then superwords inside sentences (IST, section 3; SuperBPE).
+"""Two-stage BPE: subwords inside words, then superwords inside sentences (IST, section 3).
 
 Stage 2 starts from the stage-2 pieces as the merges of stage 1 segment them, by rank over the
 whole piece: exactly what the exported tokenizer, which carries the stage-2 pattern, will do. So
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from vocabshift import _core
-from vocabshift.bpe.encoder import compile_merges
+from vocabshift.bpe.compiled_model import compile_merges
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import Pattern, get_pattern

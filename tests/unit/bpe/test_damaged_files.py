@@ -15,7 +15,7 @@ from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.bpe.tokenizer_json import to_json
 from vocabshift.errors import InvalidTokenizerError
 
-ROUNDS = 6000
+ROUNDS = 200
 
 
 def damage(data: bytes, rng: random.Random) -> bytes:

@@ -1,0 +1,97 @@
+"""`check`: every invariant of a tokenizer, counted, with the tokens that break it.
+
+Owns what is looked at and what counts as sound. STT and pipeline reachability are computed by
+their own files.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from vocabshift.bpe.encoder import Encoder
+from vocabshift.bpe.pipeline_reachability import unreachable_by_pipeline
+from vocabshift.bpe.reachability import byte_pieces, unreachable_tokens
+from vocabshift.bpe.token_text import token_bytes, token_text
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.sentences import SentencePolicy
+
+_CLOSING = r"[\"'”’»›)\]}）」』】]"
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What was found in one tokenizer; tokens are spelt as in the vocabulary."""
+
+    tokenizer: str  # its name
+    vocab_size: int
+    unreachable: tuple[str, ...]  # STT: merges alone do not rebuild them
+    unreachable_by_pipeline: tuple[str, ...]  # no text yields them
+    byte_pieces: int
+    partial_utf8: tuple[str, ...]  # not whole UTF-8, single bytes left out
+    superwords: tuple[str, ...]  # text on both sides of a space
+    terminal_spanning: tuple[str, ...]  # a sentence end inside the token
+    round_trip_failures: int  # lines that do not come back from their ids
+
+    @property
+    def ok(self) -> bool:
+        """Whether every token can be produced and every text came back."""
+        return not (self.unreachable or self.unreachable_by_pipeline or self.round_trip_failures)
+
+
+def check(tokenizer: Any, corpus: Corpus | None = None, *, threads: int = 1) -> CheckReport:
+    """Check a tokenizer (ours, a Hugging Face fast tokenizer, or a path).
+
+    With a corpus, every document is encoded and decoded; without one `round_trip_failures` is 0.
+    """
+    from vocabshift.bpe.load import as_tokenizer
+
+    value = as_tokenizer(tokenizer)
+    encoder = Encoder(value)
+    added = {token.content for token in value.added_tokens}
+    single = set(byte_pieces(value))
+    tokens = [
+        token
+        for token, _ in sorted(value.model.vocab.items(), key=lambda item: item[1])
+        if token not in added and token not in single
+    ]
+    return CheckReport(
+        tokenizer=value.name,
+        vocab_size=value.vocab_size,
+        unreachable=unreachable_tokens(value),
+        unreachable_by_pipeline=unreachable_by_pipeline(value, encoder),
+        byte_pieces=len(single),
+        partial_utf8=tuple(token for token in tokens if token_text(value, token) is None),
+        superwords=tuple(token for token in tokens if b" " in token_bytes(value, token).strip()),
+        terminal_spanning=_terminal_spanning(value, tokens),
+        round_trip_failures=0 if corpus is None else _round_trip_failures(encoder, corpus, threads),
+    )
+
+
+def _terminal_spanning(tokenizer: Tokenizer, tokens: list[str]) -> tuple[str, ...]:
+    """Tokens with a terminal, then closing marks and whitespace, then a further character.
+
+    An ASCII period is a terminal only where whitespace follows it (decimals, URLs, code).
+    """
+    terminals = SentencePolicy().terminals
+    spanning = re.compile(
+        rf"(?:[{terminals}]{_CLOSING}*\s*|\.{_CLOSING}*\s+)(?!{_CLOSING})[^\s{terminals}.]"
+    )
+    return tuple(
+        token
+        for token in tokens
+        if (text := token_bytes(tokenizer, token).decode(errors="replace"))
+        and spanning.search(text)
+    )
+
+
+def _round_trip_failures(encoder: Encoder, corpus: Corpus, threads: int) -> int:
+    failures = 0
+    for documents in corpus.batches():
+        texts = list(documents.texts())
+        ids, offsets = encoder.encode_batch(texts, threads=threads)
+        decoded = encoder.decode_batch(ids, offsets)
+        failures += sum(text != back for text, back in zip(texts, decoded, strict=True))
+    return failures

@@ -1,0 +1,46 @@
+"""A BPE model in the core's form: ids and byte strings instead of vocabulary strings."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift import _core
+from vocabshift.bpe import byte_level as image
+from vocabshift.bpe.model import BpeModel
+
+
+def compile_model(model: BpeModel, *, byte_level: bool) -> _core.Encoder:
+    """The core's encoder for a model; `byte_level`: pieces reach it as text, not as images."""
+    ids = np.fromiter(model.vocab.values(), dtype=np.uint32, count=len(model.vocab))
+    tokens = list(map(image_bytes if byte_level else str.encode, model.vocab))
+    vocab = model.vocab
+    merges = np.array(
+        [(vocab[left], vocab[right], vocab[left + right]) for left, right in model.merges],
+        dtype=np.uint32,
+    ).reshape(-1, 3)
+    space = " " if byte_level else "▁" if "▁" in vocab else "Ġ" if "Ġ" in vocab else " "
+    return _core.Encoder(
+        tokens,
+        ids,
+        merges,
+        byte_level=byte_level,
+        ignore_merges=model.ignore_merges,
+        byte_fallback=model.byte_fallback,
+        unk=None if model.unk_token is None else vocab[model.unk_token],
+        fuse_unk=model.fuse_unk,
+        space=space,
+    )
+
+
+def compile_merges(tokens: list[bytes], merges: NDArray[np.uint32]) -> _core.Encoder:
+    """The core's encoder for merges that are just learned: `tokens` by id, merges (n, 3) ids."""
+    return _core.Encoder(tokens, np.arange(len(tokens), dtype=np.uint32), merges)
+
+
+def image_bytes(token: str) -> bytes:
+    """Bytes of a byte-level token; a string that no bytes spell is never found: 0xFF…"""
+    try:
+        return image.to_bytes(token)
+    except KeyError:
+        return b"\xff" + token.encode()

@@ -1,0 +1,162 @@
+"""How a tokenizer's components are run, so that its ids are those of `tokenizers`.
+
+Three ways: wholly in the core; in the core behind a normalizer or pre-tokenizer of `tokenizers`;
+or, for the few kinds of tokenizer that the core does not know, wholly in `tokenizers`. All three
+give the same ids; only speed differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift import _core
+from vocabshift.bpe.compiled_model import compile_model
+from vocabshift.bpe.tokenizer import AddedToken, Spec, Tokenizer
+from vocabshift.text import patterns
+
+if TYPE_CHECKING:
+    from tokenizers.normalizers import Normalizer
+    from tokenizers.pre_tokenizers import PreTokenizer
+
+Ids = NDArray[np.int32]
+Offsets = NDArray[np.int64]
+Engine = Literal["core", "core behind tokenizers", "tokenizers"]
+
+_ASCII_SAFE = {"NFC", "NFD", "NFKC", "NFKD"}  # these leave ASCII text as it is
+
+
+class Pipeline:
+    """One tokenizer, compiled; `parse_special=False` reads special-token strings as text."""
+
+    def __init__(
+        self, tokenizer: Tokenizer, *, parse_special: bool, model: _core.Encoder | None = None
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.parse_special = parse_special
+        self._normalizer: Normalizer | None = None  # run by `tokenizers`, part by part
+        self._pre_tokenizer: PreTokenizer | None = None  # likewise
+        self._model: _core.Encoder | None = None
+        self._core: _core.TextEncoder | None = None
+        if not _needs_tokenizers(tokenizer):
+            self._compile(model)
+
+    @property
+    def engine(self) -> Engine:
+        """What runs: the core alone, the core behind parts of `tokenizers`, or `tokenizers`."""
+        if self._core is None:
+            return "tokenizers"
+        behind = self._normalizer is not None or self._pre_tokenizer is not None
+        return "core behind tokenizers" if behind else "core"
+
+    def without_special(self) -> Pipeline:
+        """The same for text in which special tokens are only text; shares the compiled model."""
+        return Pipeline(self.tokenizer, parse_special=False, model=self._model)
+
+    def _compile(self, model: _core.Encoder | None) -> None:
+        spec = self.tokenizer.normalizer
+        simple = simple_normalizer(spec)
+        if simple is None:
+            self._normalizer = self.tokenizer.backend.normalizer
+        self._ascii_safe = spec is not None and spec["type"] in _ASCII_SAFE
+        pattern = patterns.from_spec(self.tokenizer.pre_tokenizer)
+        scanner = None
+        if self.tokenizer.pre_tokenizer is None:
+            scanner = _core.PreTokenizer(_core.Pattern.WHOLE)
+        elif pattern is None:
+            self._pre_tokenizer = self.tokenizer.backend.pre_tokenizer
+        elif (scanner := patterns.compile_pattern(pattern)) is None:
+            self._pre_tokenizer = patterns.to_tokenizers(pattern)
+        self._model = model or compile_model(self.tokenizer.model, byte_level=pattern is not None)
+        added = self.tokenizer.added_tokens
+        if not self.parse_special:
+            added = tuple(token for token in added if not token.special)
+        prepend, space_becomes = simple or ("", "")
+        self._core = _core.TextEncoder(
+            self._model,
+            raw_tokens=_core_tokens(token for token in added if not token.normalized),
+            normalized_tokens=_core_tokens(token for token in added if token.normalized),
+            prepend=prepend,
+            space_becomes=space_becomes,
+            pre_tokenizer=scanner,
+        )
+
+    def encode(self, text: str) -> Ids:
+        """Ids of one text, shape (n_tokens,)."""
+        if self._core is None:
+            backend = self.tokenizer.backend
+            backend.encode_special_tokens = not self.parse_special
+            return np.array(backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+        if self.engine == "core":
+            return self._core.encode(text)
+        parts: list[Ids] = []
+        for part, token_id in self._core.split_added(text, self._normalizer is None):
+            if token_id is not None:
+                parts.append(np.array([token_id], dtype=np.int32))
+                continue
+            normalized = part
+            if self._normalizer is not None and not (self._ascii_safe and part.isascii()):
+                normalized = self._normalizer.normalize_str(part)
+            if self._pre_tokenizer is None:
+                parts.append(self._core.encode_normalized(normalized))
+            elif normalized:
+                pieces = self._pre_tokenizer.pre_tokenize_str(normalized)
+                parts.append(self._core.encode_pieces([piece for piece, _ in pieces]))
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
+
+    def encode_batch(self, texts: list[str], threads: int) -> tuple[Ids, Offsets]:
+        """Flat ids of many texts and offsets (n_texts + 1,)."""
+        if self._core is not None and self.engine == "core":
+            return self._core.encode_batch(texts, threads)
+        return join([self.encode(text) for text in texts])
+
+
+def join(parts: list[Ids]) -> tuple[Ids, Offsets]:
+    """Flat ids and offsets (n_parts + 1,) of ids by text."""
+    offsets = np.zeros(len(parts) + 1, dtype=np.int64)
+    np.cumsum([len(part) for part in parts], out=offsets[1:])
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32), offsets
+
+
+def _core_tokens(tokens: Iterable[AddedToken]) -> list[_core.AddedToken]:
+    return [_core.AddedToken(t.content, t.id, t.lstrip, t.rstrip) for t in tokens]
+
+
+def _needs_tokenizers(tokenizer: Tokenizer) -> bool:
+    """Whether something in it is beyond the core: rare kinds of models and added tokens."""
+    model = tokenizer.model
+    if model.continuing_subword_prefix or model.end_of_word_suffix:
+        return True
+    if any(token.single_word for token in tokenizer.added_tokens):
+        return True
+    has_normalized = any(token.normalized for token in tokenizer.added_tokens)
+    if has_normalized and simple_normalizer(tokenizer.normalizer) != ("", ""):
+        return True  # such tokens are matched in their normalized form
+    # Metaspace with prepend_scheme "first" looks at where in the text a part began.
+    return "Metaspace" in str(tokenizer.pre_tokenizer)
+
+
+def simple_normalizer(spec: Spec | None) -> tuple[str, str] | None:
+    """(prepend, what a space becomes) where the core can normalize; None where it cannot."""
+    if spec is None:
+        return "", ""
+    steps = spec.get("normalizers", []) if spec["type"] == "Sequence" else [spec]
+    prepend = space_becomes = ""
+    for step in steps:
+        if step["type"] == "Prepend" and not prepend and not space_becomes:
+            prepend = step["prepend"]
+        elif (
+            step["type"] == "Replace"
+            and step["pattern"] == {"String": " "}
+            and not space_becomes
+            and " " not in prepend
+        ):
+            space_becomes = step["content"]
+        else:
+            return None
+        if not (prepend or space_becomes):
+            return None  # an empty replacement would delete spaces
+    return prepend, space_becomes

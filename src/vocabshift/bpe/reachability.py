@@ -1,0 +1,49 @@
+"""STT: can the merges of a tokenizer rebuild each of its tokens?
+
+The self-tokenization test of "Teaching Old Tokenizers New Words", section 3: merges alone, without
+merge skipping, run on the token's own bytes or characters. Byte pieces and added tokens are not
+counted: nothing has to rebuild them. Whether the *pipeline* lets a token through is another
+question (see `pipeline_reachability`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from vocabshift.bpe.compiled_model import compile_model, image_bytes
+from vocabshift.bpe.token_text import is_byte_level
+from vocabshift.bpe.tokenizer import Tokenizer
+
+_BYTE_PIECE = re.compile(r"<0x[0-9A-F]{2}>")
+
+
+def byte_pieces(tokenizer: Tokenizer) -> tuple[str, ...]:
+    """Tokens that stand for one byte: images, or "<0xNN>"."""
+    vocab = tokenizer.model.vocab
+    if is_byte_level(tokenizer):
+        return tuple(token for token in vocab if len(token) == 1 and len(image_bytes(token)) == 1)
+    return tuple(token for token in vocab if _BYTE_PIECE.fullmatch(token))
+
+
+def unreachable_tokens(tokenizer: Any) -> tuple[str, ...]:
+    """Tokens of the model that its merges do not rebuild, by id; added tokens are left out."""
+    from vocabshift.bpe.load import as_tokenizer
+
+    value = as_tokenizer(tokenizer)
+    byte_level = is_byte_level(value)
+    left_out = {token.content for token in value.added_tokens} | set(byte_pieces(value))
+    if value.model.unk_token is not None:
+        left_out.add(value.model.unk_token)
+    tested = [
+        (token_id, token) for token, token_id in value.model.vocab.items() if token not in left_out
+    ]
+    tested.sort()
+    if not tested:
+        return ()
+    spellings = [image_bytes(t) if byte_level else t.encode() for _, t in tested]
+    ids = np.array([token_id for token_id, _ in tested], dtype=np.uint32)
+    encoder = compile_model(value.model, byte_level=byte_level)
+    return tuple(tested[i][1] for i in encoder.not_rebuilt(spellings, ids))

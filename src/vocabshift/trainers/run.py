@@ -1,0 +1,109 @@
+"""Train by recipe name into a folder: what `vocabshift train` does.
+
+Owns which recipes there are and what stands in the folder's `vocabshift.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from vocabshift.bpe.encoder import Encoder
+from vocabshift.bpe.pretrained_folder import write_files
+from vocabshift.bpe.reachability import unreachable_tokens
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.errors import InvalidTokenizerError, UnreachableTokenError
+from vocabshift.output_folder import atomic_folder
+from vocabshift.text.corpus import Corpus
+from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
+from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
+from vocabshift.trainers.trainer import Progress, Training, config_of
+
+RECIPES: Mapping[str, type[ByteLevelTrainer]] = {
+    trainer.recipe: trainer for trainer in (BpeTrainer, SuperBpeTrainer, SuperwordTrainer)
+}
+
+_VERIFIED_DOCUMENTS = 500  # of the corpus, encoded by `tokenizers` with the written file
+
+
+def make_trainer(recipe: str, options: Mapping[str, Any]) -> ByteLevelTrainer:
+    """The trainer of a recipe; ValueError for an unknown recipe or option."""
+    if recipe not in RECIPES:
+        raise ValueError(f"unknown recipe {recipe!r}; known are: {', '.join(RECIPES)}")
+    kind = RECIPES[recipe]
+    known = kind.__dataclass_fields__
+    for name in options:
+        if name not in known:
+            raise ValueError(
+                f"recipe {recipe} has no option {name!r}; its options are {', '.join(known)}"
+            )
+    special = tuple(options.get("special_tokens", ()))
+    return kind(**{**options, "special_tokens": special})
+
+
+def train_to_folder(
+    recipe: str,
+    corpus: Corpus,
+    options: Mapping[str, Any],
+    out: Path,
+    *,
+    threads: int = 1,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Train, write the folder, reopen it with `tokenizers` and compare; the contract's keys.
+
+    The folder appears whole or not at all. FileExistsError where it exists, without `force`.
+    """
+    trainer = make_trainer(recipe, options)
+    with atomic_folder(out, force=force) as partial:
+        training = trainer.run(corpus, threads=threads, progress=progress)
+        write_files(training.tokenizer, partial)
+        _verify_segmentation(training.tokenizer, partial, corpus)
+        unreachable = len(unreachable_tokens(training.tokenizer))
+        if unreachable:
+            raise UnreachableTokenError(
+                f"training left {unreachable} tokens that their merges cannot rebuild: this is a "
+                "fault of vocabshift; please report it with the corpus or a part of it"
+            )
+        provenance = _provenance(trainer, training)
+        text = json.dumps(provenance, ensure_ascii=False, indent=2, sort_keys=True)
+        (partial / "vocabshift.json").write_text(text + "\n", encoding="utf-8")
+    report = asdict(training.report)
+    return {"out": str(out), **report, "unreachable": unreachable}
+
+
+def _provenance(trainer: ByteLevelTrainer, training: Training) -> dict[str, Any]:
+    """What `vocabshift.json` says; nothing in it depends on time, place or thread count."""
+    from vocabshift import __version__
+
+    figures = asdict(training.report)
+    del figures["phases"]
+    return {
+        "vocabshift": __version__,
+        "operation": "train",
+        "config": config_of(trainer),
+        "config_hash": figures.pop("config_hash"),
+        "corpus_fingerprint": figures.pop("corpus_fingerprint"),
+        "figures": figures,
+    }
+
+
+def _verify_segmentation(tokenizer: Tokenizer, folder: Path, corpus: Corpus) -> None:
+    """InvalidTokenizerError where `tokenizers` and our encoder read the folder differently."""
+    import tokenizers
+
+    texts = [text for _, text in islice(corpus.texts(), _VERIFIED_DOCUMENTS)]
+    backend = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    ids, offsets = Encoder(tokenizer).encode_batch(texts)
+    for i, encoding in enumerate(backend.encode_batch(texts, add_special_tokens=False)):
+        if encoding.ids != ids[offsets[i] : offsets[i + 1]].tolist():
+            raise InvalidTokenizerError(
+                f"the written tokenizer segments document {i + 1} of the corpus differently from "
+                "training: this is a fault of vocabshift; please report it with that document"
+            )

@@ -1,0 +1,66 @@
+"""config_ids: every id of both configs follows its token, lists too."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+transformers = pytest.importorskip("transformers")
+
+from vocabshift.errors import VocabMismatchError  # noqa: E402
+from vocabshift.surgery import config_ids, token_map  # noqa: E402
+from vocabshift.surgery.special_ids import match_specials, roles_of_config  # noqa: E402
+
+
+@pytest.fixture
+def moved(make_byte_level):
+    """Give a model's configs their new ids; from <s> 257, </s> 258 to 259, 260."""
+    old = make_byte_level("ab", specials=("<s>", "</s>"), config={"bos_token": "<s>"})
+    new = make_byte_level("cd", "ef", "gh")
+
+    def move(generation: dict, **ids):
+        model = SimpleNamespace(
+            config=transformers.LlamaConfig(vocab_size=259, **ids),
+            generation_config=transformers.GenerationConfig(**generation),
+            base_model=None,
+        )
+        specials = match_specials(old, new, roles_of_config(model.config))
+        mapping = token_map.match(old, specials.tokenizer, specials.new_to_old)
+        changes = config_ids.plan(model, specials, mapping)
+        config_ids.apply(model, changes, 261)
+        return model, config_ids.moved_ids(changes)
+
+    return move
+
+
+def test_ids_and_lists_follow(moved) -> None:
+    """bos, a list of eos, and an ordinary token as pad."""
+    model, ids = moved(
+        {"eos_token_id": [258, 257], "suppress_tokens": [256, 258], "bad_words_ids": [[1], [256]]},
+        bos_token_id=257,
+        eos_token_id=[258, 257],
+        pad_token_id=3,
+    )
+    config, generation = model.config, model.generation_config
+    assert (259, [260, 259], 3) == (config.bos_token_id, config.eos_token_id, config.pad_token_id)
+    assert [260, 259] == generation.eos_token_id
+    assert [260] == generation.suppress_tokens  # "ab" is gone
+    assert [[1]] == generation.bad_words_ids
+    assert 261 == config.vocab_size
+    assert [257, 259] == ids["bos"]
+    assert [[258, 257], [260, 259]] == ids["generation_config.eos"]
+
+
+def test_id_of_no_token_becomes_that_of_the_role(moved) -> None:
+    """A default that nobody set must not point at a token that happens to have this id now."""
+    model, ids = moved({}, bos_token_id=50256, eos_token_id=50256, pad_token_id=-1)
+    config = model.config
+    assert (259, None, -1) == (config.bos_token_id, config.eos_token_id, config.pad_token_id)
+    assert [50256, None] == ids["eos"]
+
+
+def test_lost_token_is_refused(moved) -> None:
+    """The model stops at "ab", which the new tokenizer does not have."""
+    with pytest.raises(VocabMismatchError, match="eos_token_id is 256"):
+        moved({}, eos_token_id=256, bos_token_id=257)

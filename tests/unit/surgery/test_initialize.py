@@ -1,0 +1,89 @@
+"""Initializers: what they compute, in which precision, and that blocks do not matter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from vocabshift.surgery import initialize  # noqa: E402
+
+PIECES = torch.tensor([3, 3, 1, 0, 2])
+OFFSETS = torch.tensor([0, 3, 4, 5])
+
+
+@pytest.fixture
+def old():
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn((6, 4), generator=generator)
+
+
+@pytest.fixture
+def used():
+    return torch.tensor([0, 1, 2, 3])  # rows 4 and 5 are padding
+
+
+def test_fvt_is_the_mean_of_the_pieces(old, used) -> None:
+    """A piece that occurs twice counts twice; one piece is copied exactly."""
+    rows = initialize.fvt(old, used, 0)(PIECES, OFFSETS)
+    assert torch.equal((old[3] + old[3] + old[1]) / 3, rows[0])
+    assert torch.equal(old[[0, 2]], rows[1:])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_fvt_sums_in_float32(old, used, dtype) -> None:
+    """Sums in half precision would lose the smaller rows."""
+    narrow = old.to(dtype)
+    rows = initialize.fvt(narrow, used, 0)(PIECES, OFFSETS)
+    assert torch.float32 == rows.dtype
+    assert torch.equal((narrow[3].float() * 2 + narrow[1].float()) / 3, rows[0])
+
+
+def test_blocks_do_not_change_fvt(old, used) -> None:
+    """Offsets of a later block do not begin at zero."""
+    make = initialize.fvt(old, used, 0)
+    late = make(PIECES[3:], OFFSETS[1:])
+    assert torch.equal(make(PIECES, OFFSETS)[1:], late)
+
+
+def test_mean_leaves_padding_out(old, used) -> None:
+    """Only rows of tokens say what an average token is."""
+    old[4:] = 1000
+    rows = initialize.mean(old, used, 0)(PIECES, OFFSETS)
+    assert (3, 4) == tuple(rows.shape)
+    torch.testing.assert_close(old[:4].mean(0).expand(3, 4), rows)
+
+
+def test_random_follows_seed_mean_and_deviation() -> None:
+    """Each dimension keeps its own mean and deviation; the seed decides everything else."""
+    generator = torch.Generator().manual_seed(2)
+    old = torch.randn((500, 3), generator=generator) * torch.tensor([1.0, 5.0, 0.1]) + 2
+    offsets = torch.arange(20_001)
+    used = torch.arange(500)
+    rows = initialize.random(old, used, 7)(offsets[:-1] % 500, offsets)
+    torch.testing.assert_close(old.mean(0), rows.mean(0), atol=0.15, rtol=0)
+    torch.testing.assert_close(old.std(0), rows.std(0), atol=0, rtol=0.05)
+    assert torch.equal(rows, initialize.random(old, used, 7)(offsets[:-1] % 500, offsets))
+    assert not torch.equal(rows, initialize.random(old, used, 8)(offsets[:-1] % 500, offsets))
+
+
+def test_zeros(old, used) -> None:
+    rows = initialize.zeros(old.bfloat16(), used, 0)(PIECES, OFFSETS)
+    assert torch.equal(torch.zeros((3, 4)), rows)
+
+
+def test_names() -> None:
+    """Two names for one method, and an unknown one lists them all."""
+    assert initialize.initializer("fvt") is initialize.initializer("retok")
+    with pytest.raises(ValueError, match="'magic'; known are: fvt, retok, mean, random, zeros"):
+        initialize.initializer("magic")
+
+
+def test_blocks_cover_every_token_once(monkeypatch) -> None:
+    """A token with more pieces than a block holds still is one block."""
+    monkeypatch.setattr(initialize, "BLOCK_ELEMENTS", 8)
+    offsets = np.array([0, 1, 2, 9, 10, 12])
+    ranges = list(initialize.blocks(offsets, 4))
+    assert [(0, 2), (2, 3), (3, 4), (4, 5)] == ranges
+    assert [] == list(initialize.blocks(np.array([0]), 4))
