@@ -82,8 +82,7 @@ def _terminal_spanning(tokenizer: Tokenizer, tokens: list[str]) -> tuple[str, ..
     return tuple(
         token
         for token in tokens
-        if (text := token_bytes(tokenizer, token).decode(errors="replace"))
-        and spanning.search(text)
+        if spanning.search(token_bytes(tokenizer, token).decode(errors="replace"))
     )
 
 

@@ -12,7 +12,8 @@ from itertools import product
 
 import numpy as np
 
-from vocabshift.bpe.encoder import Encoder, Ids, Offsets
+from vocabshift.bpe.encoder import Encoder
+from vocabshift.bpe.pipeline import Ids, Offsets
 from vocabshift.bpe.reachability import byte_pieces
 from vocabshift.bpe.token_text import token_text
 from vocabshift.bpe.tokenizer import Tokenizer

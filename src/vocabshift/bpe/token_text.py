@@ -1,4 +1,4 @@
-"""What a token of the vocabulary stands for: its bytes, and its text where these are whole UTF-8."""
+"""What a token of the vocabulary stands for: its bytes, and its text where they are whole."""
 
 from __future__ import annotations
 

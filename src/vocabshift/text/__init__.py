@@ -1,0 +1,1 @@
+"""Text: corpora, languages, patterns, sentences, and the counting of words."""
