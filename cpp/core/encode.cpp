@@ -11,13 +11,14 @@ namespace vocabshift {
 
 namespace {
 
-constexpr std::size_t kCacheSlots = std::size_t{1} << 15;
-constexpr std::size_t kShort = 80;         // symbols: below it a scan for the least rank is fastest
+constexpr std::size_t kCacheSlots = std::size_t{1} << 16;
+constexpr std::size_t kShort = 80;  // symbols: up to here a scan for the least rank is fastest
 
-bool is_word_character(const char* lead, std::size_t available) {
-  const auto byte = static_cast<unsigned char>(*lead);
-  const std::size_t length = byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
-  return length <= available && (char_class(decode_utf8(lead).code_point) & (kLetter | kMark));
+// Whether the bytes are one whole character that is not a space.
+bool is_text_character(std::string_view bytes) {
+  const auto lead = static_cast<unsigned char>(bytes[0]);
+  const std::size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  return length == bytes.size() && !(char_class(decode_utf8(bytes.data()).code_point) & kSpace);
 }
 
 }  // namespace
@@ -37,6 +38,7 @@ Encoder::Scratch::Scratch() : cache_(kCacheSlots, CacheSlot{}) {}
 
 Encoder::Encoder(const EncoderModel& model)
     : merges_(model.merges.size()),
+      late_merges_(0),
       byte_level_(model.byte_level),
       ignore_merges_(model.ignore_merges),
       byte_fallback_(model.byte_fallback),
@@ -61,11 +63,12 @@ Encoder::Encoder(const EncoderModel& model)
     merges_.set({merge.left, merge.right}, static_cast<std::uint32_t>(rank), merge.product);
   }
   find_crossing_rank(model);
+  split_off_late_merges(model);
 }
 
-// A cut before a space that follows a letter or mark is safe for every rank below the first whose
-// product holds such a place. A product may begin inside a character (byte-level): then only the
-// character's last bytes are known, and no cut is made behind characters that end so.
+// A cut between a character that is no space and a space is safe for every rank below the first
+// whose product holds such a place. A product may begin inside a character (byte-level): then only
+// the character's last bytes are known, and no cut is made behind characters that end so.
 void Encoder::find_crossing_rank(const EncoderModel& model) {
   cut_words_ = byte_level_ || id_of(space_) != kNoToken;
   std::vector<std::uint32_t> string_of;  // token id -> index into strings_
@@ -81,10 +84,35 @@ void Encoder::find_crossing_rank(const EncoderModel& model) {
       while (lead > 0 && is_continuation_byte(text[lead])) --lead;
       if (is_continuation_byte(text[lead])) {
         no_cut_after_[static_cast<unsigned char>(text[at - 1])] = true;
-      } else if (is_word_character(text.data() + lead, at - lead)) {
+      } else if (is_text_character(text.substr(lead, at - lead))) {
         crossing_rank_ = std::min(crossing_rank_, static_cast<std::uint32_t>(rank));
       }
     }
+  }
+}
+
+// Once no rank below the crossing rank applies, later ranks are all that can: unless an earlier
+// merge has a part that only a later one makes (never so in trained merges).
+void Encoder::split_off_late_merges(const EncoderModel& model) {
+  if (crossing_rank_ == kNoRank) return;
+  std::vector<std::uint32_t> made_at;  // by token: the first rank that makes it, 0 for symbols
+  for (std::uint32_t rank = 0; rank < model.merges.size(); ++rank) {
+    const TokenId product = model.merges[rank].product;
+    if (product >= made_at.size()) made_at.resize(product + 1, 0);
+    if (made_at[product] == 0) made_at[product] = rank + 1;
+  }
+  const auto is_late = [&](TokenId token) {
+    return token < made_at.size() && made_at[token] > crossing_rank_;
+  };
+  std::uint32_t first = crossing_rank_;
+  for (std::uint32_t rank = 0; rank < crossing_rank_; ++rank) {
+    const auto& merge = model.merges[rank];
+    if (is_late(merge.left) || is_late(merge.right)) first = 0;
+  }
+  late_merges_ = MergeTable(model.merges.size() - first);
+  for (std::uint32_t rank = first; rank < model.merges.size(); ++rank) {
+    const auto& merge = model.merges[rank];
+    late_merges_.set({merge.left, merge.right}, rank, merge.product);
   }
 }
 
@@ -126,23 +154,24 @@ void Encoder::symbols_of(std::string_view text, std::vector<TokenId>& out) const
   }
 }
 
-void Encoder::merge(std::vector<TokenId>& symbols, std::uint32_t limit, Scratch& scratch) const {
+void Encoder::merge_with(const MergeTable& merges, std::vector<TokenId>& symbols,
+                         std::uint32_t limit, Scratch& scratch) {
   if (symbols.size() < 2) return;
   if (symbols.size() <= kShort) {
-    merge_short(symbols, limit, scratch);
+    merge_short(merges, symbols, limit, scratch);
   } else {
-    merge_long(symbols, limit, scratch);
+    merge_long(merges, symbols, limit, scratch);
   }
 }
 
 // The least rank first, the leftmost among equals; ranks of all neighbours in one array.
-void Encoder::merge_short(std::vector<TokenId>& symbols, std::uint32_t limit,
-                          Scratch& scratch) const {
+void Encoder::merge_short(const MergeTable& merges, std::vector<TokenId>& symbols,
+                          std::uint32_t limit, Scratch& scratch) {
   std::vector<std::uint32_t>& ranks = scratch.ranks_;
   std::size_t size = symbols.size();
   ranks.resize(size);
   const auto rank_at = [&](std::size_t i) {
-    const std::uint32_t rank = merges_.find(symbols[i], symbols[i + 1]).rank;
+    const std::uint32_t rank = merges.find(symbols[i], symbols[i + 1]).rank;
     return rank < limit ? rank : kNoRank;
   };
   for (std::size_t i = 0; i + 1 < size; ++i) ranks[i] = rank_at(i);
@@ -152,7 +181,7 @@ void Encoder::merge_short(std::vector<TokenId>& symbols, std::uint32_t limit,
     if (least == kNoRank) break;
     std::size_t at = 0;
     while (ranks[at] != least) ++at;
-    symbols[at] = merges_.find(symbols[at], symbols[at + 1]).product;
+    symbols[at] = merges.find(symbols[at], symbols[at + 1]).product;
     std::memmove(&symbols[at + 1], &symbols[at + 2], (size - at - 2) * sizeof(TokenId));
     std::memmove(&ranks[at], &ranks[at + 1], (size - at - 2) * sizeof(std::uint32_t));
     --size;
@@ -163,8 +192,8 @@ void Encoder::merge_short(std::vector<TokenId>& symbols, std::uint32_t limit,
 }
 
 // The same with a heap over a linked list, for pieces of any length: n log n.
-void Encoder::merge_long(std::vector<TokenId>& symbols, std::uint32_t limit,
-                         Scratch& scratch) const {
+void Encoder::merge_long(const MergeTable& merges, std::vector<TokenId>& symbols,
+                         std::uint32_t limit, Scratch& scratch) {
   constexpr std::uint32_t kEnd = 0xFFFFFFFFu;
   const auto size = static_cast<std::uint32_t>(symbols.size());
   auto& next = scratch.next_;
@@ -175,7 +204,7 @@ void Encoder::merge_long(std::vector<TokenId>& symbols, std::uint32_t limit,
   previous.resize(size);
   heap.clear();
   const auto rank_of = [&](std::uint32_t left, std::uint32_t right) {
-    const std::uint32_t rank = merges_.find(symbols[left], symbols[right]).rank;
+    const std::uint32_t rank = merges.find(symbols[left], symbols[right]).rank;
     return rank < limit ? rank : kNoRank;
   };
   for (std::uint32_t i = 0; i < size; ++i) {
@@ -198,7 +227,7 @@ void Encoder::merge_long(std::vector<TokenId>& symbols, std::uint32_t limit,
     heap.pop_back();
     if (symbols[left] == kNoToken || next[left] == kEnd) continue;
     const std::uint32_t right = next[left];
-    const MergeTable::Found found = merges_.find(symbols[left], symbols[right]);
+    const MergeTable::Found found = merges.find(symbols[left], symbols[right]);
     if (found.rank != rank) continue;  // another merge took one of the two
     symbols[left] = found.product;
     symbols[right] = kNoToken;
@@ -220,7 +249,7 @@ std::string_view Encoder::next_word(const char* at, const char* end) const {
     if (no_cut_after_[static_cast<unsigned char>(rest[space - 1])]) continue;
     std::size_t lead = space - 1;
     while (lead > 0 && is_continuation_byte(rest[lead])) --lead;
-    if (is_word_character(at + lead, space - lead)) return rest.substr(0, space);
+    if (is_text_character(rest.substr(lead, space - lead))) return rest.substr(0, space);
   }
   return rest;
 }
@@ -297,7 +326,7 @@ void Encoder::encode_piece(std::string_view piece, Scratch& scratch,
   if (crossing_rank_ == kNoRank || out.size() - before < 2) return;
   std::vector<TokenId>& symbols = scratch.ids_;
   symbols.assign(out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
-  merge(symbols, kNoRank, scratch);
+  merge_with(late_merges_, symbols, kNoRank, scratch);
   out.resize(before);
   out.insert(out.end(), symbols.begin(), symbols.end());
 }

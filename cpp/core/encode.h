@@ -74,29 +74,36 @@ class Encoder {
   bool rebuilds(std::string_view spelling, TokenId id, Scratch& scratch) const;
 
   // Merges `symbols` in place, every rank below `limit`.
-  void merge(std::vector<TokenId>& symbols, std::uint32_t limit, Scratch& scratch) const;
+  void merge(std::vector<TokenId>& symbols, std::uint32_t limit, Scratch& scratch) const {
+    merge_with(merges_, symbols, limit, scratch);
+  }
 
   // Initial symbols of a text, before any merge.
   void symbols_of(std::string_view text, std::vector<TokenId>& out) const;
 
-  // The first rank whose product reaches across a space that follows a letter or mark; kNoRank
-  // where none does.
+  // The first rank whose product reaches across a space behind text; kNoRank where none does.
   std::uint32_t first_crossing_rank() const { return crossing_rank_; }
 
  private:
   void find_crossing_rank(const EncoderModel& model);
+  void split_off_late_merges(const EncoderModel& model);
   std::string_view next_word(const char* at, const char* end) const;
   void encode_word(std::string_view word, bool is_piece, Scratch& scratch,
                    std::vector<TokenId>& out) const;
   void encode_word_uncached(std::string_view word, bool is_piece, Scratch& scratch,
                             std::vector<TokenId>& out) const;
-  void merge_short(std::vector<TokenId>& symbols, std::uint32_t limit, Scratch& scratch) const;
-  void merge_long(std::vector<TokenId>& symbols, std::uint32_t limit, Scratch& scratch) const;
+  static void merge_with(const MergeTable& merges, std::vector<TokenId>& symbols,
+                         std::uint32_t limit, Scratch& scratch);
+  static void merge_short(const MergeTable& merges, std::vector<TokenId>& symbols,
+                          std::uint32_t limit, Scratch& scratch);
+  static void merge_long(const MergeTable& merges, std::vector<TokenId>& symbols,
+                         std::uint32_t limit, Scratch& scratch);
   TokenId id_of(std::string_view text) const;  // kNoToken where no token is spelt so
 
   Vocabulary strings_;            // token strings, in the order of EncoderModel::tokens
   std::vector<TokenId> ids_;      // their ids
   MergeTable merges_;
+  MergeTable late_merges_;  // all that can happen once the words of a piece are encoded
   std::array<TokenId, 256> byte_ids_;  // byte-level: ids of bytes; else of their <0xNN> pieces
   bool byte_level_, ignore_merges_, byte_fallback_, fuse_unk_;
   TokenId unk_;

@@ -59,9 +59,9 @@ struct Classed {
   std::uint32_t length;  // of the character, in bytes
 };
 
-inline Classed class_at(const char* at) {
+[[gnu::always_inline]] inline Classed class_at(const char* at) {
   const auto lead = static_cast<unsigned char>(*at);
-  if (lead < 0x80) return {tables::kClassBlocks[lead + (tables::kClassIndex[0] << 7)], 1};
+  if (lead < 0x80) return {tables::kClassBlocks[lead], 1};  // ASCII is the first block
   const Decoded decoded = decode_utf8(at);
   return {char_class(decoded.code_point), decoded.length};
 }

@@ -41,8 +41,10 @@ KINDS: dict[str, tuple[str, dict[str, Any], int]] = {  # model type, settings, p
     "qwen2-padded": ("qwen2", {**HEADS, "num_key_value_heads": 1}, 33),
     "qwen3-tied": ("qwen3", {**GQA, "tie_word_embeddings": True}, 0),
     "gptj": ("gptj", {**GPT2, "rotary_dim": 4}, 0),
+    "gptj-tied": ("gptj", {**GPT2, "rotary_dim": 4, "tie_word_embeddings": True}, 0),
     "mistral": ("mistral", GQA, 0),
     "gemma": ("gemma", GQA, 0),
+    "gemma3": ("gemma3_text", GQA, 0),
     "phi": ("phi", HEADS, 0),
     "bloom": ("bloom", {"hidden_size": 16, "n_layer": 1, "n_head": 2}, 0),
     "opt": ("opt", {**SMALL, "num_attention_heads": 2, "word_embed_proj_dim": 16, "ffn_dim": 8}, 0),
@@ -246,6 +248,19 @@ def test_tied_tensors_under_an_untied_config(old, new) -> None:
     assert model.config.tie_word_embeddings
 
 
+def test_two_tensors_under_a_tied_config(folder, old, new, tmp_path) -> None:
+    """transformers does not tie them; the output says so instead of losing the head."""
+    model, path = folder("llama")
+    file = path / "config.json"
+    config = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps(config | {"tie_word_embeddings": True}), encoding="utf-8")
+    assert not transfer_folder(path, new, tmp_path / "out").tied
+    loaded = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out")
+    assert not loaded.config.tie_word_embeddings
+    after, tokenizer = loaded.lm_head.weight.data, load_tokenizer(tmp_path / "out")
+    _assert_rows(model.lm_head.weight.data, after, old, tokenizer)
+
+
 def test_model_is_changed_in_place_and_can_be_trained(old, new) -> None:
     """The same object comes back, with gradients for every row."""
     model = _model("gpt2", old)
@@ -269,6 +284,46 @@ def test_provenance_and_rotary_base(folder, new, tmp_path) -> None:
     config = json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))
     assert 500_000.0 == config["rope_theta"] == config["rope_parameters"]["rope_theta"]
     assert not list((tmp_path / "out").glob(".lock"))
+
+
+SCALED = {
+    "rope_type": "llama3",
+    "rope_theta": 5e5,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 32,
+}
+BY_LAYER = {
+    "full_attention": {"rope_type": "default", "rope_theta": 700.0},
+    "sliding_attention": {"rope_type": "default", "rope_theta": 50.0},
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "rope", "older"),
+    [
+        ("llama", SCALED, {"rope_theta": 5e5, "rope_scaling": SCALED}),
+        ("phi", {"partial_rotary_factor": 0.25}, {"partial_rotary_factor": 0.25}),
+        ("gpt_neox", {"rope_theta": 500.0}, {"rotary_emb_base": 500.0, "rotary_pct": 0.25}),
+        ("gemma3", BY_LAYER, {"rope_theta": 700.0, "rope_local_base_freq": 50.0}),
+    ],
+)
+def test_rotary_embedding_is_written_for_older_readers(
+    kind, rope, older, folder, new, tmp_path
+) -> None:
+    """Under the names of transformers 4 too, and version 5 still reads what it was."""
+    rope = rope if kind == "gemma3" else {"rope_type": "default", "rope_theta": 1e4} | rope
+    model, path = folder(kind, rope_parameters=rope)
+    transfer_folder(path, new, tmp_path / "out")
+    loaded = transformers.AutoConfig.from_pretrained(tmp_path / "out")
+    assert model.config.rope_parameters == loaded.rope_parameters
+    written = json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))
+    for key, value in older.items():
+        expected = value
+        if isinstance(value, dict):
+            expected = {name: x for name, x in value.items() if name != "rope_theta"}
+        assert expected == written[key]
 
 
 def test_only_qwen2_gets_a_class_file(folder, new, tmp_path) -> None:

@@ -16,6 +16,7 @@ from vocabshift.demo import sample_texts
 
 if TYPE_CHECKING:
     import vocabshift as vs
+    from vocabshift.cpt.loop import Phase, Step
 
 _WIDTH = 100  # columns, also where there is no terminal
 
@@ -42,7 +43,7 @@ class Story:
             "below are on held-out lines."
         )
 
-    def tokenizers(self, results: vs.Results, checked: Any) -> None:
+    def tokenizers(self, results: vs.Results, checked: vs.CheckReport) -> None:
         """Both tokenizers on the held-out text; `checked` is the report on the new one."""
         self._heading("Two tokenizers")
         self._say(
@@ -57,9 +58,7 @@ class Story:
         ):
             self._table(results, metric, title, decimals=2)
 
-    def model(
-        self, model: Any, first: vs.Phase, further: vs.Phase, *, unfamiliar_every: int
-    ) -> None:
+    def model(self, model: Any, first: Phase, further: Phase, *, unfamiliar_every: int) -> None:
         """What is going to be trained, and how far."""
         self._heading("A model")
         n_parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -73,12 +72,12 @@ class Story:
         )
 
     @contextmanager
-    def training(self, title: str) -> Iterator[Callable[[Any], None]]:
+    def training(self, title: str) -> Iterator[Callable[[Step], None]]:
         """A progress bar for one run; yields what it wants to be called with after each step."""
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         columns = (
-            TextColumn("  {task.description:<34}"),
+            TextColumn("  {task.description:<38}"),
             BarColumn(bar_width=28),
             TextColumn("{task.fields[bits]:.2f} bits per byte"),
             TimeElapsedColumn(),
@@ -86,7 +85,7 @@ class Story:
         with Progress(*columns, console=self._console) as progress:
             task = progress.add_task(title, total=None, bits=8.0)
 
-            def on_step(step: Any) -> None:
+            def on_step(step: Step) -> None:
                 progress.update(
                     task, total=step.n_steps, completed=step.step, bits=step.bits_per_byte
                 )

@@ -31,16 +31,16 @@ class Plan:
     """How much of everything; the defaults take about three minutes on two cores."""
 
     base_vocab_size: int = 1024
-    ist_vocab_size: int = 4096
+    ist_vocab_size: int = 3072
     hidden_size: int = 128
     n_layers: int = 3
     unfamiliar_every: int = 4  # in pre-training, of languages unknown to the base tokenizer
     pretraining_rounds: float = 8.0  # times the text for pre-training
-    pretraining_rate: float = 4e-3
-    further_rounds: float = 4.0  # times the whole training text
-    further_rate: float = 4e-3
+    pretraining_rate: float = 1.5e-3
+    further_rounds: float = 6.0  # times the whole training text
+    further_rate: float = 6e-3
     sequence_length: int = 128  # tokens
-    batch_size: int = 16
+    batch_size: int = 4  # sequences a step
 
 
 def run_demo(out: str | Path, *, json: bool = False, plan: Plan | None = None) -> dict[str, Any]:
@@ -94,23 +94,24 @@ def _models(
 ) -> vs.Results:
     """Pre-train, then go on twice: as a control, and moved to the IST tokenizer."""
     import vocabshift as vs
+    from vocabshift.cpt.loop import LoopConfig, Phase, pretrain
     from vocabshift.demo import small_llama
 
     (train, held_out), (base, ist) = texts, tokenizers
 
-    def go_on(model: Any, tokenizer: Any, text: vs.Corpus, phase: vs.Phase, title: str) -> None:
-        config = vs.LoopConfig(sequence_length=plan.sequence_length, batch_size=plan.batch_size)
+    def go_on(model: Any, tokenizer: Any, text: vs.Corpus, phase: Phase, title: str) -> None:
+        config = LoopConfig(sequence_length=plan.sequence_length, batch_size=plan.batch_size)
         with tell.training(title) as on_step:
-            vs.pretrain(model, tokenizer, text, phases=[phase], config=config, on_step=on_step)
+            pretrain(model, tokenizer, text, phases=[phase], config=config, on_step=on_step)
 
     def measure(model: Any, tokenizer: Any, subject: str) -> vs.Results:
         return vs.score(model, tokenizer, held_out, subject=subject, context=plan.sequence_length)
 
     seen = _mostly_familiar(train, plan.unfamiliar_every)
-    first = vs.Phase(
+    first = Phase(
         n_bytes=int(plan.pretraining_rounds * _n_bytes(seen)), learning_rate=plan.pretraining_rate
     )
-    further = vs.Phase(
+    further = Phase(
         trained="embeddings",
         n_bytes=int(plan.further_rounds * _n_bytes(train)),
         learning_rate=plan.further_rate,

@@ -129,18 +129,34 @@ def _refuse_quantized(source: str | Path, config: Any) -> None:
 
 
 def _write_old_rope_keys(file: Path) -> None:
-    """Say the rotary base where transformers 4 looks for it too.
+    """Say the rotary embedding where transformers 4 looks for it too.
 
-    Subtle: transformers 5 writes it into `rope_parameters` only, and 4.57 then takes its default
-    (10000) without a word.
+    Subtle: transformers 5 writes it into `rope_parameters` only, and 4.57 then takes its defaults
+    (base 10000, no scaling) without a word. Version 5 reads both and finds the same.
     """
     config = json.loads(file.read_text(encoding="utf-8"))
     for part in (config, config.get("text_config")):
         rope = part.get("rope_parameters") if isinstance(part, dict) else None
-        if isinstance(rope, dict) and isinstance(rope.get("rope_theta"), int | float):
-            part.setdefault("rope_theta", rope["rope_theta"])
+        if isinstance(rope, dict):
+            for key, value in _old_rope_keys(rope, part.get("model_type")).items():
+                part.setdefault(key, value)
     text = json.dumps(config, ensure_ascii=False, indent=2, sort_keys=True)
     file.write_text(text + "\n", encoding="utf-8")
+
+
+def _old_rope_keys(rope: Mapping[str, Any], model_type: Any) -> dict[str, Any]:
+    by_layer = [rope.get("full_attention"), rope.get("sliding_attention")]
+    if all(isinstance(part, dict) for part in by_layer):  # Gemma 3
+        whole, local = (part.get("rope_theta") for part in by_layer if part is not None)
+        keys = {"rope_theta": whole, "rope_local_base_freq": local}
+    elif model_type == "gpt_neox":
+        share = rope.get("partial_rotary_factor")
+        keys = {"rotary_emb_base": rope.get("rope_theta"), "rotary_pct": share}
+    else:
+        keys = {key: rope.get(key) for key in ("rope_theta", "partial_rotary_factor")}
+    if rope.get("rope_type", "default") != "default":
+        keys["rope_scaling"] = {key: value for key, value in rope.items() if key not in keys}
+    return {key: value for key, value in keys.items() if value is not None}
 
 
 def _write_provenance(file: Path, config: Mapping[str, Any], figures: Mapping[str, Any]) -> None:

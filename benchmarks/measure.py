@@ -1,0 +1,118 @@
+"""Measure programs side by side: each run a process of its own, the contestants alternating.
+
+Owns timing (wall, CPU, peak memory above the start) and the table. A contestant is a function
+that is called in a fresh process with the text's path and returns a checksum of what it made; one
+whose checksum differs from the first contestant's is marked wrong, not slow.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import platform
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+Work = Callable[[Path], Callable[[], int]]
+"""Prepares outside the clock (imports, loading); what it returns is timed and gives a checksum."""
+
+
+@dataclass(frozen=True)
+class Run:
+    wall: float  # seconds
+    cpu: float  # seconds, all threads
+    peak_mb: float  # high-water mark of the process
+    checksum: int
+
+
+def _child(work: Work, path: Path, pipe: Connection) -> None:
+    timed = work(path)
+    before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+    checksum = timed()
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    scale = 1 / 2**20 if sys.platform == "darwin" else 1 / 2**10
+    pipe.send(Run(wall, cpu, after.ru_maxrss * scale, checksum))
+
+
+def run_once(work: Work, path: Path) -> Run:
+    """One run of a contestant in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_child, args=(work, path, theirs))
+    process.start()
+    theirs.close()
+    try:
+        return ours.recv()
+    except EOFError:
+        raise RuntimeError(f"{work.__name__} died with exit code {process.exitcode}") from None
+    finally:
+        process.join()
+
+
+def compare(contestants: dict[str, Work], path: Path, runs: int) -> dict[str, list[Run]]:
+    """`runs` rounds of all contestants in turn: A B A B …, so that drift hits all alike."""
+    results: dict[str, list[Run]] = {name: [] for name in contestants}
+    for _ in range(runs):
+        for name, work in contestants.items():
+            results[name].append(run_once(work, path))
+    return results
+
+
+def report(title: str, results: dict[str, list[Run]], n_bytes: int) -> str:
+    """Markdown table of medians; ratios are of wall and CPU time, paired round by round."""
+    first = next(iter(results))
+    lines = [
+        f"### {title}",
+        "",
+        f"| | wall s | CPU s | MB/s | peak MB | wall, times {first} | CPU, times {first} | |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, runs in results.items():
+        wall = [run.wall / base.wall for run, base in zip(runs, results[first], strict=True)]
+        cpu = [run.cpu / base.cpu for run, base in zip(runs, results[first], strict=True)]
+        median_wall = statistics.median(run.wall for run in runs)
+        right = all(run.checksum == results[first][0].checksum for run in runs)
+        lines.append(
+            f"| {name} | {median_wall:.3f} | {statistics.median(run.cpu for run in runs):.3f} "
+            f"| {n_bytes / 1e6 / median_wall:.1f} | {max(run.peak_mb for run in runs):.0f} "
+            f"| {_spread(wall)} | {_spread(cpu)} | {'' if right else '**other result**'} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _spread(ratios: list[float]) -> str:
+    middle = statistics.median(ratios)
+    if len(ratios) == 1:
+        return f"{middle:.1f}"
+    return f"{middle:.1f} ({min(ratios):.1f}-{max(ratios):.1f})"
+
+
+def machine() -> str:
+    """One line about where this ran."""
+    names = []
+    for package in ("vocabshift", "tokenizers", "rustbpe", "ffbpe", "tiktoken", "fastokens"):
+        try:
+            names.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    load = os.getloadavg()[0]
+    return (
+        f"{platform.machine()}, {os.cpu_count()} CPUs, load {load:.1f}, "
+        f"Python {platform.python_version()}, {', '.join(names)}, {time.strftime('%Y-%m-%d')}"
+    )
+
+
+def checksum_of(value: object) -> int:
+    """A number that is the same in every process for equal JSON values."""
+    import zlib
+
+    return zlib.crc32(json.dumps(value, ensure_ascii=False).encode())

@@ -1,0 +1,53 @@
+"""The BPE model of `tokenizers` written plainly: the lowest rank first, the leftmost of these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+Pair = tuple[str, str]
+
+
+def encode_piece(
+    piece: str,
+    vocab: Mapping[str, int],
+    merges: Sequence[Pair],
+    *,
+    ignore_merges: bool = False,
+    byte_fallback: bool = False,
+    unk_token: str | None = None,
+    fuse_unk: bool = False,
+) -> list[int]:
+    """Ids of one piece, spelt as the vocabulary spells it."""
+    if ignore_merges and piece in vocab:
+        return [vocab[piece]]
+    rank = {pair: place for place, pair in enumerate(merges)}  # the later place of a repeated pair
+    tokens = symbols(piece, vocab, byte_fallback, unk_token, fuse_unk)
+    while found := [(rank[p], at) for at, p in enumerate(pairwise(tokens)) if p in rank]:
+        _, at = min(found)
+        tokens[at : at + 2] = [tokens[at] + tokens[at + 1]]
+    return [vocab[token] for token in tokens]
+
+
+def symbols(
+    piece: str,
+    vocab: Mapping[str, int],
+    byte_fallback: bool = False,
+    unk_token: str | None = None,
+    fuse_unk: bool = False,
+) -> list[str]:
+    """Tokens of the characters, before any merge; without `unk_token` unknown ones are dropped."""
+    out: list[str] = []
+    after_unknown = False
+    for character in piece:
+        spelt = [f"<0x{byte:02X}>" for byte in character.encode()]
+        known = character in vocab
+        if known:
+            out.append(character)
+        elif byte_fallback and all(token in vocab for token in spelt):
+            known = True
+            out += spelt
+        elif unk_token is not None and not (fuse_unk and after_unknown):
+            out.append(unk_token)
+        after_unknown = not known
+    return out

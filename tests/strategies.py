@@ -1,0 +1,92 @@
+"""Hypothesis strategies that several property tests share: text and corpora in many scripts.
+
+Set VOCABSHIFT_EXAMPLES to a number to look that many times harder, with fresh seeds.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from vocabshift.text.sentences import TERMINALS
+
+_EFFORT = int(os.environ.get("VOCABSHIFT_EXAMPLES", "1"))
+
+
+def examples(count: int) -> settings:
+    """`count` examples, the same in every run unless VOCABSHIFT_EXAMPLES asks for more."""
+    return settings(
+        max_examples=count * _EFFORT,
+        derandomize=_EFFORT == 1,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+
+
+LETTERS = (
+    "abestzE",
+    "AÉßſİKLS",  # capitals, long s, Kelvin sign
+    "ǅʰªⅷ",  # title case, modifier, ordinal, letter-like number
+    "कखतमरािीुे्ंँ़",
+    "কতরািে্ং",
+    "தமிழ்ரகா",
+    "మతెల్ుగా",
+    "ꯃꯅꯤꯄꯨꯔ꯭",
+    "ᱥᱟᱱᱛᱟᱲᱤ",
+    "اردوپیںٔ",
+    "שלוםְ",
+    "漢字文语",
+    "ひらカナー",
+    "한국어",
+    "привЕТ",
+    "ግዕዝ",
+    "𑄇𑄘𑄴𝒜𐐀𐐨",  # outside the basic plane
+)
+DIGITS = ("0123456789", "०१२३", "٠١٢٣", "௧௨", "𝟎𝟏", "Ⅳ½²", "১২")
+SPACES = (
+    *("  ", "   ", "\t", "\n", "\n\n", "\r\n", "\r", " \n", "\n "),
+    *("\u00a0", "\u3000", "\u2028", "\u0085", "\u1680", "\u000b", "\u202f"),
+)
+MARKS = ("\u0301", "्", "़", "\u0bcd", "\ufe0f", "\u20dd", "\u200d", "\u200c", "ः", " ़", " ्")
+CONTROLS = ("\x00", "\x07", "\x1c", "\x1f", "\x7f", "\u009f", "\u00ad", "\u200b", "\ufeff", "\uffff")
+PUNCTUATION = ("!", "?", ".", ". ", ",", ":", ";", "/", "//", "-", "...", "!=", ");", '"', "’", "'")
+SYMBOLS = ("$", "€", "+", "©", "▁", "Ġ", "😀", "👩‍👩‍👧", "🇮🇳", "❤️", "👍🏽", "#️⃣", "\U000e0041", "\U0010ffff")
+CONTRACTIONS = ("'s", "'S", "'ſ", "'t", "'re", "'VE", "'m", "'ll", "'lL", "'d", "'k", "'r", "''s")
+
+words = st.sampled_from(LETTERS).flatmap(lambda letters: st.text(letters, min_size=1, max_size=8))
+numbers = st.sampled_from(DIGITS).flatmap(lambda digits: st.text(digits, min_size=1, max_size=7))
+terminals = st.text("".join(TERMINALS.values()) + ".", min_size=1, max_size=3)
+any_text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4)
+runs = st.builds(
+    lambda unit, times: unit * times,
+    st.sampled_from((" ", "\n", "\t", "a", "A", "!", "7", "क", "्", "।", "aa ", "é", "😀", "ab")),
+    st.sampled_from((3, 5, 17, 79, 80, 81, 200, 700)),
+)
+segments = st.one_of(
+    words,
+    words,
+    st.just(" "),
+    st.just(" "),
+    numbers,
+    terminals,
+    st.sampled_from(SPACES),
+    st.sampled_from(PUNCTUATION),
+    st.sampled_from((*MARKS, *CONTROLS, *SYMBOLS, *CONTRACTIONS)),
+    any_text,
+    runs,
+)
+
+text = st.lists(segments, max_size=14).map("".join)
+"""Any text: all planes, lone marks, joiners, line ends, controls, digits, terminals, long runs."""
+
+
+@st.composite
+def documents(draw: st.DrawFn, max_documents: int = 6) -> list[str]:
+    """A small corpus whose words come back, so that there is something to merge."""
+    vocabulary = draw(st.lists(st.one_of(words, words, words, numbers, segments), min_size=1, max_size=7))
+    glue = st.sampled_from((" ", " ", " ", " ", "", "\n", "  ", "। ", ". ", ", ", ".", "!", "\u00a0"))
+    parts = st.tuples(st.sampled_from(vocabulary), glue).map("".join)
+    document = st.lists(parts, min_size=1, max_size=20).map("".join)
+    return draw(st.lists(document, min_size=1, max_size=max_documents))
