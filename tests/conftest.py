@@ -25,7 +25,7 @@ def shared_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # One copy for all workers of a run: the parent of the base temp folder is shared by them.
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared-data"
-    with _lock(folder.with_suffix(".lock")):
+    with _Lock(folder.with_suffix(".lock")):
         subprocess.run(
             [SHARED / "unpack.sh", folder, "train", "eval", "tokenizers"],
             check=True,
@@ -34,7 +34,7 @@ def shared_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class _lock:
+class _Lock:
     """Exclusive file lock between the workers of one run."""
 
     def __init__(self, path: Path) -> None:

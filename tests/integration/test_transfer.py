@@ -414,8 +414,8 @@ def test_rows_of_the_reference_case(shared_data: Path) -> None:
     """1,000 Estonian tokens on Llama-3: pieces and rows of the reference toolkit."""
     import numpy as np
 
-    from vocabshift.bpe import byte_level
-    from vocabshift.surgery import initialize, resize, token_bytes
+    from vocabshift.bpe import byte_level, token_bytes
+    from vocabshift.surgery import initialize, resize
     from vocabshift.surgery.token_map import TokenMap
 
     cases = Path(__file__).resolve().parents[3] / "shared" / "cases"

@@ -8,11 +8,11 @@ from collections import Counter
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
 from reference import bpe
 from reference.peer import merges_of_tokenizers
 from reference.pre_tokenize import pre_tokenizer
 from strategies import documents, examples
-
 from vocabshift import _core
 from vocabshift.bpe.encoder import Encoder
 from vocabshift.bpe.reachability import unreachable_tokens

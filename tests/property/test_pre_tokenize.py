@@ -9,12 +9,21 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from reference.pre_tokenize import pre_tokenizer
 from strategies import DIGITS, LETTERS, SPACES, examples
 from strategies import text as texts
-
-from vocabshift.text.patterns import CL100K, GPT2, NAMED, O200K, QWEN2, TEKKEN, Split
-from vocabshift.text.patterns import compile_pattern, sentence_split
+from vocabshift.text.patterns import (
+    CL100K,
+    GPT2,
+    NAMED,
+    O200K,
+    QWEN2,
+    TEKKEN,
+    Split,
+    compile_pattern,
+    sentence_split,
+)
 from vocabshift.text.sentences import TERMINALS, SentencePolicy
 
 POLICIES = {

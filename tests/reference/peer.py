@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from reference.pre_tokenize import byte_level
 from tokenizers import Tokenizer, models, trainers
 from tokenizers.pre_tokenizers import ByteLevel
 
+from reference.pre_tokenize import byte_level
 from vocabshift.text.patterns import Split
 
 

@@ -7,14 +7,14 @@ their own files.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from vocabshift.bpe.encoder import Encoder
 from vocabshift.bpe.pipeline_reachability import unreachable_by_pipeline
 from vocabshift.bpe.reachability import byte_pieces, unreachable_tokens
-from vocabshift.bpe.token_text import token_bytes, token_text
-from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.bpe.token_bytes import token_bytes
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.sentences import SentencePolicy
 
@@ -52,25 +52,35 @@ def check(tokenizer: Any, corpus: Corpus | None = None, *, threads: int = 1) -> 
     encoder = Encoder(value)
     added = {token.content for token in value.added_tokens}
     single = set(byte_pieces(value))
-    tokens = [
-        token
-        for token, _ in sorted(value.model.vocab.items(), key=lambda item: item[1])
-        if token not in added and token not in single
-    ]
+    spelled = token_bytes(value)
+    tokens = {
+        token: spelled[token_id]
+        for token, token_id in sorted(value.model.vocab.items(), key=lambda item: item[1])
+        if token not in added and token not in single and token_id in spelled
+    }
     return CheckReport(
         tokenizer=value.name,
         vocab_size=value.vocab_size,
         unreachable=unreachable_tokens(value),
         unreachable_by_pipeline=unreachable_by_pipeline(value, encoder),
         byte_pieces=len(single),
-        partial_utf8=tuple(token for token in tokens if token_text(value, token) is None),
-        superwords=tuple(token for token in tokens if b" " in token_bytes(value, token).strip()),
-        terminal_spanning=_terminal_spanning(value, tokens),
+        partial_utf8=tuple(token for token, data in tokens.items() if _is_partial(data)),
+        superwords=tuple(token for token, data in tokens.items() if b" " in data.strip()),
+        terminal_spanning=_terminal_spanning(tokens),
         round_trip_failures=0 if corpus is None else _round_trip_failures(encoder, corpus, threads),
     )
 
 
-def _terminal_spanning(tokenizer: Tokenizer, tokens: list[str]) -> tuple[str, ...]:
+def _is_partial(data: bytes) -> bool:
+    """Whether the bytes are not whole UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _terminal_spanning(tokens: Mapping[str, bytes]) -> tuple[str, ...]:
     """Tokens with a terminal, then closing marks and whitespace, then a further character.
 
     An ASCII period is a terminal only where whitespace follows it (decimals, URLs, code).
@@ -80,9 +90,7 @@ def _terminal_spanning(tokenizer: Tokenizer, tokens: list[str]) -> tuple[str, ..
         rf"(?:[{terminals}]{_CLOSING}*\s*|\.{_CLOSING}*\s+)(?!{_CLOSING})[^\s{terminals}.]"
     )
     return tuple(
-        token
-        for token in tokens
-        if spanning.search(token_bytes(tokenizer, token).decode(errors="replace"))
+        token for token, data in tokens.items() if spanning.search(data.decode(errors="replace"))
     )
 
 

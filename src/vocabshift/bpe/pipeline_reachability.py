@@ -15,7 +15,7 @@ import numpy as np
 from vocabshift.bpe.encoder import Encoder
 from vocabshift.bpe.pipeline import Ids, Offsets
 from vocabshift.bpe.reachability import byte_pieces
-from vocabshift.bpe.token_text import token_text
+from vocabshift.bpe.token_bytes import texts_of_tokens
 from vocabshift.bpe.tokenizer import Tokenizer
 
 # What may stand beside a token: nothing, a letter, a digit, a space, punctuation, a newline, a
@@ -31,10 +31,11 @@ def unreachable_by_pipeline(
     left_out = {token.content for token in tokenizer.added_tokens} | set(byte_pieces(tokenizer))
     if tokenizer.model.unk_token is not None:
         left_out.add(tokenizer.model.unk_token)
+    texts = texts_of_tokens(tokenizer)
     waiting = [
         (token_id, token, text)
         for token, token_id in sorted(tokenizer.model.vocab.items(), key=lambda item: item[1])
-        if token not in left_out and (text := token_text(tokenizer, token))
+        if token not in left_out and (text := texts.get(token_id))
     ]
     encoder = encoder or Encoder(tokenizer)
     for before, after in _CONTEXTS:

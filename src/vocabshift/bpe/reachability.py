@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from vocabshift.bpe.compiled_model import compile_model, image_bytes
-from vocabshift.bpe.token_text import is_byte_level
+from vocabshift.bpe.token_bytes import is_byte_level
 from vocabshift.bpe.tokenizer import Tokenizer
 
 _BYTE_PIECE = re.compile(r"<0x[0-9A-F]{2}>")

@@ -44,11 +44,12 @@ def save(model: Any, tokenizer: vs.Tokenizer, folder: Path) -> None:
     """Write both as one folder that `AutoTokenizer` and `AutoModelForCausalLM` load."""
     from transformers.utils import logging
 
+    bars: Any = logging  # untyped
     tokenizer.save_pretrained(folder)
-    shows_progress = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()  # a bar for a file of four megabytes
+    shows_progress = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()  # a bar for a file of four megabytes
     try:
         model.save_pretrained(folder)
     finally:
         if shows_progress:
-            logging.enable_progress_bar()
+            bars.enable_progress_bar()

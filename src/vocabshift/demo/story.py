@@ -106,18 +106,22 @@ class Story:
         self._say("Against the control, which saw the same further text:")
         self._say(f"  better on  {', '.join(better) or 'nothing'}")
         self._say(f"  worse on   {', '.join(worse) or 'nothing'}")
-        self._say("One seed and little text: it shows that the parts fit, not how much is won.")
+        self._say(
+            "One seed, little text, and sizes chosen on these very lines: this shows that the parts "
+            "fit together, not how much a swap wins."
+        )
 
     def end(self, out: Path, *, seconds: float) -> None:
         """What lies where, and what to type next."""
         self._heading(f"Done in {seconds / 60:.1f} minutes")
+        self._say(f"Written to {out}:")
         for name, what in (
-            ("corpus/", "the text, split into train and held-out"),
-            ("base-tokenizer/  ist-tokenizer/", "load with tokenizers or AutoTokenizer"),
-            ("base-model/  control-model/  adapted-model/", "load with AutoModelForCausalLM"),
+            ("corpus", "the text, split into train and held-out"),
+            ("base-tokenizer, ist-tokenizer", "load with tokenizers or AutoTokenizer"),
+            ("base-model, control-model, adapted-model", "load with AutoModelForCausalLM"),
             ("results.jsonl", "every figure above, by group and by language"),
         ):
-            self._say(f"  {f'{out}/{name}' if '  ' not in name else name:<46} {what}")
+            self._say(f"  {name:<42}{what}")
         self._say("\nType next:")
         for line in (
             f"vocabshift check {out}/ist-tokenizer",

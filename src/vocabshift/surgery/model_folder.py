@@ -13,10 +13,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.bpe import token_bytes
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
 from vocabshift.output_folder import atomic_folder, check_free
-from vocabshift.surgery import token_bytes
 
 if TYPE_CHECKING:
     from vocabshift.surgery.transfer import TransferReport

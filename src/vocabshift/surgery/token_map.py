@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from vocabshift.bpe import token_bytes
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
-from vocabshift.surgery import token_bytes
 
 Ids = npt.NDArray[np.int64]
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vocabshift.bpe import token_bytes
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
-from vocabshift.surgery import config_ids, initialize, resize, token_bytes, token_map
+from vocabshift.surgery import config_ids, initialize, resize, token_map
 from vocabshift.surgery.special_ids import match_specials, roles_of_config
 
 

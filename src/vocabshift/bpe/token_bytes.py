@@ -70,6 +70,17 @@ def token_bytes(tokenizer: Tokenizer) -> dict[int, bytes]:
     return {**byte_pieces, **added, **texts}
 
 
+def texts_of_tokens(tokenizer: Tokenizer) -> dict[int, str]:
+    """Text of every token whose bytes are whole UTF-8, special tokens left out, by id."""
+    texts = {}
+    for token_id, spelled in token_bytes(tokenizer).items():
+        try:
+            texts[token_id] = spelled.decode()
+        except UnicodeDecodeError:
+            continue
+    return texts
+
+
 def piece_finder(tokenizer: Tokenizer) -> FindPieces:
     """The tokenizer's BPE model as a function of bytes: no normalizer, no pre-tokenizer.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from vocabshift.bpe import token_bytes
 from vocabshift.bpe.tokenizer import AddedToken
-from vocabshift.surgery import token_bytes
 
 
 def test_byte_level_tokens_are_bytes(make_byte_level) -> None:
