@@ -80,6 +80,7 @@ void Encoder::find_crossing_rank(const EncoderModel& model) {
   for (std::size_t rank = 0; rank < model.merges.size(); ++rank) {
     const std::string_view text = strings_[string_of[model.merges[rank].product]];
     for (std::size_t at = text.find(space_, 1); at != text.npos; at = text.find(space_, at + 1)) {
+      if (text.substr(0, at).ends_with(space_)) continue;  // a run of spaces is never cut
       std::size_t lead = at - 1;
       while (lead > 0 && is_continuation_byte(text[lead])) --lead;
       if (is_continuation_byte(text[lead])) {
@@ -247,6 +248,7 @@ std::string_view Encoder::next_word(const char* at, const char* end) const {
   for (std::size_t space = rest.find(space_, 1); space != rest.npos;
        space = rest.find(space_, space + 1)) {
     if (no_cut_after_[static_cast<unsigned char>(rest[space - 1])]) continue;
+    if (rest.substr(0, space).ends_with(space_)) continue;
     std::size_t lead = space - 1;
     while (lead > 0 && is_continuation_byte(rest[lead])) --lead;
     if (is_text_character(rest.substr(lead, space - lead))) return rest.substr(0, space);

@@ -107,7 +107,7 @@ class Story:
         self._say(f"  better on  {', '.join(better) or 'nothing'}")
         self._say(f"  worse on   {', '.join(worse) or 'nothing'}")
         self._say(
-            "One seed, little text, and sizes chosen on these very lines: this shows that the parts "
+            "One seed, little text, sizes chosen on these very lines: this shows that the parts "
             "fit together, not how much a swap wins."
         )
 

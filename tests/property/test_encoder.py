@@ -1,0 +1,328 @@
+"""The encoder gives the ids of `tokenizers`, and its ids give the text back."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference.encode import encode_piece
+from strategies import examples
+from strategies import text as texts
+
+from vocabshift.bpe import byte_level
+from vocabshift.bpe.encoder import Encoder
+from vocabshift.bpe.model import BpeModel
+from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.patterns import NAMED, Split, get_pattern, to_spec
+from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
+
+# Written for this test: a few words that come back, in several scripts, with all kinds of walls.
+DOCUMENTS = [
+    "the cat sat on the mat. the cat's mat is on the floor! is the cat on it?\n",
+    "राम घर गया। सीता घर आई। राम और सीता घर पर हैं॥ क्या राम घर पर है?",
+    "அவன் வந்தான். அவள் வந்தாள். அவர்கள் வந்தார்கள்.",
+    "if (a != b) {\n    return a + 1;\n}\n\n    // a comment: a\tb 12345 ३४५६\r\n",
+    "وہ گھر گیا۔ وہ گھر آیا؟ 猫は家にいる。猫は寝る。 ТЫ и я, ты и он\u00a0и она…",
+    "it's what we've said: don't they'll I'm he'd 👩‍👩‍👧 ❤️ ❤️ a b c a b c aaaa     aaaa",
+]
+
+SPECIAL = (
+    ("<s>", {}),
+    ("<|end|>", {"lstrip": True}),
+    ("<mask>", {"rstrip": True}),
+    ("[both]", {"lstrip": True, "rstrip": True}),
+    ("<s>cat", {"special": False}),
+    ("sat on", {"special": False, "normalized": True}),
+    (" the", {"special": False, "rstrip": True}),
+    ("घर", {"special": False}),
+)
+
+TRAINERS = {
+    "bpe": BpeTrainer(vocab_size=420),
+    "bpe, gpt2": BpeTrainer(vocab_size=420, pre_tokenizer="gpt2"),
+    "bpe, deepseek": BpeTrainer(vocab_size=420, pre_tokenizer="deepseek"),
+    "bpe, nfc": BpeTrainer(vocab_size=420, normalizer="nfc"),
+    "bpe, nfkc": BpeTrainer(vocab_size=420, normalizer="nfkc"),
+    "ist": SuperwordTrainer(vocab_size=500, transition=0.75),
+    "ist, nfkc": SuperwordTrainer(vocab_size=500, transition=0.75, normalizer="nfkc"),
+    "superbpe": SuperBpeTrainer(vocab_size=500, transition=0.7),
+    "no cut": SuperwordTrainer(vocab_size=600, transition=0.6, stage2_pre_tokenizer=()),
+}
+
+
+@functools.cache
+def trained(name: str, *, special: bool = False) -> Encoder:
+    tokenizer = TRAINERS[name].train(Corpus.from_texts(DOCUMENTS))
+    if special:
+        first = tokenizer.row_count
+        added = tuple(
+            AddedToken(content, first + i, **flags) for i, (content, flags) in enumerate(SPECIAL)
+        )
+        if tokenizer.normalizer is not None:  # `tokenizers` alone matches normalized tokens
+            added = tuple(replace(token, normalized=False) for token in added)
+        tokenizer = replace(tokenizer, added_tokens=added)
+    return Encoder(tokenizer)
+
+
+def peer_ids(encoder: Encoder, text: str) -> list[int]:
+    return list(encoder.tokenizer.backend.encode(text, add_special_tokens=False).ids)
+
+
+# Any text, with stretches of what the tokenizers were trained on.
+familiar = st.builds(
+    lambda text, start, length: text[start : start + length],
+    st.sampled_from(DOCUMENTS),
+    st.integers(0, 60),
+    st.integers(1, 60),
+)
+mixed = st.lists(texts | familiar, max_size=4).map("".join)
+with_special = st.lists(
+    texts | familiar | st.sampled_from([content for content, _ in SPECIAL] + [" ", "\u00a0\n"]),
+    max_size=8,
+).map("".join)
+
+
+@pytest.mark.parametrize("name", TRAINERS)
+@examples(100)
+@given(text=mixed)
+def test_trained_tokenizers(name: str, text: str) -> None:
+    encoder = trained(name)
+    ids = encoder.encode(text)
+    assert peer_ids(encoder, text) == ids.tolist()
+    normalizer = encoder.tokenizer.backend.normalizer
+    assert (text if normalizer is None else normalizer.normalize_str(text)) == encoder.decode(ids)
+
+
+@pytest.mark.parametrize("name", TRAINERS)
+@examples(60)
+@given(text=with_special)
+def test_trained_tokenizers_with_added_tokens(name: str, text: str) -> None:
+    encoder = trained(name, special=True)
+    assert peer_ids(encoder, text) == encoder.encode(text).tolist()
+
+
+@pytest.mark.parametrize("name", TRAINERS)
+@examples(60)
+@given(text=with_special)
+def test_special_tokens_read_as_text(name: str, text: str) -> None:
+    encoder = trained(name, special=True)
+    backend = encoder.tokenizer.backend
+    backend.encode_special_tokens = True
+    try:
+        expected = peer_ids(encoder, text)
+    finally:
+        backend.encode_special_tokens = False
+    assert expected == encoder.encode(text, parse_special=False).tolist()
+
+
+@pytest.mark.parametrize("name", ["bpe", "ist", "ist, nfkc", "bpe, deepseek"])
+@examples(30)
+@given(batch=st.lists(mixed, max_size=8), copies=st.sampled_from((1, 1, 40)))
+def test_a_batch_is_its_texts(name: str, batch: list[str], copies: int) -> None:
+    """Whatever the threads; a batch of some size is shared out among them."""
+    encoder = trained(name)
+    batch = batch * copies
+    expected = [peer_ids(encoder, text) for text in batch]
+    for threads in (1, 2, 3):
+        ids, offsets = encoder.encode_batch(batch, threads=threads)
+        bounds = zip(offsets[:-1], offsets[1:], strict=True)
+        assert expected == [ids[start:end].tolist() for start, end in bounds]
+        if encoder.tokenizer.normalizer is None:
+            assert batch == encoder.decode_batch(ids, offsets)
+
+
+# Models that no trainer makes: merges in any order, pairs listed twice, products that repeat.
+
+# Letters, spaces of three kinds, and characters whose bytes begin or end alike.
+CHARACTERS = "ab कख़्\u00a0\t!'é\u0320"
+
+
+@st.composite
+def byte_level_models(draw: st.DrawFn) -> Tokenizer:
+    """A byte-level tokenizer over CHARACTERS, with or without the rest of the alphabet."""
+    images = [byte_level.to_image(character.encode()) for character in CHARACTERS]
+    base = sorted({image for spelt in images for image in spelt})
+    is_whole = draw(st.sampled_from((True, True, True, False)))
+    alphabet = list(byte_level.ALPHABET) if is_whole else draw(st.permutations(base))
+    unk = None if is_whole else draw(st.sampled_from((None, "<unk>")))
+    if not is_whole:
+        kept = draw(st.integers(1, len(base)))
+        alphabet = [*alphabet[:kept], *([] if unk is None else [unk])]
+    start = [image for image in base if image in alphabet]
+    merges = draw(merge_lists(start, [*images, byte_level.to_image(b"a a")]))
+    model = draw(models(alphabet, merges, unk))
+    names = st.sampled_from(("o200k", "ist-stage2", "gpt2", "deepseek", "", "", ""))
+    return Tokenizer(
+        model,
+        pre_tokenizer=to_spec(NAMED.get(draw(names), ())),
+        decoder={"type": "ByteLevel"} | dict.fromkeys(("add_prefix_space", "trim_offsets"), True),
+    )
+
+
+@st.composite
+def sentencepiece_models(draw: st.DrawFn) -> Tokenizer:
+    """Characters with "▁" for the space, byte pieces, an unknown token."""
+    characters = draw(st.lists(st.sampled_from("▁ab कé!\t"), min_size=1, unique=True))
+    if draw(st.booleans()):
+        characters = ["▁", *(c for c in characters if c != "▁")]
+    pieces = [f"<0x{byte:02X}>" for byte in range(256)]
+    byte_fallback = draw(st.booleans())
+    some_pieces = draw(st.sampled_from((pieces, pieces, pieces[:0xC0], [])))
+    unk = draw(st.sampled_from((None, "<unk>", "<unk>", "a")))
+    alphabet = [*some_pieces, *characters]
+    if unk is not None and unk not in alphabet:
+        alphabet.append(unk)
+    merges = draw(merge_lists(characters, [*characters, "▁a", "a▁"]))
+    steps = [{"type": "Prepend", "prepend": "▁"}] * draw(st.integers(0, 1))
+    steps += [{"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]
+    decoder = [
+        {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+    ]
+    return Tokenizer(
+        draw(models(alphabet, merges, unk, byte_fallback)),
+        normalizer={"type": "Sequence", "normalizers": steps},
+        decoder={"type": "Sequence", "decoders": decoder},
+    )
+
+
+@st.composite
+def merge_lists(draw: st.DrawFn, start: list[str], parts: list[str]) -> list[tuple[str, str]]:
+    """Merges of short products in any order; some pairs twice, some products by several ways."""
+    known = list(start)
+    merges = []
+    for _ in range(draw(st.integers(0, 14)) if known else 0):
+        left = draw(st.sampled_from(known))
+        right = draw(st.sampled_from(known))
+        if len(left + right) <= 14:
+            merges.append((left, right))
+            known.append(left + right)
+    for token in list(dict.fromkeys(known)):  # other ways to the same product
+        cut = draw(st.integers(0, max(len(token) - 1, 0)))
+        if cut and draw(st.booleans()) and {token[:cut], token[cut:]} <= set(known):
+            merges.append((token[:cut], token[cut:]))
+    again = draw(st.lists(st.sampled_from(merges), max_size=3)) if merges else []
+    return list(draw(st.permutations([*merges, *again])))
+
+
+@st.composite
+def models(
+    draw: st.DrawFn,
+    alphabet: list[str],
+    merges: list[tuple[str, str]],
+    unk: str | None,
+    byte_fallback: bool = False,
+) -> BpeModel:
+    tokens = list(dict.fromkeys([*alphabet, *(left + right for left, right in merges)]))
+    if draw(st.booleans()):
+        tokens.reverse()
+    return BpeModel(
+        {token: token_id for token_id, token in enumerate(tokens)},
+        tuple(merges),
+        ignore_merges=draw(st.booleans()),
+        byte_fallback=byte_fallback,
+        unk_token=unk,
+        fuse_unk=draw(st.booleans()),
+    )
+
+
+dense = st.lists(
+    st.sampled_from((*CHARACTERS, *CHARACTERS, "a a", " क", "़ ", "xyz", "😀", "ab" * 60, "क " * 50)),
+    max_size=24,
+).map("".join)
+
+
+def agree(tokenizer: Tokenizer, text: str) -> None:
+    """Our encoder, `tokenizers` and the plain reference."""
+    encoder = Encoder(tokenizer)
+    expected = peer_ids(encoder, text)
+    assert expected == encoder.encode(text).tolist()
+    assert expected == encoder.encode(text).tolist()  # from its cache
+    ids, _ = encoder.encode_batch([text, text, text + "a"], threads=2)
+    assert expected + expected + peer_ids(encoder, text + "a") == ids.tolist()
+
+
+@examples(500)
+@given(tokenizer=byte_level_models(), text=dense)
+def test_byte_level_models_in_any_order(tokenizer: Tokenizer, text: str) -> None:
+    agree(tokenizer, text)
+    if tokenizer.model.is_byte_level:
+        encoder = Encoder(tokenizer)
+        assert text == encoder.decode(encoder.encode(text))
+
+
+@examples(500)
+@given(tokenizer=sentencepiece_models(), text=dense)
+def test_sentencepiece_like_models_in_any_order(tokenizer: Tokenizer, text: str) -> None:
+    agree(tokenizer, text)
+
+
+@examples(300)
+@given(tokenizer=st.one_of(byte_level_models(), sentencepiece_models()), text=dense)
+def test_the_reference_encodes_alike(tokenizer: Tokenizer, text: str) -> None:
+    """What `tokenizers` does to one piece is what the reference says."""
+    tokenizer = replace(tokenizer, normalizer=None, pre_tokenizer=None)
+    model = tokenizer.model
+    expected = encode_piece(
+        text,
+        model.vocab,
+        model.merges,
+        ignore_merges=model.ignore_merges,
+        byte_fallback=model.byte_fallback,
+        unk_token=model.unk_token,
+        fuse_unk=model.fuse_unk,
+    )
+    encoder = Encoder(tokenizer)
+    assert expected == peer_ids(encoder, text)
+    assert expected == encoder.encode(text).tolist()
+
+
+added_contents = st.lists(
+    st.text("ab <>", min_size=1, max_size=4), unique=True, min_size=1, max_size=5
+)
+
+
+@examples(200)
+@given(
+    contents=added_contents,
+    flags=st.lists(st.tuples(*[st.booleans()] * 4), min_size=5, max_size=5),
+    text=st.lists(st.text("ab <>\t\u00a0", max_size=9) | added_contents.map("".join)).map("".join),
+    parse_special=st.booleans(),
+)
+def test_added_tokens_that_overlap(
+    contents: list[str], flags: list[tuple[bool, ...]], text: str, parse_special: bool
+) -> None:
+    """Prefixes of one another, with spaces inside and at the edges, stripping or not."""
+    base = trained("bpe").tokenizer
+    added = tuple(
+        AddedToken(content, base.row_count + i, special, normalized, False, lstrip, rstrip)
+        for i, (content, (special, normalized, lstrip, rstrip)) in enumerate(
+            zip(contents, flags, strict=False)
+        )
+    )
+    contents_of_vocab = [token for token in added if token.content in base.model.vocab]
+    if contents_of_vocab:  # such a token has its id there: another matter
+        return
+    encoder = Encoder(replace(base, added_tokens=added))
+    backend = encoder.tokenizer.backend
+    backend.encode_special_tokens = not parse_special
+    expected = peer_ids(encoder, text)
+    assert expected == encoder.encode(text, parse_special=parse_special).tolist()
+
+
+@pytest.mark.parametrize("regex", [r"\s+", "a|b", r"(?=क)", "!"])
+@pytest.mark.parametrize(
+    "behavior", ["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
+)
+@examples(25)
+@given(text=dense, invert=st.booleans())
+def test_any_split_step(regex: str, behavior: str, text: str, invert: bool) -> None:
+    base = trained("ist").tokenizer
+    pattern = (Split(regex, behavior, invert), *get_pattern("o200k"))
+    agree(replace(base, pre_tokenizer=to_spec(pattern)), text)
