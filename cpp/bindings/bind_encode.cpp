@@ -88,7 +88,8 @@ class GuardedEncoder {
     return ids;
   }
 
-  TextEncoder::Batch run_batch(const std::vector<std::string_view>& documents, std::size_t threads) {
+  TextEncoder::Batch run_batch(const std::vector<std::string_view>& documents,
+                               std::size_t threads) {
     py::gil_scoped_release release;
     const std::lock_guard<std::mutex> lock(mutex_);
     return encoder_.encode_batch(documents, threads);
@@ -166,47 +167,49 @@ void register_encode(py::module_& m) {
                              "First rank whose product reaches across a space after a letter.");
 
   py::class_<GuardedEncoder>(m, "TextEncoder", "From documents to ids.")
-      .def(py::init([](const Encoder& encoder, const std::vector<AddedToken>& raw_tokens,
-                       const std::vector<AddedToken>& normalized_tokens, const std::string& prepend,
-                       const std::string& space_becomes,
-                       std::optional<PreTokenizer> pre_tokenizer) {
-             return std::make_unique<GuardedEncoder>(
-                 encoder, TextEncoder::Options{raw_tokens, normalized_tokens, prepend,
-                                               space_becomes, std::move(pre_tokenizer)});
-           }),
-           py::arg("encoder"), py::kw_only(), py::arg("raw_tokens") = std::vector<AddedToken>(),
-           py::arg("normalized_tokens") = std::vector<AddedToken>(), py::arg("prepend") = "",
-           py::arg("space_becomes") = "", py::arg("pre_tokenizer") = py::none())
-      .def("encode",
-           [](GuardedEncoder& self, const py::str& text) {
-             const std::string_view view = utf8_of(text);
-             return ids_array(self.run([&](const TextEncoder& e, auto& scratch, auto& ids) {
-               e.encode(view, scratch, ids);
-             }));
-           },
-           py::arg("text"), "(n_tokens,) int32.")
-      .def("encode_normalized",
-           [](GuardedEncoder& self, const py::str& text) {
-             const std::string_view view = utf8_of(text);
-             return ids_array(self.run([&](const TextEncoder& e, auto& scratch, auto& ids) {
-               e.encode_normalized(view, scratch, ids);
-             }));
-           },
-           py::arg("text"),
-           "Ids of a normalized part between added tokens.")
-      .def("encode_pieces",
-           [](GuardedEncoder& self, const py::list& pieces) {
-             std::vector<std::string_view> views;
-             for (const py::handle piece : pieces) views.push_back(utf8_of(piece));
-             return ids_array(self.run([&](const TextEncoder& e, auto& scratch, auto& ids) {
-               for (const std::string_view piece : views) {
-                 e.encoder().encode_piece(piece, scratch, ids);
-               }
-             }));
-           },
-           py::arg("pieces"), "Ids of pieces that something else has cut.")
-      .def("encode_batch", &encode_texts, py::arg("texts"),
-           py::arg("threads") = 1, "(flat ids int32, offsets int64) of a list of str.")
+      .def(
+          py::init([](const Encoder& encoder, const std::vector<AddedToken>& raw_tokens,
+                      const std::vector<AddedToken>& normalized_tokens, const std::string& prepend,
+                      const std::string& space_becomes, std::optional<PreTokenizer> pre_tokenizer) {
+            return std::make_unique<GuardedEncoder>(
+                encoder, TextEncoder::Options{raw_tokens, normalized_tokens, prepend, space_becomes,
+                                              std::move(pre_tokenizer)});
+          }),
+          py::arg("encoder"), py::kw_only(), py::arg("raw_tokens") = std::vector<AddedToken>(),
+          py::arg("normalized_tokens") = std::vector<AddedToken>(), py::arg("prepend") = "",
+          py::arg("space_becomes") = "", py::arg("pre_tokenizer") = py::none())
+      .def(
+          "encode",
+          [](GuardedEncoder& self, const py::str& text) {
+            const std::string_view view = utf8_of(text);
+            return ids_array(self.run([&](const TextEncoder& e, auto& scratch, auto& ids) {
+              e.encode(view, scratch, ids);
+            }));
+          },
+          py::arg("text"), "(n_tokens,) int32.")
+      .def(
+          "encode_normalized",
+          [](GuardedEncoder& self, const py::str& text) {
+            const std::string_view view = utf8_of(text);
+            return ids_array(self.run([&](const TextEncoder& e, auto& scratch, auto& ids) {
+              e.encode_normalized(view, scratch, ids);
+            }));
+          },
+          py::arg("text"), "Ids of a normalized part between added tokens.")
+      .def(
+          "encode_pieces",
+          [](GuardedEncoder& self, const py::list& pieces) {
+            std::vector<std::string_view> views;
+            for (const py::handle piece : pieces) views.push_back(utf8_of(piece));
+            return ids_array(self.run([&](const TextEncoder& e, auto& scratch, auto& ids) {
+              for (const std::string_view piece : views) {
+                e.encoder().encode_piece(piece, scratch, ids);
+              }
+            }));
+          },
+          py::arg("pieces"), "Ids of pieces that something else has cut.")
+      .def("encode_batch", &encode_texts, py::arg("texts"), py::arg("threads") = 1,
+           "(flat ids int32, offsets int64) of a list of str.")
       .def("encode_documents", &encode_documents, py::arg("data"), py::arg("starts"),
            py::arg("ends"), py::arg("threads") = 1,
            "The same for the documents data[starts[i]:ends[i]], valid UTF-8.")

@@ -69,7 +69,8 @@ void register_text(py::module_& m) {
         if (c >= 0x110000) throw std::invalid_argument("not a code point");
         return char_class(c);
       },
-      py::arg("code_point"), "Class bits of a code point: Lu/Lt 1, Ll 2, Lm/Lo 4, M 8, N 16, "
+      py::arg("code_point"),
+      "Class bits of a code point: Lu/Lt 1, Ll 2, Lm/Lo 4, M 8, N 16, "
       "space 32, newline 64.");
   m.def(
       "script",
@@ -91,11 +92,11 @@ void register_text(py::module_& m) {
 
   py::class_<PreTokenizer>(m, "PreTokenizer",
                            "A compiled pattern: text -> pieces, byte for byte the regex's.")
-      .def(py::init([](Pattern pattern, const std::u32string& terminals, bool period,
-                       Pattern inner) {
-             return PreTokenizer(
-                 pattern, SentencePolicy({terminals.begin(), terminals.end()}, period), inner);
-           }),
+      .def(py::init(
+               [](Pattern pattern, const std::u32string& terminals, bool period, Pattern inner) {
+                 return PreTokenizer(
+                     pattern, SentencePolicy({terminals.begin(), terminals.end()}, period), inner);
+               }),
            py::arg("pattern"), py::arg("terminals") = std::u32string(), py::arg("period") = false,
            py::arg("inner") = Pattern::kWhole)
       .def("split", &split_of, py::arg("text"), "The pieces of `text`, as str.");

@@ -52,7 +52,7 @@ py::list words_of(const WordCounter& self, std::size_t group) {
   return words;
 }
 
-Trained train_bpe_of(const WordCounter& counter, const std::vector<Count>& weights,
+Trained train_bpe_of(WordCounter& counter, const std::vector<Count>& weights,
                      std::size_t vocab_size, Count min_frequency, std::size_t max_token_bytes,
                      const py::object& progress) {
   const Tick tick = make_tick(progress);
@@ -64,8 +64,7 @@ Trained train_bpe_of(const WordCounter& counter, const std::vector<Count>& weigh
 class OwningSuperwordStage {
  public:
   OwningSuperwordStage(py::object encoder, const PreTokenizer& pre_tokenizer, std::size_t threads)
-      : owner_(std::move(encoder)),
-        stage_(owner_.cast<const Encoder&>(), pre_tokenizer, threads) {}
+      : owner_(std::move(encoder)), stage_(owner_.cast<const Encoder&>(), pre_tokenizer, threads) {}
   SuperwordStage& get() { return stage_; }
 
  private:
@@ -109,29 +108,36 @@ void register_training(py::module_& m) {
            py::arg("group") = 0, "Count the documents data[starts[i]:ends[i]], valid UTF-8.")
       .def("finish", &WordCounter::finish, py::call_guard<py::gil_scoped_release>())
       .def_property_readonly("group_count", &WordCounter::group_count)
-      .def("size", [](const WordCounter& self, std::size_t group) {
-        return self.table(group).size();
-      }, py::arg("group"), "Distinct words of a group, after finish().")
+      .def(
+          "size",
+          [](const WordCounter& self, std::size_t group) { return self.table(group).size(); },
+          py::arg("group"), "Distinct words of a group, after finish().")
       .def("words", &words_of, py::arg("group"), "[(word, count)] of a group, in no order.");
 
   py::class_<Trained>(m, "Trained", "The merges that training found.")
-      .def_property_readonly("merges", [](const Trained& self) {
-        return merges_array(self.merges);
-      }, "(n_merges, 3) uint32: left id, right id, product id.")
-      .def_property_readonly("counts", [](const Trained& self) {
-        std::vector<Count> counts;
-        counts.reserve(self.merges.size());
-        for (const Merge& merge : self.merges) counts.push_back(merge.count);
-        return to_array(std::move(counts));
-      }, "(n_merges,) uint64: weighted count of each pair when it was merged.")
-      .def_property_readonly("tokens", [](const Trained& self) {
-        py::list tokens;
-        for (TokenId id = 0; id < self.vocabulary.size(); ++id) {
-          const std::string_view bytes = self.vocabulary[id];
-          tokens.append(py::bytes(bytes.data(), bytes.size()));
-        }
-        return tokens;
-      }, "Bytes of every token, by id.")
+      .def_property_readonly(
+          "merges", [](const Trained& self) { return merges_array(self.merges); },
+          "(n_merges, 3) uint32: left id, right id, product id.")
+      .def_property_readonly(
+          "counts",
+          [](const Trained& self) {
+            std::vector<Count> counts;
+            counts.reserve(self.merges.size());
+            for (const Merge& merge : self.merges) counts.push_back(merge.count);
+            return to_array(std::move(counts));
+          },
+          "(n_merges,) uint64: weighted count of each pair when it was merged.")
+      .def_property_readonly(
+          "tokens",
+          [](const Trained& self) {
+            py::list tokens;
+            for (TokenId id = 0; id < self.vocabulary.size(); ++id) {
+              const std::string_view bytes = self.vocabulary[id];
+              tokens.append(py::bytes(bytes.data(), bytes.size()));
+            }
+            return tokens;
+          },
+          "Bytes of every token, by id.")
       .def_readonly("stopped", &Trained::stopped)
       .def_readonly("training_tokens", &Trained::tokens)
       .def_readonly("peak_memory_bytes", &Trained::peak_memory_bytes);
@@ -142,18 +148,19 @@ void register_training(py::module_& m) {
            py::arg("pre_tokenizer"), py::arg("threads") = 1)
       .def("add", &add_to_stage, py::arg("data"), py::arg("starts"), py::arg("ends"),
            py::arg("group") = 0, "Encode the documents data[starts[i]:ends[i]], valid UTF-8.")
-      .def_property_readonly("tokens", [](OwningSuperwordStage& self) {
-        return self.get().tokens();
-      }, "Tokens of all documents before the first superword merge.")
-      .def("train", &train_superwords, py::arg("tokens"), py::arg("weights"),
-           py::arg("vocab_size"), py::arg("min_frequency") = 1, py::arg("max_token_bytes") = 0,
-           py::arg("max_words") = 0, py::arg("progress") = py::none(),
+      .def_property_readonly(
+          "tokens", [](OwningSuperwordStage& self) { return self.get().tokens(); },
+          "Tokens of all documents before the first superword merge.")
+      .def("train", &train_superwords, py::arg("tokens"), py::arg("weights"), py::arg("vocab_size"),
+           py::arg("min_frequency") = 1, py::arg("max_token_bytes") = 0, py::arg("max_words") = 0,
+           py::arg("progress") = py::none(),
            "Continue the vocabulary `tokens` (bytes by id) with superwords.");
 
   m.def("train_bpe", &train_bpe_of, py::arg("counter"), py::arg("weights"), py::arg("vocab_size"),
         py::arg("min_frequency") = 1, py::arg("max_token_bytes") = 0,
         py::arg("progress") = py::none(),
-        "Byte-level BPE over counted words; `progress(done, total)` is called now and then.");
+        "Byte-level BPE over counted words, which are taken out of the counter; "
+        "`progress(done, total)` is called now and then.");
 }
 
 }  // namespace vocabshift::bindings

@@ -61,8 +61,8 @@ class AddedTokens {
   static std::size_t end_of_space_after(std::string_view text, std::size_t at);
 
   std::vector<AddedToken> tokens_;
-  std::vector<Node> nodes_;              // a trie; node 0 is its root
-  std::array<bool, 256> starts_{};       // bytes that begin some token
+  std::vector<Node> nodes_;         // a trie; node 0 is its root
+  std::array<bool, 256> starts_{};  // bytes that begin some token
 };
 
 }  // namespace vocabshift

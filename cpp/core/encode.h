@@ -100,15 +100,15 @@ class Encoder {
                          std::uint32_t limit, Scratch& scratch);
   TokenId id_of(std::string_view text) const;  // kNoToken where no token is spelt so
 
-  Vocabulary strings_;            // token strings, in the order of EncoderModel::tokens
-  std::vector<TokenId> ids_;      // their ids
+  Vocabulary strings_;        // token strings, in the order of EncoderModel::tokens
+  std::vector<TokenId> ids_;  // their ids
   MergeTable merges_;
-  MergeTable late_merges_;  // all that can happen once the words of a piece are encoded
+  MergeTable late_merges_;             // all that can happen once the words of a piece are encoded
   std::array<TokenId, 256> byte_ids_;  // byte-level: ids of bytes; else of their <0xNN> pieces
   bool byte_level_, ignore_merges_, byte_fallback_, fuse_unk_;
   TokenId unk_;
   std::string space_;
-  bool cut_words_ = false;            // pieces may be cut before spaces
+  bool cut_words_ = false;  // pieces may be cut before spaces
   std::uint32_t crossing_rank_ = kNoRank;
   std::array<bool, 256> no_cut_after_{};  // last bytes of characters before which no cut is safe
 };

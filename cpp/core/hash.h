@@ -56,7 +56,8 @@ inline WordKey word_key(std::string_view word) {
   const std::size_t size = word.size();
   const auto length = static_cast<std::uint32_t>(size);
   if (size >= 8) {
-    if (size <= WordKey::kInline) return {load8(word.data()), load8(word.data() + size - 8), length};
+    if (size <= WordKey::kInline)
+      return {load8(word.data()), load8(word.data() + size - 8), length};
     return {hash_bytes(word), 0, length};
   }
   std::uint64_t low = 0;

@@ -8,9 +8,9 @@ namespace vocabshift {
 
 namespace {
 
-constexpr std::size_t kAhead = 12;         // chunks to prefetch before the one being merged
-constexpr Count kFloorStep = 8;            // the floor falls by this factor
-constexpr std::size_t kTickEvery = 64;     // merges
+constexpr std::size_t kAhead = 12;      // chunks to prefetch before the one being merged
+constexpr Count kFloorStep = 8;         // the floor falls by this factor
+constexpr std::size_t kTickEvery = 64;  // merges
 
 }  // namespace
 
@@ -42,9 +42,8 @@ void MergeLoop::build_index(const std::function<Count(Count largest)>& choose_fl
   floor_ = index_.build(sequences_, choose_floor);
   std::vector<Candidate> candidates;
   candidates.reserve(index_.size());
-  index_.for_each([&](const PairIndex::Entry& entry) {
-    candidates.push_back({entry.count, entry.key});
-  });
+  index_.for_each(
+      [&](const PairIndex::Entry& entry) { candidates.push_back({entry.count, entry.key}); });
   queue_.assign(std::move(candidates));
 }
 
@@ -54,10 +53,11 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
   right_.by_token.resize(left_.by_token.size());
   const std::size_t start = vocabulary_.size();
   if (start < limits.vocab_size && floor_ == 0) {
-    // By Zipf's law the k-th merge counts about 1/k of the first; half of that, so that one index
-    // usually serves the whole run. A bad guess costs one more build, never another result.
+    // By Zipf's law the k-th merge counts about 1/k of the first. The first floor serves the first
+    // sixteenth of the merges: they shorten the text so much that building anew is cheap then. A
+    // bad guess costs one more build, never another result.
     const Count wanted = limits.vocab_size - start;
-    build_index([&](Count largest) { return std::max(lowest, largest / (2 * wanted)); });
+    build_index([&](Count largest) { return std::max(lowest, largest * 16 / wanted); });
   }
   std::string product;
   while (vocabulary_.size() < limits.vocab_size) {
@@ -120,7 +120,7 @@ void MergeLoop::merge_in_chunk(Sequences::ChunkAt at, Pair pair, TokenId product
   while (read + 1 < length) {
     Sequences::ChunkAt where;
     read += 2;
-    const TokenId next = read < length ? tokens[read]
+    const TokenId next = read < length          ? tokens[read]
                          : chunk.joined_after() ? sequences_.first_token_after(at, &where)
                                                 : kNoToken;
     merge_at(at, write++, next, product);

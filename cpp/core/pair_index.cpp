@@ -17,7 +17,7 @@ struct PairCounter {
   };
   static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
 
-  std::vector<Slot> slots = std::vector<Slot>(std::size_t{1} << 12, Slot{kEmpty, 0, 0, 0});
+  BigVector<Slot> slots = BigVector<Slot>(std::size_t{1} << 12, Slot{kEmpty, 0, 0, 0});
   std::size_t size = 0;
 
   Slot& slot_for(std::uint64_t key) {
@@ -28,7 +28,7 @@ struct PairCounter {
   }
 
   void grow() {
-    std::vector<Slot> old(slots.size() * 2, Slot{kEmpty, 0, 0, 0});
+    BigVector<Slot> old(slots.size() * 2, Slot{kEmpty, 0, 0, 0});
     old.swap(slots);
     for (const Slot& slot : old) {
       if (slot.key != kEmpty) slot_for(slot.key) = slot;
@@ -78,7 +78,7 @@ PairIndex::Entry* PairIndex::find(std::uint64_t key) {
 }
 
 void PairIndex::grow() {
-  std::vector<Entry> old(slots_.size() * 2, Entry{kEmpty, 0, nullptr, 0, 0});
+  BigVector<Entry> old(slots_.size() * 2, Entry{kEmpty, 0, nullptr, 0, 0});
   old.swap(slots_);
   for (const Entry& entry : old) {
     // A merged or vanished pair is gone for good: its place can be given away.

@@ -63,7 +63,7 @@ class PairIndex {
   void grow();
   Entry& slot_for(std::uint64_t key);
 
-  std::vector<Entry> slots_;  // open addressing
+  BigVector<Entry> slots_;  // open addressing
   std::size_t size_ = 0;
   std::vector<std::unique_ptr<Sequences::ChunkAt[]>> blocks_;
   std::size_t block_left_ = 0;  // free numbers in the last block

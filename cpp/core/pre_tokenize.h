@@ -69,12 +69,18 @@ class PreTokenizer {
   template <class F>
   static void split_pattern(Pattern pattern, std::string_view text, F&& piece) {
     switch (pattern) {
-      case Pattern::kGpt2: return scan::words<scan::Gpt2>(text, piece);
-      case Pattern::kCl100k: return scan::words<scan::Cl100k>(text, piece);
-      case Pattern::kQwen2: return scan::words<scan::Qwen2>(text, piece);
-      case Pattern::kO200k: return scan::words<scan::O200k>(text, piece);
-      case Pattern::kTekken: return scan::words<scan::Tekken>(text, piece);
-      case Pattern::kWalls: return scan::walls(text, piece);
+      case Pattern::kGpt2:
+        return scan::words<scan::Gpt2>(text, piece);
+      case Pattern::kCl100k:
+        return scan::words<scan::Cl100k>(text, piece);
+      case Pattern::kQwen2:
+        return scan::words<scan::Qwen2>(text, piece);
+      case Pattern::kO200k:
+        return scan::words<scan::O200k>(text, piece);
+      case Pattern::kTekken:
+        return scan::words<scan::Tekken>(text, piece);
+      case Pattern::kWalls:
+        return scan::walls(text, piece);
       case Pattern::kWhole:
         if (!text.empty()) piece(text);
         return;

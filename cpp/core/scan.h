@@ -17,8 +17,8 @@ namespace vocabshift::scan {
 
 // What a words-pattern allows.
 struct Gpt2 {
-  static constexpr bool kCasedLetters = false;  // letters as cased runs with marks (o200k)
-  static constexpr bool kSpacePrefixOnly = true;   // " ?" instead of "[^\r\n\p{L}\p{N}]?"
+  static constexpr bool kCasedLetters = false;    // letters as cased runs with marks (o200k)
+  static constexpr bool kSpacePrefixOnly = true;  // " ?" instead of "[^\r\n\p{L}\p{N}]?"
   static constexpr bool kLeadingContraction = true;
   static constexpr bool kTrailingContraction = false;
   static constexpr bool kFoldCase = false;  // (?i:…) in contractions
@@ -189,9 +189,8 @@ const char* next_word(const char* at, const char* end) {
   }
   const Classed first = class_at(at);
   const char* const second = at + first.length;
-  const bool may_prefix = Rules::kSpacePrefixOnly
-                              ? *at == ' '
-                              : !(first.bits & (kNewline | kLetter | kNumber));
+  const bool may_prefix =
+      Rules::kSpacePrefixOnly ? *at == ' ' : !(first.bits & (kNewline | kLetter | kNumber));
   if (may_prefix && second < end) {
     const char* stop = (first.bits & kMark) ? match_letters<Rules, true>(second, end)
                                             : match_letters<Rules>(second, end);

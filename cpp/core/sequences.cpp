@@ -8,26 +8,16 @@
 namespace vocabshift {
 
 void Sequences::add(std::span<const TokenId> tokens, Count weight, Count occurrences) {
-  std::size_t done = 0;
-  do {
-    const std::size_t length = std::min<std::size_t>(kChunkTokens, tokens.size() - done);
-    const bool before = done > 0;
-    const bool after = done + length < tokens.size();
-    if (arena_.size() + kHeader + length > std::numeric_limits<ChunkAt>::max()) {
-      throw std::length_error(
-          "the corpus holds more than 4 billion distinct-word tokens; train on counts of a sample");
-    }
-    for (const Count value : {weight, occurrences}) {
-      arena_.push_back(static_cast<std::uint32_t>(value));
-      arena_.push_back(static_cast<std::uint32_t>(value >> 32));
-    }
-    arena_.push_back(static_cast<std::uint32_t>(length | length << 8 |
-                                                static_cast<std::size_t>(before) << 16 |
-                                                static_cast<std::size_t>(after) << 17));
-    arena_.insert(arena_.end(), tokens.begin() + static_cast<std::ptrdiff_t>(done),
-                  tokens.begin() + static_cast<std::ptrdiff_t>(done + length));
-    done += length;
-  } while (done < tokens.size());
+  const std::size_t chunks = (tokens.size() + kChunkTokens - 1) / kChunkTokens;
+  const std::size_t end = arena_.size() + tokens.size() + chunks * kHeader;
+  if (end > std::numeric_limits<ChunkAt>::max()) {
+    throw std::length_error(
+        "the distinct words of the corpus hold more than 4 billion tokens; "
+        "train on a sample");
+  }
+  const ChunkAt at = arena_end();
+  arena_.resize(end);
+  put(at, tokens, weight, occurrences);
 }
 
 TokenId Sequences::last_token_before(ChunkAt at, ChunkAt* where) {
@@ -62,12 +52,43 @@ void Sequences::remove_first_token(ChunkAt at) {
 }
 
 void Sequences::compact() {
-  Sequences compacted;
-  for_each_sequence([&](std::span<const TokenId> tokens, const Chunk& chunk) {
-    if (tokens.size() > 1) compacted.add(tokens, chunk.weight(), chunk.occurrences());
-  });
-  compacted.arena_.shrink_to_fit();
-  arena_ = std::move(compacted.arena_);
+  std::vector<TokenId> tokens;
+  ChunkAt write = 0;
+  for (ChunkAt at = 0; at < arena_end();) {
+    tokens.clear();
+    const Count weight = chunk(at).weight();
+    const Count occurrences = chunk(at).occurrences();
+    for (bool goes_on = true; goes_on; at = chunk_after(at)) {
+      const Chunk here = chunk(at);
+      tokens.insert(tokens.end(), here.tokens(), here.tokens() + here.length());
+      goes_on = here.joined_after();
+    }
+    // What is written never reaches what is still to be read: it takes no more room than the
+    // sequence had, which is in `tokens` now.
+    if (tokens.size() > 1) write = put(write, tokens, weight, occurrences);
+  }
+  arena_.resize(write);
+}
+
+Sequences::ChunkAt Sequences::put(ChunkAt at, std::span<const TokenId> tokens, Count weight,
+                                  Count occurrences) {
+  for (std::size_t done = 0; done < tokens.size();) {
+    const std::size_t length = std::min<std::size_t>(kChunkTokens, tokens.size() - done);
+    const bool before = done > 0;
+    const bool after = done + length < tokens.size();
+    std::uint32_t* header = arena_.data() + at;
+    header[0] = static_cast<std::uint32_t>(weight);
+    header[1] = static_cast<std::uint32_t>(weight >> 32);
+    header[2] = static_cast<std::uint32_t>(occurrences);
+    header[3] = static_cast<std::uint32_t>(occurrences >> 32);
+    header[4] =
+        static_cast<std::uint32_t>(length | length << 8 | static_cast<std::size_t>(before) << 16 |
+                                   static_cast<std::size_t>(after) << 17);
+    std::copy_n(tokens.data() + done, length, header + kHeader);
+    at += static_cast<ChunkAt>(kHeader + length);
+    done += length;
+  }
+  return at;
 }
 
 }  // namespace vocabshift

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "core/big_memory.h"
 #include "core/types.h"
 
 namespace vocabshift {
@@ -41,9 +42,7 @@ class Sequences {
 
   Chunk chunk(ChunkAt at) { return {arena_.data() + at}; }
   ChunkAt chunk_before(ChunkAt at) const { return at - kHeader - kChunkTokens; }
-  ChunkAt chunk_after(ChunkAt at) {
-    return at + kHeader + chunk(at).capacity();
-  }
+  ChunkAt chunk_after(ChunkAt at) { return at + kHeader + chunk(at).capacity(); }
   ChunkAt arena_end() const { return static_cast<ChunkAt>(arena_.size()); }
   void prefetch(ChunkAt at) const { __builtin_prefetch(arena_.data() + at, 1); }
 
@@ -71,19 +70,6 @@ class Sequences {
     }
   }
 
-  // Token ids of all sequences, in the order of add(): calls visit(tokens, chunk), the chunk for its weight.
-  template <class F>
-  void for_each_sequence(F&& visit) {
-    std::vector<TokenId> tokens;
-    for (ChunkAt at = 0; at < arena_end(); at = chunk_after(at)) {
-      const Chunk here = chunk(at);
-      tokens.insert(tokens.end(), here.tokens(), here.tokens() + here.length());
-      if (here.joined_after()) continue;
-      visit(std::span<const TokenId>(tokens), here);
-      tokens.clear();
-    }
-  }
-
   // Closes the holes that merges left, so that later passes read less. Chunk positions change.
   void compact();
 
@@ -91,7 +77,10 @@ class Sequences {
   std::size_t memory_bytes() const { return arena_.capacity() * sizeof(std::uint32_t); }
 
  private:
-  std::vector<std::uint32_t> arena_;
+  // Writes a sequence at `at`, where there must be room, and returns the end of it.
+  ChunkAt put(ChunkAt at, std::span<const TokenId> tokens, Count weight, Count occurrences);
+
+  BigVector<std::uint32_t> arena_;
 };
 
 }  // namespace vocabshift

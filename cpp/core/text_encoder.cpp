@@ -19,7 +19,8 @@ Encoder::Scratch& TextEncoder::scratch(std::size_t thread) {
   return *scratches_[thread];
 }
 
-void TextEncoder::encode_normalized(std::string_view text, Encoder::Scratch& scratch, std::vector<TokenId>& out) const {
+void TextEncoder::encode_normalized(std::string_view text, Encoder::Scratch& scratch,
+                                    std::vector<TokenId>& out) const {
   if (!pre_tokenizer_) throw std::logic_error("this encoder has no pre-tokenizer of its own");
   const auto encode_part = [&](std::string_view part) {
     pre_tokenizer_->split(
@@ -82,7 +83,8 @@ TextEncoder::Batch TextEncoder::encode_batch(const std::vector<std::string_view>
   });
   std::int64_t before = 0;
   for (std::size_t shard = 0; shard < threads; ++shard) {
-    for (std::size_t i = borders[shard]; i < borders[shard + 1]; ++i) batch.offsets[i + 1] += before;
+    for (std::size_t i = borders[shard]; i < borders[shard + 1]; ++i)
+      batch.offsets[i + 1] += before;
     before += static_cast<std::int64_t>(ids[shard].size());
   }
   if (threads == 1) {

@@ -20,8 +20,8 @@ class TextEncoder {
   struct Options {
     std::vector<AddedToken> raw_tokens;         // found in the text as it is
     std::vector<AddedToken> normalized_tokens;  // found after normalization
-    std::string prepend;         // normalizer Prepend; "" for none
-    std::string space_becomes;   // normalizer Replace(" "); "" for none
+    std::string prepend;                        // normalizer Prepend; "" for none
+    std::string space_becomes;                  // normalizer Replace(" "); "" for none
     std::optional<PreTokenizer> pre_tokenizer;  // none: only encode_piece may be used
   };
 

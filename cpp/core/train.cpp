@@ -45,8 +45,8 @@ std::size_t arena_words(const WordTable& table) {
 
 }  // namespace
 
-Trained train_bpe(const WordCounter& counter, const std::vector<Count>& weights,
-                  const Limits& limits, const MergeRule& rule, const Tick& tick) {
+Trained train_bpe(WordCounter& counter, const std::vector<Count>& weights, const Limits& limits,
+                  const MergeRule& rule, const Tick& tick) {
   if (weights.size() < counter.group_count()) {
     throw std::invalid_argument("every group of words needs a weight");
   }
@@ -55,9 +55,8 @@ Trained train_bpe(const WordCounter& counter, const std::vector<Count>& weights,
   if (counter.group_count() == 1) {
     const WordTable& table = counter.table(0);
     builder.sequences.reserve(arena_words(table));
-    table.for_each([&](std::string_view word, Count count) {
-      builder.add(word, count * weights[0], count);
-    });
+    table.for_each(
+        [&](std::string_view word, Count count) { builder.add(word, count * weights[0], count); });
   } else {
     WordTable weighed, occurrences;
     for (std::size_t group = 0; group < counter.group_count(); ++group) {
@@ -73,6 +72,7 @@ Trained train_bpe(const WordCounter& counter, const std::vector<Count>& weights,
     std::size_t i = 0;
     weighed.for_each([&](std::string_view word, Count w) { builder.add(word, w, counts[i++]); });
   }
+  counter.clear();  // the words live on as sequences
   MergeLoop loop(std::move(bytes), std::move(builder.sequences), rule, Duplicates::kReuseId);
   const Stopped stopped = loop.run(limits, tick);
   return {loop.vocabulary(), loop.merges(), stopped, builder.tokens - loop.tokens_saved(),

@@ -12,13 +12,13 @@ struct Trained {
   Vocabulary vocabulary;
   std::vector<Merge> merges;
   Stopped stopped;
-  Count tokens;  // of the training text as segmented by the merges, unweighted
+  Count tokens;                   // of the training text as segmented by the merges, unweighted
   std::size_t peak_memory_bytes;  // of the merge loop's own structures
 };
 
-// Byte-level BPE over the words of `counter` (finished). `weights[group]` multiplies the counts of
-// a group's words.
-Trained train_bpe(const WordCounter& counter, const std::vector<Count>& weights,
-                  const Limits& limits, const MergeRule& rule, const Tick& tick);
+// Byte-level BPE over the words of `counter` (finished), which are taken out of it.
+// `weights[group]` multiplies the counts of a group's words.
+Trained train_bpe(WordCounter& counter, const std::vector<Count>& weights, const Limits& limits,
+                  const MergeRule& rule, const Tick& tick);
 
 }  // namespace vocabshift

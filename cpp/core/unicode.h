@@ -9,13 +9,13 @@ namespace vocabshift {
 
 // Bits of a character class; a code point may have several (no-break space: kSpace alone).
 enum CharClass : std::uint8_t {
-  kUpper = 1,        // \p{Lu} or \p{Lt}
-  kLower = 2,        // \p{Ll}
-  kOtherLetter = 4,  // \p{Lm} or \p{Lo}
-  kMark = 8,         // \p{M}
-  kNumber = 16,      // \p{N}
-  kSpace = 32,       // \s
-  kNewline = 64,     // \r or \n, which are kSpace too
+  kUpper = 1,                                // \p{Lu} or \p{Lt}
+  kLower = 2,                                // \p{Ll}
+  kOtherLetter = 4,                          // \p{Lm} or \p{Lo}
+  kMark = 8,                                 // \p{M}
+  kNumber = 16,                              // \p{N}
+  kSpace = 32,                               // \s
+  kNewline = 64,                             // \r or \n, which are kSpace too
   kLetter = kUpper | kLower | kOtherLetter,  // \p{L}
 };
 

@@ -47,15 +47,16 @@ WordTable::Slot& WordTable::find_or_insert(const WordKey& key, std::uint64_t has
       return slot;
     }
     if (slot.low != key.low || slot.length != key.length) continue;
-    if (key.is_inline() ? slot.high == key.high
-                        : std::memcmp(long_words_.data() + slot.high, word.data(), key.length) == 0) {
+    if (key.is_inline()
+            ? slot.high == key.high
+            : std::memcmp(long_words_.data() + slot.high, word.data(), key.length) == 0) {
       return slot;
     }
   }
 }
 
 void WordTable::grow() {
-  std::vector<Slot> old(slots_.size() * 2, Slot{});
+  BigVector<Slot> old(slots_.size() * 2, Slot{});
   old.swap(slots_);
   const std::size_t mask = slots_.size() - 1;
   for (const Slot& slot : old) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/big_memory.h"
 #include "core/hash.h"
 #include "core/pre_tokenize.h"
 #include "core/threads.h"
@@ -52,7 +53,7 @@ class WordTable {
   void grow();
   std::string_view word_of(const Slot& slot, char* buffer) const;
 
-  std::vector<Slot> slots_;
+  BigVector<Slot> slots_;
   std::size_t size_ = 0;
   std::string long_words_;  // bytes of the words over 16 bytes
 };
@@ -67,6 +68,9 @@ class WordCounter {
 
   // Joins the threads' tables; counting may not go on afterwards.
   void finish();
+
+  // Frees the words.
+  void clear() { tables_.clear(); }
 
   std::size_t group_count() const { return tables_.size(); }
   const WordTable& table(std::size_t group) const;  // after finish()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -149,10 +150,10 @@ def byte_level_models(draw: st.DrawFn) -> Tokenizer:
     base = sorted({image for spelt in images for image in spelt})
     is_whole = draw(st.sampled_from((True, True, True, False)))
     alphabet = list(byte_level.ALPHABET) if is_whole else draw(st.permutations(base))
-    unk = None if is_whole else draw(st.sampled_from((None, "<unk>")))
-    if not is_whole:
+    unk = None if is_whole else "<unk>"
+    if not is_whole:  # some bytes are unknown; the space never is
         kept = draw(st.integers(1, len(base)))
-        alphabet = [*alphabet[:kept], *([] if unk is None else [unk])]
+        alphabet = list(dict.fromkeys(["Ġ", *alphabet[:kept], "<unk>"]))
     start = [image for image in base if image in alphabet]
     merges = draw(merge_lists(start, [*images, byte_level.to_image(b"a a")]))
     model = draw(models(alphabet, merges, unk))
@@ -170,10 +171,10 @@ def sentencepiece_models(draw: st.DrawFn) -> Tokenizer:
     characters = draw(st.lists(st.sampled_from("▁ab कé!\t"), min_size=1, unique=True))
     if draw(st.booleans()):
         characters = ["▁", *(c for c in characters if c != "▁")]
-    pieces = [f"<0x{byte:02X}>" for byte in range(256)]
+    pieces = [f"<0x{byte:02X}>" for byte in sorted({*CHARACTERS.encode(), *" ▁xyz😀".encode()})]
     byte_fallback = draw(st.booleans())
-    some_pieces = draw(st.sampled_from((pieces, pieces, pieces[:0xC0], [])))
-    unk = draw(st.sampled_from((None, "<unk>", "<unk>", "a")))
+    some_pieces = draw(st.sampled_from((pieces, pieces, [])))
+    unk = draw(st.sampled_from((None, "<unk>"))) if byte_fallback and some_pieces else "<unk>"
     alphabet = [*some_pieces, *characters]
     if unk is not None and unk not in alphabet:
         alphabet.append(unk)
@@ -283,8 +284,53 @@ def test_the_reference_encodes_alike(tokenizer: Tokenizer, text: str) -> None:
     assert expected == encoder.encode(text).tolist()
 
 
+def byte_level_tokenizer(tokens: list[str], merges: list[tuple[str, str]], **flags: Any) -> Tokenizer:
+    model = BpeModel({token: i for i, token in enumerate(tokens)}, tuple(merges), **flags)
+    return Tokenizer(model, pre_tokenizer=to_spec(()))
+
+
+def character_tokenizer(tokens: list[str], merges: list[tuple[str, str]], **flags: Any) -> Tokenizer:
+    model = BpeModel({token: i for i, token in enumerate(tokens)}, tuple(merges), **flags)
+    replace_spaces = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+    return Tokenizer(model, normalizer=replace_spaces)
+
+
+def test_unknown_letters_that_are_dropped_leave_no_wall() -> None:
+    """The spaces around them are neighbours and merge."""
+    agree(byte_level_tokenizer(["Ġ", "ĠĠ"], [("Ġ", "Ġ")]), " a ")
+    agree(character_tokenizer(["▁", "▁▁"], [("▁", "▁")]), " a ")
+
+
+def test_unknown_runs_that_hold_an_unknown_space_are_fused() -> None:
+    agree(byte_level_tokenizer(["<unk>", "!"], [], unk_token="<unk>", fuse_unk=True), "a b")
+
+
+def test_byte_pieces_of_a_letter_may_merge_with_a_space() -> None:
+    pieces = ["<0xC3>", "<0xA9>", "▁", "<0xA9>▁"]
+    agree(character_tokenizer(pieces, [("<0xA9>", "▁")], byte_fallback=True), "é ")
+
+
+def test_the_unknown_token_may_merge_with_a_space() -> None:
+    agree(character_tokenizer(["<unk>", "▁", "<unk>▁"], [("<unk>", "▁")], unk_token="<unk>"), "é ")
+
+
+def test_an_unknown_token_that_is_a_character_too() -> None:
+    """Only unknown characters are fused, not a known one before them."""
+    agree(character_tokenizer(["a"], [], unk_token="a", fuse_unk=True), "ab")
+
+
+def test_an_unknown_token_waits_behind_byte_pieces() -> None:
+    """What `tokenizers` does where some byte pieces are missing."""
+    tokens = ["<unk>", "<0x61>"]
+    agree(character_tokenizer(tokens, [], unk_token="<unk>", byte_fallback=True), "ba")
+
+
+# Not beginning with a space: the test below has those.
 added_contents = st.lists(
-    st.text("ab <>", min_size=1, max_size=4), unique=True, min_size=1, max_size=5
+    st.text("ab <>", min_size=1, max_size=4).filter(lambda content: content[0] != " "),
+    unique=True,
+    min_size=1,
+    max_size=5,
 )
 
 
@@ -314,6 +360,18 @@ def test_added_tokens_that_overlap(
     backend.encode_special_tokens = not parse_special
     expected = peer_ids(encoder, text)
     assert expected == encoder.encode(text, parse_special=parse_special).tolist()
+
+
+@pytest.mark.parametrize("content", [" ", " a", "  "])
+def test_added_tokens_that_begin_with_a_space_another_has_taken(content: str) -> None:
+    """A token whose characters were stripped away by the one before it is none."""
+    base = trained("bpe").tokenizer
+    for flags in ({"lstrip": True, "rstrip": True}, {"lstrip": True}, {"rstrip": True}):
+        token = AddedToken(content, base.row_count, special=False, **flags)
+        taker = AddedToken("<b>", base.row_count + 1, rstrip=True)
+        encoder = Encoder(replace(base, added_tokens=(token, taker)))
+        for text in (content * 2, content * 3, f"<b>{content}", f"<b>{content} {content}"):
+            assert peer_ids(encoder, text) == encoder.encode(text).tolist()
 
 
 @pytest.mark.parametrize("regex", [r"\s+", "a|b", r"(?=क)", "!"])

@@ -38,16 +38,15 @@ def symbols(
 ) -> list[str]:
     """Tokens of the characters, before any merge; without `unk_token` unknown ones are dropped."""
     out: list[str] = []
-    after_unknown = False
+    waiting = False  # for the next known character or the end: byte pieces may pass it
     for character in piece:
         spelt = [f"<0x{byte:02X}>" for byte in character.encode()]
-        known = character in vocab
-        if known:
-            out.append(character)
+        if character in vocab:
+            out += [unk_token] * waiting + [character]
+            waiting = False
         elif byte_fallback and all(token in vocab for token in spelt):
-            known = True
             out += spelt
-        elif unk_token is not None and not (fuse_unk and after_unknown):
-            out.append(unk_token)
-        after_unknown = not known
-    return out
+        elif unk_token is not None:
+            out += [unk_token] * (waiting and not fuse_unk)
+            waiting = True
+    return out + [unk_token] * waiting

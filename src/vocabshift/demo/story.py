@@ -64,10 +64,10 @@ class Story:
         n_parameters = sum(parameter.numel() for parameter in model.parameters())
         self._say(
             f"A Llama of {n_parameters / 1e6:.1f} million parameters, pre-trained with the base "
-            f"tokenizer on {first.n_bytes:,} bytes, mostly English, German and code (all of these, "
-            f"one line in {unfamiliar_every} of the rest, round after round). Then two ways on, "
-            f"each with the same {further.n_bytes:,} bytes of all languages, training embeddings "
-            "and head only: the control keeps the base tokenizer, the other is moved to the IST "
+            f"tokenizer on {first.n_bytes:,} bytes: all English, German and code, and one line in "
+            f"{unfamiliar_every} of the rest, round after round. Then two ways on, each with the "
+            f"same {further.n_bytes:,} bytes of all languages, training embeddings and head only: "
+            "the control keeps the base tokenizer, the other is moved to the IST "
             "tokenizer first (FVT: a new token starts as the mean of its old pieces)."
         )
 
