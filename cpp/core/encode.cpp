@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstring>
 
-#include "core/unicode.h"
 #include "core/utf8.h"
 
 namespace vocabshift {
@@ -13,13 +12,6 @@ namespace {
 
 constexpr std::size_t kCacheSlots = std::size_t{1} << 16;
 constexpr std::size_t kShort = 80;  // symbols: up to here a scan for the least rank is fastest
-
-// Whether the bytes are one whole character that is not a space.
-bool is_text_character(std::string_view bytes) {
-  const auto lead = static_cast<unsigned char>(bytes[0]);
-  const std::size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  return length == bytes.size() && !(char_class(decode_utf8(bytes.data()).code_point) & kSpace);
-}
 
 }  // namespace
 
@@ -43,8 +35,7 @@ Encoder::Encoder(const EncoderModel& model)
       ignore_merges_(model.ignore_merges),
       byte_fallback_(model.byte_fallback),
       fuse_unk_(model.fuse_unk),
-      unk_(model.unk),
-      space_(model.space) {
+      unk_(model.unk) {
   byte_ids_.fill(kNoToken);
   for (const auto& [text, id] : model.tokens) {
     strings_.add(text);
@@ -62,40 +53,37 @@ Encoder::Encoder(const EncoderModel& model)
     const auto& merge = model.merges[rank];
     merges_.set({merge.left, merge.right}, static_cast<std::uint32_t>(rank), merge.product);
   }
-  find_crossing_rank(model);
-  split_off_late_merges(model);
-}
-
-// A cut between a character that is no space and a space is safe for every rank below the first
-// whose product holds such a place. A product may begin inside a character (byte-level): then only
-// the character's last bytes are known, and no cut is made behind characters that end so.
-void Encoder::find_crossing_rank(const EncoderModel& model) {
-  cut_words_ = byte_level_ || id_of(space_) != kNoToken;
+  if (may_lose_symbols(model)) return;
   std::vector<std::uint32_t> string_of;  // token id -> index into strings_
   for (std::uint32_t i = 0; i < ids_.size(); ++i) {
     if (ids_[i] >= string_of.size()) string_of.resize(ids_[i] + 1, kNoToken);
     string_of[ids_[i]] = i;
   }
-  if (!cut_words_) return;
-  for (std::size_t rank = 0; rank < model.merges.size(); ++rank) {
-    const std::string_view text = strings_[string_of[model.merges[rank].product]];
-    for (std::size_t at = text.find(space_, 1); at != text.npos; at = text.find(space_, at + 1)) {
-      if (text.substr(0, at).ends_with(space_)) continue;  // a run of spaces is never cut
-      std::size_t lead = at - 1;
-      while (lead > 0 && is_continuation_byte(text[lead])) --lead;
-      if (is_continuation_byte(text[lead])) {
-        no_cut_after_[static_cast<unsigned char>(text[at - 1])] = true;
-      } else if (is_text_character(text.substr(lead, at - lead))) {
-        crossing_rank_ = std::min(crossing_rank_, static_cast<std::uint32_t>(rank));
-      }
+  std::vector<std::string_view> products;
+  products.reserve(model.merges.size());
+  for (const auto& merge : model.merges) products.push_back(strings_[string_of[merge.product]]);
+  cutter_ = WordCutter(products, model.space);
+  split_off_late_merges(model);
+}
+
+// Whether a character may vanish or fuse with its neighbour before merging, so that what stands on
+// both sides of a cut could meet: then pieces are never cut.
+bool Encoder::may_lose_symbols(const EncoderModel& model) const {
+  const bool all_bytes = std::find(byte_ids_.begin(), byte_ids_.end(), kNoToken) == byte_ids_.end();
+  if (byte_level_) return !all_bytes;
+  for (const auto& merge : model.merges) {  // byte pieces stand for characters of any class
+    for (const TokenId part : {merge.left, merge.right}) {
+      if (std::find(byte_ids_.begin(), byte_ids_.end(), part) != byte_ids_.end()) return true;
     }
   }
+  return !(byte_fallback_ && all_bytes) && (unk_ == kNoToken || fuse_unk_);
 }
 
 // Once no rank below the crossing rank applies, later ranks are all that can: unless an earlier
 // merge has a part that only a later one makes (never so in trained merges).
 void Encoder::split_off_late_merges(const EncoderModel& model) {
-  if (crossing_rank_ == kNoRank) return;
+  const std::uint32_t crossing_rank = cutter_.crossing_rank();
+  if (crossing_rank == kNoRank) return;
   std::vector<std::uint32_t> made_at;  // by token: the first rank that makes it, 0 for symbols
   for (std::uint32_t rank = 0; rank < model.merges.size(); ++rank) {
     const TokenId product = model.merges[rank].product;
@@ -103,10 +91,10 @@ void Encoder::split_off_late_merges(const EncoderModel& model) {
     if (made_at[product] == 0) made_at[product] = rank + 1;
   }
   const auto is_late = [&](TokenId token) {
-    return token < made_at.size() && made_at[token] > crossing_rank_;
+    return token < made_at.size() && made_at[token] > crossing_rank;
   };
-  std::uint32_t first = crossing_rank_;
-  for (std::uint32_t rank = 0; rank < crossing_rank_; ++rank) {
+  std::uint32_t first = crossing_rank;
+  for (std::uint32_t rank = 0; rank < crossing_rank; ++rank) {
     const auto& merge = model.merges[rank];
     if (is_late(merge.left) || is_late(merge.right)) first = 0;
   }
@@ -242,20 +230,6 @@ void Encoder::merge_long(const MergeTable& merges, std::vector<TokenId>& symbols
   symbols.erase(std::remove(symbols.begin(), symbols.end(), kNoToken), symbols.end());
 }
 
-// The part of a piece up to the next safe cut.
-std::string_view Encoder::next_word(const char* at, const char* end) const {
-  const std::string_view rest(at, static_cast<std::size_t>(end - at));
-  for (std::size_t space = rest.find(space_, 1); space != rest.npos;
-       space = rest.find(space_, space + 1)) {
-    if (no_cut_after_[static_cast<unsigned char>(rest[space - 1])]) continue;
-    if (rest.substr(0, space).ends_with(space_)) continue;
-    std::size_t lead = space - 1;
-    while (lead > 0 && is_continuation_byte(rest[lead])) --lead;
-    if (is_text_character(rest.substr(lead, space - lead))) return rest.substr(0, space);
-  }
-  return rest;
-}
-
 bool Encoder::rebuilds(std::string_view spelling, TokenId id, Scratch& scratch) const {
   std::vector<TokenId> symbols;
   symbols_of(spelling, symbols);
@@ -274,7 +248,7 @@ void Encoder::encode_word_uncached(std::string_view word, bool is_piece, Scratch
   std::vector<TokenId>& symbols = scratch.ids_;
   symbols.clear();
   symbols_of(word, symbols);
-  merge(symbols, crossing_rank_, scratch);
+  merge(symbols, cutter_.crossing_rank(), scratch);
   out.insert(out.end(), symbols.begin(), symbols.end());
 }
 
@@ -306,10 +280,8 @@ void Encoder::encode_piece(std::string_view piece, Scratch& scratch,
                            std::vector<TokenId>& out) const {
   if (piece.empty()) return;
   const std::size_t before = out.size();
-  const char* at = piece.data();
-  const char* const end = at + piece.size();
-  const std::string_view first = cut_words_ ? next_word(at, end) : piece;
-  if (first.size() == piece.size()) {
+  std::string_view word = cutter_.next_word(piece);
+  if (word.size() == piece.size()) {
     encode_word(piece, true, scratch, out);
   } else {
     if (ignore_merges_) {
@@ -318,14 +290,14 @@ void Encoder::encode_piece(std::string_view piece, Scratch& scratch,
         return;
       }
     }
-    encode_word(first, false, scratch, out);
-    for (at += first.size(); at < end;) {
-      const std::string_view word = next_word(at, end);
+    encode_word(word, false, scratch, out);
+    for (std::string_view rest = piece.substr(word.size()); !rest.empty();
+         rest.remove_prefix(word.size())) {
+      word = cutter_.next_word(rest);
       encode_word(word, false, scratch, out);
-      at += word.size();
     }
   }
-  if (crossing_rank_ == kNoRank || out.size() - before < 2) return;
+  if (cutter_.crossing_rank() == kNoRank || out.size() - before < 2) return;
   std::vector<TokenId>& symbols = scratch.ids_;
   symbols.assign(out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
   merge_with(late_merges_, symbols, kNoRank, scratch);

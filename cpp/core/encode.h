@@ -17,6 +17,7 @@
 #include "core/merge_table.h"
 #include "core/types.h"
 #include "core/vocabulary.h"
+#include "core/word_cutter.h"
 
 namespace vocabshift {
 
@@ -81,13 +82,12 @@ class Encoder {
   // Initial symbols of a text, before any merge.
   void symbols_of(std::string_view text, std::vector<TokenId>& out) const;
 
-  // The first rank whose product reaches across a space behind text; kNoRank where none does.
-  std::uint32_t first_crossing_rank() const { return crossing_rank_; }
+  // The first rank whose product reaches across a safe cut; kNoRank where none does.
+  std::uint32_t first_crossing_rank() const { return cutter_.crossing_rank(); }
 
  private:
-  void find_crossing_rank(const EncoderModel& model);
+  bool may_lose_symbols(const EncoderModel& model) const;
   void split_off_late_merges(const EncoderModel& model);
-  std::string_view next_word(const char* at, const char* end) const;
   void encode_word(std::string_view word, bool is_piece, Scratch& scratch,
                    std::vector<TokenId>& out) const;
   void encode_word_uncached(std::string_view word, bool is_piece, Scratch& scratch,
@@ -107,10 +107,7 @@ class Encoder {
   std::array<TokenId, 256> byte_ids_;  // byte-level: ids of bytes; else of their <0xNN> pieces
   bool byte_level_, ignore_merges_, byte_fallback_, fuse_unk_;
   TokenId unk_;
-  std::string space_;
-  bool cut_words_ = false;  // pieces may be cut before spaces
-  std::uint32_t crossing_rank_ = kNoRank;
-  std::array<bool, 256> no_cut_after_{};  // last bytes of characters before which no cut is safe
+  WordCutter cutter_;
 };
 
 }  // namespace vocabshift

@@ -16,6 +16,7 @@ from strategies import text as texts
 from vocabshift.bpe import byte_level
 from vocabshift.bpe.encoder import Encoder
 from vocabshift.bpe.model import BpeModel
+from vocabshift.bpe.token_bytes import token_bytes
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Split, get_pattern, to_spec
@@ -233,10 +234,19 @@ def models(
     )
 
 
-dense = st.lists(
-    st.sampled_from((*CHARACTERS, *CHARACTERS, "a a", " क", "़ ", "xyz", "😀", "ab" * 60, "क " * 50)),
-    max_size=24,
-).map("".join)
+dense_parts = (*CHARACTERS, *CHARACTERS, "a a", " क", "़ ", "xyz", "😀", "ab" * 60, "क " * 50)
+dense = st.lists(st.sampled_from(dense_parts), max_size=24).map("".join)
+
+
+@st.composite
+def models_with_text(draw: st.DrawFn, kinds: st.SearchStrategy[Tokenizer]) -> tuple[Tokenizer, str]:
+    """A model, and a text made of its own tokens and of what else there is."""
+    tokenizer = draw(kinds)
+    tokens = [token.decode(errors="ignore") for token in token_bytes(tokenizer).values()]
+    own = sorted({token for token in tokens if set(token) <= set(CHARACTERS)})
+    parts = st.sampled_from(own) if own else st.nothing()
+    text = draw(st.lists(parts | parts | st.sampled_from(dense_parts), max_size=12).map("".join))
+    return tokenizer, text
 
 
 def agree(tokenizer: Tokenizer, text: str) -> None:
@@ -250,8 +260,9 @@ def agree(tokenizer: Tokenizer, text: str) -> None:
 
 
 @examples(500)
-@given(tokenizer=byte_level_models(), text=dense)
-def test_byte_level_models_in_any_order(tokenizer: Tokenizer, text: str) -> None:
+@given(models_with_text(byte_level_models()))
+def test_byte_level_models_in_any_order(case: tuple[Tokenizer, str]) -> None:
+    tokenizer, text = case
     agree(tokenizer, text)
     if tokenizer.model.is_byte_level:
         encoder = Encoder(tokenizer)
@@ -259,15 +270,16 @@ def test_byte_level_models_in_any_order(tokenizer: Tokenizer, text: str) -> None
 
 
 @examples(500)
-@given(tokenizer=sentencepiece_models(), text=dense)
-def test_sentencepiece_like_models_in_any_order(tokenizer: Tokenizer, text: str) -> None:
-    agree(tokenizer, text)
+@given(models_with_text(sentencepiece_models()))
+def test_sentencepiece_like_models_in_any_order(case: tuple[Tokenizer, str]) -> None:
+    agree(*case)
 
 
 @examples(300)
-@given(tokenizer=st.one_of(byte_level_models(), sentencepiece_models()), text=dense)
-def test_the_reference_encodes_alike(tokenizer: Tokenizer, text: str) -> None:
+@given(models_with_text(st.one_of(byte_level_models(), sentencepiece_models())))
+def test_the_reference_encodes_alike(case: tuple[Tokenizer, str]) -> None:
     """What `tokenizers` does to one piece is what the reference says."""
+    tokenizer, text = case
     tokenizer = replace(tokenizer, normalizer=None, pre_tokenizer=None)
     model = tokenizer.model
     expected = encode_piece(
@@ -293,6 +305,12 @@ def character_tokenizer(tokens: list[str], merges: list[tuple[str, str]], **flag
     model = BpeModel({token: i for i, token in enumerate(tokens)}, tuple(merges), **flags)
     replace_spaces = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
     return Tokenizer(model, normalizer=replace_spaces)
+
+
+def test_a_pair_listed_again_behind_the_first_rank_across_a_space() -> None:
+    """Its later rank counts; merges of its product have an earlier one."""
+    tokens = ["a", "b", "c", "Ġ", "ab", "abc", "cĠ"]
+    agree(byte_level_tokenizer(tokens, [("a", "b"), ("ab", "c"), ("c", "Ġ"), ("a", "b")]), "abc")
 
 
 def test_unknown_letters_that_are_dropped_leave_no_wall() -> None:
