@@ -50,9 +50,35 @@ SPACES = (
     *("\u00a0", "\u3000", "\u2028", "\u0085", "\u1680", "\u000b", "\u202f"),
 )
 MARKS = ("\u0301", "्", "़", "\u0bcd", "\ufe0f", "\u20dd", "\u200d", "\u200c", "ः", " ़", " ्")
-CONTROLS = ("\x00", "\x07", "\x1c", "\x1f", "\x7f", "\u009f", "\u00ad", "\u200b", "\ufeff", "\uffff")
+CONTROLS = (
+    "\x00",
+    "\x07",
+    "\x1c",
+    "\x1f",
+    "\x7f",
+    "\u009f",
+    "\u00ad",
+    "\u200b",
+    "\ufeff",
+    "\uffff",
+)
 PUNCTUATION = ("!", "?", ".", ". ", ",", ":", ";", "/", "//", "-", "...", "!=", ");", '"', "’", "'")
-SYMBOLS = ("$", "€", "+", "©", "▁", "Ġ", "😀", "👩‍👩‍👧", "🇮🇳", "❤️", "👍🏽", "#️⃣", "\U000e0041", "\U0010ffff")
+SYMBOLS = (
+    "$",
+    "€",
+    "+",
+    "©",
+    "▁",
+    "Ġ",
+    "😀",
+    "👩‍👩‍👧",
+    "🇮🇳",
+    "❤️",
+    "👍🏽",
+    "#️⃣",
+    "\U000e0041",
+    "\U0010ffff",
+)
 CONTRACTIONS = ("'s", "'S", "'ſ", "'t", "'re", "'VE", "'m", "'ll", "'lL", "'d", "'k", "'r", "''s")
 
 words = st.sampled_from(LETTERS).flatmap(lambda letters: st.text(letters, min_size=1, max_size=8))
@@ -85,8 +111,12 @@ text = st.lists(segments, max_size=14).map("".join)
 @st.composite
 def documents(draw: st.DrawFn, max_documents: int = 6) -> list[str]:
     """A small corpus whose words come back, so that there is something to merge."""
-    vocabulary = draw(st.lists(st.one_of(words, words, words, numbers, segments), min_size=1, max_size=7))
-    glue = st.sampled_from((" ", " ", " ", " ", "", "\n", "  ", "। ", ". ", ", ", ".", "!", "\u00a0"))
+    vocabulary = draw(
+        st.lists(st.one_of(words, words, words, numbers, segments), min_size=1, max_size=7)
+    )
+    glue = st.sampled_from(
+        (" ", " ", " ", " ", "", "\n", "  ", "। ", ". ", ", ", ".", "!", "\u00a0")
+    )
     parts = st.tuples(st.sampled_from(vocabulary), glue).map("".join)
     document = st.lists(parts, min_size=1, max_size=20).map("".join)
     return draw(st.lists(document, min_size=1, max_size=max_documents))

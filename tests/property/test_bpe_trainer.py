@@ -37,9 +37,7 @@ patterns = st.sampled_from(sorted(PATTERNS)).map(PATTERNS.__getitem__)
 def test_merges_equal_those_of_tokenizers(
     texts: list[str], pattern: Pattern, vocab_size: int, min_frequency: int
 ) -> None:
-    trainer = BpeTrainer(
-        vocab_size=vocab_size, pre_tokenizer=pattern, min_frequency=min_frequency
-    )
+    trainer = BpeTrainer(vocab_size=vocab_size, pre_tokenizer=pattern, min_frequency=min_frequency)
     training = trainer.run(Corpus.from_texts(texts))
     expected = merges_of_tokenizers(texts, pattern, vocab_size, min_frequency=min_frequency)
     assert expected == list(training.tokenizer.model.merges)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from reference.encode import encode_piece
 from strategies import examples
 from strategies import text as texts
-
 from vocabshift.bpe import byte_level
 from vocabshift.bpe.encoder import Encoder
 from vocabshift.bpe.model import BpeModel
@@ -296,12 +296,16 @@ def test_the_reference_encodes_alike(case: tuple[Tokenizer, str]) -> None:
     assert expected == encoder.encode(text).tolist()
 
 
-def byte_level_tokenizer(tokens: list[str], merges: list[tuple[str, str]], **flags: Any) -> Tokenizer:
+def byte_level_tokenizer(
+    tokens: list[str], merges: list[tuple[str, str]], **flags: Any
+) -> Tokenizer:
     model = BpeModel({token: i for i, token in enumerate(tokens)}, tuple(merges), **flags)
     return Tokenizer(model, pre_tokenizer=to_spec(()))
 
 
-def character_tokenizer(tokens: list[str], merges: list[tuple[str, str]], **flags: Any) -> Tokenizer:
+def character_tokenizer(
+    tokens: list[str], merges: list[tuple[str, str]], **flags: Any
+) -> Tokenizer:
     model = BpeModel({token: i for i, token in enumerate(tokens)}, tuple(merges), **flags)
     replace_spaces = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
     return Tokenizer(model, normalizer=replace_spaces)

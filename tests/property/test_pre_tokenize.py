@@ -40,7 +40,10 @@ PATTERNS = {
             *(("o200k", O200K), ("tekken", TEKKEN)),
         )
     },
-    **{f"walls, {name}": (NAMED["superbpe-stage2"] + sentence_split(p)) for name, p in POLICIES.items()},
+    **{
+        f"walls, {name}": (NAMED["superbpe-stage2"] + sentence_split(p))
+        for name, p in POLICIES.items()
+    },
     "o200k, sentences": NAMED["o200k"] + sentence_split(SentencePolicy()),
 }
 

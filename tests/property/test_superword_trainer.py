@@ -35,7 +35,9 @@ STAGE2 = {
     "a regex": (Split(r"[.।]+", "MergedWithPrevious"),),
     "no cut": (),
 }
-stage1_patterns = st.sampled_from(("o200k", "gpt2", "cl100k", "deepseek", "a regex")).map(STAGE1.get)
+stage1_patterns = st.sampled_from(("o200k", "gpt2", "cl100k", "deepseek", "a regex")).map(
+    STAGE1.get
+)
 stage2_patterns = st.sampled_from(("ist-stage2", *STAGE2)).map(STAGE2.get)
 
 by_weight = st.lists(

@@ -65,6 +65,8 @@ def assert_same_arguments(built: Any, stub: ast.FunctionDef) -> None:
 
 def test_there_is_a_class_with_a_constructor_for_each_that_can_be_made() -> None:
     """Trained is only returned; what pybind11 cannot construct has no `__init__` in the stubs."""
-    assert "__init__" not in {node.name for node in CLASSES["Trained"].body if hasattr(node, "name")}
+    assert "__init__" not in {
+        node.name for node in CLASSES["Trained"].body if hasattr(node, "name")
+    }
     with pytest.raises(TypeError, match="No constructor defined"):
         _core.Trained()

@@ -20,7 +20,7 @@ CLASSES = {
     r"[\r\n]": 64,
 }
 BLOCKS = (
-    *(range(0x0, 0x600), range(0x600, 0x780), range(0x900, 0xE00), range(0x1680, 0x1800)),
+    *(range(0x600), range(0x600, 0x780), range(0x900, 0xE00), range(0x1680, 0x1800)),
     *(range(0x1C50, 0x1C80), range(0x2000, 0x2200), range(0x3000, 0x3200), range(0xA640, 0xAC00)),
     *(range(0xFE00, 0x10000), range(0x11000, 0x11200), range(0x1D7C0, 0x1D800)),
 )
@@ -47,13 +47,15 @@ def assert_classes(codes: list[int]) -> None:
 
 
 def assert_scripts(codes: list[int]) -> None:
-    by_script: dict[str, set[int]] = {}
+    """A code point has one script, so it is enough that each is in the one we name."""
+    by_script: dict[str, list[int]] = {}
     for code in codes:
-        by_script.setdefault(_core.script(code), set()).add(code)
-    unknown = by_script.pop("Unknown", set())
+        by_script.setdefault(_core.script(code), []).append(code)
+    unknown = by_script.pop("Unknown", [])
     for script, own in by_script.items():
-        assert members(rf"\p{{{script}}}", codes) == own, script
-    assert set() == members(r"[\p{L}\p{M}\p{N}]", sorted(unknown))
+        assert members(rf"\p{{{script}}}", own) == set(own), script
+    any_script = "".join(rf"\p{{{script}}}" for script in by_script)
+    assert set() == members(rf"[{any_script}\p{{L}}\p{{M}}\p{{N}}]", unknown)
 
 
 def test_classes_of_some_code_points() -> None:

@@ -1,10 +1,12 @@
 """The demo's model: a Llama small enough to pre-train on a laptop in a minute.
 
-Owns its shape and how it is saved. The only file of the demo that touches transformers.
+Owns its shape, its thread and how it is saved. The only file of the demo that touches transformers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +40,23 @@ def make(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return LlamaForCausalLM(config)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch work in one thread for the length of the block.
+
+    Matrices this small gain little from a second one, and on a busy machine the threads wait for
+    each other, which took three times as long. Nor do the figures depend on the number of cores.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def save(model: Any, tokenizer: vs.Tokenizer, folder: Path) -> None:

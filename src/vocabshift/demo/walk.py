@@ -61,6 +61,7 @@ def run_demo(out: str | Path, *, json: bool = False, plan: Plan | None = None) -
 
 def _walk(folder: Path, plan: Plan, tell: story.Story) -> dict[str, Any]:
     import vocabshift as vs
+    from vocabshift.demo import small_llama
 
     train_files, held_out_files = sample_texts.write_split(folder / "corpus")
     train = vs.Corpus.from_files(train_files)
@@ -79,7 +80,8 @@ def _walk(folder: Path, plan: Plan, tell: story.Story) -> dict[str, Any]:
     results = vs.evaluate({BASE: base, IST: ist}, held_out, ("fertility", "bytes_per_token"))
     tell.tokenizers(results, vs.check(ist))
 
-    results += _models(folder, plan, tell, texts=(train, held_out), tokenizers=(base, ist))
+    with small_llama.one_thread():
+        results += _models(folder, plan, tell, texts=(train, held_out), tokenizers=(base, ist))
     results.save(folder / "results.jsonl")
     tell.models(results, control=CONTROL, adapted=ADAPTED)
     return {"results": results.to_dicts()}

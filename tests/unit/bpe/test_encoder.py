@@ -1,0 +1,216 @@
+"""What callers see of the encoder: shapes, types, batches, templates, special tokens, errors."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vocabshift.bpe.encoder import Encoder
+from vocabshift.bpe.model import BpeModel
+from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
+
+TEXTS = ["abc ab", "", "<s>ab<pad> क", "x" * 5000, "abab\r\n"]
+
+
+def peer(tokenizer: Tokenizer, text: str, *, add_special_tokens: bool = False) -> list[int]:
+    return list(tokenizer.backend.encode(text, add_special_tokens=add_special_tokens).ids)
+
+
+def with_template(tokenizer: Tokenizer) -> Tokenizer:
+    ids = {token.content: token.id for token in tokenizer.added_tokens}
+    special = {
+        content: {"id": content, "ids": [token_id], "tokens": [content]}
+        for content, token_id in ids.items()
+    }
+    template = {
+        "type": "TemplateProcessing",
+        "single": [
+            {"SpecialToken": {"id": "<s>", "type_id": 0}},
+            {"Sequence": {"id": "A", "type_id": 0}},
+            {"SpecialToken": {"id": "<pad>", "type_id": 0}},
+            {"SpecialToken": {"id": "<s>", "type_id": 0}},
+        ],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": special,
+    }
+    return replace(tokenizer, post_processor=template)
+
+
+def test_shapes_and_types(small: Tokenizer) -> None:
+    encoder = Encoder(small)
+    ids = encoder.encode("abc ab")
+    assert (2,) == ids.shape
+    assert np.int32 == ids.dtype
+    flat, offsets = encoder.encode_batch(TEXTS)
+    assert np.int32 == flat.dtype
+    assert np.int64 == offsets.dtype
+    assert (len(TEXTS) + 1,) == offsets.shape
+    assert (0, len(flat)) == (offsets[0], offsets[-1])
+
+
+def test_nothing_in_nothing_out(small: Tokenizer) -> None:
+    encoder = Encoder(small)
+    assert [] == encoder.encode("").tolist()
+    flat, offsets = encoder.encode_batch([])
+    assert ([], [0]) == (flat.tolist(), offsets.tolist())
+    assert [] == encoder.decode_batch(flat, offsets)
+    assert "" == encoder.decode([])
+    flat, offsets = encoder.encode_batch(["", ""])
+    assert ([], [0, 0, 0]) == (flat.tolist(), offsets.tolist())
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_a_batch_is_its_texts(small: Tokenizer, threads: int) -> None:
+    encoder = Encoder(small)
+    flat, offsets = encoder.encode_batch(iter(TEXTS), threads=threads)
+    expected = [peer(small, text) for text in TEXTS]
+    assert expected == [flat[offsets[i] : offsets[i + 1]].tolist() for i in range(len(TEXTS))]
+    assert TEXTS == encoder.decode_batch(flat, offsets)
+
+
+def test_one_encoder_serves_many_threads(small: Tokenizer) -> None:
+    encoder = Encoder(small)
+    texts = [f"abc {n} ab" * 50 for n in range(40)]
+    found: dict[int, list[int]] = {}
+
+    def work(start: int) -> None:
+        for n in range(start, len(texts), 4):
+            found[n] = encoder.encode(texts[n]).tolist()
+
+    workers = [threading.Thread(target=work, args=(start,)) for start in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [peer(small, text) for text in texts] == [found[n] for n in range(len(texts))]
+
+
+def test_special_tokens_in_the_text(small: Tokenizer) -> None:
+    """Recognised as `tokenizers` does, or read as text; others are found either way."""
+    encoder = Encoder(small)
+    start, pad = (token.id for token in small.added_tokens)
+    assert [start, *peer(small, "ab"), pad] == encoder.encode("<s>ab<pad>").tolist()
+    as_text = encoder.encode("<s>ab<pad>", parse_special=False).tolist()
+    assert start not in as_text
+    assert pad == as_text[-1]
+    assert "<s>ab<pad>" == encoder.decode(as_text)
+    flat, _ = encoder.encode_batch(["<s>", "<pad>"], parse_special=False)
+    assert 4 == len(flat)
+
+
+def test_template(small: Tokenizer) -> None:
+    tokenizer = with_template(small)
+    encoder = Encoder(tokenizer)
+    for text in TEXTS:
+        expected = peer(tokenizer, text, add_special_tokens=True)
+        assert expected == encoder.encode(text, add_special_tokens=True).tolist()
+        assert peer(tokenizer, text) == encoder.encode(text).tolist()
+    flat, offsets = encoder.encode_batch(TEXTS, add_special_tokens=True, threads=2)
+    expected_batch = [peer(tokenizer, text, add_special_tokens=True) for text in TEXTS]
+    assert [i for ids in expected_batch for i in ids] == flat.tolist()
+    assert [0, *np.cumsum([len(ids) for ids in expected_batch])] == offsets.tolist()
+
+
+def test_without_a_template_nothing_is_added(small: Tokenizer) -> None:
+    encoder = Encoder(small)
+    assert peer(small, "ab") == encoder.encode("ab", add_special_tokens=True).tolist()
+
+
+def test_decode(small: Tokenizer) -> None:
+    encoder = Encoder(small)
+    start = small.added_tokens[0].id
+    ids = np.array([start, *peer(small, "abc")], dtype=np.int32)
+    assert "<s>abc" == encoder.decode(ids)
+    assert "<s>abc" == encoder.decode(ids.tolist())
+    assert "abc" == encoder.decode(ids, skip_special_tokens=True)
+    half = peer(small, "क")[:1]
+    assert "\ufffd" == encoder.decode(half)
+
+
+def test_id_to_token(small: Tokenizer) -> None:
+    encoder = Encoder(small)
+    assert "Ġab" == encoder.id_to_token(small.model.vocab["Ġab"])
+    assert "<s>" == encoder.id_to_token(small.added_tokens[0].id)
+    with pytest.raises(KeyError, match="no token has the id 99999"):
+        encoder.id_to_token(99999)
+
+
+def test_from_pretrained_folder_and_file(small: Tokenizer, tmp_path: Path) -> None:
+    folder = small.save_pretrained(tmp_path / "out")
+    for source in (folder, folder / "tokenizer.json", str(folder)):
+        encoder = Encoder.from_pretrained(source)
+        assert peer(small, "abc ab <s>") == encoder.encode("abc ab <s>").tolist()
+
+
+def test_lone_surrogates_are_no_text(small: Tokenizer) -> None:
+    encoder = Encoder(small)
+    with pytest.raises(UnicodeEncodeError):
+        encoder.encode("a\ud800")
+    with pytest.raises(UnicodeEncodeError):
+        encoder.encode_batch(["a", "\udfff"])
+
+
+def test_engines(small: Tokenizer) -> None:
+    assert "core" == Encoder(small).engine
+    behind = replace(small, normalizer={"type": "NFC"})
+    assert "core behind tokenizers" == Encoder(behind).engine
+    single = (AddedToken("ab", 300, single_word=True),)
+    word = replace(
+        small, added_tokens=(*small.added_tokens, replace(single[0], id=small.row_count))
+    )
+    assert "tokenizers" == Encoder(word).engine
+    for tokenizer in (behind, word):
+        for text in (*TEXTS, "ab abc <ab>ab", "e\u0301"):
+            assert peer(tokenizer, text) == Encoder(tokenizer).encode(text).tolist()
+
+
+@pytest.mark.parametrize(
+    "component",
+    [
+        {"pre_tokenizer": {"type": "Whitespace"}},
+        {"pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"}},
+        {"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": True, "use_regex": True}},
+        {"pre_tokenizer": None},
+        {"normalizer": {"type": "Lowercase"}},
+        {"normalizer": {"type": "Replace", "pattern": {"Regex": " +"}, "content": "_"}},
+        {"normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": ""}},
+        {"normalizer": {"type": "Prepend", "prepend": "x"}},
+        {"normalizer": {"type": "Strip", "strip_left": True, "strip_right": True}},
+        {"normalizer": {"type": "Sequence", "normalizers": []}},
+    ],
+)
+@pytest.mark.parametrize("normalized", [False, True])
+def test_components_of_all_kinds(
+    small: Tokenizer, component: dict[str, object], normalized: bool
+) -> None:
+    first, second = small.added_tokens
+    added = (replace(first, normalized=normalized), second)
+    tokenizer = replace(small, **component, added_tokens=added)
+    encoder = Encoder(tokenizer)
+    texts = [*TEXTS, "AB  ab <S> <s>Ab", " <s> ab", "ab <s>", "  ", "a b c ▁ab"]
+    assert [peer(tokenizer, text) for text in texts] == [
+        encoder.encode(text).tolist() for text in texts
+    ]
+
+
+def test_a_sentence_step_with_marks_runs_in_the_library(small: Tokenizer) -> None:
+    """The core's sentence cut takes no letters or marks; a user's pattern may."""
+    step = {
+        "type": "Split",
+        "pattern": {"Regex": "[ि]+"},
+        "behavior": "MergedWithPrevious",
+        "invert": False,
+    }
+    first, *_, last = small.pre_tokenizer["pretokenizers"]  # type: ignore[index]
+    spec = {"type": "Sequence", "pretokenizers": [first, step, last]}
+    tokenizer = replace(small, pre_tokenizer=spec)
+    assert peer(tokenizer, "किकि ab") == Encoder(tokenizer).encode("किकि ab").tolist()
+
+
+def test_ids_with_holes() -> None:
+    model = BpeModel({"a": 7, "b": 3, "ab": 100_000}, (("a", "b"),))
+    assert [100_000, 7] == Encoder(Tokenizer(model)).encode("aba").tolist()

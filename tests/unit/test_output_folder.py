@@ -1,0 +1,134 @@
+"""An output folder appears whole or not at all, whatever fails."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from vocabshift.output_folder import atomic_folder, check_free
+
+
+def write(folder: Path, content: str, *, force: bool = False) -> None:
+    with atomic_folder(folder, force=force) as partial:
+        (partial / "file").write_text(content, encoding="utf-8")
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Everything below a folder, by relative path."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(f.relative_to(folder)): f.read_text(encoding="utf-8") for f in files}
+
+
+def partial_with_lock(folder: Path, lock: str) -> Path:
+    partial = folder.with_name(folder.name + ".partial")
+    partial.mkdir(parents=True)
+    (partial / ".lock").write_text(lock, encoding="utf-8")
+    (partial / "half").write_text("done", encoding="utf-8")
+    return partial
+
+
+def test_nothing_but_the_folder_is_left(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "out", "new")
+    assert {"a/out/file": "new"} == contents(tmp_path)
+
+
+def test_the_folder_is_not_there_before_the_end(tmp_path: Path) -> None:
+    with atomic_folder(tmp_path / "out") as partial:
+        assert partial == tmp_path / "out.partial"
+        assert not (tmp_path / "out").exists()
+    assert (tmp_path / "out").is_dir()
+
+
+def test_an_existing_folder_needs_force(tmp_path: Path) -> None:
+    write(tmp_path / "out", "old")
+    with pytest.raises(FileExistsError, match=r"out exists already.*--force"):
+        write(tmp_path / "out", "new")
+    assert {"out/file": "old"} == contents(tmp_path)
+    write(tmp_path / "out", "new", force=True)
+    assert {"out/file": "new"} == contents(tmp_path)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_a_failing_block_leaves_the_old_folder(tmp_path: Path, error: type[BaseException]) -> None:
+    write(tmp_path / "out", "old")
+    with pytest.raises(error), atomic_folder(tmp_path / "out", force=True) as partial:
+        (partial / "file").write_text("half", encoding="utf-8")
+        raise error
+    assert {"out/file": "old"} == contents(tmp_path)
+    with pytest.raises(error), atomic_folder(tmp_path / "other"):
+        raise error
+    assert {"out/file": "old"} == contents(tmp_path)
+
+
+def test_with_force_the_old_folder_stands_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    write(tmp_path / "out", "old")
+    with atomic_folder(tmp_path / "out", force=True) as partial:
+        (partial / "other").write_text("new", encoding="utf-8")
+        assert "old" == (tmp_path / "out" / "file").read_text(encoding="utf-8")
+    assert {"out/other": "new"} == contents(tmp_path)
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_file_is_never_replaced(tmp_path: Path, force: bool) -> None:
+    (tmp_path / "out").write_text("mine", encoding="utf-8")
+    with pytest.raises(FileExistsError):
+        write(tmp_path / "out", "new", force=force)
+    assert {"out": "mine"} == contents(tmp_path)
+
+
+def test_a_broken_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(FileExistsError, match="broken link"):
+        check_free(tmp_path / "out", force=True)
+
+
+def test_a_free_path_is_returned(tmp_path: Path) -> None:
+    assert tmp_path / "out" == check_free(str(tmp_path / "out"))
+
+
+def test_the_lock_of_a_living_process_is_respected(tmp_path: Path) -> None:
+    owner = os.getppid()
+    partial = partial_with_lock(tmp_path / "out", f"{socket.gethostname()} {owner}\n")
+    with pytest.raises(FileExistsError, match=f"process {owner}"):
+        write(tmp_path / "out", "new")
+    assert "done" == (partial / "half").read_text(encoding="utf-8")
+
+
+def test_the_lock_of_another_machine_is_respected(tmp_path: Path) -> None:
+    partial_with_lock(tmp_path / "out", "some-other-host 1\n")
+    with pytest.raises(FileExistsError, match="process 1"):
+        write(tmp_path / "out", "new")
+
+
+def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    partial_with_lock(tmp_path / "out", f"{socket.gethostname()} {process.pid}\n")
+    write(tmp_path / "out", "new")
+    assert {"out/file": "new"} == contents(tmp_path)
+
+
+@pytest.mark.parametrize("lock", ["", "nonsense", "host not-a-number", f"{'x' * 9} 1 2 3"])
+def test_a_lock_that_says_nothing_is_taken_over(tmp_path: Path, lock: str) -> None:
+    partial_with_lock(tmp_path / "out", lock)
+    write(tmp_path / "out", "new")
+    assert {"out/file": "new"} == contents(tmp_path)
+
+
+def test_a_process_killed_in_the_middle_leaves_what_the_next_one_clears(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "from vocabshift.output_folder import atomic_folder\n"
+        "with atomic_folder(sys.argv[1]) as partial:\n"
+        "    (partial / 'half').write_text('done')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path / "out"], check=False)
+    assert {"out.partial/.lock", "out.partial/half"} == set(contents(tmp_path))
+    write(tmp_path / "out", "new")
+    assert {"out/file": "new"} == contents(tmp_path)

@@ -1,0 +1,72 @@
+"""Results are an immutable table that survives its JSON lines."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import pytest
+
+from vocabshift.results import Result, Results
+
+ROWS = Results(
+    [
+        Result("old", "hin", "fertility", 2.5, 100),
+        Result("old", "हिन्दी", "fertility", 1.0, 20, 0.9, 1.1),
+        Result("new", "hin", "fertility", 1.25, 100),
+        Result("new", "hin", "bytes_per_token", 7.125, 100),
+    ]
+)
+
+
+def test_json_lines_round_trip(tmp_path: Path) -> None:
+    assert ROWS == Results.from_jsonl(ROWS.to_jsonl())
+    ROWS.save(tmp_path / "results.jsonl")
+    text = (tmp_path / "results.jsonl").read_text(encoding="utf-8")
+    assert ROWS == Results.from_jsonl(text)
+    assert "हिन्दी" in text
+    assert 4 == text.count("\n")
+
+
+def test_blank_lines_are_skipped_and_nothing_is_nothing() -> None:
+    assert ROWS == Results.from_jsonl("\n" + ROWS.to_jsonl().replace("\n", "\n\n"))
+    assert Results() == Results.from_jsonl("")
+    assert "" == Results().to_jsonl()
+
+
+def test_a_row_has_the_keys_of_the_contract() -> None:
+    keys = ["subject", "language", "metric", "value", "n", "ci_low", "ci_high"]
+    assert keys == list(ROWS.to_dicts()[0])
+
+
+def test_where_and_value() -> None:
+    assert ROWS == ROWS.where()
+    assert Results(ROWS[2:]) == ROWS.where(subject="new")
+    assert isinstance(ROWS.where(subject="new"), Results)
+    assert Results() == ROWS.where(language="tam")
+    assert 7.125 == ROWS.value("new", "hin", "bytes_per_token")
+    assert 1.25 == ROWS.where(language="hin").value("new", "hin", "fertility")
+
+
+def test_value_needs_exactly_one_row() -> None:
+    with pytest.raises(KeyError, match="0 rows"):
+        ROWS.value("new", "tam", "fertility")
+    with pytest.raises(KeyError, match="2 rows"):
+        (ROWS + ROWS[:1]).value("old", "hin", "fertility")
+
+
+def test_sum_and_distinct() -> None:
+    both = ROWS[:1] + ROWS
+    assert 5 == len(both)
+    assert isinstance(ROWS + ROWS, Results)
+    assert ["old", "new"] == ROWS.distinct("subject")
+    assert ["hin", "हिन्दी"] == ROWS.distinct("language")
+    with pytest.raises(TypeError):
+        _ = ROWS + [1]  # type: ignore[operator]
+
+
+def test_frozen() -> None:
+    with pytest.raises(FrozenInstanceError):
+        ROWS[0].value = 3.0  # type: ignore[misc]
+    with pytest.raises((AttributeError, TypeError)):
+        ROWS.extra = 1  # type: ignore[attr-defined]

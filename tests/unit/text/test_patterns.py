@@ -1,0 +1,152 @@
+"""Named patterns: their regex text, their way into `tokenizer.json` and back, their scanners."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tokenizers import pre_tokenizers
+
+from reference.pre_tokenize import pre_tokenizer
+from vocabshift.text import patterns
+from vocabshift.text.patterns import Split
+
+TEXT = "The cat's 12345 mats,\n\n  राम का घर। if (a != b)\t{ x.y }  \u00a0ʰǅ  ३४५६ 👩‍👩‍👧\r\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "pieces"),
+    [
+        ("gpt2", ["It", "'s", " 12345", " a", "!?", " क", "ि", "  ", " b"]),
+        ("cl100k", ["It", "'s", " ", "123", "45", " a", "!?", " क", "ि", "  ", " b"]),
+        ("qwen2", ["It", "'s", " ", *"12345", " a", "!?", " क", "ि", "  ", " b"]),
+        ("o200k", ["It's", " ", "123", "45", " a", "!?", " कि", "  ", " b"]),
+        ("tekken", ["It", "'s", " ", *"12345", " a", "!?", " कि", "  ", " b"]),
+        ("deepseek", ["It", "'s", " ", "123", "45", " a", "!?", " कि", "  ", " b"]),
+        ("superbpe-stage2", ["It's ", "123", "45", " a", "!?", " कि", "  ", " b"]),
+        ("ist-stage2", ["It's ", "123", "45", " a", "!?", " कि", "  ", " b"]),
+    ],
+)
+def test_pieces_of_the_named_patterns(name: str, pieces: list[str]) -> None:
+    assert pieces == patterns.splitter(patterns.get_pattern(name))("It's 12345 a!? कि   b")
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("one two. three four", ["one two.", " three four"]),
+        ("राम घर गया। सीता", ["राम घर गया।", " सीता"]),
+        ("v1.5 is 3.14", ["v", "1", ".", "5", " is ", "3", ".", "14"]),
+        ("a, b; c: d", ["a, b; c: d"]),
+        ("line\nnext", ["line", "\n", "next"]),
+    ],
+)
+def test_ist_stage2_lifts_only_the_space_wall(text: str, pieces: list[str]) -> None:
+    assert pieces == patterns.splitter(patterns.NAMED["ist-stage2"])(text)
+
+
+def test_two_marks_in_a_row_are_no_wall() -> None:
+    """SuperBPE's own pattern cuts here."""
+    assert ["क्ां ख"] == patterns.splitter(patterns.NAMED["superbpe-stage2"])("क्ां ख")
+
+
+@pytest.mark.parametrize("name", patterns.NAMED)
+def test_spec_round_trip(name: str) -> None:
+    pattern = patterns.NAMED[name]
+    spec = json.loads(json.dumps(patterns.to_spec(pattern)))
+    assert pattern == patterns.from_spec(spec)
+    library = pre_tokenizers.Sequence([])
+    library.__setstate__(json.dumps(spec).encode())
+    plain = pre_tokenizers.Sequence([])
+    plain.__setstate__(json.dumps(patterns.to_spec(())).encode())
+    images = [plain.pre_tokenize_str(piece)[0][0] for piece in patterns.splitter(pattern)(TEXT)]
+    assert images == [piece for piece, _ in library.pre_tokenize_str(TEXT)]
+
+
+def test_gpt2_without_a_split_is_understood() -> None:
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
+    assert (Split(patterns.GPT2),) == patterns.from_spec(byte_level)
+    assert (Split(patterns.GPT2),) == patterns.from_spec({**byte_level, "trim_offsets": False})
+    assert () == patterns.from_spec({**byte_level, "use_regex": False})
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        None,
+        {"type": "Whitespace"},
+        {"type": "Sequence", "pretokenizers": []},
+        {"type": "ByteLevel", "add_prefix_space": True, "use_regex": True},
+        {"type": "ByteLevel"},
+        {"type": "Metaspace", "replacement": "▁"},
+        {"type": "Sequence", "pretokenizers": [{"type": "Digits"}, patterns.to_spec(())]},
+        {
+            "type": "Sequence",
+            "pretokenizers": [
+                {"type": "Split", "pattern": {"String": " "}, "behavior": "Isolated"},
+                patterns.to_spec(())["pretokenizers"][0],
+            ],
+        },
+    ],
+)
+def test_what_is_no_byte_level_pattern(spec: dict[str, object] | None) -> None:
+    assert patterns.from_spec(spec) is None
+
+
+@pytest.mark.parametrize("alias", patterns.ALIASES)
+def test_aliases(alias: str) -> None:
+    assert patterns.NAMED[patterns.ALIASES[alias]] is patterns.get_pattern(alias)
+
+
+def test_a_regex_is_a_pattern_of_one_step() -> None:
+    assert (Split(r"\s+"),) == patterns.get_pattern(r"\s+")
+    own = (Split("a", "Removed"), Split("b", "Contiguous", True))
+    assert own == patterns.get_pattern(own)
+    assert () == patterns.get_pattern(())
+
+
+@pytest.mark.parametrize("name", ["o100k", "llama-3", "ist_stage2", ""])
+def test_an_unknown_name_is_told_with_the_known_ones(name: str) -> None:
+    with pytest.raises(ValueError, match=r"the names are gpt2, .*ist-stage2"):
+        patterns.get_pattern(name)
+
+
+def test_a_bad_regex_is_refused_in_one_line() -> None:
+    with pytest.raises(ValueError, match="not a regex that tokenizers can run") as error:
+        patterns.get_pattern("(unclosed")
+    assert "\n" not in str(error.value)
+
+
+def test_a_bad_behavior_is_refused() -> None:
+    with pytest.raises(ValueError, match="isolated"):
+        Split("a", "isolated")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", [name for name in patterns.NAMED if name != "deepseek"])
+def test_named_patterns_have_scanners(name: str) -> None:
+    scanner = patterns.compile_pattern(patterns.NAMED[name])
+    assert scanner is not None
+    assert pre_tokenizer(patterns.NAMED[name])(TEXT) == scanner.split(TEXT)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        patterns.NAMED["deepseek"],
+        (Split(patterns.O200K, "Removed"),),
+        (Split(patterns.O200K, "Isolated", True),),
+        (Split(patterns.O200K + "|x"),),
+        (Split(r"[!]+|x", "MergedWithPrevious"),),
+        (*patterns.NAMED["ist-stage2"], Split(patterns.GPT2), Split(patterns.O200K)),
+        (Split(patterns.O200K), Split(r"[!]+", "MergedWithNext")),
+    ],
+)
+def test_what_only_a_regex_engine_can_run(pattern: tuple[Split, ...]) -> None:
+    assert patterns.compile_pattern(pattern) is None
+
+
+def test_nothing_to_do_is_one_piece() -> None:
+    scanner = patterns.compile_pattern(())
+    assert scanner is not None
+    assert [TEXT] == scanner.split(TEXT)
+    assert [] == scanner.split("")
