@@ -89,9 +89,15 @@ def _terminal_spanning(tokens: Mapping[str, bytes]) -> tuple[str, ...]:
     spanning = re.compile(
         rf"(?:[{terminals}]{_CLOSING}*\s*|\.{_CLOSING}*\s+)(?!{_CLOSING})[^\s{terminals}.]"
     )
-    return tuple(
-        token for token, data in tokens.items() if spanning.search(data.decode(errors="replace"))
-    )
+    # Subtle: a token may end inside a character. Where that can only be one more terminal of the
+    # same run, nothing is spanned.
+    begun = {t.encode()[:length] for t in terminals for length in range(1, len(t.encode()))}
+
+    def text_of(data: bytes) -> str:
+        whole = data.decode(errors="ignore").encode()
+        return data.decode(errors="replace") if data[len(whole) :] not in begun else whole.decode()
+
+    return tuple(token for token, data in tokens.items() if spanning.search(text_of(data)))
 
 
 def _round_trip_failures(encoder: Encoder, corpus: Corpus, threads: int) -> int:

@@ -26,7 +26,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
 """Languages (ISO 639-3, with a script where a language has several) by the group they stand in."""
 
 HELD_OUT_EVERY = 8
-"""Every eighth document is never trained on."""
+HELD_OUT_FIRST = 4
+"""Documents 4, 12, 20, … are never trained on. The demo's settings were chosen on another split
+(8, 16, …), so its figures are not those that chose them."""
 
 
 def group_of(language: str) -> str:
@@ -54,8 +56,8 @@ def write_split(folder: Path) -> tuple[dict[str, Path], dict[str, Path]]:
     for language in languages():
         file = by_language[language]
         lines = [line for line in file.read_text(encoding="utf-8").split("\n") if line]
-        held_out = lines[HELD_OUT_EVERY - 1 :: HELD_OUT_EVERY]
-        kept = [line for i, line in enumerate(lines, start=1) if i % HELD_OUT_EVERY]
+        held_out = lines[HELD_OUT_FIRST - 1 :: HELD_OUT_EVERY]
+        kept = [line for i, line in enumerate(lines, 1) if i % HELD_OUT_EVERY != HELD_OUT_FIRST]
         for part, directory, own in ((0, "train", kept), (1, "held-out", held_out)):
             path = folder / directory / file.name
             path.write_text("".join(line + "\n" for line in own), encoding="utf-8", newline="")

@@ -13,6 +13,7 @@ from vocabshift.bpe.encoder import Encoder
 from vocabshift.bpe.model import BpeModel
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 
+_BYTE_LEVEL = {"type": "ByteLevel", "trim_offsets": True, "use_regex": True}
 TEXTS = ["abc ab", "", "<s>ab<pad> क", "x" * 5000, "abab\r\n"]
 
 
@@ -158,13 +159,11 @@ def test_engines(small: Tokenizer) -> None:
     assert "core" == Encoder(small).engine
     behind = replace(small, normalizer={"type": "NFC"})
     assert "core behind tokenizers" == Encoder(behind).engine
-    single = (AddedToken("ab", 300, single_word=True),)
-    word = replace(
-        small, added_tokens=(*small.added_tokens, replace(single[0], id=small.row_count))
-    )
+    single = AddedToken("bc", small.row_count, single_word=True)
+    word = replace(small, added_tokens=(*small.added_tokens, single))
     assert "tokenizers" == Encoder(word).engine
     for tokenizer in (behind, word):
-        for text in (*TEXTS, "ab abc <ab>ab", "e\u0301"):
+        for text in (*TEXTS, "bc abc <bc>bc", "e\u0301"):
             assert peer(tokenizer, text) == Encoder(tokenizer).encode(text).tolist()
 
 
@@ -173,7 +172,7 @@ def test_engines(small: Tokenizer) -> None:
     [
         {"pre_tokenizer": {"type": "Whitespace"}},
         {"pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"}},
-        {"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": True, "use_regex": True}},
+        {"pre_tokenizer": {**_BYTE_LEVEL, "add_prefix_space": True}},
         {"pre_tokenizer": None},
         {"normalizer": {"type": "Lowercase"}},
         {"normalizer": {"type": "Replace", "pattern": {"Regex": " +"}, "content": "_"}},
