@@ -205,6 +205,7 @@ void register_encode(py::module_& m) {
               for (const std::string_view piece : views) {
                 e.encoder().encode_piece(piece, scratch, ids);
               }
+              e.encoder().flush(scratch, ids);
             }));
           },
           py::arg("pieces"), "Ids of pieces that something else has cut.")

@@ -252,57 +252,74 @@ void Encoder::encode_word_uncached(std::string_view word, bool is_piece, Scratch
   out.insert(out.end(), symbols.begin(), symbols.end());
 }
 
-void Encoder::encode_word(std::string_view word, bool is_piece, Scratch& scratch,
+void Encoder::encode_word(const Scratch::Word& word, Scratch& scratch,
                           std::vector<TokenId>& out) const {
-  if (word.size() > Scratch::kCachedBytes) {
-    return encode_word_uncached(word, is_piece, scratch, out);
+  const std::string_view text = word.text;
+  if (text.size() > Scratch::kCachedBytes) {
+    return encode_word_uncached(text, word.is_piece, scratch, out);
   }
-  const std::uint64_t hash = word_key(word).hash();
-  Scratch::CacheSlot& slot = scratch.cache_[hash & (kCacheSlots - 1)];
-  if (slot.hash == hash && slot.length == word.size() && slot.is_piece == is_piece &&
-      std::memcmp(slot.bytes, word.data(), word.size()) == 0) {
+  Scratch::CacheSlot& slot = scratch.cache_[word.hash & (kCacheSlots - 1)];
+  if (slot.hash == word.hash && slot.length == text.size() && slot.is_piece == word.is_piece &&
+      std::memcmp(slot.bytes, text.data(), text.size()) == 0) {
     out.insert(out.end(), slot.ids, slot.ids + slot.tokens);
     return;
   }
   const std::size_t before = out.size();
-  encode_word_uncached(word, is_piece, scratch, out);
+  encode_word_uncached(text, word.is_piece, scratch, out);
   const std::size_t tokens = out.size() - before;
   if (tokens > Scratch::kCachedTokens) return;
-  slot.hash = hash;
-  slot.length = static_cast<std::uint8_t>(word.size());
+  slot.hash = word.hash;
+  slot.length = static_cast<std::uint8_t>(text.size());
   slot.tokens = static_cast<std::uint8_t>(tokens);
-  slot.is_piece = is_piece;
-  std::memcpy(slot.bytes, word.data(), word.size());
+  slot.is_piece = word.is_piece;
+  std::memcpy(slot.bytes, text.data(), text.size());
   std::copy(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(), slot.ids);
 }
 
 void Encoder::encode_piece(std::string_view piece, Scratch& scratch,
                            std::vector<TokenId>& out) const {
   if (piece.empty()) return;
-  const std::size_t before = out.size();
-  std::string_view word = cutter_.next_word(piece);
-  if (word.size() == piece.size()) {
-    encode_word(piece, true, scratch, out);
-  } else {
-    if (ignore_merges_) {
-      if (const TokenId id = id_of(piece); id != kNoToken) {
-        out.push_back(id);
-        return;
-      }
+  const auto wait = [&](std::string_view text, bool is_piece, bool ends_piece) {
+    std::uint64_t hash = 0;
+    if (text.size() <= Scratch::kCachedBytes) {
+      hash = word_key(text).hash();
+      const auto* slot = reinterpret_cast<const char*>(&scratch.cache_[hash & (kCacheSlots - 1)]);
+      __builtin_prefetch(slot);
+      __builtin_prefetch(slot + 64);
     }
-    encode_word(word, false, scratch, out);
+    scratch.waiting_.push_back({text, hash, is_piece, ends_piece});
+  };
+  // Where no merge reaches across a cut, a piece that fits into the cache gains nothing from one.
+  const bool is_small = cutter_.crossing_rank() == kNoRank && piece.size() <= Scratch::kCachedBytes;
+  std::string_view word = is_small ? piece : cutter_.next_word(piece);
+  if (word.size() == piece.size() || (ignore_merges_ && id_of(piece) != kNoToken)) {
+    wait(piece, true, true);
+  } else {
+    wait(word, false, false);
     for (std::string_view rest = piece.substr(word.size()); !rest.empty();
          rest.remove_prefix(word.size())) {
       word = cutter_.next_word(rest);
-      encode_word(word, false, scratch, out);
+      wait(word, false, word.size() == rest.size());
     }
   }
-  if (cutter_.crossing_rank() == kNoRank || out.size() - before < 2) return;
-  std::vector<TokenId>& symbols = scratch.ids_;
-  symbols.assign(out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
-  merge_with(late_merges_, symbols, kNoRank, scratch);
-  out.resize(before);
-  out.insert(out.end(), symbols.begin(), symbols.end());
+  if (scratch.waiting_.size() >= Scratch::kWaiting) flush(scratch, out);
+}
+
+void Encoder::flush(Scratch& scratch, std::vector<TokenId>& out) const {
+  std::size_t begin = out.size();  // of the piece under way
+  for (const Scratch::Word& word : scratch.waiting_) {
+    encode_word(word, scratch, out);
+    if (!word.ends_piece) continue;
+    if (cutter_.crossing_rank() != kNoRank && out.size() - begin > 1) {
+      std::vector<TokenId>& symbols = scratch.ids_;
+      symbols.assign(out.begin() + static_cast<std::ptrdiff_t>(begin), out.end());
+      merge_with(late_merges_, symbols, kNoRank, scratch);
+      out.resize(begin);
+      out.insert(out.end(), symbols.begin(), symbols.end());
+    }
+    begin = out.size();
+  }
+  scratch.waiting_.clear();
 }
 
 }  // namespace vocabshift

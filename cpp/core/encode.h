@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/big_memory.h"
 #include "core/hash.h"
 #include "core/merge_table.h"
 #include "core/types.h"
@@ -57,7 +58,15 @@ class Encoder {
       TokenId ids[kCachedTokens];
     };
     static_assert(sizeof(CacheSlot) == 128);
-    std::vector<CacheSlot> cache_;
+    struct Word {  // of the pieces waiting to be encoded
+      std::string_view text;
+      std::uint64_t hash;
+      bool is_piece;  // the whole of its piece
+      bool ends_piece;
+    };
+    static constexpr std::size_t kWaiting = 32;
+    BigVector<CacheSlot> cache_;
+    std::vector<Word> waiting_;
     std::vector<TokenId> ids_;
     std::vector<std::uint32_t> ranks_;
     std::vector<std::uint32_t> next_, previous_;
@@ -66,8 +75,11 @@ class Encoder {
 
   explicit Encoder(const EncoderModel& model);
 
-  // Appends the ids of one piece (valid UTF-8) to `out`.
+  // Appends the ids of one piece (valid UTF-8) to `out`, now or at the next flush: the memory that
+  // its words need in the cache is asked for first, and used when some more pieces wait. The piece
+  // must live until then.
   void encode_piece(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const;
+  void flush(Scratch& scratch, std::vector<TokenId>& out) const;
 
   // Whether merges alone rebuild the token `id` from its spelling (STT: "Teaching Old Tokenizers
   // New Words", section 3): no merge skipping, no cache. `spelling` need not be whole UTF-8 for a
@@ -88,8 +100,7 @@ class Encoder {
  private:
   bool may_lose_symbols(const EncoderModel& model) const;
   void split_off_late_merges(const EncoderModel& model);
-  void encode_word(std::string_view word, bool is_piece, Scratch& scratch,
-                   std::vector<TokenId>& out) const;
+  void encode_word(const Scratch::Word& word, Scratch& scratch, std::vector<TokenId>& out) const;
   void encode_word_uncached(std::string_view word, bool is_piece, Scratch& scratch,
                             std::vector<TokenId>& out) const;
   static void merge_with(const MergeTable& merges, std::vector<TokenId>& symbols,

@@ -61,6 +61,7 @@ void SuperwordStage::add(const Documents& documents, std::size_t group) {
       pre_tokenizer_.split(documents[i], [&](std::string_view piece) {
         const std::size_t before = block.size();
         encoder_.encode_piece(piece, *scratches_[shard], block);
+        encoder_.flush(*scratches_[shard], block);
         tokens[shard] += block.size() - before;
         if (block.size() < before + 2) {
           block.resize(before);

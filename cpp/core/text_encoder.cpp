@@ -25,6 +25,7 @@ void TextEncoder::encode_normalized(std::string_view text, Encoder::Scratch& scr
   const auto encode_part = [&](std::string_view part) {
     pre_tokenizer_->split(
         part, [&](std::string_view piece) { encoder_.encode_piece(piece, scratch, out); });
+    encoder_.flush(scratch, out);
   };
   if (normalized_tokens_.empty()) return encode_part(text);
   normalized_tokens_.split(text, encode_part,

@@ -171,6 +171,7 @@ def spans_a_terminal(text: str) -> bool:
     return bool(re.search(rf"[{terminals}][^{terminals}]|\.\s", text))
 
 
+@example(texts=["\n \n"], stage1=STAGE1["o200k"], stage2=STAGE2["ist-stage2"])
 @examples(100)
 @given(texts=documents(), stage1=stage1_patterns, stage2=stage2_patterns)
 def test_no_token_is_out_of_the_pipelines_reach(

@@ -1,4 +1,4 @@
-"""Sentence ends are data: every terminal is of one kind, and the regex says what the policy says."""
+"""Sentence ends are data: every terminal is of one kind, and the regex is the policy."""
 
 from __future__ import annotations
 

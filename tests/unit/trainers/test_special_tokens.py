@@ -75,11 +75,10 @@ def test_bad_contents(plain: Tokenizer) -> None:
         add_special_tokens(add_special_tokens(plain, ["<s>"]), ["<s>"])
 
 
-def test_a_string_that_is_a_token_of_the_model_is_told(plain: Tokenizer) -> None:
-    """It cannot have an id of its own."""
-    with pytest.raises(ValueError, match="the"):
-        add_special_tokens(plain, ["t"])  # "t" is a byte of the alphabet
-        raise AssertionError("accepted")
+def test_a_string_that_is_a_token_of_the_model_is_refused(plain: Tokenizer) -> None:
+    """It cannot have an id of its own; at the latest, nothing of it is written."""
+    with pytest.raises(ValueError, match="'t'.*cannot have id 260"):
+        _ = add_special_tokens(plain, ["t"]).backend  # "t" is a byte of the alphabet
 
 
 def test_copied_ones_are_renumbered_with_their_flags(plain: Tokenizer, other: Tokenizer) -> None:

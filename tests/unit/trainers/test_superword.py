@@ -10,8 +10,9 @@ from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
 from vocabshift.trainers.trainer import config_hash
 
 SENTENCES = [
-    "of the people. by the people. for the people of the land.",
-    "राम घर गया। राम घर आया।",
+    "of the people, by the people, for the people of the land. by the sea. by the sea shore.",
+    "राम घर गया और सीता घर आई। राम घर आया। वह बाज़ार से घर आया।",
+    "some further words so that there are enough pairs: quick brown foxes jump over lazy dogs.",
 ] * 3
 CORPUS = Corpus.from_texts(SENTENCES)
 
@@ -34,6 +35,7 @@ def test_both_stages_and_their_shares() -> None:
 def test_stage1_joins_no_words() -> None:
     tokenizer = SuperwordTrainer(vocab_size=340, transition=0.9).train(CORPUS)
     stage1 = tokenizer.model.merges[: 306 - 256]
+    assert 84 == len(tokenizer.model.merges)
     assert [] == [pair for pair in stage1 if "Ġ" in "".join(pair).strip("Ġ")]
 
 
@@ -48,9 +50,9 @@ def test_sentence_walls() -> None:
     """IST stops at a terminal; SuperBPE goes on."""
     ist = superwords(SuperwordTrainer(vocab_size=600, transition=0.6))
     superbpe = superwords(SuperBpeTrainer(vocab_size=600, transition=0.6, max_words=None))
-    assert any(".Ġby" in token for token in superbpe)
+    assert any(".ĠbyĠtheĠsea" in token for token in superbpe)
     assert not any(".Ġ" in token for token in ist)
-    assert any("Ġtheّ".strip("ّ") in token for token in ist)
+    assert any("ĠtheĠpeople" in token for token in ist)
 
 
 @pytest.mark.parametrize("max_words", [1, 2, 3, 4])
