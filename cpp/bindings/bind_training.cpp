@@ -54,10 +54,12 @@ py::list words_of(const WordCounter& self, std::size_t group) {
 
 Trained train_bpe_of(WordCounter& counter, const std::vector<Count>& weights,
                      std::size_t vocab_size, Count min_frequency, std::size_t max_token_bytes,
+                     const std::set<std::string, std::less<>>& forbidden,
                      const py::object& progress) {
   const Tick tick = make_tick(progress);
   py::gil_scoped_release release;
-  return train_bpe(counter, weights, {vocab_size, min_frequency, 1}, {max_token_bytes, 0}, tick);
+  return train_bpe(counter, weights, {vocab_size, min_frequency, 1},
+                   {max_token_bytes, 0, forbidden}, tick);
 }
 
 // Keeps the encoder alive as long as the stage that refers to it.
@@ -83,13 +85,14 @@ void add_to_stage(OwningSuperwordStage& self, const py::buffer& data, const IntA
 Trained train_superwords(OwningSuperwordStage& self, const std::vector<py::bytes>& tokens,
                          const std::vector<Count>& weights, std::size_t vocab_size,
                          Count min_frequency, std::size_t max_token_bytes, std::size_t max_words,
+                         const std::set<std::string, std::less<>>& forbidden,
                          const py::object& progress) {
   Vocabulary vocabulary;
   for (const py::bytes& token : tokens) vocabulary.add(static_cast<std::string_view>(token));
   const Tick tick = make_tick(progress);
   py::gil_scoped_release release;
   return self.get().train(vocabulary, weights, {vocab_size, min_frequency, 1},
-                          {max_token_bytes, max_words}, tick);
+                          {max_token_bytes, max_words, forbidden}, tick);
 }
 
 }  // namespace
@@ -153,11 +156,13 @@ void register_training(py::module_& m) {
           "Tokens of all documents before the first superword merge.")
       .def("train", &train_superwords, py::arg("tokens"), py::arg("weights"), py::arg("vocab_size"),
            py::arg("min_frequency") = 1, py::arg("max_token_bytes") = 0, py::arg("max_words") = 0,
+           py::arg("forbidden") = std::set<std::string, std::less<>>(),
            py::arg("progress") = py::none(),
            "Continue the vocabulary `tokens` (bytes by id) with superwords.");
 
   m.def("train_bpe", &train_bpe_of, py::arg("counter"), py::arg("weights"), py::arg("vocab_size"),
         py::arg("min_frequency") = 1, py::arg("max_token_bytes") = 0,
+        py::arg("forbidden") = std::set<std::string, std::less<>>(),
         py::arg("progress") = py::none(),
         "Byte-level BPE over counted words, which are taken out of the counter; "
         "`progress(done, total)` is called now and then.");

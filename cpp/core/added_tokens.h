@@ -43,6 +43,7 @@ class AddedTokens {
       at = end;
       if (found->lstrip) begin = std::max(done, begin_of_space_before(text, begin));
       if (found->rstrip) end = end_of_space_after(text, end);
+      if (begin >= end) continue;  // the token before it took all of it as whitespace
       if (done < begin) text_part(text.substr(done, begin - done));
       token(found->id, text.substr(begin, end - begin));
       done = end;

@@ -76,7 +76,7 @@ bool Encoder::may_lose_symbols(const EncoderModel& model) const {
       if (std::find(byte_ids_.begin(), byte_ids_.end(), part) != byte_ids_.end()) return true;
     }
   }
-  return !(byte_fallback_ && all_bytes) && (unk_ == kNoToken || fuse_unk_);
+  return byte_fallback_ ? !all_bytes : unk_ == kNoToken || fuse_unk_;
 }
 
 // Once no rank below the crossing rank applies, later ranks are all that can: unless an earlier
@@ -84,11 +84,11 @@ bool Encoder::may_lose_symbols(const EncoderModel& model) const {
 void Encoder::split_off_late_merges(const EncoderModel& model) {
   const std::uint32_t crossing_rank = cutter_.crossing_rank();
   if (crossing_rank == kNoRank) return;
-  std::vector<std::uint32_t> made_at;  // by token: the first rank that makes it, 0 for symbols
+  std::vector<std::uint32_t> made_at;  // by token: 1 + the last rank that makes it, 0 for symbols
   for (std::uint32_t rank = 0; rank < model.merges.size(); ++rank) {
     const TokenId product = model.merges[rank].product;
     if (product >= made_at.size()) made_at.resize(product + 1, 0);
-    if (made_at[product] == 0) made_at[product] = rank + 1;
+    made_at[product] = rank + 1;  // a pair listed twice has its later rank
   }
   const auto is_late = [&](TokenId token) {
     return token < made_at.size() && made_at[token] > crossing_rank;
@@ -111,26 +111,38 @@ TokenId Encoder::id_of(std::string_view character) const {
 }
 
 void Encoder::symbols_of(std::string_view text, std::vector<TokenId>& out) const {
+  // As in `tokenizers`, an unknown character waits for the next known one, or the end; byte pieces
+  // of other characters go before it (which only shows where some of the 256 pieces are missing).
+  bool unknown_waits = false;
+  const auto push_waiting = [&] {
+    if (unknown_waits && unk_ != kNoToken) out.push_back(unk_);
+    unknown_waits = false;
+  };
   const auto push_unknown = [&] {
-    if (unk_ == kNoToken || (fuse_unk_ && !out.empty() && out.back() == unk_)) return;
-    out.push_back(unk_);
+    if (!fuse_unk_) push_waiting();
+    unknown_waits = true;
+  };
+  const auto push = [&](TokenId id) {
+    push_waiting();
+    out.push_back(id);
   };
   if (byte_level_) {
     for (const char byte : text) {
       const TokenId id = byte_ids_[static_cast<unsigned char>(byte)];
       if (id != kNoToken) {
-        out.push_back(id);
+        push(id);
       } else {
         push_unknown();
       }
     }
+    push_waiting();
     return;
   }
   for (std::size_t at = 0; at < text.size();) {
     const std::string_view character = text.substr(at, decode_utf8(text.data() + at).length);
     at += character.size();
     if (const TokenId id = id_of(character); id != kNoToken) {
-      out.push_back(id);
+      push(id);
       continue;
     }
     const auto byte_id = [&](char byte) { return byte_ids_[static_cast<unsigned char>(byte)]; };
@@ -141,6 +153,7 @@ void Encoder::symbols_of(std::string_view text, std::vector<TokenId>& out) const
       push_unknown();
     }
   }
+  push_waiting();
 }
 
 void Encoder::merge_with(const MergeTable& merges, std::vector<TokenId>& symbols,

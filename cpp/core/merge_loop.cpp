@@ -34,7 +34,7 @@ MergeLoop::MergeLoop(Vocabulary vocabulary, Sequences sequences, MergeRule rule,
                      Duplicates duplicates)
     : vocabulary_(std::move(vocabulary)),
       sequences_(std::move(sequences)),
-      rule_(rule),
+      rule_(std::move(rule)),
       duplicates_(duplicates) {}
 
 void MergeLoop::build_index(const std::function<Count(Count largest)>& choose_floor) {

@@ -4,6 +4,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <set>
+#include <string>
 #include <string_view>
 
 namespace vocabshift {
@@ -11,11 +14,11 @@ namespace vocabshift {
 struct MergeRule {
   std::size_t max_token_bytes = 0;  // 0: any length
   std::size_t max_words = 0;        // words between spaces in a product; 0: any number
-
-  bool limits_anything() const { return max_token_bytes != 0 || max_words != 0; }
+  std::set<std::string, std::less<>> forbidden = {};  // special tokens: text may not make them
 
   bool allows(std::string_view product) const {
     if (max_token_bytes != 0 && product.size() > max_token_bytes) return false;
+    if (!forbidden.empty() && forbidden.contains(product)) return false;
     if (max_words == 0) return true;
     std::size_t words = 0;
     char before = ' ';

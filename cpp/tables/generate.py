@@ -73,9 +73,7 @@ def two_stage(values: list[int]) -> tuple[list[int], list[int]]:
 
 def array(ctype: str, name: str, values: list[int]) -> str:
     """A C++ array definition, 24 values a line."""
-    lines = [
-        ",".join(map(str, values[at : at + 24])) + "," for at in range(0, len(values), 24)
-    ]
+    lines = [",".join(map(str, values[at : at + 24])) + "," for at in range(0, len(values), 24)]
     return f"const {ctype} {name}[{len(values)}] = {{\n" + "\n".join(lines) + "\n};\n"
 
 

@@ -72,6 +72,7 @@ def train_bpe(
     vocab_size: int,
     min_frequency: int = 1,
     max_token_bytes: int = 0,
+    forbidden: set[bytes] = ...,
     progress: _Progress = None,
 ) -> Trained: ...
 
@@ -88,6 +89,7 @@ class SuperwordStage:
         min_frequency: int = 1,
         max_token_bytes: int = 0,
         max_words: int = 0,
+        forbidden: set[bytes] = ...,
         progress: _Progress = None,
     ) -> Trained: ...
 

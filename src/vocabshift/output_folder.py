@@ -64,20 +64,21 @@ def _take_lock(partial: Path) -> None:
 def _live_owner(lock: Path) -> int | None:
     """Process id of the lock's owner if it may still run, else None."""
     try:
-        host, pid = lock.read_text(encoding="utf-8").split()
+        host, text = lock.read_text(encoding="utf-8").split()
+        pid = int(text)
     except (OSError, ValueError):
         return None
     if host != socket.gethostname():
-        return int(pid)  # on a shared disk another machine's process cannot be seen
-    if int(pid) == os.getpid():
+        return pid  # on a shared disk another machine's process cannot be seen
+    if pid == os.getpid():
         return None
     try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
         return None
     except PermissionError:
         pass
-    return int(pid)
+    return pid
 
 
 def _replace(target: Path, partial: Path) -> None:

@@ -314,8 +314,12 @@ def character_tokenizer(
 
 def test_a_pair_listed_again_behind_the_first_rank_across_a_space() -> None:
     """Its later rank counts; merges of its product have an earlier one."""
-    tokens = ["a", "b", "c", "Ġ", "ab", "abc", "cĠ"]
-    agree(byte_level_tokenizer(tokens, [("a", "b"), ("ab", "c"), ("c", "Ġ"), ("a", "b")]), "abc")
+    tokens = [*byte_level.ALPHABET, "ab", "abc", "cĠ"]
+    merges = [("a", "b"), ("ab", "c"), ("c", "Ġ"), ("a", "b")]
+    agree(byte_level_tokenizer(tokens, merges), "abc")
+    tokens = ["<unk>", "a", "▁", "▁a", "▁aa", "a▁"]
+    merges = [("▁", "a"), ("▁a", "a"), ("a", "▁"), ("▁", "a")]
+    agree(character_tokenizer(tokens, merges, unk_token="<unk>"), " aa")
 
 
 def test_unknown_letters_that_are_dropped_leave_no_wall() -> None:
@@ -394,7 +398,13 @@ def test_added_tokens_that_begin_with_a_space_another_has_taken(content: str) ->
         taker = AddedToken("<b>", base.row_count + 1, rstrip=True)
         encoder = Encoder(replace(base, added_tokens=(token, taker)))
         for text in (content * 2, content * 3, f"<b>{content}", f"<b>{content} {content}"):
-            assert peer_ids(encoder, text) == encoder.encode(text).tolist()
+            try:
+                expected = peer_ids(encoder, text)
+            except BaseException as error:
+                if type(error).__name__ != "PanicException":
+                    raise
+                continue  # `tokenizers` cannot do it ("bad split"): nothing to be equal to
+            assert expected == encoder.encode(text).tolist()
 
 
 @pytest.mark.parametrize("regex", [r"\s+", "a|b", r"(?=क)", "!"])

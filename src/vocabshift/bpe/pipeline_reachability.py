@@ -19,9 +19,10 @@ from vocabshift.bpe.token_bytes import texts_of_tokens
 from vocabshift.bpe.tokenizer import Tokenizer
 
 # What may stand beside a token: nothing, a letter, a digit, a space, punctuation, a newline, a
-# letter of an Indian script.
-_BESIDE = ("", "a", "1", " ", "!", "\n", "क")
-_CONTEXTS = tuple(product(_BESIDE, repeat=2))
+# letter of an Indian script; behind it also other whitespace that a newline ends, since patterns
+# cut a run of whitespace at its last newline.
+_BEFORE = ("", "a", "1", " ", "!", "\n", "क")
+_CONTEXTS = tuple(product(_BEFORE, (*_BEFORE, "\t\n")))
 
 
 def unreachable_by_pipeline(

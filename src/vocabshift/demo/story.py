@@ -107,9 +107,9 @@ class Story:
         self._say(f"  better on  {', '.join(better) or 'nothing'}")
         self._say(f"  worse on   {', '.join(worse) or 'nothing'}")
         self._say(
-            "One seed and little text. The settings were chosen among about fourteen on other lines "
-            "of these texts, and half of those lost to the control: this shows that the parts fit "
-            "together, not how much a swap wins."
+            "One seed and little text. The settings were chosen among about fourteen, on other "
+            "lines of these texts, and half of those lost to the control: this shows that the "
+            "parts fit together, not how much a swap wins."
         )
 
     def end(self, out: Path, *, seconds: float) -> None:

@@ -112,15 +112,17 @@ class CorpusReader:
         """
         if len(set(self.weights)) <= 1:
             return [1] * len(self.weights)
-        scale = max(WEIGHT_UNIT, 1 / min(self.weights))
-        return [round(weight * scale) for weight in self.weights]
+        return [round(weight * self._scale()) for weight in self.weights]
 
     def min_count(self, min_frequency: int) -> int:
         """`min_frequency` in the unit of `fixed_point_weights`."""
-        fixed = self.fixed_point_weights()
+        return max(1, round(min_frequency * self._scale()))
+
+    def _scale(self) -> float:
+        """What one occurrence of weight 1 counts."""
         if len(set(self.weights)) <= 1:
-            return min_frequency
-        return max(1, round(min_frequency * fixed[0] / self.weights[0]))
+            return 1
+        return max(WEIGHT_UNIT, 1 / min(self.weights))
 
 
 def count_words(

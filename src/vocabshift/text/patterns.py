@@ -192,7 +192,10 @@ def _scanner_of(split: Split) -> _core.Pattern | None:
 def _policy_of(split: Split) -> SentencePolicy | None:
     if split.behavior != "MergedWithPrevious" or split.invert:
         return None
-    return parse_sentence_regex(split.regex)
+    policy = parse_sentence_regex(split.regex)
+    if policy is None or any(_core.char_class(ord(c)) for c in policy.terminals):
+        return None  # the core takes no letter, mark, number or space for a terminal
+    return policy
 
 
 def parse_sentence_regex(regex: str) -> SentencePolicy | None:

@@ -6,6 +6,7 @@ Sentence_Terminal property for the scripts in use; what an ASCII period means is
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,10 +43,11 @@ class SentencePolicy:
         if self.ascii_period not in ("sentence", "never"):
             raise ValueError(f'ascii_period is "sentence" or "never", not {self.ascii_period!r}')
         for character in self.terminals:
-            if character.isalnum() or character.isspace() or character in ".\\]^-[":
+            if unicodedata.category(character)[0] in "LMNZC" or character in ".\\]^-[":
                 raise ValueError(
-                    f"{character!r} cannot be a sentence terminal: letters, digits, spaces and "
-                    r'the characters . \ ] ^ - [ have other meanings (see ascii_period for ".")'
+                    f"{character!r} cannot be a sentence terminal: letters, marks, digits, spaces, "
+                    r"controls and the characters . \ ] ^ - [ have other meanings "
+                    '(for "." see ascii_period)'
                 )
 
     @property

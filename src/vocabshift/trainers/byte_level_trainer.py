@@ -18,7 +18,12 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader, count_words
 from vocabshift.text.normalize import normalizer_spec
 from vocabshift.text.patterns import Pattern, get_pattern, to_spec
-from vocabshift.trainers.special_tokens import add_special_tokens, copy_special_tokens
+from vocabshift.trainers.special_tokens import (
+    add_special_tokens,
+    check_special_tokens,
+    copy_special_tokens,
+    special_contents,
+)
 from vocabshift.trainers.trainer import (
     Progress,
     Stopwatch,
@@ -64,6 +69,7 @@ class ByteLevelTrainer:
         check_positive("max_token_bytes", self.max_token_bytes)
         get_pattern(self.pre_tokenizer)
         normalizer_spec(self.normalizer)
+        check_special_tokens(self.special_tokens)
 
     def train(
         self, corpus: Corpus, *, threads: int = 1, progress: Progress | None = None
@@ -95,8 +101,16 @@ class ByteLevelTrainer:
                 vocab_size,
                 reader.min_count(self.min_frequency),
                 self.max_token_bytes or 0,
+                self._forbidden(),
                 in_phase(progress, "stage 1"),
             )
+
+    def _forbidden(self) -> set[bytes]:
+        """What no merge may make: a special token must not come out of ordinary text."""
+        contents = set(self.special_tokens)
+        if self.special_tokens_from is not None:
+            contents |= special_contents(self.special_tokens_from)
+        return {content.encode() for content in contents}
 
     def _finish(
         self,

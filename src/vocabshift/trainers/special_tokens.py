@@ -18,22 +18,38 @@ from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 _ROLES = tuple(f"{role}_token" for role in ROLES)
 
 
+def check_special_tokens(tokens: Iterable[str]) -> None:
+    """ValueError for a content that is empty, repeated or a single byte."""
+    seen = set()
+    for content in tokens:
+        if not content:
+            raise ValueError("a special token is empty; give it a content such as <|endoftext|>")
+        if len(content.encode()) == 1:
+            raise ValueError(
+                f"the special token {content!r} is one byte, which ordinary text holds; give it a "
+                "content such as <|endoftext|>"
+            )
+        if content in seen:
+            raise ValueError(f"the special token {content!r} is given twice")
+        seen.add(content)
+
+
 def add_special_tokens(tokenizer: Tokenizer, tokens: Iterable[str]) -> Tokenizer:
     """The tokenizer with special tokens of these contents, ids behind all others.
 
-    ValueError for an empty or repeated content.
+    A content that is a special token already stays as it is.
     """
-    contents = list(tokens)
     taken = {token.content for token in tokenizer.added_tokens}
-    for content in contents:
-        if not content:
-            raise ValueError("a special token is empty; give it a content such as <|endoftext|>")
-        if content in taken:
-            raise ValueError(f"the special token {content!r} is given twice")
-        taken.add(content)
+    contents = [content for content in tokens if content not in taken]
+    check_special_tokens(contents)
     first = tokenizer.row_count
     added = tuple(AddedToken(content, first + i) for i, content in enumerate(contents))
     return replace(tokenizer, added_tokens=tokenizer.added_tokens + added)
+
+
+def special_contents(source: Any) -> set[str]:
+    """Contents of the special tokens of a tokenizer."""
+    return {token.content for token in as_tokenizer(source).added_tokens if token.special}
 
 
 def copy_special_tokens(tokenizer: Tokenizer, source: Any) -> Tokenizer:

@@ -84,6 +84,7 @@ class SuperwordTrainer(ByteLevelTrainer):
                 sentences.min_count(self.min_frequency),
                 self.max_token_bytes or 0,
                 self.max_words or 0,
+                self._forbidden(),
                 in_phase(progress, "stage 2"),
             )
         return self._finish([words, superwords], sentences, watch)

@@ -46,7 +46,7 @@ def test_held_out_is_held_out(split: tuple[dict[str, Path], dict[str, Path]]) ->
         train, held_out = (documents(part[language]) for part in split)
         assert held_out
         assert not set(train) & set(held_out)
-        assert len(train) // 7 == len(held_out) or len(train) // 7 == len(held_out) + 1
+        assert (len(train) + len(held_out) + 4) // 8 == len(held_out)
 
 
 def test_lines_are_clean(split: tuple[dict[str, Path], dict[str, Path]]) -> None:

@@ -66,7 +66,7 @@ def test_one_group_for_each_weight() -> None:
         ([1.0, 2.0], [4096, 8192], 8192),
         ([2.0, 1.0], [8192, 4096], 8192),
         ([1.0, 1e-6], [1_000_000, 1], 2_000_000),
-        ([0.1, 1.0], [410, 4096], 8200),
+        ([0.1, 1.0], [410, 4096], 8192),
     ],
 )
 def test_fixed_point_weights(weights: list[float], fixed: list[int], min_count: int) -> None:

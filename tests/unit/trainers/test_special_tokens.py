@@ -11,6 +11,7 @@ from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.text.corpus import Corpus
 from vocabshift.trainers.bpe import BpeTrainer
 from vocabshift.trainers.special_tokens import add_special_tokens, copy_special_tokens
+from vocabshift.trainers.superword import SuperwordTrainer
 
 CORPUS = Corpus.from_texts(["the cat sat on the mat"])
 
@@ -71,14 +72,24 @@ def test_bad_contents(plain: Tokenizer) -> None:
         add_special_tokens(plain, [""])
     with pytest.raises(ValueError, match="'<s>' is given twice"):
         add_special_tokens(plain, ["<s>", "<s>"])
-    with pytest.raises(ValueError, match="'<s>' is given twice"):
-        add_special_tokens(add_special_tokens(plain, ["<s>"]), ["<s>"])
+    with pytest.raises(ValueError, match="'t' is one byte"):
+        add_special_tokens(plain, ["t"])
 
 
-def test_a_string_that_is_a_token_of_the_model_is_refused(plain: Tokenizer) -> None:
-    """It cannot have an id of its own; at the latest, nothing of it is written."""
-    with pytest.raises(ValueError, match="'t'.*cannot have id 260"):
-        _ = add_special_tokens(plain, ["t"]).backend  # "t" is a byte of the alphabet
+def test_one_that_is_there_already_stays(plain: Tokenizer) -> None:
+    """Copied tokens may be named again: a chat template's <s>, say."""
+    once = add_special_tokens(plain, ["<s>"])
+    assert once.added_tokens == add_special_tokens(once, ["<s>"]).added_tokens
+
+
+def test_ordinary_text_never_makes_a_special_token() -> None:
+    """A pair whose product is a special token's content is refused, however frequent."""
+    corpus = Corpus.from_texts(["<s> <s> <s> <s>x"] * 9)
+    plain = SuperwordTrainer(vocab_size=280).train(corpus)
+    special = SuperwordTrainer(vocab_size=280, special_tokens=("<s>",)).train(corpus)
+    assert "<s>" in plain.model.vocab
+    assert "<s>" not in special.model.vocab
+    assert special.row_count - 1 == special.backend.token_to_id("<s>")
 
 
 def test_copied_ones_are_renumbered_with_their_flags(plain: Tokenizer, other: Tokenizer) -> None:
