@@ -15,7 +15,7 @@
 
 #include "core/big_memory.h"
 #include "core/hash.h"
-#include "core/merge_table.h"
+#include "core/merge_by_rank.h"
 #include "core/types.h"
 #include "core/vocabulary.h"
 #include "core/word_cutter.h"
@@ -68,9 +68,7 @@ class Encoder {
     BigVector<CacheSlot> cache_;
     std::vector<Word> waiting_;
     std::vector<TokenId> ids_;
-    std::vector<std::uint32_t> ranks_;
-    std::vector<std::uint32_t> next_, previous_;
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> heap_;  // (rank, position)
+    MergeScratch merging_;
   };
 
   explicit Encoder(const EncoderModel& model);
@@ -86,11 +84,6 @@ class Encoder {
   // byte-level model.
   bool rebuilds(std::string_view spelling, TokenId id, Scratch& scratch) const;
 
-  // Merges `symbols` in place, every rank below `limit`.
-  void merge(std::vector<TokenId>& symbols, std::uint32_t limit, Scratch& scratch) const {
-    merge_with(merges_, symbols, limit, scratch);
-  }
-
   // Initial symbols of a text, before any merge.
   void symbols_of(std::string_view text, std::vector<TokenId>& out) const;
 
@@ -103,12 +96,6 @@ class Encoder {
   void encode_word(const Scratch::Word& word, Scratch& scratch, std::vector<TokenId>& out) const;
   void encode_word_uncached(std::string_view word, bool is_piece, Scratch& scratch,
                             std::vector<TokenId>& out) const;
-  static void merge_with(const MergeTable& merges, std::vector<TokenId>& symbols,
-                         std::uint32_t limit, Scratch& scratch);
-  static void merge_short(const MergeTable& merges, std::vector<TokenId>& symbols,
-                          std::uint32_t limit, Scratch& scratch);
-  static void merge_long(const MergeTable& merges, std::vector<TokenId>& symbols,
-                         std::uint32_t limit, Scratch& scratch);
   TokenId id_of(std::string_view text) const;  // kNoToken where no token is spelt so
 
   Vocabulary strings_;        // token strings, in the order of EncoderModel::tokens

@@ -1,8 +1,6 @@
 #include "core/merge_loop.h"
 
 #include <algorithm>
-#include <chrono>
-#include <stdexcept>
 
 namespace vocabshift {
 

@@ -1,7 +1,6 @@
 #include "core/text_encoder.h"
 
 #include <algorithm>
-#include <memory>
 #include <stdexcept>
 
 namespace vocabshift {
