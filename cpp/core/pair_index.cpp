@@ -100,7 +100,7 @@ void PairIndex::insert(std::uint64_t key, Count count, std::span<const Sequences
 Sequences::ChunkAt* PairIndex::allocate(std::size_t chunks) {
   if (chunks > block_left_) {
     const std::size_t size = chunks > kBlock / 4 ? chunks : kBlock;
-    blocks_.push_back(std::make_unique_for_overwrite<Sequences::ChunkAt[]>(size));
+    blocks_.push_back(std::unique_ptr<Sequences::ChunkAt[]>(new Sequences::ChunkAt[size]));
     allocated_ += size;
     if (size != kBlock) {  // a block of its own; the block under way stays under way
       return blocks_.back().get();
