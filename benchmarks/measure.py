@@ -2,7 +2,7 @@
 
 Owns timing (wall, CPU, peak memory above the start) and the table. A contestant is a function
 that is called in a fresh process with the text's path and returns a checksum of what it made; one
-whose checksum differs from the first contestant's is marked wrong, not slow.
+whose checksum differs from the first contestant's is marked wrong, not slow. None: not comparable.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from importlib.metadata import PackageNotFoundError, version
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-Work = Callable[[Path], Callable[[], int]]
+Work = Callable[[Path], Callable[[], int | None]]
 """Prepares outside the clock (imports, loading); what it returns is timed and gives a checksum."""
 
 
@@ -30,7 +30,7 @@ class Run:
     wall: float  # seconds
     cpu: float  # seconds, all threads
     peak_mb: float  # high-water mark of the process
-    checksum: int
+    checksum: int | None
 
 
 def _child(work: Work, path: Path, pipe: Connection) -> None:
@@ -80,13 +80,19 @@ def report(title: str, results: dict[str, list[Run]], n_bytes: int) -> str:
         wall = [run.wall / base.wall for run, base in zip(runs, results[first], strict=True)]
         cpu = [run.cpu / base.cpu for run, base in zip(runs, results[first], strict=True)]
         median_wall = statistics.median(run.wall for run in runs)
-        right = all(run.checksum == results[first][0].checksum for run in runs)
+        verdict = _verdict({run.checksum for run in runs}, results[first][0].checksum)
         lines.append(
             f"| {name} | {median_wall:.3f} | {statistics.median(run.cpu for run in runs):.3f} "
             f"| {n_bytes / 1e6 / median_wall:.1f} | {max(run.peak_mb for run in runs):.0f} "
-            f"| {_spread(wall)} | {_spread(cpu)} | {'' if right else '**other result**'} |"
+            f"| {_spread(wall)} | {_spread(cpu)} | {verdict} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def _verdict(checksums: set[int | None], expected: int | None) -> str:
+    if checksums == {None}:
+        return "result not compared"
+    return "" if checksums == {expected} else "**other result**"
 
 
 def _spread(ratios: list[float]) -> str:
