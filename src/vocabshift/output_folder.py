@@ -10,20 +10,34 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 _LOCK = ".lock"
 
 
-def check_free(folder: str | Path, *, force: bool = False) -> Path:
-    """`folder` as a path, or FileExistsError where something is there and `force` is off."""
+def check_free(
+    folder: str | Path, *, force: bool = False, inputs: Iterable[str | Path] = ()
+) -> Path:
+    """`folder` as a path, once it is clear that writing there harms nothing.
+
+    FileExistsError where something is there and `force` is off, or where it is no folder;
+    ValueError where it holds one of `inputs`, or is the current folder or one above it.
+    """
     path = Path(folder)
+    target = path.resolve()
+    for source in inputs:
+        resolved = Path(source).resolve()
+        if Path(source).exists() and target in (resolved, *resolved.parents):
+            raise ValueError(f"{folder} would replace the input {source}; name another output")
     if path.is_symlink() and not path.exists():
         raise FileExistsError(f"{path} is a broken link; remove it or name another output")
     if path.exists() and not force:
         raise FileExistsError(f"{path} exists already; name another output or pass --force")
+    if target in (Path.cwd(), *Path.cwd().parents):
+        raise ValueError(f"{folder} is the current folder or one above it; name another output")
     if path.exists() and not path.is_dir():
         raise FileExistsError(f"{path} is a file, and a folder is to be written; name another")
     return path
@@ -56,6 +70,11 @@ def _take_lock(partial: Path) -> None:
             raise FileExistsError(
                 f"{partial} is being written by process {owner}; wait for it or stop it"
             )
+        if not (partial / _LOCK).exists() and any(partial.iterdir()):
+            raise FileExistsError(
+                f"{partial} is needed for work in progress and holds files of somebody else; "
+                "move it away or name another output"
+            )
         shutil.rmtree(partial)
     partial.mkdir()
     (partial / _LOCK).write_text(f"{socket.gethostname()} {os.getpid()}\n", encoding="utf-8")
@@ -86,8 +105,7 @@ def _replace(target: Path, partial: Path) -> None:
     if not target.exists():
         partial.rename(target)
         return
-    aside = target.with_name(target.name + ".old")
-    shutil.rmtree(aside, ignore_errors=True)
-    target.rename(aside)
+    aside = Path(tempfile.mkdtemp(prefix=f"{target.name}.old-", dir=target.parent))
+    target.rename(aside / target.name)
     partial.rename(target)
     shutil.rmtree(aside)

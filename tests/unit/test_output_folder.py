@@ -132,3 +132,38 @@ def test_a_process_killed_in_the_middle_leaves_what_the_next_one_clears(tmp_path
     assert {"out.partial/.lock", "out.partial/half"} == set(contents(tmp_path))
     write(tmp_path / "out", "new")
     assert {"out/file": "new"} == contents(tmp_path)
+
+
+def test_files_of_somebody_else_in_the_scratch_folder_are_left_alone(tmp_path: Path) -> None:
+    """A DIR.partial without our lock is not ours to remove."""
+    (tmp_path / "out.partial").mkdir()
+    (tmp_path / "out.partial" / "thesis").write_text("mine")
+    with pytest.raises(FileExistsError, match="somebody else"), atomic_folder(tmp_path / "out"):
+        pass
+    assert "mine" == (tmp_path / "out.partial" / "thesis").read_text()
+
+
+def test_a_folder_named_old_is_left_alone(tmp_path: Path) -> None:
+    """The old folder is moved aside under a name that nobody has."""
+    for name in ("out", "out.old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+    with atomic_folder(tmp_path / "out", force=True) as partial:
+        (partial / "file").write_text("new")
+    assert "new" == (tmp_path / "out" / "file").read_text()
+    assert "out.old" == (tmp_path / "out.old" / "file").read_text()
+    assert ["out", "out.old"] == sorted(path.name for path in tmp_path.iterdir())
+
+
+def test_inputs_and_the_current_folder_are_never_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even when asked to overwrite."""
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "a.txt").write_text("text")
+    with pytest.raises(ValueError, match="would replace the input"):
+        check_free(tmp_path / "corpus", force=True, inputs=[tmp_path / "corpus" / "a.txt"])
+    monkeypatch.chdir(tmp_path / "corpus")
+    for place in (".", "..", tmp_path):
+        with pytest.raises(ValueError, match="current folder"):
+            check_free(place, force=True)

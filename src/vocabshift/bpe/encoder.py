@@ -72,6 +72,10 @@ class Encoder:
 
         Text i is ids[offsets[i]:offsets[i + 1]]. The result does not depend on `threads`.
         """
+        if isinstance(texts, str):
+            raise TypeError("texts is a str; give a list of str, or call encode for one text")
+        if threads < 1:
+            raise ValueError(f"threads is {threads}; give at least 1")
         listed = texts if isinstance(texts, list) else list(texts)
         ids, offsets = self._pipeline(parse_special).encode_batch(listed, threads)
         if not add_special_tokens:
@@ -87,7 +91,10 @@ class Encoder:
     def decode(
         self, ids: Sequence[int] | NDArray[Any], *, skip_special_tokens: bool = False
     ) -> str:
-        """Text of ids; bytes that are not whole UTF-8 become U+FFFD, as in `tokenizers`."""
+        """Text of ids, as `tokenizers` gives it.
+
+        Bytes that are not whole UTF-8 become U+FFFD; an id without a token gives no text.
+        """
         return str(
             self.tokenizer.backend.decode(
                 np.asarray(ids).tolist(), skip_special_tokens=skip_special_tokens
@@ -101,7 +108,8 @@ class Encoder:
 
     def id_to_token(self, token_id: int) -> str:
         """The token of an id as `tokenizer.json` spells it; KeyError for an id without a token."""
-        token = self.tokenizer.backend.id_to_token(int(token_id))
+        in_range = 0 <= token_id < self.tokenizer.row_count
+        token = self.tokenizer.backend.id_to_token(int(token_id)) if in_range else None
         if token is None:
             raise KeyError(f"no token has the id {token_id}")
         return str(token)

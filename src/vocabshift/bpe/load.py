@@ -25,7 +25,10 @@ from vocabshift.errors import InvalidTokenizerError
 
 _HUB_NAME = re.compile(r"(?=.{1,96}$)[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _FILE_SUFFIXES = {".json", ".model", ".gguf", ".tiktoken", ".txt", ".bin"}
-_IN_FOLDER = ("tokenizer.json", "tekken*.json", "tokenizer.model*", "*.tiktoken", "*.model.v*")
+_IN_FOLDER = (
+    *("tokenizer.json", "tekken*.json", "tokenizer.model*", "*.tiktoken", "*.model.v*"),
+    "*.gguf",
+)
 _HUB_FILES = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"),
     *("chat_template.jinja", "chat_template.json", "tokenizer.model", "tekken.json"),

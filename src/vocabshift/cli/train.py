@@ -75,7 +75,9 @@ def add_parser(subparsers: Any) -> None:
     add_many(parser, "--languages", metavar="L", help="use only these labels of the corpus")
     parser.add_argument("--documents", choices=("line", "file"), help="a .txt is one per line/file")
     parser.add_argument("--config", metavar="F.toml", help="flat TOML of these options; flags win")
-    parser.add_argument("--no-resume", action="store_true", help="start afresh")
+    parser.add_argument(
+        "--no-resume", action="store_true", help="start afresh (as train always does for now)"
+    )
     add_output(parser, what="folder to write", required=False)
     add_threads(parser)
     parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)

@@ -50,7 +50,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     out = check_free(Path(args.out), force=args.force)
     (tokenizer,) = load_all([args.tokenizer], args.pattern)
     report = transfer_folder(args.model, tokenizer, out, init=args.init, force=args.force)
-    return {"out": str(out), **{key: getattr(report, key) for key in _KEYS}}
+    result = {"out": str(out), **{key: getattr(report, key) for key in _KEYS}}
+    if (out / "tokenization_vs.py").exists():
+        result["tokenizer_code"] = str(out / "tokenization_vs.py")
+    return result
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
@@ -66,4 +69,10 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
         "rows dropped": result["n_removed"],
         "output head": "tied to the embeddings" if result["tied"] else "of its own",
     }
+    if "tokenizer_code" in result:
+        # transformers overrides the tokenizer class of these model types: see bpe/reload.py.
+        facts["tokenizer class"] = (
+            f"{result['tokenizer_code']} (this model type needs it; tried with transformers 4.57 "
+            "and 5.23, where nothing asks for trust_remote_code)"
+        )
     show_summary(console, "transfer", facts, f"vocabshift evaluate {result['out']} --text SPEC")

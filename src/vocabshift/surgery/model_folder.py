@@ -6,7 +6,6 @@ tokenizer's, vocabshift.json). Knows nothing of how a model was changed.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -17,6 +16,7 @@ from vocabshift.bpe import token_bytes
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
 from vocabshift.output_folder import atomic_folder, check_free
+from vocabshift.provenance import write_provenance
 
 if TYPE_CHECKING:
     from vocabshift.surgery.transfer import TransferReport
@@ -26,12 +26,8 @@ MAX_SHARD_SIZE = "5GB"
 
 def check_paths(model: str | Path, tokenizer: Any, out: str | Path, *, force: bool) -> None:
     """FileExistsError where `out` is taken; ValueError where it is one of the inputs."""
-    target = check_free(out, force=force).resolve()
-    for source in (model, tokenizer):
-        if isinstance(source, str | Path) and Path(source).exists():
-            path = Path(source).resolve()
-            if target in (path, *path.parents):
-                raise ValueError(f"{out} would replace the input {source}; name another output")
+    inputs = [source for source in (model, tokenizer) if isinstance(source, str | Path)]
+    check_free(out, force=force, inputs=inputs)
     path = Path(model)
     if path.is_file() or (path.is_dir() and not (path / "config.json").exists()):
         raise FileNotFoundError(f"{model} is no model folder: it holds no config.json")
@@ -106,7 +102,7 @@ def save(
         _write_old_rope_keys(partial / "config.json")
         pretrained_folder.write_files(tokenizer, partial)
         reload.write_auto_class(partial, model.config.model_type)
-        _write_provenance(partial / "vocabshift.json", config, asdict(figures))
+        write_provenance(partial, "transfer", config, asdict(figures))
         reload.check_auto(partial, [*pretrained_folder.PROBES, *own_probes(tokenizer)])
 
 
@@ -157,18 +153,3 @@ def _old_rope_keys(rope: Mapping[str, Any], model_type: Any) -> dict[str, Any]:
     if rope.get("rope_type", "default") != "default":
         keys["rope_scaling"] = {key: value for key, value in rope.items() if key not in keys}
     return {key: value for key, value in keys.items() if value is not None}
-
-
-def _write_provenance(file: Path, config: Mapping[str, Any], figures: Mapping[str, Any]) -> None:
-    from vocabshift import __version__
-
-    canonical = json.dumps(config, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    document = {
-        "version": __version__,
-        "operation": "transfer",
-        "config": config,
-        "config_hash": hashlib.sha256(canonical.encode()).hexdigest(),
-        "figures": figures,
-    }
-    text = json.dumps(document, ensure_ascii=False, indent=2)
-    file.write_text(text + "\n", encoding="utf-8")

@@ -124,15 +124,27 @@ def move_rows(
         for place, module in enumerate(modules):
             if place == 0 or not matrices.tied:
                 weight = new_matrix(module.weight.data, token_map, make, n_rows, seed + place)
-            module.weight.data = weight
-            module.weight.grad = None
+                put_parameter(module, "weight", weight)
+            else:
+                module.weight = modules[0].weight
             if getattr(module, "bias", None) is not None:
                 column = module.bias.data.unsqueeze(1)
                 bias = new_matrix(column, token_map, make, n_rows, seed + len(modules))
-                module.bias.data, module.bias.grad = bias.squeeze(1), None
+                put_parameter(module, "bias", bias.squeeze(1))
             for count in ("num_embeddings", "out_features"):
                 if hasattr(module, count):
                     setattr(module, count, n_rows)
+
+
+def put_parameter(module: Any, name: str, data: torch.Tensor) -> None:
+    """Give the module a new parameter of another shape.
+
+    Subtle: `.data = …` under a living parameter would break every autograd graph that knows it.
+    """
+    import torch
+
+    old = getattr(module, name)
+    setattr(module, name, torch.nn.Parameter(data, requires_grad=old.requires_grad))
 
 
 def new_matrix(

@@ -155,6 +155,17 @@ class Corpus:
         return list(dict.fromkeys(label for label in labels if label is not None))
 
     @property
+    def paths(self) -> list[Path]:
+        """Local files that the corpus is read from."""
+        sources = (part.source for part in self._parts)
+        return [
+            file.path
+            for source in sources
+            if isinstance(source, FileSource)
+            for file in source.files
+        ]
+
+    @property
     def n_bytes_hint(self) -> int | None:
         """Bytes on disk, where all is plain text, else None: for progress bars."""
         hints = [part.source.n_bytes_hint for part in self._parts]

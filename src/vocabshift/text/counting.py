@@ -6,6 +6,7 @@ it (by the core's scanner, or by `tokenizers` for any other pattern), and the co
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -43,20 +44,28 @@ class CorpusReader:
     corpus: Corpus
     pattern: Pattern
     normalizer: str | None = None
+    special_tokens: tuple[str, ...] = ()
+    """Cut out of the text before anything else, as the finished tokenizer will do."""
     weights: list[float] = field(default_factory=list)  # by group, in order of appearance
     n_bytes: int = 0  # of the documents, as read last
     n_documents: int = 0
+    n_special: int = 0  # special tokens that stood in the text
     fingerprint: str = ""  # of the text, labels and weights, as read last
 
     def __post_init__(self) -> None:
         self.normalize = normalizer_function(self.normalizer)
         compiled = compile_pattern(self.pattern)
         self.split = None if compiled is not None else splitter(self.pattern)
+        # The longest of those that begin at the same place is the token.
+        contents = sorted(self.special_tokens, key=len, reverse=True)
+        joined = "|".join(map(re.escape, contents))
+        self._special = re.compile(joined) if contents else None
+        self._special_bytes = re.compile(joined.encode()) if contents else None
         self.scanner = compiled or _core.PreTokenizer(_core.Pattern.WHOLE)
 
     def again(self, pattern: Pattern) -> CorpusReader:
         """A reader of the same corpus with another pattern; the text must not have changed."""
-        reader = CorpusReader(self.corpus, pattern, self.normalizer)
+        reader = CorpusReader(self.corpus, pattern, self.normalizer, self.special_tokens)
         reader.fingerprint = self.fingerprint
         return reader
 
@@ -65,7 +74,7 @@ class CorpusReader:
         before = self.fingerprint
         total = self.corpus.n_bytes_hint
         state = 0
-        self.n_bytes = self.n_documents = 0
+        self.n_bytes = self.n_documents = self.n_special = 0
         for documents in self.corpus.batches():
             label = f"{documents.language}@{documents.weight!r}".encode()
             state = _core.fingerprint(
@@ -89,21 +98,25 @@ class CorpusReader:
         if documents.weight not in self.weights:
             self.weights.append(documents.weight)
         group = self.weights.index(documents.weight)
-        if self.normalize is None and self.split is None:
+        has_special = self._special_bytes is not None and self._special_bytes.search(documents.data)
+        if self.normalize is None and self.split is None and not has_special:
             yield Prepared(documents.data, documents.starts, documents.ends, group)
             return
         for block in pack(self._pieces(documents), documents.source):
             yield Prepared(block.data, block.starts, block.ends, group)
 
     def _pieces(self, documents: Documents) -> Iterator[bytes]:
-        """Normalized documents, cut where the core has no scanner for the pattern."""
+        """Text between special tokens, normalized, cut where the core has no scanner for it."""
         for text in documents.texts():
-            normalized = text if self.normalize is None else self.normalize(text)
-            if self.split is None:
-                yield normalized.encode()
-            else:
-                for piece in self.split(normalized):
-                    yield piece.encode()
+            parts = [text] if self._special is None else self._special.split(text)
+            self.n_special += len(parts) - 1
+            for part in parts:
+                normalized = part if self.normalize is None else self.normalize(part)
+                if self.split is None:
+                    yield normalized.encode()
+                else:
+                    for piece in self.split(normalized):
+                        yield piece.encode()
 
     def fixed_point_weights(self) -> list[int]:
         """Weight of each group in the core's unit: 1 where all are alike, else WEIGHT_UNIT times.

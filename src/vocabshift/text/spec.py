@@ -73,6 +73,8 @@ def parse_spec(spec: str) -> Spec:
     for language, rest in _with_and_without_language(spec):
         for body, weight in _with_and_without_weight(rest):
             if body != STANDARD_INPUT and files.exists(body):
+                if language is not None:
+                    check_label(language)
                 return Spec(Local(body), language, check_weight(weight, spec))
 
     *_, (language, rest) = _with_and_without_language(spec)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import get_pattern
 from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
 from vocabshift.trainers.trainer import Progress, Stopwatch, Training
@@ -23,6 +22,6 @@ class BpeTrainer(ByteLevelTrainer):
     ) -> Training:
         """Train on `corpus` and return the tokenizer with a report."""
         watch = Stopwatch()
-        reader = CorpusReader(corpus, get_pattern(self.pre_tokenizer), self.normalizer)
+        reader = self._reader(corpus, get_pattern(self.pre_tokenizer))
         words = self._learn_words(reader, self.vocab_size, watch, threads, progress)
         return self._finish([words], reader, watch)

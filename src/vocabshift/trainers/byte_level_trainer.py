@@ -14,6 +14,7 @@ from vocabshift import _core
 from vocabshift.bpe import byte_level
 from vocabshift.bpe.model import BpeModel
 from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.provenance import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader, count_words
 from vocabshift.text.normalize import normalizer_spec
@@ -31,7 +32,7 @@ from vocabshift.trainers.trainer import (
     TrainingReport,
     check_positive,
     check_vocab_size,
-    config_hash,
+    config_of,
 )
 
 _BYTE_LEVEL = {
@@ -101,16 +102,16 @@ class ByteLevelTrainer:
                 vocab_size,
                 reader.min_count(self.min_frequency),
                 self.max_token_bytes or 0,
-                self._forbidden(),
+                forbidden(reader),
                 in_phase(progress, "stage 1"),
             )
 
-    def _forbidden(self) -> set[bytes]:
-        """What no merge may make: a special token must not come out of ordinary text."""
+    def _reader(self, corpus: Corpus, pattern: Pattern) -> CorpusReader:
+        """The corpus as stage 1 sees it."""
         contents = set(self.special_tokens)
         if self.special_tokens_from is not None:
             contents |= special_contents(self.special_tokens_from)
-        return {content.encode() for content in contents}
+        return CorpusReader(corpus, pattern, self.normalizer, tuple(sorted(contents)))
 
     def _finish(
         self,
@@ -147,12 +148,12 @@ class ByteLevelTrainer:
             stage1_merges=len(stages[0].merges),
             stage2_merges=len(merges) - len(stages[0].merges),
             superwords=sum(map(is_superword, tokens)),
-            training_tokens=stages[-1].training_tokens,
+            training_tokens=stages[-1].training_tokens + reader.n_special,
             training_bytes=reader.n_bytes,
             training_documents=reader.n_documents,
             stopped_because=stages[-1].stopped.name.lower(),
             corpus_fingerprint=reader.fingerprint,
-            config_hash=config_hash(self),
+            config_hash=config_hash(config_of(self)),
             phases=tuple(watch.phases),
         )
         return Training(tokenizer, report)
@@ -163,6 +164,11 @@ def in_phase(progress: Progress | None, phase: str) -> Callable[[int, int | None
     if progress is None:
         return None
     return lambda done, total: progress(phase, done, total)
+
+
+def forbidden(reader: CorpusReader) -> set[bytes]:
+    """What no merge may make: a special token must not come out of ordinary text."""
+    return {content.encode() for content in reader.special_tokens}
 
 
 def is_superword(token: bytes) -> bool:

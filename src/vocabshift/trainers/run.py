@@ -5,7 +5,6 @@ Owns which recipes there are and what stands in the folder's `vocabshift.json`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import islice
@@ -17,12 +16,13 @@ from vocabshift.bpe.pretrained_folder import write_files
 from vocabshift.bpe.reachability import unreachable_tokens
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import InvalidTokenizerError, UnreachableTokenError
-from vocabshift.output_folder import atomic_folder
+from vocabshift.output_folder import atomic_folder, check_free
+from vocabshift.provenance import write_provenance
 from vocabshift.text.corpus import Corpus
 from vocabshift.trainers.bpe import BpeTrainer
 from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
 from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
-from vocabshift.trainers.trainer import Progress, Training, config_of
+from vocabshift.trainers.trainer import Progress, config_of
 
 RECIPES: Mapping[str, type[ByteLevelTrainer]] = {
     trainer.recipe: trainer for trainer in (BpeTrainer, SuperBpeTrainer, SuperwordTrainer)
@@ -61,6 +61,10 @@ def train_to_folder(
     The folder appears whole or not at all. FileExistsError where it exists, without `force`.
     """
     trainer = make_trainer(recipe, options)
+    inputs: list[str | Path] = [*corpus.paths]
+    if trainer.special_tokens_from is not None:
+        inputs.append(trainer.special_tokens_from)
+    check_free(out, force=force, inputs=inputs)
     with atomic_folder(out, force=force) as partial:
         training = trainer.run(corpus, threads=threads, progress=progress)
         write_files(training.tokenizer, partial)
@@ -71,27 +75,18 @@ def train_to_folder(
                 f"training left {unreachable} tokens that their merges cannot rebuild: this is a "
                 "fault of vocabshift; please report it with the corpus or a part of it"
             )
-        provenance = _provenance(trainer, training)
-        text = json.dumps(provenance, ensure_ascii=False, indent=2, sort_keys=True)
-        (partial / "vocabshift.json").write_text(text + "\n", encoding="utf-8")
+        figures = asdict(training.report)
+        for key in ("phases", "config_hash", "corpus_fingerprint"):
+            del figures[key]
+        write_provenance(
+            partial,
+            "train",
+            config_of(trainer),
+            figures,
+            corpus_fingerprint=training.report.corpus_fingerprint,
+        )
     report = asdict(training.report)
     return {"out": str(out), **report, "unreachable": unreachable}
-
-
-def _provenance(trainer: ByteLevelTrainer, training: Training) -> dict[str, Any]:
-    """What `vocabshift.json` says; nothing in it depends on time, place or thread count."""
-    from vocabshift import __version__
-
-    figures = asdict(training.report)
-    del figures["phases"]
-    return {
-        "vocabshift": __version__,
-        "operation": "train",
-        "config": config_of(trainer),
-        "config_hash": figures.pop("config_hash"),
-        "corpus_fingerprint": figures.pop("corpus_fingerprint"),
-        "figures": figures,
-    }
 
 
 def _verify_segmentation(tokenizer: Tokenizer, folder: Path, corpus: Corpus) -> None:

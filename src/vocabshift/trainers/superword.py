@@ -17,9 +17,8 @@ from typing import ClassVar
 from vocabshift import _core
 from vocabshift.bpe.compiled_model import compile_merges
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import Pattern, get_pattern
-from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer, in_phase
+from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer, forbidden, in_phase
 from vocabshift.trainers.trainer import Progress, Stopwatch, Training, check_positive
 
 
@@ -65,9 +64,7 @@ class SuperwordTrainer(ByteLevelTrainer):
         """Train on `corpus` and return the tokenizer with a report."""
         watch = Stopwatch()
         pieces = get_pattern(self.stage2_pre_tokenizer)
-        word_reader = CorpusReader(
-            corpus, (*pieces, *get_pattern(self.pre_tokenizer)), self.normalizer
-        )
+        word_reader = self._reader(corpus, (*pieces, *get_pattern(self.pre_tokenizer)))
         words = self._learn_words(word_reader, self.stage1_size, watch, threads, progress)
         sentences = word_reader.again(pieces)
         tokens = words.tokens
@@ -84,7 +81,7 @@ class SuperwordTrainer(ByteLevelTrainer):
                 sentences.min_count(self.min_frequency),
                 self.max_token_bytes or 0,
                 self.max_words or 0,
-                self._forbidden(),
+                forbidden(sentences),
                 in_phase(progress, "stage 2"),
             )
         return self._finish([words, superwords], sentences, watch)

@@ -1,11 +1,10 @@
-"""What every trainer shares: the protocol, the report, the config hash, the clock of phases.
+"""What every trainer shares: the report, the configuration as data, the clock of phases.
 
 A trainer is a frozen dataclass: its fields are its configuration, its repr and (hashed) its key.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import resource
 import sys
@@ -13,10 +12,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.text.corpus import Corpus
 
 Progress = Callable[[str, int, int | None], None]
 """Called now and then with the phase, the work done and the work in all (bytes or tokens)."""
@@ -58,34 +56,10 @@ class Training:
     report: TrainingReport
 
 
-class Trainer(Protocol):
-    """What all trainers offer."""
-
-    recipe: ClassVar[str]
-
-    def run(
-        self, corpus: Corpus, *, threads: int = 1, progress: Progress | None = None
-    ) -> Training:
-        """Train on `corpus`; the tokenizer does not depend on `threads`."""
-        ...
-
-    def train(
-        self, corpus: Corpus, *, threads: int = 1, progress: Progress | None = None
-    ) -> Tokenizer:
-        """Train and return the tokenizer alone."""
-        ...
-
-
 def config_of(trainer: Any) -> dict[str, Any]:
     """The configuration of a trainer as plain JSON values, its recipe included."""
     config = json.loads(json.dumps(asdict(trainer), default=str))
     return {"recipe": trainer.recipe, **config}
-
-
-def config_hash(trainer: Any) -> str:
-    """Sixteen hex digits that name the configuration."""
-    text = json.dumps(config_of(trainer), sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass

@@ -10,9 +10,10 @@ import pytest
 from vocabshift.bpe import byte_level
 from vocabshift.bpe.tokenizer_json import from_json, to_json
 from vocabshift.errors import CorpusError
+from vocabshift.provenance import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.trainers.bpe import BpeTrainer
-from vocabshift.trainers.trainer import config_hash
+from vocabshift.trainers.trainer import config_of
 
 CORPUS = Corpus.from_texts({"eng": ["low low low lower lowest", "new newer"], "hin": ["घर घर"]})
 
@@ -53,7 +54,7 @@ def test_report() -> None:
     assert 3 == report.training_documents
     assert len("low low low lower lowestnew newer") + len("घर घर".encode()) == report.training_bytes
     assert "vocab_size" == report.stopped_because
-    assert config_hash(BpeTrainer(vocab_size=270)) == report.config_hash
+    assert config_hash(config_of(BpeTrainer(vocab_size=270))) == report.config_hash
     assert ["count", "stage 1"] == [phase.name for phase in report.phases]
     assert all(phase.peak_rss_bytes > 0 for phase in report.phases)
     texts = [text for _, text in CORPUS.texts()]
@@ -159,10 +160,10 @@ def test_a_trainer_is_its_configuration() -> None:
     assert trainer != replace(trainer, min_frequency=2)
     assert "vocab_size=300" in repr(trainer)
     hashes = {
-        config_hash(BpeTrainer(vocab_size=300)),
-        config_hash(BpeTrainer(vocab_size=301)),
-        config_hash(BpeTrainer(vocab_size=300, normalizer="nfc")),
-        config_hash(BpeTrainer(vocab_size=300, pre_tokenizer="gpt2")),
+        config_hash(config_of(BpeTrainer(vocab_size=300))),
+        config_hash(config_of(BpeTrainer(vocab_size=301))),
+        config_hash(config_of(BpeTrainer(vocab_size=300, normalizer="nfc"))),
+        config_hash(config_of(BpeTrainer(vocab_size=300, pre_tokenizer="gpt2"))),
     }
     assert 4 == len(hashes)
-    assert config_hash(trainer) in hashes
+    assert config_hash(config_of(trainer)) in hashes

@@ -46,7 +46,7 @@ def test_provenance(tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = train_to_folder("ist", CORPUS, {"vocab_size": 300}, out)
     provenance = json.loads((out / "vocabshift.json").read_text(encoding="utf-8"))
-    assert vocabshift.__version__ == provenance["vocabshift"]
+    assert vocabshift.__version__ == provenance["version"]
     assert "train" == provenance["operation"]
     assert "ist" == provenance["config"]["recipe"]
     assert 0.9 == provenance["config"]["transition"]

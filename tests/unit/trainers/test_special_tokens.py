@@ -10,7 +10,9 @@ import pytest
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.text.corpus import Corpus
 from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
 from vocabshift.trainers.special_tokens import add_special_tokens, copy_special_tokens
+from vocabshift.trainers.superword import SuperwordTrainer
 
 CORPUS = Corpus.from_texts(["the cat sat on the mat"])
 
@@ -121,3 +123,16 @@ def test_given_and_copied_ones_together(other: Tokenizer, tmp_path: Path) -> Non
     assert [260, 261, 262, 263] == [token.id for token in tokenizer.added_tokens]
     again = tokenizer.save_pretrained(tmp_path / "again")
     assert (again / "tokenizer_config.json").exists()
+
+
+@pytest.mark.parametrize("trainer", [BpeTrainer, SuperwordTrainer])
+def test_special_tokens_in_the_corpus_are_counted_as_the_file_reads_them(
+    trainer: type[ByteLevelTrainer],
+) -> None:
+    """Text is cut at them before training, so that the reported tokens are those of the file."""
+    texts = ["one two<|end|>three four<|end|><|end|>", "five <|endless|> six <|end|> one two"] * 3
+    training = trainer(vocab_size=300, special_tokens=("<|end|>", "<|endless|>")).run(
+        Corpus.from_texts(texts)
+    )
+    encodings = training.tokenizer.backend.encode_batch(texts, add_special_tokens=False)
+    assert sum(len(encoding.ids) for encoding in encodings) == training.report.training_tokens

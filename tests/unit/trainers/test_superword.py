@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from vocabshift.provenance import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, from_spec
 from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
-from vocabshift.trainers.trainer import config_hash
+from vocabshift.trainers.trainer import config_of
 
 SENTENCES = [
     "of the people, by the people, for the people of the land. by the sea. by the sea shore.",
@@ -124,4 +125,4 @@ def test_bad_options(options: dict[str, object], message: str) -> None:
 
 def test_recipes_with_the_same_options_are_told_apart() -> None:
     ist = SuperwordTrainer(vocab_size=400, stage2_pre_tokenizer="superbpe-stage2", max_words=4)
-    assert config_hash(ist) != config_hash(SuperBpeTrainer(vocab_size=400))
+    assert config_hash(config_of(ist)) != config_hash(config_of(SuperBpeTrainer(vocab_size=400)))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from vocabshift.provenance import config_hash
 from vocabshift.trainers.bpe import BpeTrainer
 from vocabshift.trainers.superword import SuperwordTrainer
 from vocabshift.trainers.trainer import (
     Stopwatch,
     check_positive,
     check_vocab_size,
-    config_hash,
     config_of,
     peak_rss_bytes,
 )
@@ -25,10 +25,10 @@ def test_a_configuration_is_plain_json() -> None:
 
 
 def test_a_hash_is_sixteen_hex_digits_and_stays() -> None:
-    value = config_hash(BpeTrainer(vocab_size=300))
+    value = config_hash(config_of(BpeTrainer(vocab_size=300)))
     assert 16 == len(value)
     assert int(value, 16) >= 0
-    assert value == config_hash(BpeTrainer(vocab_size=300))
+    assert value == config_hash(config_of(BpeTrainer(vocab_size=300)))
 
 
 def test_phases_are_timed_in_order() -> None:

@@ -1,0 +1,43 @@
+"""`vocabshift.json`: how a folder came about, in one shape for every operation.
+
+Nothing in it depends on time, place or thread count, so that equal runs write equal bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+FILE = "vocabshift.json"
+
+
+def config_hash(config: Mapping[str, Any]) -> str:
+    """Sixteen hex digits that name a configuration of plain JSON values."""
+    text = json.dumps(config, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def write_provenance(
+    folder: Path,
+    operation: str,
+    config: Mapping[str, Any],
+    figures: Mapping[str, Any],
+    *,
+    corpus_fingerprint: str | None = None,
+) -> None:
+    """Write `vocabshift.json` into a folder."""
+    from vocabshift import __version__
+
+    document = {
+        "version": __version__,
+        "operation": operation,
+        "config": config,
+        "config_hash": config_hash(config),
+        "corpus_fingerprint": corpus_fingerprint,
+        "figures": figures,
+    }
+    text = json.dumps(document, ensure_ascii=False, indent=2, sort_keys=True)
+    (folder / FILE).write_text(text + "\n", encoding="utf-8")
