@@ -64,7 +64,7 @@ def count_texts(
 ) -> dict[str, list[LineCounts]]:
     """Counts by language, in order of first appearance: one entry for each tokenizer.
 
-    `texts` is a `Corpus` or a mapping of languages to iterables of str, read once. Raises
+    `texts` is a `Corpus`, {language: iterable of str}, or a list of str; it is read once. Raises
     CorpusError for a language without a line of text, TypeError for anything else.
     """
     from vocabshift.bpe.encoder import Encoder
@@ -175,7 +175,9 @@ def _batches(texts: Any) -> Iterator[tuple[str, list[str]]]:
 
 
 def _labelled(texts: Any) -> Iterator[tuple[str, str | None]]:
-    """(language, text) pairs of a Corpus or a mapping; a pair with None announces a language."""
+    """(language, text) pairs of the texts; a pair without text announces a language."""
+    if isinstance(texts, list | tuple):
+        texts = {None: texts}
     if isinstance(texts, Mapping):
         for label, of_language in texts.items():
             language = ALL if label is None else str(label)

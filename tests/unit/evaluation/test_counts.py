@@ -104,7 +104,7 @@ def test_a_language_without_text_is_refused(make_tokenizer) -> None:
         count_texts([make_tokenizer()], {})
 
 
-@pytest.mark.parametrize("texts", ["text", {"hi": "text"}, {"hi": [b"text"]}, {"hi": 3}, ["text"]])
+@pytest.mark.parametrize("texts", ["text", {"hi": "text"}, {"hi": [b"text"]}, {"hi": 3}, [b"text"]])
 def test_texts_of_another_kind_are_refused(make_tokenizer, texts) -> None:
     """A bare string would be read character by character: it is refused, as are bytes."""
     with pytest.raises(TypeError, match="str"):
@@ -115,3 +115,11 @@ def test_half_a_surrogate_pair_is_refused(make_tokenizer) -> None:
     """A lone surrogate is not text."""
     with pytest.raises(CorpusError, match="surrogate"):
         count_texts([make_tokenizer()], {"hi": ["a\ud800"]})
+
+
+def test_a_plain_list_is_one_text_of_all_languages(make_tokenizer) -> None:
+    """Labels are needed only where there are several languages."""
+    tokenizer = make_tokenizer()
+    labelled = count_texts([tokenizer], {"all": ["one two", "three"]})["all"][0]
+    (plain,) = count_texts([tokenizer], ["one two", "three"])["all"]
+    assert labelled.n_tokens.tolist() == plain.n_tokens.tolist()
