@@ -117,16 +117,6 @@ py::tuple encode_texts(GuardedEncoder& self, const py::list& texts, std::size_t 
   return batch_arrays(self.run_batch(documents, threads));
 }
 
-py::tuple encode_documents(GuardedEncoder& self, const py::buffer& data, const IntArray& starts,
-                           const IntArray& ends, std::size_t threads) {
-  const py::buffer_info info = data.request();
-  const Documents documents = documents_of(info, starts, ends);
-  std::vector<std::string_view> views;
-  views.reserve(documents.count);
-  for (std::size_t i = 0; i < documents.count; ++i) views.push_back(documents[i]);
-  return batch_arrays(self.run_batch(views, threads));
-}
-
 py::list split_added(const GuardedEncoder& self, const std::string& text, bool normalized) {
   py::list parts;
   const auto token = [&](TokenId id, std::string_view part) {
@@ -162,9 +152,7 @@ void register_encode(py::module_& m) {
            py::arg("fuse_unk") = false, py::arg("space") = " ")
       .def("not_rebuilt", &not_rebuilt, py::arg("tokens"), py::arg("ids"),
            "Indices of the tokens that merges alone do not rebuild from their spelling (bytes, or "
-           "UTF-8 for a model of characters).")
-      .def_property_readonly("first_crossing_rank", &Encoder::first_crossing_rank,
-                             "First rank whose product reaches across a space after a letter.");
+           "UTF-8 for a model of characters).");
 
   py::class_<GuardedEncoder>(m, "TextEncoder", "From documents to ids.")
       .def(
@@ -211,9 +199,6 @@ void register_encode(py::module_& m) {
           py::arg("pieces"), "Ids of pieces that something else has cut.")
       .def("encode_batch", &encode_texts, py::arg("texts"), py::arg("threads") = 1,
            "(flat ids int32, offsets int64) of a list of str.")
-      .def("encode_documents", &encode_documents, py::arg("data"), py::arg("starts"),
-           py::arg("ends"), py::arg("threads") = 1,
-           "The same for the documents data[starts[i]:ends[i]], valid UTF-8.")
       .def("split_added", &split_added, py::arg("text"), py::arg("normalized"),
            "[(part, id or None)]: the text cut at the added tokens that are looked for first, and, "
            "where `normalized` says that the text is so already, at the others.");

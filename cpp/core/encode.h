@@ -87,9 +87,6 @@ class Encoder {
   // Initial symbols of a text, before any merge.
   void symbols_of(std::string_view text, std::vector<TokenId>& out) const;
 
-  // The first rank whose product reaches across a safe cut; kNoRank where none does.
-  std::uint32_t first_crossing_rank() const { return cutter_.crossing_rank(); }
-
  private:
   bool may_lose_symbols(const EncoderModel& model) const;
   void split_off_late_merges(const EncoderModel& model);

@@ -78,14 +78,6 @@ void SuperwordStage::add(const Documents& documents, std::size_t group) {
   }
 }
 
-std::size_t SuperwordStage::memory_bytes() const {
-  std::size_t bytes = 0;
-  for (const auto& blocks : groups_) {
-    for (const Block& block : blocks) bytes += block.capacity() * sizeof(TokenId);
-  }
-  return bytes;
-}
-
 std::vector<Count> SuperwordStage::sketch_borders(const std::vector<Count>& weights) const {
   const std::size_t cells = std::bit_ceil(static_cast<std::size_t>(tokens_) / 4 + 1024);
   std::vector<Count> sketch(cells);

@@ -34,8 +34,6 @@ class SuperwordStage {
   Trained train(const Vocabulary& vocabulary, const std::vector<Count>& weights,
                 const Limits& limits, const MergeRule& rule, const Tick& tick);
 
-  std::size_t memory_bytes() const;
-
  private:
   // Token ids of many pieces, each ended by kNoToken; pieces of one token are only counted.
   using Block = std::vector<TokenId>;

@@ -48,20 +48,6 @@ std::int64_t first_invalid_utf8(std::string_view text) {
   return kAllValid;
 }
 
-void append_utf8(char32_t cp, std::string& out) {
-  const auto put = [&](char32_t value) { out.push_back(static_cast<char>(value)); };
-  if (cp < 0x80) {
-    put(cp);
-  } else if (cp < 0x800) {
-    put(0xC0 | cp >> 6), put(0x80 | (cp & 0x3F));
-  } else if (cp < 0x10000) {
-    put(0xE0 | cp >> 12), put(0x80 | (cp >> 6 & 0x3F)), put(0x80 | (cp & 0x3F));
-  } else {
-    put(0xF0 | cp >> 18), put(0x80 | (cp >> 12 & 0x3F));
-    put(0x80 | (cp >> 6 & 0x3F)), put(0x80 | (cp & 0x3F));
-  }
-}
-
 std::vector<Span> line_spans(std::string_view text) {
   std::vector<Span> spans;
   std::size_t begin = 0;

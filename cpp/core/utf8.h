@@ -39,8 +39,6 @@ inline bool is_continuation_byte(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
 }
 
-void append_utf8(char32_t code_point, std::string& out);
-
 // The lines of a text as byte spans, without their "\n" or "\r\n"; a last line without an ending
 // counts, an empty text has no line.
 std::vector<Span> line_spans(std::string_view text);

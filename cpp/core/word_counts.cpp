@@ -11,10 +11,6 @@ constexpr std::size_t kFirstSlots = 1 << 12;
 
 WordTable::WordTable() : slots_(kFirstSlots, Slot{}) {}
 
-std::size_t WordTable::memory_bytes() const {
-  return slots_.capacity() * sizeof(Slot) + long_words_.capacity();
-}
-
 std::string_view WordTable::word_of(const Slot& slot, char* buffer) const {
   if (slot.length > WordKey::kInline) return {long_words_.data() + slot.high, slot.length};
   if (slot.length >= 8) {

@@ -29,7 +29,6 @@ class WordTable {
   void merge_from(const WordTable& other);
 
   std::size_t size() const { return size_; }
-  std::size_t memory_bytes() const;
 
   // Calls visit(std::string_view word, Count count) for each word, in no particular order.
   template <class F>
