@@ -33,14 +33,10 @@ class SequenceBuilder {
   std::vector<TokenId> buffer_;
 };
 
-std::size_t arena_words(const WordTable& table) {
-  std::size_t words = 0;
-  table.for_each([&](std::string_view word, Count) {
-    if (word.size() > 1) {
-      words += word.size() + (word.size() / Sequences::kChunkTokens + 1) * Sequences::kHeader;
-    }
-  });
-  return words;
+// Room for the sequences of all words; memory that stays unused is never touched.
+std::size_t arena_words(const WordCounter& counter) {
+  const WordCounter::Bound bound = counter.bound();
+  return bound.bytes + (bound.bytes / Sequences::kChunkTokens + bound.words) * Sequences::kHeader;
 }
 
 }  // namespace
@@ -52,26 +48,11 @@ Trained train_bpe(WordCounter& counter, const std::vector<Count>& weights, const
   }
   Vocabulary bytes = byte_vocabulary();
   SequenceBuilder builder(bytes);
-  if (counter.group_count() == 1) {
-    const WordTable& table = counter.table(0);
-    builder.sequences.reserve(arena_words(table));
-    table.for_each(
-        [&](std::string_view word, Count count) { builder.add(word, count * weights[0], count); });
-  } else {
-    WordTable weighed, occurrences;
-    for (std::size_t group = 0; group < counter.group_count(); ++group) {
-      counter.table(group).for_each([&](std::string_view word, Count count) {
-        weighed.add(word, count * weights[group]);
-        occurrences.add(word, count);
-      });
-    }
-    // Both tables saw the same words in the same order: they iterate alike.
-    std::vector<Count> counts;
-    counts.reserve(occurrences.size());
-    occurrences.for_each([&](std::string_view, Count count) { counts.push_back(count); });
-    std::size_t i = 0;
-    weighed.for_each([&](std::string_view word, Count w) { builder.add(word, w, counts[i++]); });
-  }
+  builder.sequences.reserve(arena_words(counter));
+  counter.for_each_word([&](std::string_view, std::size_t group) { return weights[group]; },
+                        [&](std::string_view word, Count w, Count occurrences) {
+                          builder.add(word, w, occurrences);
+                        });
   counter.clear();  // the words live on as sequences
   MergeLoop loop(std::move(bytes), std::move(builder.sequences), rule, Duplicates::kReuseId);
   const Stopped stopped = loop.run(limits, tick);
