@@ -36,22 +36,6 @@ py::array_t<std::uint32_t> merges_array(const std::vector<Merge>& merges) {
   return array;
 }
 
-void add_documents(WordCounter& self, const py::buffer& data, const IntArray& starts,
-                   const IntArray& ends, std::size_t group) {
-  const py::buffer_info info = data.request();
-  const Documents documents = documents_of(info, starts, ends);
-  py::gil_scoped_release release;
-  self.add(documents, group);
-}
-
-py::list words_of(const WordCounter& self, std::size_t group) {
-  py::list words;
-  self.table(group).for_each([&](std::string_view word, Count count) {
-    words.append(py::make_tuple(py::bytes(word.data(), word.size()), count));
-  });
-  return words;
-}
-
 std::set<char32_t> as_set(const std::u32string& characters) {
   return {characters.begin(), characters.end()};
 }
@@ -177,18 +161,6 @@ void register_training(py::module_& m) {
       .value("FLOOR", Stopped::kFloor)
       .value("MEMORY", Stopped::kMemory)
       .finalize();
-
-  py::class_<WordCounter>(m, "WordCounter", "Threaded counting of pre-tokens.")
-      .def(py::init<PreTokenizer, std::size_t>(), py::arg("pre_tokenizer"), py::arg("threads") = 1)
-      .def("add", &add_documents, py::arg("data"), py::arg("starts"), py::arg("ends"),
-           py::arg("group") = 0, "Count the documents data[starts[i]:ends[i]], valid UTF-8.")
-      .def("finish", &WordCounter::finish, py::call_guard<py::gil_scoped_release>())
-      .def_property_readonly("group_count", &WordCounter::group_count)
-      .def(
-          "size",
-          [](const WordCounter& self, std::size_t group) { return self.table(group).size(); },
-          py::arg("group"), "Distinct words of a group, after finish().")
-      .def("words", &words_of, py::arg("group"), "[(word, count)] of a group, in no order.");
 
   py::class_<Trained>(m, "Trained", "The merges that training found.")
       .def_property_readonly(

@@ -45,35 +45,25 @@ std::vector<bool> tokens_that_never_merge(const Vocabulary& vocabulary, const Me
 
 }  // namespace
 
-// Distinct runs of tokens with their plain counts, and their weights where these differ within a
-// group. Both tables see the same runs in the same order, so they iterate alike.
-struct SuperwordStage::Runs {
-  bool is_weighted = false;
-  WordTable plain, weighted;
-  std::vector<std::string_view> batch;
-
-  static std::string_view bytes_of(std::span<const TokenId> run) {
-    return {reinterpret_cast<const char*>(run.data()), run.size_bytes()};
-  }
-
-  // A run of weight 1 that stays in memory until flush().
-  void add_batched(std::span<const TokenId> run) {
-    batch.push_back(bytes_of(run));
-    if (batch.size() == WordTable::kBatch) flush();
-  }
-  void add(std::span<const TokenId> run, Count times, Count weight) {
-    plain.add(bytes_of(run), times);
-    if (is_weighted) weighted.add(bytes_of(run), weight);
+// Distinct runs of tokens with their counts. Runs stay where they are until flush().
+class SuperwordStage::Runs {
+ public:
+  void add(std::span<const TokenId> run, Count count) {
+    runs_[waiting_] = {reinterpret_cast<const char*>(run.data()), run.size_bytes()};
+    counts_[waiting_] = count;
+    if (++waiting_ == WordTable::kBatch) flush();
   }
   void flush() {
-    plain.add_batch(batch.data(), batch.size());
-    batch.clear();
+    table_.add_batch(runs_, counts_, waiting_);
+    waiting_ = 0;
   }
-  void merge_from(const Runs& other) {
-    plain.merge_from(other.plain);
-    if (is_weighted) weighted.merge_from(other.weighted);
-  }
-  std::size_t memory_bytes() const { return plain.memory_bytes() + weighted.memory_bytes(); }
+  const WordTable& table() const { return table_; }
+
+ private:
+  WordTable table_;
+  std::size_t waiting_ = 0;
+  std::string_view runs_[WordTable::kBatch];
+  Count counts_[WordTable::kBatch];
 };
 
 SuperwordStage::SuperwordStage(const Encoder& encoder, Vocabulary vocabulary,
@@ -203,9 +193,12 @@ void SuperwordStage::for_each_piece(std::size_t block, Block& buffer, F&& visit)
 }
 
 std::vector<Count> SuperwordStage::sketch_borders(const std::vector<Count>& weights,
+                                                  std::size_t memory_bytes,
                                                   const Tick& tick) const {
+  std::size_t most = kMostCells;
+  while (memory_bytes != 0 && most * sizeof(Count) > memory_bytes / 4) most /= 2;
   const std::size_t cells =
-      std::min(std::bit_ceil(static_cast<std::size_t>(tokens_) / 8 + 1024), kMostCells);
+      std::min(std::bit_ceil(static_cast<std::size_t>(tokens_) / 8 + 1024), most);
   std::vector<Count> sketch(cells);
   Block buffer;
   for (std::size_t block = 0; block < store_.block_count(); ++block) {
@@ -221,71 +214,66 @@ std::vector<Count> SuperwordStage::sketch_borders(const std::vector<Count>& weig
 }
 
 // The distinct runs between borders of a count below `bound`; nothing where they do not fit.
+//
+// Every thread has a table for each group, and where sentences have weights a second one that
+// holds the weights.
 std::optional<Sequences> SuperwordStage::count_runs(const std::vector<Count>& sketch, Count bound,
                                                     const std::vector<Count>& weights,
                                                     const std::vector<bool>& never_merges,
                                                     std::size_t memory_bytes,
                                                     const Tick& tick) const {
-  std::vector<std::vector<Runs>> runs(options_.threads);  // [thread][group]
-  for (auto& of_thread : runs) {
-    of_thread.resize(store_.group_count());
-    for (Runs& group : of_thread) group.is_weighted = options_.sentences.has_value();
-  }
+  const std::size_t threads = std::min(options_.threads, store_.block_count());
+  const std::size_t groups = store_.group_count();
+  const bool is_weighted = options_.sentences.has_value();
+  std::vector<std::vector<Runs>> runs(threads);
+  for (auto& tables : runs) tables.resize(is_weighted ? 2 * groups : groups);
+  std::vector<Block> buffers(threads);
   const auto is_cut = [&](TokenId left, TokenId right) {
     return sketch[cell_of(left, right, sketch.size())] < bound || never_merges[left] ||
            never_merges[right];
   };
-  const auto memory_of = [](const std::vector<Runs>& of_thread) {
-    std::size_t bytes = 0;
-    for (const Runs& group : of_thread) bytes += group.memory_bytes();
-    return bytes;
-  };
-  std::vector<char> fits(options_.threads, true);
-  std::vector<Block> buffers(options_.threads);
   const auto count_block = [&](std::size_t thread, std::size_t block) {
     const std::size_t group = store_.group_of(block);
-    Runs& table = runs[thread][group];
     for_each_piece(block, buffers[thread], [&](std::span<const TokenId> piece, Count factor) {
-      for (std::size_t begin = 0; begin < piece.size();) {
-        std::size_t end = begin + 1;
-        while (end < piece.size() && !is_cut(piece[end - 1], piece[end])) ++end;
+      for (std::size_t begin = 0, end; begin < piece.size(); begin = end) {
+        for (end = begin + 1; end < piece.size() && !is_cut(piece[end - 1], piece[end]);) ++end;
+        if (end - begin < 2) continue;
         const std::span<const TokenId> run = piece.subspan(begin, end - begin);
-        begin = end;
-        if (run.size() < 2) continue;
-        if (!has_factors()) {
-          table.add_batched(run);
-        } else {
-          table.add(run, options_.counted ? factor : 1, factor * weights[group]);
-        }
+        runs[thread][group].add(run, is_weighted ? 1 : factor);
+        if (is_weighted) runs[thread][groups + group].add(run, factor);
       }
     });
-    table.flush();
+    runs[thread][group].flush();
+    if (is_weighted) runs[thread][groups + group].flush();
   };
-  const std::size_t step = options_.threads;
-  for (std::size_t first = 0; first < store_.block_count(); first += step) {
-    parallel_for(std::min(step, store_.block_count() - first), [&](std::size_t thread) {
-      count_block(thread, first + thread);
-      fits[thread] = memory_bytes == 0 || memory_of(runs[thread]) * step <= memory_bytes;
-    });
-    if (std::count(fits.begin(), fits.end(), false) > 0) return std::nullopt;
+  for (std::size_t first = 0; first < store_.block_count(); first += threads) {
+    parallel_for(std::min(threads, store_.block_count() - first),
+                 [&](std::size_t thread) { count_block(thread, first + thread); });
+    std::size_t taken = 0;
+    for (const auto& of_thread : runs) {
+      for (const Runs& table : of_thread) taken += table.table().memory_bytes();
+    }
+    if (memory_bytes != 0 && taken > memory_bytes) return std::nullopt;
     if (tick) tick(first, 0);
+  }
+  std::vector<GroupTable> tables;
+  for (const auto& of_thread : runs) {
+    for (std::size_t i = 0; i < of_thread.size(); ++i) {
+      tables.push_back({&of_thread[i].table(), i, i >= groups});
+    }
   }
   Sequences sequences;
   std::vector<TokenId> tokens;
-  std::vector<Count> group_weights;
-  for (std::size_t group = 0; group < store_.group_count(); ++group) {
-    Runs& joined = runs[0][group];
-    for (std::size_t thread = 1; thread < step; ++thread) joined.merge_from(runs[thread][group]);
-    group_weights.clear();
-    joined.weighted.for_each([&](std::string_view, Count w) { group_weights.push_back(w); });
-    std::size_t i = 0;
-    joined.plain.for_each([&](std::string_view run, Count count) {
-      tokens.resize(run.size() / sizeof(TokenId));
-      std::memcpy(tokens.data(), run.data(), run.size());
-      sequences.add(tokens, joined.is_weighted ? group_weights[i++] : count * weights[group],
-                    count);
-    });
-  }
+  WordJoin(tables).for_each(
+      [&](std::string_view, std::size_t table) -> Count {
+        if (!is_weighted) return weights[table];
+        return table < groups ? 0 : weights[table - groups];  // plain counts weigh nothing there
+      },
+      [&](std::string_view run, Count weighted, Count count) {
+        tokens.resize(run.size() / sizeof(TokenId));
+        std::memcpy(tokens.data(), run.data(), run.size());
+        sequences.add(tokens, weighted, count);
+      });
   return sequences;
 }
 
@@ -297,7 +285,7 @@ Trained SuperwordStage::train(const std::vector<Count>& weights, const Limits& l
   if (options_.sentences && (!rule.whole_characters || rule.terminals != options_.sentences->terminals())) {
     throw std::invalid_argument("sentences with weights need terminals that no product holds");
   }
-  const std::vector<Count> sketch = sketch_borders(weights, tick);
+  const std::vector<Count> sketch = sketch_borders(weights, memory_bytes, tick);
   const std::vector<bool> never_merges = tokens_that_never_merge(vocabulary_, rule);
   const std::size_t wanted =
       limits.vocab_size - std::min<std::size_t>(limits.vocab_size, vocabulary_.size());

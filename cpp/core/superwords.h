@@ -63,7 +63,7 @@ class SuperwordStage {
   // A block holds pieces: the token ids, kNoToken, and where pieces have factors (counts, or
   // weights of sentences) the factor. Pieces of one token are only counted.
   using Block = std::vector<TokenId>;
-  struct Runs;
+  class Runs;
 
   void encode_block(const Documents& documents, std::size_t begin, std::size_t end,
                     const Count* counts, Encoder::Scratch& scratch, Block& block,
@@ -74,7 +74,8 @@ class SuperwordStage {
   bool has_factors() const { return options_.sentences || options_.counted; }
   template <class F>
   void for_each_piece(std::size_t block, Block& buffer, F&& visit) const;
-  std::vector<Count> sketch_borders(const std::vector<Count>& weights, const Tick& tick) const;
+  std::vector<Count> sketch_borders(const std::vector<Count>& weights, std::size_t memory_bytes,
+                                    const Tick& tick) const;
   std::optional<Sequences> count_runs(const std::vector<Count>& sketch, Count bound,
                                       const std::vector<Count>& weights,
                                       const std::vector<bool>& never_merges,

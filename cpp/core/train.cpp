@@ -56,6 +56,12 @@ std::size_t arena_words(std::string_view word) {
   return word.size() + (word.size() / Sequences::kChunkTokens + 1) * Sequences::kHeader;
 }
 
+// Room for the sequences of all words; memory that stays unused is never touched.
+std::size_t most_arena_words(const WordCounter& counter) {
+  const WordCounter::Bound bound = counter.bound();
+  return bound.bytes + (bound.bytes / Sequences::kChunkTokens + bound.words) * Sequences::kHeader;
+}
+
 // XLM-R's smoothing of the words of the target scripts: count ** alpha, scaled to the old sum.
 class Smoothing {
  public:
@@ -126,6 +132,7 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
   Count dropped_words = 0, dropped_occurrences = 0;
   Vocabulary vocabulary = start ? std::move(start->vocabulary) : byte_vocabulary();
   SequenceBuilder builder(vocabulary, start ? start->encoder : nullptr);
+  if (!start && least == 0) builder.sequences.reserve(most_arena_words(counter));
   for_each_word([&](std::string_view word, Count weighted, Count occurrences) {
     if (weighted < least) {
       ++dropped_words;

@@ -244,5 +244,4 @@ def count_words(
     counter = _core.WordCounter(reader.scanner, threads)
     for block in reader.read(progress):
         counter.add(block.data, block.starts, block.ends, block.group)
-    counter.finish()
     return counter
