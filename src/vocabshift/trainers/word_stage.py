@@ -93,8 +93,6 @@ def _count(reader: CorpusReader, work: Work) -> _core.WordCounter:
             reader,
             threads=work.threads,
             progress=work.in_phase("count"),
-            memory_bytes=work.share_of_memory(0.5),
-            spill_folder=work.folder,
         )
         work.checkpoints.save("count", lambda path: counter.save(str(path)), reader.state())
     return counter
