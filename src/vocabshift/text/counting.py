@@ -75,7 +75,7 @@ class CorpusReader:
         joined = "|".join(map(re.escape, contents))
         self._special = re.compile(joined) if contents else None
         self._special_bytes = re.compile(joined.encode()) if contents else None
-        self.scanner = compiled or _core.PreTokenizer(_core.Pattern.WHOLE)
+        self.scanner = compiled or _core.PreTokenizer([])
 
     def again(self, pattern: Pattern) -> CorpusReader:
         """A reader of the same corpus with another pattern; the text must not have changed."""
