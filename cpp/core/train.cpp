@@ -34,7 +34,7 @@ class SequenceBuilder {
 };
 
 // Room for the sequences of all words; memory that stays unused is never touched.
-std::size_t arena_words(const WordCounter& counter) {
+std::size_t arena_words(WordCounter& counter) {
   const WordCounter::Bound bound = counter.bound();
   return bound.bytes + (bound.bytes / Sequences::kChunkTokens + bound.words) * Sequences::kHeader;
 }
