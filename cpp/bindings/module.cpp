@@ -6,4 +6,5 @@ PYBIND11_MODULE(_core, m) {
   vocabshift::bindings::register_text(m);
   vocabshift::bindings::register_training(m);
   vocabshift::bindings::register_encode(m);
+  vocabshift::bindings::register_boundless(m);
 }
