@@ -19,13 +19,22 @@ from vocabshift.errors import InvalidTokenizerError, UnreachableTokenError
 from vocabshift.output_folder import atomic_folder, check_free
 from vocabshift.provenance import write_provenance
 from vocabshift.text.corpus import Corpus
+from vocabshift.trainers.boundless import BoundlessTrainer
 from vocabshift.trainers.bpe import BpeTrainer
 from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
+from vocabshift.trainers.stacked import StackedTrainer
 from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
 from vocabshift.trainers.trainer import Progress, config_of
 
 RECIPES: Mapping[str, type[ByteLevelTrainer]] = {
-    trainer.recipe: trainer for trainer in (BpeTrainer, SuperBpeTrainer, SuperwordTrainer)
+    trainer.recipe: trainer
+    for trainer in (
+        BpeTrainer,
+        SuperBpeTrainer,
+        SuperwordTrainer,
+        BoundlessTrainer,
+        StackedTrainer,
+    )
 }
 
 _VERIFIED_DOCUMENTS = 500  # of the corpus, encoded by `tokenizers` with the written file
