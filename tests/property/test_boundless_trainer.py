@@ -228,9 +228,7 @@ def test_a_run_that_is_told_its_cuts(parts: Parts, vocab_size: int) -> None:
     """The same words, cut by the core and by `tokenizers`, give the same merges."""
     named = BoundlessTrainer(vocab_size=vocab_size, pre_tokenizer="o200k")
     (o200k,) = NAMED["o200k"]
-    by_regex = BoundlessTrainer(
-        vocab_size=vocab_size, pre_tokenizer=(Split(f"(?:{o200k.regex})"),)
-    )
+    by_regex = BoundlessTrainer(vocab_size=vocab_size, pre_tokenizer=(Split(f"(?:{o200k.regex})"),))
     corpus = corpus_of(parts)
     one, other = named.run(corpus), by_regex.run(corpus)
     assert one.tokenizer.model.merges == other.tokenizer.model.merges

@@ -108,4 +108,3 @@ def merged(
             out.append(piece[at])
             at += 1
     return out
-
