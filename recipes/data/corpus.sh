@@ -27,6 +27,13 @@ code_specs() {
   for file in "$EVAL"/code/*; do printf '%s\n' "code=$file"; done
 }
 
+# Published tokenizers to compare with, on one line.
+vendors() {
+  local hf=$DATA/tokenizers-hf raw=$DATA/tokenizers
+  echo "$hf/llama3 $hf/llama4 $raw/o200k_base/o200k_base.tiktoken $hf/qwen25 $hf/mistral-nemo" \
+    "$raw/gguf-gemma-4/ggml-vocab-gemma-4.gguf $raw/deepseek"
+}
+
 # The unpacked shared data, with code cut into its files (once, under OUT).
 prepare_shared_text() {
   EVAL=$DATA/eval

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,7 @@ from vocabshift.text.sentences import SentencePolicy
 _NUMBER = 16  # bit of _core.char_class
 _DIGITS_TOGETHER = 3
 _TERMINALS = set(SentencePolicy().terminals)
+_STAGE2 = "tokens of stage 2"
 _AT_ONCE = 2048  # documents that `tokenizers` encodes in one call
 
 
@@ -45,7 +47,9 @@ class Count:
     must_be_zero: bool = False
 
 
-def vocabulary_counts(folder: str, tokenizer: Tokenizer) -> list[Count]:
+def vocabulary_counts(
+    folder: str, tokenizer: Tokenizer, *, may_hold_terminals: bool
+) -> list[Count]:
     """What the tokens alone tell."""
     texts = {token_id: data.decode(errors="ignore") for token_id, data in _own(tokenizer).items()}
     digits = [sum(bool(_core.char_class(ord(c)) & _NUMBER) for c in t) for t in texts.values()]
@@ -55,12 +59,13 @@ def vocabulary_counts(folder: str, tokenizer: Tokenizer) -> list[Count]:
     kinds = {"superwords": [text for text in texts.values() if " " in text.strip(" ")]}
     stage1_merges = _figure(folder, "stage1_merges")
     if stage1_merges is not None:
-        kinds["tokens of stage 2"] = [t for i, t in texts.items() if i >= 256 + stage1_merges]
+        kinds[_STAGE2] = [t for i, t in texts.items() if i >= 256 + stage1_merges]
     for kind, of_kind in kinds.items():
         of_terminals.append(Count(kind, len(of_kind)))
         for what, characters in (("a terminal", _TERMINALS), ("a period", {"."})):
             holding = sum(not characters.isdisjoint(text) for text in of_kind)
-            of_terminals.append(Count(f"{kind} that hold {what}", holding))
+            must_be_zero = kind == _STAGE2 and not may_hold_terminals
+            of_terminals.append(Count(f"{kind} that hold {what}", holding, must_be_zero))
     return [
         *of_terminals,
         Count("tokens of more than three digits", too_many, must_be_zero=True),
@@ -133,13 +138,20 @@ def main() -> int:
     parser.add_argument("tokenizers", metavar="TOKENIZER", nargs="+")
     parser.add_argument("--eval", metavar="SPEC", nargs="+", help="text that must come back")
     parser.add_argument("--corpus", metavar="SPEC", nargs="+", help="text to encode twice")
-    parser.add_argument("-j", "--threads", type=int, default=1)
+    parser.add_argument("-j", "--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--no-terminals",
+        action="store_true",
+        help="tokens of stage 2 must not hold a terminal or a period at all (Matra)",
+    )
     parser.add_argument("--strict", action="store_true", help="exit with 2 if anything is amiss")
     args = parser.parse_args()
     columns: dict[str, list[Count]] = {}
     for source in args.tokenizers:
         tokenizer = load_tokenizer(source)
-        counts = vocabulary_counts(source, tokenizer)
+        counts = vocabulary_counts(
+            source, tokenizer, may_hold_terminals=not args.no_terminals
+        )
         held_out = Corpus.from_specs(args.eval) if args.eval else None
         counts += check_counts(tokenizer, held_out, args.threads)
         if args.corpus:

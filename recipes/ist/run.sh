@@ -17,7 +17,7 @@ cd "$(dirname "$0")/../.."
 PYTHON=${PYTHON:-python3}
 DATA=${DATA:-../shared/data-unpacked}
 OUT=${OUT:-runs/ist}
-THREADS=${THREADS:-$("$PYTHON" -c 'import os; print(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())')}
+THREADS=${THREADS:+-j $THREADS}
 read -r -a WEIGHTS <<<"${WEIGHTS:-}"
 vocabshift() { "$PYTHON" -m vocabshift "$@"; }
 . recipes/data/corpus.sh
@@ -31,9 +31,7 @@ if [ "${1:-}" = --smoke ]; then
   VENDORS=${VENDORS-}
 else
   prepare_shared_text
-  HF=$DATA/tokenizers-hf RAW=$DATA/tokenizers
-  NAMED="$HF/llama3 $HF/llama4 $RAW/o200k_base/o200k_base.tiktoken $HF/qwen25 $HF/mistral-nemo"
-  VENDORS=${VENDORS-$NAMED $RAW/gguf-gemma-4/ggml-vocab-gemma-4.gguf $RAW/deepseek}
+  VENDORS=${VENDORS-$(vendors)}
 fi
 read -r -a VENDORS <<<"$VENDORS"
 mapfile -t CORPUS < <(specs "$TRAIN" ${WEIGHTS[@]+"${WEIGHTS[@]}"})
@@ -44,20 +42,20 @@ mapfile -t CODE < <(code_specs)
 for name in ist superbpe bpe; do
   if [ ! -d "$OUT/$name" ]; then
     vocabshift train --config "recipes/ist/$name.toml" ${SIZE[@]+"${SIZE[@]}"} \
-      --corpus "${CORPUS[@]}" -j "$THREADS" -o "$OUT/$name" --json >"$OUT/$name.json"
+      --corpus "${CORPUS[@]}" $THREADS -o "$OUT/$name" --json >"$OUT/$name.json"
   fi
 done
 
 # 3. What it promises. IST must keep all of it; the other two stand beside it for scale.
 vocabshift check "$OUT/ist" --text "${PARALLEL[@]}" "${CODE[@]}" --strict
 "$PYTHON" recipes/ist/invariants.py "$OUT/ist" --eval "$EVAL"/*/*.* \
-  --corpus "${CORPUS[@]}" -j "$THREADS" --strict >"$OUT/invariants.md"
+  --corpus "${CORPUS[@]}" $THREADS --strict >"$OUT/invariants.md"
 "$PYTHON" recipes/ist/invariants.py "$OUT/ist" "$OUT/superbpe" "$OUT/bpe" \
-  -j "$THREADS" >"$OUT/invariants-beside-others.md"
+  $THREADS >"$OUT/invariants-beside-others.md"
 
 # 4. What it is worth: tokens per word, bytes per token, single characters.
 vocabshift evaluate "$OUT/ist" "$OUT/superbpe" "$OUT/bpe" ${VENDORS[@]+"${VENDORS[@]}"} \
-  --text "${PARALLEL[@]}" "${CODE[@]}" -j "$THREADS" \
+  --text "${PARALLEL[@]}" "${CODE[@]}" $THREADS \
   --metrics fertility bytes_per_token single_character_rate \
   --output "$OUT/results.jsonl" --force >/dev/null
 "$PYTHON" recipes/ist/table.py "$OUT/results.jsonl" \

@@ -22,8 +22,8 @@ APART = "code"
 """Language that is no natural language and stays out of the mean."""
 
 
-def rows(results: Results, metric: str) -> list[list[str]]:
-    """Head and body of the table of one metric."""
+def rows(results: Results, metric: str, against: str | None = None) -> list[list[str]]:
+    """Head and body of the table of one metric; `against` names a subject to compare means with."""
     of_metric = results.where(metric=metric)
     value = {(row.subject, row.language): row.value for row in of_metric}
     found = of_metric.distinct("language")
@@ -33,15 +33,27 @@ def rows(results: Results, metric: str) -> list[list[str]]:
     def cells(values: Iterable[float | None]) -> list[str]:
         return ["–" if number is None else f"{number:.{decimals}f}" for number in values]
 
-    table = [["tokenizer", *languages, "mean", *([APART] if APART in found else [])]]
-    for subject in of_metric.distinct("subject"):
+    head = ["tokenizer", *languages, "mean", *([APART] if APART in found else [])]
+    means = {
+        subject: mean([value.get((subject, language)) for language in languages])
+        for subject in of_metric.distinct("subject")
+    }
+    table = [head if against is None else [*head, f"mean, against {against}"]]
+    for subject, own_mean in means.items():
         own = [value.get((subject, language)) for language in languages]
-        known = [number for number in own if number is not None]
-        # A mean over other languages than the next row's would not compare.
-        mean = sum(known) / len(known) if known and len(known) == len(own) else None
         behind = [value.get((subject, APART))] if APART in found else []
-        table.append([subject, *cells([*own, mean, *behind])])
+        table.append([subject, *cells([*own, own_mean, *behind])])
+        if against is not None:
+            base = means[against]
+            is_known = own_mean is not None and base is not None
+            table[-1].append(f"{own_mean / base - 1:+.2%}" if is_known else "–")
     return table
+
+
+def mean(values: list[float | None]) -> float | None:
+    """The plain mean; None where a value is missing, for it would not compare with others."""
+    known = [number for number in values if number is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
 def phases(reports: Iterable[str]) -> list[list[str]]:
@@ -69,14 +81,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", metavar="RESULTS.jsonl", type=Path, nargs="*")
     parser.add_argument("--phases", metavar="NAME=TRAIN.json", nargs="+", default=[])
+    parser.add_argument("--against", metavar="SUBJECT", help="compare means with this tokenizer's")
     args = parser.parse_args()
     results = Results(
         row for path in args.results for row in Results.from_jsonl(path.read_text(encoding="utf-8"))
     )
     if not results and not args.phases:
         parser.error("there is nothing to show; give a RESULTS.jsonl or --phases")
+    if args.against is not None and args.against not in results.distinct("subject"):
+        known = ", ".join(results.distinct("subject"))
+        parser.error(f"--against {args.against}: the results hold {known}")
     for metric in results.distinct("metric"):
-        print(f"### {metric}\n\n{to_markdown(rows(results, metric))}")
+        print(f"### {metric}\n\n{to_markdown(rows(results, metric, args.against))}")
     if args.phases:
         print(f"### time and memory of training\n\n{to_markdown(phases(args.phases))}")
 
