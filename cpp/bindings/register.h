@@ -17,6 +17,7 @@ namespace vocabshift::bindings {
 namespace py = pybind11;
 
 void register_text(py::module_& m);
+void register_counting(py::module_& m);
 void register_training(py::module_& m);
 void register_encode(py::module_& m);
 
