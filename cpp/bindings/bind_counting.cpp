@@ -104,6 +104,9 @@ void register_counting(py::module_& m) {
       .def("add_words", &add_words, py::arg("data"), py::arg("ends"), py::arg("counts"),
            py::arg("group") = 0,
            "Add words as they are, counts[i] times; they lie without a gap and end at ends[i].")
+      .def("split_words", &WordCounter::split_words, py::arg("inner"),
+           py::call_guard<py::gil_scoped_release>(),
+           "The parts into which a further pre-tokenizer cuts the words, counted as often.")
       .def_property_readonly("group_count", &WordCounter::group_count)
       .def("size", &size_of, py::arg("group"), "Distinct words of a group.")
       .def("words", &words_of, py::arg("group"), "[(word, count)] of a group, in no order.")

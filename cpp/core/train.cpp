@@ -10,7 +10,8 @@ namespace vocabshift {
 
 namespace {
 
-// Words in memory cost about this many times what their tokens take: pairs, their places, the queue.
+// Words in memory cost about this many times what their tokens take: pairs, their places, the
+// queue.
 constexpr std::size_t kLoopFactor = 3;
 
 std::array<TokenId, 256> ids_of_bytes(const Vocabulary& bytes) {

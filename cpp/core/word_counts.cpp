@@ -92,6 +92,20 @@ WordCounter::Bound WordCounter::bound() const {
   return bound;
 }
 
+WordCounter WordCounter::split_words(const PreTokenizer& inner) const {
+  WordCounter result(inner, 1);
+  result.tables_.resize(tables_.size());
+  for (std::size_t group = 0; group < tables_.size(); ++group) {
+    auto& table = result.tables_[group].emplace_back(std::make_unique<WordTable>());
+    Batch batch(*table);
+    for_each_word_of(group, [&](std::string_view word, Count count) {
+      inner.split(word, [&](std::string_view part) { batch.add(part, count); });
+      batch.flush();  // the bytes of a word are gone when the next one comes
+    });
+  }
+  return result;
+}
+
 void WordCounter::save(const std::string& path) const {
   WordFileWriter file(path, tables_.size());
   for (const GroupTable& from : all_tables()) {
@@ -104,7 +118,7 @@ void WordCounter::save(const std::string& path) const {
 
 WordCounter WordCounter::load(const std::string& path) {
   WordFileReader file(path);
-  WordCounter counter(PreTokenizer(Pattern::kWhole), 1);
+  WordCounter counter(PreTokenizer({}), 1);
   for (const std::uint64_t words : file.words()) {
     counter.tables_.emplace_back();
     counter.tables_.back().push_back(std::make_unique<WordTable>());

@@ -45,6 +45,9 @@ class WordCounter {
                   [&](std::string_view word, Count, Count count) { visit(word, count); });
   }
 
+  // The parts into which a further pre-tokenizer cuts the words, counted as often as these.
+  WordCounter split_words(const PreTokenizer& inner) const;
+
   std::size_t group_count() const { return tables_.size(); }
 
   // At least as many words, and bytes in them, as for_each_word will visit.

@@ -227,9 +227,7 @@ def sampled_weights(groups: Sequence[Group], alpha: float | None) -> list[float]
     for group in groups:
         totals[group.language] = totals.get(group.language, 0.0) + group.weight * group.n_bytes
     whole = sum(totals.values())
-    powers = {
-        language: (total / whole) ** alpha for language, total in totals.items() if total > 0
-    }
+    powers = {language: (total / whole) ** alpha for language, total in totals.items() if total > 0}
     norm = sum(powers.values())
     factors = {
         language: power / norm / (totals[language] / whole) for language, power in powers.items()
