@@ -149,9 +149,7 @@ def main() -> int:
     columns: dict[str, list[Count]] = {}
     for source in args.tokenizers:
         tokenizer = load_tokenizer(source)
-        counts = vocabulary_counts(
-            source, tokenizer, may_hold_terminals=not args.no_terminals
-        )
+        counts = vocabulary_counts(source, tokenizer, may_hold_terminals=not args.no_terminals)
         held_out = Corpus.from_specs(args.eval) if args.eval else None
         counts += check_counts(tokenizer, held_out, args.threads)
         if args.corpus:
