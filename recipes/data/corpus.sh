@@ -5,6 +5,15 @@
 #   EVAL/sib200-flores/LANG.txt           the same sentences in every language
 #   EVAL/code/*                           program text
 
+# lines_into NAME COMMAND…: what a command prints, line by line, as an array of that name. (macOS
+# still comes with a bash that has no mapfile.)
+lines_into() {
+  local name=$1 line
+  shift
+  eval "$name=()"
+  while IFS= read -r line; do eval "$name+=(\"\$line\")"; done < <("$@")
+}
+
 # The files of a folder with their labels: "hi=TRAIN/hi.txt". Further arguments are weights:
 # "en=2" counts every word of en.txt twice.
 specs() {

@@ -38,9 +38,10 @@ else
     TRAIN=$SAMPLE
   fi
 fi
-mapfile -t EVALUATION < <(specs "$EVAL/sib200-flores"; code_specs)
-mapfile -t WEIGHTED < <(specs "$TRAIN" ${WEIGHTS[@]+"${WEIGHTS[@]}"})
-mapfile -t UNWEIGHTED < <(specs "$TRAIN")
+lines_into PARALLEL specs "$EVAL/sib200-flores"
+lines_into CODE code_specs
+lines_into WEIGHTED specs "$TRAIN" ${WEIGHTS[@]+"${WEIGHTS[@]}"}
+lines_into UNWEIGHTED specs "$TRAIN"
 
 SUBJECTS=()
 # run NAME [OPTION…]: the tokenizer of these options, trained on CORPUS unless it is there.
@@ -68,7 +69,7 @@ run none-of-these --transition 1
 CORPUS=("${WEIGHTED[@]}")
 run grapheme-safe "${JOINERS[@]}" "${SAMPLED[@]}" --normalizer nfc --grapheme-safe
 
-vocabshift evaluate "${SUBJECTS[@]}" --text "${EVALUATION[@]}" $THREADS \
+vocabshift evaluate "${SUBJECTS[@]}" --text "${PARALLEL[@]}" "${CODE[@]}" $THREADS \
   --metrics fertility bytes_per_token single_character_rate \
   --output "$OUT/results.jsonl" --force >/dev/null
 "$PYTHON" recipes/ist/table.py "$OUT/results.jsonl" --against all | tee "$OUT/tables.md"

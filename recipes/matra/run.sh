@@ -12,6 +12,7 @@
 #   DATA=../shared/data-unpacked   train/LANG.txt, eval/…, tokenizers/…, as its unpack.sh leaves it
 #   OUT=runs/matra                 tokenizers, results.jsonl, invariants.md, tables.md
 #   WEIGHTS=""                     "en=2 code=2" counts these languages so many times
+#   OPTIONS=""                     more options of `vocabshift train`, such as "--memory 8GB"
 #   VENDORS="…"                    tokenizers to compare with: folders or files
 #   THREADS=all PYTHON=python3
 set -euo pipefail
@@ -20,25 +21,25 @@ PYTHON=${PYTHON:-python3}
 DATA=${DATA:-../shared/data-unpacked}
 OUT=${OUT:-runs/matra}
 read -r -a WEIGHTS <<<"${WEIGHTS:-}"
+read -r -a OPTIONS <<<"${OPTIONS:-}"
 THREADS=${THREADS:+-j $THREADS}
 vocabshift() { "$PYTHON" -m vocabshift "$@"; }
 . recipes/data/corpus.sh
 mkdir -p "$OUT"
 
 # 1. Text.
-SIZE=()
 if [ "${1:-}" = --smoke ]; then
   prepare_sample_texts
-  SIZE=(--vocab-size 3000)
+  OPTIONS=(--vocab-size 3000)
   VENDORS=${VENDORS-}
 else
   prepare_shared_text
   VENDORS=${VENDORS-$(vendors)}
 fi
 read -r -a VENDORS <<<"$VENDORS"
-mapfile -t CORPUS < <(specs "$TRAIN" ${WEIGHTS[@]+"${WEIGHTS[@]}"})
-mapfile -t PARALLEL < <(specs "$EVAL/sib200-flores")
-mapfile -t CODE < <(code_specs)
+lines_into CORPUS specs "$TRAIN" ${WEIGHTS[@]+"${WEIGHTS[@]}"}
+lines_into PARALLEL specs "$EVAL/sib200-flores"
+lines_into CODE code_specs
 
 # 2. The tokenizers. Variant E is Matra; "matra-smoothed" reads the printed weight formula as
 # XLM-R's smoothing of a word's own count.
@@ -49,7 +50,7 @@ train() {
   shift 2
   NAMES+=("$name")
   if [ ! -d "$OUT/$name" ]; then
-    vocabshift train --config "$config" ${SIZE[@]+"${SIZE[@]}"} "$@" \
+    vocabshift train --config "$config" ${OPTIONS[@]+"${OPTIONS[@]}"} "$@" \
       --corpus "${CORPUS[@]}" $THREADS -o "$OUT/$name" --json >"$OUT/$name.json"
   fi
 }
