@@ -33,6 +33,7 @@ ROOMS = {
     "vocabshift._core": (
         *("text.counting", "text.patterns", "text.lines"),
         *("bpe.encoder", "bpe.pipeline", "bpe.compiled_model", "bpe.reachability"),
+        "bpe.vocabulary_report",
         *("trainers.", "extension.", "pruning.orders"),
     ),
     "torch": (
