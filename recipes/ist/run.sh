@@ -8,7 +8,7 @@
 #
 # A tokenizer that OUT holds already is not trained again. Variables, with their defaults:
 #   DATA=../shared/data-unpacked   train/LANG.txt, eval/…, tokenizers/…, as its unpack.sh leaves it
-#   OUT=runs/ist                   tokenizers, results.jsonl, invariants.md, tables.md
+#   OUT=runs/ist                   tokenizers, results.jsonl, invariants.md, tables.md, vocabulary.md
 #   WEIGHTS=""                     "en=2 code=2" counts these languages so many times
 #   OPTIONS=""                     more options of `vocabshift train`, such as "--memory 8GB"
 #   VENDORS="…"                    tokenizers to compare with: folders or files
@@ -61,4 +61,5 @@ vocabshift evaluate "$OUT/ist" "$OUT/superbpe" "$OUT/bpe" ${VENDORS[@]+"${VENDOR
   --output "$OUT/results.jsonl" --force >/dev/null
 "$PYTHON" recipes/ist/table.py "$OUT/results.jsonl" \
   --phases "ist=$OUT/ist.json" "superbpe=$OUT/superbpe.json" "bpe=$OUT/bpe.json" >"$OUT/tables.md"
-cat "$OUT/invariants.md" "$OUT/invariants-beside-others.md" "$OUT/tables.md"
+"$PYTHON" recipes/ist/vocabulary.py "$OUT/ist" --corpus "${CORPUS[@]}" $THREADS >"$OUT/vocabulary.md"
+cat "$OUT/invariants.md" "$OUT/invariants-beside-others.md" "$OUT/tables.md" "$OUT/vocabulary.md"

@@ -10,7 +10,7 @@
 #
 # A tokenizer that OUT holds already is not trained again. Variables, with their defaults:
 #   DATA=../shared/data-unpacked   train/LANG.txt, eval/…, tokenizers/…, as its unpack.sh leaves it
-#   OUT=runs/matra                 tokenizers, results.jsonl, invariants.md, tables.md
+#   OUT=runs/matra                 tokenizers, results.jsonl, invariants.md, tables.md, vocabulary.md
 #   WEIGHTS=""                     "en=2 code=2" counts these languages so many times
 #   OPTIONS=""                     more options of `vocabshift train`, such as "--memory 8GB"
 #   VENDORS="…"                    tokenizers to compare with: folders or files
@@ -76,4 +76,5 @@ vocabshift evaluate "${NAMES[@]/#/$OUT/}" ${VENDORS[@]+"${VENDORS[@]}"} \
 PHASES=()
 for name in "${NAMES[@]}"; do PHASES+=("$name=$OUT/$name.json"); done
 "$PYTHON" recipes/ist/table.py "$OUT/results.jsonl" --phases "${PHASES[@]}" >"$OUT/tables.md"
-cat "$OUT/invariants.md" "$OUT/invariants-beside-others.md" "$OUT/tables.md"
+"$PYTHON" recipes/ist/vocabulary.py "$OUT/matra" --corpus "${CORPUS[@]}" $THREADS >"$OUT/vocabulary.md"
+cat "$OUT/invariants.md" "$OUT/invariants-beside-others.md" "$OUT/tables.md" "$OUT/vocabulary.md"

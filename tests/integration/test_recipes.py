@@ -68,6 +68,9 @@ def test_a_recipe_writes_its_tokenizers_and_tables(
         assert vs.load_tokenizer(out / name).vocab_size == 3000
         assert f"| {name} | count |" in tables
 
+    vocabulary = cells((out / "vocabulary.md").read_text(encoding="utf-8"))
+    assert int(vocabulary["Devanagari"][0]) > 0
+    assert int(vocabulary["hin"][1].replace(",", "")) > 0
     counted = cells((out / "invariants.md").read_text(encoding="utf-8"))
     assert int(counted["tokens of stage 2"][0]) > 0
     for name in (
