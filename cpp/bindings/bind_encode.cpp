@@ -1,9 +1,12 @@
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <mutex>
+#include <string>
 
 #include "bindings/register.h"
 #include "core/text_encoder.h"
+#include "core/utf8.h"
 
 namespace vocabshift::bindings {
 
@@ -117,6 +120,29 @@ py::tuple encode_texts(GuardedEncoder& self, const py::list& texts, std::size_t 
   return batch_arrays(self.run_batch(documents, threads));
 }
 
+// A document that is not UTF-8 would send the scanners past its end: each is looked at.
+py::tuple encode_documents(GuardedEncoder& self, const py::buffer& data, const IntArray& starts,
+                           const IntArray& ends, std::size_t threads) {
+  const py::buffer_info info = data.request();
+  const Documents documents = documents_of(info, starts, ends);
+  std::vector<std::string_view> views(documents.count);
+  for (std::size_t i = 0; i < documents.count; ++i) views[i] = documents[i];
+  const auto check = [&](std::size_t i) {
+    if (const std::int64_t bad = first_invalid_utf8(views[i]); bad != kAllValid) {
+      throw std::invalid_argument("document " + std::to_string(i) + " is not UTF-8: byte " +
+                                  std::to_string(bad) + " of it begins no character");
+    }
+  };
+  {
+    py::gil_scoped_release release;
+    parallel_for(std::min(threads, views.size()), [&](std::size_t shard) {
+      const std::size_t shards = std::min(threads, views.size());
+      for (std::size_t i = shard; i < views.size(); i += shards) check(i);
+    });
+  }
+  return batch_arrays(self.run_batch(views, threads));
+}
+
 py::list split_added(const GuardedEncoder& self, const std::string& text, bool normalized) {
   py::list parts;
   const auto token = [&](TokenId id, std::string_view part) {
@@ -199,6 +225,9 @@ void register_encode(py::module_& m) {
           py::arg("pieces"), "Ids of pieces that something else has cut.")
       .def("encode_batch", &encode_texts, py::arg("texts"), py::arg("threads") = 1,
            "(flat ids int32, offsets int64) of a list of str.")
+      .def("encode_documents", &encode_documents, py::arg("data"), py::arg("starts"),
+           py::arg("ends"), py::arg("threads") = 1,
+           "(flat ids int32, offsets int64) of the documents data[starts[i]:ends[i]].")
       .def("split_added", &split_added, py::arg("text"), py::arg("normalized"),
            "[(part, id or None)]: the text cut at the added tokens that are looked for first, and, "
            "where `normalized` says that the text is so already, at the others.");

@@ -14,6 +14,7 @@ namespace vocabshift {
 struct GroupTable {
   const WordTable* table;
   std::size_t group;
+  bool holds_weights = false;  // its counts are weights already, not occurrences
 };
 
 // Counts of one word, summed. std::invalid_argument where they do not fit 64 bits.
@@ -21,10 +22,10 @@ struct WordSum {
   Count weighted = 0;
   Count occurrences = 0;
 
-  void add(Count count, Count weight) {
+  void add(Count count, Count weight, bool holds_weights = false) {
     Count product;
     if (__builtin_mul_overflow(count, weight, &product)) overflow();
-    add_sum({product, count});
+    add_sum({product, holds_weights ? 0 : count});
   }
   void add_sum(const WordSum& other) {
     if (__builtin_add_overflow(weighted, other.weighted, &weighted) ||
@@ -53,7 +54,7 @@ class WordJoin {
     if (tables_.size() == 1) {
       tables_[0].table->for_each([&](std::string_view word, Count count) {
         WordSum sum;
-        sum.add(count, weight_of(word, tables_[0].group));
+        sum.add(count, weight_of(word, tables_[0].group), tables_[0].holds_weights);
         visit(word, sum.weighted, sum.occurrences);
       });
       return;
@@ -88,7 +89,7 @@ class WordJoin {
     for (const GroupTable& from : tables_) {
       from.table->for_each_in(bits_, part, [&](const WordTable::Entry& entry, std::uint64_t hash) {
         Word word{entry.key, hash, entry.bytes.data(), {}};
-        word.sum.add(entry.count, weight_of(entry.bytes, from.group));
+        word.sum.add(entry.count, weight_of(entry.bytes, from.group), from.holds_weights);
         gathered_.push_back(word);
       });
     }

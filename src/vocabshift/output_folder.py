@@ -1,19 +1,24 @@
 """Output folders that appear whole or not at all.
 
 Work is written to ``DIR.partial`` beside the output and renamed into place at the end. A lock
-file in it names the process; the lock of a dead process is taken over. Knows nothing of what is
-written.
+file in it names the process; the lock of a dead process is taken over. Its folder ``checkpoints``
+may outlive a run that fails or is killed, for the next one to go on from. Knows nothing of what
+is written.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import socket
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+CHECKPOINTS = "checkpoints"
+"""Folder in the partial folder; names in it that begin with a dot are unfinished."""
 
 _LOCK = ".lock"
 
@@ -44,40 +49,94 @@ def check_free(
 
 
 @contextmanager
-def atomic_folder(folder: str | Path, *, force: bool = False) -> Iterator[Path]:
+def atomic_folder(
+    folder: str | Path, *, force: bool = False, keep_checkpoints: bool = False, resume: bool = True
+) -> Iterator[Path]:
     """Yield the partial folder to write into; rename it to `folder` when the block succeeds.
 
     With `force` an existing folder is replaced, and only once the new one is complete. When the
     block fails the partial folder is removed and whatever stood at `folder` is untouched.
+
+    With `keep_checkpoints` what stands finished in the partial folder's `CHECKPOINTS` stays when
+    the block fails or the process is killed, and is there again in the next run, unless `resume`
+    is off. The error gets a note of it. It is no part of the output.
     """
     target = check_free(folder, force=force)
     partial = target.with_name(target.name + ".partial")
-    _take_lock(partial)
+    _take_lock(partial, keep_checkpoints=keep_checkpoints and resume)
     try:
         yield partial
+        if keep_checkpoints:
+            _remove(partial / CHECKPOINTS)
         (partial / _LOCK).unlink()
         _replace(target, partial)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
+    except BaseException as error:
+        if keep_checkpoints and _clear(partial, keep_checkpoints=True):
+            # Emptied, the lock goes on saying whose folder this is.
+            (partial / _LOCK).write_text("", encoding="utf-8")
+            error.add_note(
+                f"what was finished is kept in {partial}: run the same command again to go on "
+                "from there (--no-resume starts afresh)"
+            )
+        else:
+            shutil.rmtree(partial, ignore_errors=True)
         raise
 
 
-def _take_lock(partial: Path) -> None:
-    partial.parent.mkdir(parents=True, exist_ok=True)
-    if partial.exists():
-        owner = _live_owner(partial / _LOCK)
+def _take_lock(partial: Path, *, keep_checkpoints: bool) -> None:
+    """Make `partial` ours and empty but for finished checkpoints; FileExistsError if it is not."""
+    partial.mkdir(parents=True, exist_ok=True)
+    lock = partial / _LOCK
+    with _alone(partial):
+        owner = _live_owner(lock)
         if owner is not None:
             raise FileExistsError(
-                f"{partial} is being written by process {owner}; wait for it or stop it"
+                f"{partial} is being written by process {owner}; wait for it or stop it (if it is "
+                f"gone, on another machine or in another container, empty the file {lock})"
             )
-        if not (partial / _LOCK).exists() and any(partial.iterdir()):
+        if not lock.exists() and any(partial.iterdir()):
             raise FileExistsError(
                 f"{partial} is needed for work in progress and holds files of somebody else; "
                 "move it away or name another output"
             )
-        shutil.rmtree(partial)
-    partial.mkdir()
-    (partial / _LOCK).write_text(f"{socket.gethostname()} {os.getpid()}\n", encoding="utf-8")
+        lock.write_text(f"{socket.gethostname()} {os.getpid()}\n", encoding="utf-8")
+        _clear(partial, keep_checkpoints=keep_checkpoints)
+
+
+@contextmanager
+def _alone(partial: Path) -> Iterator[None]:
+    """Keep other processes from looking at the lock while this one takes it over."""
+    descriptor = os.open(partial, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks: then the window stays open
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if not partial.exists() or not os.path.samestat(os.fstat(descriptor), partial.stat()):
+            raise FileExistsError(f"{partial} was in use by another process; run it again")
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _clear(partial: Path, *, keep_checkpoints: bool) -> bool:
+    """Remove all but the lock and, if asked, finished checkpoints; whether any are kept."""
+    checkpoints = partial / CHECKPOINTS
+    is_kept = False
+    if keep_checkpoints and checkpoints.is_dir():
+        for entry in checkpoints.iterdir():
+            if entry.name.startswith("."):
+                _remove(entry)
+        is_kept = any(checkpoints.iterdir())
+    for entry in partial.iterdir():
+        if entry.name != _LOCK and not (is_kept and entry == checkpoints):
+            _remove(entry)
+    return is_kept
+
+
+def _remove(entry: Path) -> None:
+    if entry.is_dir() and not entry.is_symlink():
+        shutil.rmtree(entry)
+    else:
+        entry.unlink(missing_ok=True)
 
 
 def _live_owner(lock: Path) -> int | None:

@@ -19,7 +19,8 @@ MODULES = {
 
 WORKSHOPS = {"trainers", "extension", "pruning", "surgery", "cpt", "evaluation"}
 LAYERS = {
-    **dict.fromkeys(("_core", "errors", "results", "output_folder", "provenance"), 0),
+    **dict.fromkeys(("_core", "errors", "results", "provenance"), 0),
+    **dict.fromkeys(("output_folder", "checkpoints"), 0),
     **dict.fromkeys(("text", "report"), 1),
     "bpe": 2,
     **dict.fromkeys(WORKSHOPS, 3),

@@ -167,3 +167,122 @@ def test_inputs_and_the_current_folder_are_never_replaced(
     for place in (".", "..", tmp_path):
         with pytest.raises(ValueError, match="current folder"):
             check_free(place, force=True)
+
+
+def checkpointed(folder: Path, error: type[BaseException] | None = None, **options: bool) -> None:
+    """A run that finishes one phase, begins a second, and fails or not."""
+    with atomic_folder(folder, keep_checkpoints=True, **options) as partial:
+        (partial / "file").write_text("half", encoding="utf-8")
+        for name in ("count", ".stage 1"):
+            (partial / "checkpoints" / name).mkdir(parents=True)
+            (partial / "checkpoints" / name / "data").write_text(name, encoding="utf-8")
+        if error is not None:
+            raise error
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_a_failing_run_keeps_its_checkpoints_and_nothing_else(
+    tmp_path: Path, error: type[BaseException]
+) -> None:
+    with pytest.raises(error) as caught:
+        checkpointed(tmp_path / "out", error)
+    assert {"out.partial/.lock": "", "out.partial/checkpoints/count/data": "count"} == contents(
+        tmp_path
+    )
+    assert "same command again" in caught.value.__notes__[0]
+    with atomic_folder(tmp_path / "out", keep_checkpoints=True) as partial:
+        assert {"checkpoints/count/data", ".lock"} == set(contents(partial))
+        (partial / "file").write_text("new", encoding="utf-8")
+    assert {"out/file": "new"} == contents(tmp_path)
+
+
+def test_no_resume_starts_afresh(tmp_path: Path) -> None:
+    with pytest.raises(ValueError):
+        checkpointed(tmp_path / "out", ValueError)
+    with atomic_folder(tmp_path / "out", keep_checkpoints=True, resume=False) as partial:
+        assert {".lock"} == set(contents(partial))
+
+
+def test_a_run_that_keeps_no_checkpoints_clears_those_of_another(tmp_path: Path) -> None:
+    with pytest.raises(ValueError):
+        checkpointed(tmp_path / "out", ValueError)
+    write(tmp_path / "out", "new")
+    assert {"out/file": "new"} == contents(tmp_path)
+
+
+def test_a_run_that_fails_before_its_first_checkpoint_leaves_nothing(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ValueError) as caught,
+        atomic_folder(tmp_path / "out", keep_checkpoints=True) as partial,
+    ):
+        (partial / "checkpoints" / ".count").mkdir(parents=True)
+        raise ValueError
+    assert [] == list(tmp_path.iterdir())
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_checkpoints_are_no_part_of_the_output(tmp_path: Path) -> None:
+    checkpointed(tmp_path / "out")
+    assert {"out/file": "half"} == contents(tmp_path)
+
+
+def test_a_folder_of_that_name_is_part_of_an_output_without_checkpoints(tmp_path: Path) -> None:
+    with atomic_folder(tmp_path / "out") as partial:
+        (partial / "checkpoints").mkdir()
+        (partial / "checkpoints" / "step-100").write_text("weights", encoding="utf-8")
+    assert {"out/checkpoints/step-100": "weights"} == contents(tmp_path)
+
+
+def test_a_killed_process_leaves_its_checkpoints_to_the_next(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "from vocabshift.output_folder import atomic_folder\n"
+        "with atomic_folder(sys.argv[1], keep_checkpoints=True) as partial:\n"
+        "    (partial / 'half').write_text('done')\n"
+        "    (partial / 'checkpoints' / 'count').mkdir(parents=True)\n"
+        "    (partial / 'checkpoints' / 'count' / 'data').write_text('count')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path / "out"], check=False)
+    with atomic_folder(tmp_path / "out", keep_checkpoints=True) as partial:
+        assert {"checkpoints/count/data", ".lock"} == set(contents(partial))
+    assert {} == contents(tmp_path)
+
+
+def test_a_living_process_keeps_its_checkpoints_for_itself(tmp_path: Path) -> None:
+    owner = os.getppid()
+    partial = partial_with_lock(tmp_path / "out", f"{socket.gethostname()} {owner}\n")
+    (partial / "checkpoints").mkdir()
+    with pytest.raises(FileExistsError, match=r"process .*empty the file .*\.lock"):
+        checkpointed(tmp_path / "out")
+    assert "done" == (partial / "half").read_text(encoding="utf-8")
+
+
+def test_of_two_processes_one_takes_a_dead_lock_over(tmp_path: Path) -> None:
+    """Both begin at the same moment, many times; never do both write."""
+    code = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from vocabshift.output_folder import atomic_folder\n"
+        "out, me = Path(sys.argv[1]), sys.argv[2]\n"
+        "for turn in range(40):\n"
+        "    while not (out.parent / f'go{turn}').exists():\n"
+        "        (out.parent / f'ready{turn}-{me}').touch()\n"
+        "    try:\n"
+        "        with atomic_folder(out, force=True) as partial:\n"
+        "            (partial / me).touch()\n"
+        "            time.sleep(0.01)\n"
+        "            assert {me, '.lock'} == {path.name for path in partial.iterdir()}\n"
+        "    except FileExistsError:\n"
+        "        pass\n"
+    )
+    work = tmp_path / "work"
+    work.mkdir()
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code, work / "out", name]) for name in ("a", "b")
+    ]
+    for turn in range(40):
+        while not all((work / f"ready{turn}-{name}").exists() for name in ("a", "b")):
+            assert all(process.poll() is None for process in processes)
+        (work / f"go{turn}").touch()
+    assert [0, 0] == [process.wait() for process in processes]

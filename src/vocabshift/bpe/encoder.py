@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabshift.bpe.pipeline import Engine, Ids, Offsets, Pipeline, join
+from vocabshift.bpe.pipeline import Buffer, Engine, Ids, Offsets, Pipeline, join
 from vocabshift.bpe.tokenizer import Tokenizer
 
 
@@ -87,6 +87,24 @@ class Encoder:
                 for i in range(len(listed))
             ]
         )
+
+    def encode_documents(
+        self,
+        data: Buffer,
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        *,
+        threads: int = 1,
+        parse_special: bool = True,
+    ) -> tuple[Ids, Offsets]:
+        """The same for UTF-8 bytes: document i is data[starts[i]:ends[i]].
+
+        No Python object is made for a document: the fastest way in. `data` may be memory-mapped.
+        ValueError for a document that lies outside `data` or is not UTF-8.
+        """
+        if threads < 1:
+            raise ValueError(f"threads is {threads}; give at least 1")
+        return self._pipeline(parse_special).encode_documents(data, starts, ends, threads)
 
     def decode(
         self, ids: Sequence[int] | NDArray[Any], *, skip_special_tokens: bool = False

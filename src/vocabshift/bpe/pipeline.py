@@ -7,7 +7,7 @@ give the same ids; only speed differs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Ids = NDArray[np.int32]
 Offsets = NDArray[np.int64]
+Buffer = bytes | bytearray | memoryview
 Engine = Literal["core", "core behind tokenizers", "tokenizers"]
 
 _ASCII_SAFE = {"NFC", "NFD", "NFKC", "NFKD"}  # these leave ASCII text as it is
@@ -65,7 +66,7 @@ class Pipeline:
         pattern = patterns.from_spec(self.tokenizer.pre_tokenizer)
         scanner = None
         if self.tokenizer.pre_tokenizer is None:
-            scanner = _core.PreTokenizer(_core.Pattern.WHOLE)
+            scanner = _core.PreTokenizer([])
         elif pattern is None:
             self._pre_tokenizer = self.tokenizer.backend.pre_tokenizer
         elif (scanner := patterns.compile_pattern(pattern)) is None:
@@ -113,12 +114,35 @@ class Pipeline:
             return self._core.encode_batch(texts, threads)
         return join([self.encode(text) for text in texts])
 
+    def encode_documents(
+        self, data: Buffer, starts: Offsets, ends: Offsets, threads: int
+    ) -> tuple[Ids, Offsets]:
+        """Flat ids and offsets (n_documents + 1,) of the documents data[starts[i]:ends[i]]."""
+        if self._core is not None and self.engine == "core":
+            return self._core.encode_documents(data, starts, ends, threads)
+        return join([self.encode(text) for text in _texts(memoryview(data), starts, ends)])
+
 
 def join(parts: list[Ids]) -> tuple[Ids, Offsets]:
     """Flat ids and offsets (n_parts + 1,) of ids by text."""
     offsets = np.zeros(len(parts) + 1, dtype=np.int64)
     np.cumsum([len(part) for part in parts], out=offsets[1:])
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32), offsets
+
+
+def _texts(data: memoryview, starts: Offsets, ends: Offsets) -> Iterator[str]:
+    """The documents as str, with the errors of the core."""
+    if starts.ndim != 1 or starts.shape != ends.shape:
+        raise ValueError("starts and ends must be two arrays of the same length")
+    if ((starts < 0) | (starts > ends) | (ends > len(data))).any():
+        raise ValueError("a document lies outside the data")
+    for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        try:
+            yield str(data[start:end], "utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"document {i} is not UTF-8: byte {error.start} of it begins no character"
+            ) from None
 
 
 def _core_tokens(tokens: Iterable[AddedToken]) -> list[_core.AddedToken]:

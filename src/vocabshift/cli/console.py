@@ -89,7 +89,7 @@ def report_error(error: BaseException, *, with_traceback: bool) -> int:
         traceback.print_exception(error)
     status = exit_status(error)
     if status == 130:
-        print_line("interrupted")
+        print_line("; ".join(["interrupted", *getattr(error, "__notes__", ())]))
     elif status == 2:
         print_line(f"error: {describe(error)}")
     else:
@@ -117,7 +117,8 @@ def describe(error: BaseException) -> str:
         message = where + error.strerror
     else:
         message = str(error) or type(error).__name__
-    line = " ".join(message.split())
+    notes = getattr(error, "__notes__", ())  # how to go on, where something was kept
+    line = " ".join("; ".join([message, *notes]).split())
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 
 

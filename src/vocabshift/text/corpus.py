@@ -149,6 +149,11 @@ class Corpus:
         next(self.batches())
 
     @property
+    def parts(self) -> tuple[Part, ...]:
+        """The sources, each with its label and weight, in their order."""
+        return self._parts
+
+    @property
     def languages(self) -> list[str]:
         """Labels in the order in which they were given; parts without one are left out."""
         labels = (part.language for part in self._parts)

@@ -73,6 +73,46 @@ def test_a_batch_is_its_texts(small: Tokenizer, threads: int) -> None:
     assert TEXTS == encoder.decode_batch(flat, offsets)
 
 
+def spans(texts: list[str]) -> tuple[bytes, np.ndarray, np.ndarray]:
+    """Texts as bytes with something between them, and where each begins and ends."""
+    encoded = [text.encode() for text in texts]
+    starts = np.cumsum([1, *(len(text) + 1 for text in encoded[:-1])])
+    return b"\xff" + b"\xff".join(encoded), starts, starts + [len(text) for text in encoded]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("normalizer", [None, {"type": "NFC"}])
+def test_documents_are_a_batch(small: Tokenizer, threads: int, normalizer: dict[str, str]) -> None:
+    encoder = Encoder(replace(small, normalizer=normalizer))
+    data, starts, ends = spans(TEXTS)
+    expected, bounds = encoder.encode_batch(TEXTS)
+    for buffer in (data, bytearray(data), memoryview(data)):
+        flat, offsets = encoder.encode_documents(buffer, starts, ends, threads=threads)
+        assert (expected.tolist(), bounds.tolist()) == (flat.tolist(), offsets.tolist())
+        assert (np.int32, np.int64) == (flat.dtype, offsets.dtype)
+    flat, offsets = encoder.encode_documents(data, starts[:0], ends[:0], threads=threads)
+    assert ([], [0]) == (flat.tolist(), offsets.tolist())
+    text = "<s>"
+    flat, _ = encoder.encode_documents(*spans([text]), threads=threads, parse_special=False)
+    assert encoder.encode(text, parse_special=False).tolist() == flat.tolist()
+
+
+@pytest.mark.parametrize("normalizer", [None, {"type": "NFC"}])
+def test_bad_documents(small: Tokenizer, normalizer: dict[str, str]) -> None:
+    encoder = Encoder(replace(small, normalizer=normalizer))
+    zero = np.zeros(1, dtype=np.int64)
+    for data in (b"ab\xff", "क".encode()[:2], b"\xf7\xbf\xbf\xbf", b"\xed\xa0\x80"):
+        with pytest.raises(ValueError, match=r"document 0 is not UTF-8"):
+            encoder.encode_documents(data, zero, zero + len(data), threads=2)
+    for start, end in ((0, 4), (-1, 2), (2, 1)):
+        with pytest.raises(ValueError, match="outside"):
+            encoder.encode_documents(b"abc", zero + start, zero + end)
+    with pytest.raises(ValueError, match="same length"):
+        encoder.encode_documents(b"abc", zero, zero[:0])
+    with pytest.raises(ValueError, match="give at least 1"):
+        encoder.encode_documents(b"abc", zero, zero, threads=0)
+
+
 def test_one_encoder_serves_many_threads(small: Tokenizer) -> None:
     encoder = Encoder(small)
     texts = [f"abc {n} ab" * 50 for n in range(40)]

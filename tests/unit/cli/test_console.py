@@ -44,3 +44,18 @@ def test_summary(capsys) -> None:
     assert "32,000" in out
     assert "[x]" in out
     assert f"next: {command}" == out.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("wrong"), "vocabshift: error: wrong; kept in DIR\n"),
+        (OSError(28, "disk is full", "f"), "vocabshift: error: f: disk is full; kept in DIR\n"),
+        (KeyboardInterrupt(), "vocabshift: interrupted; kept in DIR\n"),
+    ],
+)
+def test_how_to_go_on_is_said_on_the_same_line(capsys, error: BaseException, said: str) -> None:
+    """What an error was noted with: where the checkpoints are."""
+    error.add_note("kept in DIR")
+    console.report_error(error, with_traceback=False)
+    assert said == capsys.readouterr().err

@@ -1,0 +1,250 @@
+"""Finished phases of a long piece of work, kept on disk so that a killed run loses one at most.
+
+Each phase is a folder of its own: `data`, a file or folder as its owner wrote it, and
+`record.json` with the key of the run, what the owner wants to remember, and size and CRC-32 of
+every file. It is written under a name that begins with a dot and renamed when it is whole, so
+what has a plain name was finished; what a crash of the machine tore nevertheless fails its
+checksum, and is done again. CRC-32 runs over all bytes: zlib does 3.5 GB/s on one core, faster
+than any disk gives them, so there is no reason to look at samples only.
+
+Knows nothing of what is kept, nor of locks: one process at a time uses a folder.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shutil
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_FORMAT = 1
+_DATA = "data"
+_RECORD = "record.json"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _-]*")
+_BLOCK = 8 << 20  # bytes read at once for a checksum
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_ROOM = 1 << 20  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A finished phase."""
+
+    path: Path  # the file or folder that was written; read it only
+    info: Mapping[str, Any]  # as it was given to `commit`
+
+
+class Checkpoints:
+    """The finished phases of one run in `folder`.
+
+    `key` names the run: its configuration and its input. What lies in `folder` under another key
+    is removed at once. Where `folder` or `key` is None (no place to keep anything, or an input
+    that the next process could not recognise) nothing is kept and nothing is found: `path` and
+    `load` give None.
+    """
+
+    def __init__(self, folder: Path | None, key: str | None) -> None:
+        self._key = key or ""
+        self._folder = folder if key is not None else None
+        if folder is not None and folder.is_dir():
+            for entry in folder.iterdir():
+                if not self._is_ours(entry):
+                    _remove(entry)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether phases are kept at all."""
+        return self._folder is not None
+
+    def path(self, phase: str) -> Path | None:
+        """Where to write the file or folder of `phase`, before `commit`; nothing is there yet.
+
+        None where nothing is kept: then there is no need to write.
+        """
+        if self._folder is None:
+            return None
+        unfinished = self._unfinished(phase)
+        _remove(unfinished)
+        unfinished.mkdir(parents=True)
+        return unfinished / _DATA
+
+    def commit(self, phase: str, info: Mapping[str, Any] | None = None) -> None:
+        """Make what was written at `path(phase)` the finished phase, with `info` (plain JSON).
+
+        It replaces an earlier one of that name. OSError where the disk is full: then nothing
+        half-written stays, and the phases that were finished before do.
+        """
+        if self._folder is None:
+            return
+        unfinished = self._unfinished(phase)
+        try:
+            record = {
+                "format": _FORMAT,
+                "key": self._key,
+                "info": dict(info or {}),
+                "files": _sync(unfinished / _DATA),
+            }
+            text = json.dumps(record, ensure_ascii=False, allow_nan=False, indent=1)
+            (unfinished / _RECORD).write_text(text + "\n", encoding="utf-8")
+            _sync(unfinished / _RECORD)
+            _sync_folder(unfinished)
+            _remove(self._folder / phase)
+            unfinished.rename(self._folder / phase)
+            _sync_folder(self._folder)
+        except BaseException as error:
+            self._give_up(phase, error)
+            raise
+
+    def save(
+        self, phase: str, write: Callable[[Path], object], info: Mapping[str, Any] | None = None
+    ) -> None:
+        """`write(path)`, then `commit`; what `write` leaves behind when it fails is removed."""
+        if self._folder is None:
+            return
+        try:
+            path = self.path(phase)
+            assert path is not None
+            write(path)
+        except BaseException as error:
+            self._give_up(phase, error)
+            raise
+        self.commit(phase, info)
+
+    def load(self, phase: str) -> Saved | None:
+        """The finished phase, every byte of it checked; None, and gone, where it is damaged."""
+        if self._folder is None:
+            return None
+        place = self._folder / _checked(phase)
+        record = _read_record(place)
+        if record is None or not self._is_ours(place) or not _is_whole(place / _DATA, record):
+            _remove(place)
+            return None
+        return Saved(place / _DATA, record["info"])
+
+    def drop(self, *phases: str) -> None:
+        """Remove these phases, finished or not; without a name, all."""
+        if self._folder is None:
+            return
+        for phase in phases:
+            _remove(self._unfinished(phase))
+            _remove(self._folder / phase)
+        if not phases:
+            _remove(self._folder)
+
+    def _unfinished(self, phase: str) -> Path:
+        assert self._folder is not None
+        return self._folder / f".{_checked(phase)}"
+
+    def _give_up(self, phase: str, error: BaseException) -> None:
+        """Remove what is half-written; raise a full disk anew, with what to do."""
+        assert self._folder is not None
+        # numpy's tofile tells a short write without an errno.
+        is_full = isinstance(error, OSError) and (
+            error.errno in _DISK_FULL
+            or (error.errno is None and shutil.disk_usage(self._folder).free < _NO_ROOM)
+        )
+        _remove(self._unfinished(phase))
+        if is_full:
+            raise OSError(
+                errno.ENOSPC,
+                f"the disk is full, while saving the checkpoint {phase!r}; nothing half-written "
+                "is left: make room and run the same command again",
+                str(self._folder),
+            ) from error
+
+    def _is_ours(self, place: Path) -> bool:
+        record = None if place.name.startswith(".") else _read_record(place)
+        return record is not None and (_FORMAT, self._key) == (record["format"], record["key"])
+
+
+def _checked(phase: str) -> str:
+    if not _NAME.fullmatch(phase):
+        raise ValueError(f"phase {phase!r}: a name of letters, digits, spaces, _ and - is needed")
+    return phase
+
+
+def _read_record(place: Path) -> dict[str, Any] | None:
+    """The record of a finished phase; None where there is none or it is damaged."""
+    try:
+        record = json.loads((place / _RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    kinds = {"format": int, "key": str, "info": dict, "files": dict}
+    if not isinstance(record, dict) or any(
+        not isinstance(record.get(name), kind) for name, kind in kinds.items()
+    ):
+        return None
+    return record
+
+
+def _is_whole(data: Path, record: Mapping[str, Any]) -> bool:
+    """Whether just the files of the record are there, each with its bytes."""
+    files = record["files"]
+    try:
+        there = {name: file.stat().st_size for name, file in _files(data).items()}
+        if there != {name: size for name, (size, _) in files.items()}:
+            return False
+        return all(_checksum(_file(data, name)) == crc for name, (_, crc) in files.items())
+    except (OSError, ValueError, TypeError):
+        return False
+
+
+def _files(data: Path) -> dict[str, Path]:
+    """All files of a phase by their path below `data`; "" where `data` is the one file."""
+    if data.is_file():
+        return {"": data}
+    return {
+        path.relative_to(data).as_posix(): path
+        for path in sorted(data.rglob("*"))
+        if not path.is_dir()
+    }
+
+
+def _file(data: Path, name: str) -> Path:
+    return data / name if name else data
+
+
+def _sync(path: Path) -> dict[str, tuple[int, int]]:
+    """Bring all files of `path` to the disk; {relative path: (size in bytes, checksum)}."""
+    if not path.exists():
+        raise FileNotFoundError(f"nothing was written at {path}")
+    described = {}
+    for name, file in _files(path).items():
+        with file.open("rb") as stream:
+            os.fsync(stream.fileno())
+        described[name] = (file.stat().st_size, _checksum(file))
+    for folder in [path, *path.rglob("*")]:
+        if folder.is_dir():
+            _sync_folder(folder)
+    return described
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _checksum(file: Path) -> int:
+    checksum = 0
+    with file.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            checksum = zlib.crc32(block, checksum)
+    return checksum
+
+
+def _remove(place: Path) -> None:
+    """Remove a file or folder, whether it is there or not."""
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place, ignore_errors=True)
+    else:
+        place.unlink(missing_ok=True)
