@@ -93,7 +93,8 @@ void add_to_stage(OwningSuperwordStage& self, const py::buffer& data, const IntA
                   const std::optional<py::array_t<Count, py::array::c_style>>& counts) {
   const py::buffer_info info = data.request();
   const Documents documents = documents_of(info, starts, ends);
-  if (counts && (counts->ndim() != 1 || static_cast<std::size_t>(counts->size()) != documents.count)) {
+  if (counts &&
+      (counts->ndim() != 1 || static_cast<std::size_t>(counts->size()) != documents.count)) {
     throw std::invalid_argument("every document needs one count");
   }
   py::gil_scoped_release release;
@@ -119,7 +120,8 @@ void register_rules(py::module_& m) {
            py::arg("terminals") = std::u32string(), py::arg("whole_characters") = false,
            py::arg("conjoiners") = std::u32string())
       .def(
-          "allows", [](const MergeRule& self, const std::string& product) { return self.allows(product); },
+          "allows",
+          [](const MergeRule& self, const std::string& product) { return self.allows(product); },
           py::arg("product"), "Whether the bytes `product` may be a token.");
 
   py::class_<WordWeights>(m, "WordWeights", "What one occurrence of a word counts, fixed point.")
@@ -145,7 +147,8 @@ void register_rules(py::module_& m) {
             std::vector<SentenceWeights::Sentence> sentences;
             self.split(document, sentences);
             std::vector<std::pair<std::size_t, std::uint32_t>> result;
-            for (const auto& sentence : sentences) result.emplace_back(sentence.end, sentence.factor);
+            for (const auto& sentence : sentences)
+              result.emplace_back(sentence.end, sentence.factor);
             return result;
           },
           py::arg("document"), "[(end in bytes, factor)] of the sentences of a document.");
@@ -206,15 +209,15 @@ void register_training(py::module_& m) {
       .def("add", &add_to_stage, py::arg("data"), py::arg("starts"), py::arg("ends"),
            py::arg("group") = 0, py::arg("counts") = py::none(),
            "Encode the documents data[starts[i]:ends[i]], valid UTF-8.")
-      .def("finish", [](OwningSuperwordStage& self) { self.get().finish(); },
-           "Nothing may be added afterwards; ends the file.")
+      .def(
+          "finish", [](OwningSuperwordStage& self) { self.get().finish(); },
+          "Nothing may be added afterwards; ends the file.")
       .def_property_readonly(
           "tokens", [](OwningSuperwordStage& self) { return self.get().tokens(); },
           "Tokens of all documents before the first superword merge.")
       .def("train", &train_superwords, py::arg("weights"), py::arg("vocab_size"),
-           py::arg("min_frequency") = 1, py::arg("rule") = MergeRule(),
-           py::arg("memory_bytes") = 0, py::arg("progress") = py::none(),
-           "Continue the vocabulary with superwords.");
+           py::arg("min_frequency") = 1, py::arg("rule") = MergeRule(), py::arg("memory_bytes") = 0,
+           py::arg("progress") = py::none(), "Continue the vocabulary with superwords.");
 
   m.def("train_bpe", &train_bpe_of, py::arg("counter"), py::arg("weights"), py::arg("vocab_size"),
         py::arg("min_frequency") = 1, py::arg("rule") = MergeRule(),

@@ -282,7 +282,8 @@ Trained SuperwordStage::train(const std::vector<Count>& weights, const Limits& l
   if (weights.size() < store_.group_count()) {
     throw std::invalid_argument("every group of documents needs a weight");
   }
-  if (options_.sentences && (!rule.whole_characters || rule.terminals != options_.sentences->terminals())) {
+  if (options_.sentences &&
+      (!rule.whole_characters || rule.terminals != options_.sentences->terminals())) {
     throw std::invalid_argument("sentences with weights need terminals that no product holds");
   }
   const std::vector<Count> sketch = sketch_borders(weights, memory_bytes, tick);

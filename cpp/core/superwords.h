@@ -69,8 +69,7 @@ class SuperwordStage {
                     const Count* counts, Encoder::Scratch& scratch, Block& block,
                     Count& tokens) const;
   void add_sentences(std::string_view piece, std::size_t offset, std::vector<TokenId>& ids,
-                     const std::vector<SentenceWeights::Sentence>& sentences,
-                     Block& block) const;
+                     const std::vector<SentenceWeights::Sentence>& sentences, Block& block) const;
   bool has_factors() const { return options_.sentences || options_.counted; }
   template <class F>
   void for_each_piece(std::size_t block, Block& buffer, F&& visit) const;

@@ -16,9 +16,8 @@ TargetScripts::TargetScripts(std::vector<Range> ranges) : ranges_(std::move(rang
 }
 
 bool TargetScripts::contains(char32_t c) const {
-  return std::any_of(ranges_.begin(), ranges_.end(), [&](const Range& range) {
-    return range.first <= c && c <= range.second;
-  });
+  return std::any_of(ranges_.begin(), ranges_.end(),
+                     [&](const Range& range) { return range.first <= c && c <= range.second; });
 }
 
 bool TargetScripts::in_word(std::string_view word) const {
@@ -38,10 +37,7 @@ bool TargetScripts::in_word(std::string_view word) const {
 
 SentenceWeights::SentenceWeights(TargetScripts scripts, std::set<char32_t> terminals,
                                  std::uint32_t unit, std::uint32_t target)
-    : scripts_(std::move(scripts)),
-      terminals_(std::move(terminals)),
-      unit_(unit),
-      target_(target) {
+    : scripts_(std::move(scripts)), terminals_(std::move(terminals)), unit_(unit), target_(target) {
   if (unit == 0 || target == 0) throw std::invalid_argument("a weight must be above 0");
 }
 

@@ -46,6 +46,7 @@ class Stopped(enum.Enum):
     MIN_FREQUENCY = ...
     NO_PAIR_LEFT = ...
     FLOOR = ...
+    MEMORY = ...
 
 class WordCounter:
     def __init__(
@@ -92,31 +93,86 @@ class Trained:
     def training_tokens(self) -> int: ...
     @property
     def peak_memory_bytes(self) -> int: ...
+    @property
+    def bound(self) -> int: ...
+    @property
+    def dropped_words(self) -> int: ...
+    @property
+    def dropped_occurrences(self) -> int: ...
+
+class MergeRule:
+    def __init__(
+        self,
+        *,
+        max_token_bytes: int = 0,
+        max_words: int = 0,
+        forbidden: set[bytes] = ...,
+        terminals: str = "",
+        whole_characters: bool = False,
+        conjoiners: str = "",
+    ) -> None: ...
+    def allows(self, product: bytes) -> bool: ...
+
+class WordWeights:
+    def __init__(
+        self,
+        of_group: list[int],
+        *,
+        unit: int = 1,
+        target: int = 1,
+        scripts: list[tuple[str, str]] = ...,
+        smoothing: float = 0.0,
+    ) -> None: ...
+
+class SentenceWeights:
+    def __init__(
+        self, *, scripts: list[tuple[str, str]], terminals: str, unit: int, target: int
+    ) -> None: ...
+    def split(self, document: str) -> list[tuple[int, int]]: ...
 
 def train_bpe(
     counter: WordCounter,
-    weights: list[int],
+    weights: WordWeights,
     vocab_size: int,
     min_frequency: int = 1,
-    max_token_bytes: int = 0,
-    forbidden: set[bytes] = ...,
+    rule: MergeRule = ...,
+    encoder: Encoder | None = None,
+    tokens: list[bytes] = ...,
+    memory_bytes: int = 0,
     progress: _Progress = None,
 ) -> Trained: ...
 
 class SuperwordStage:
-    def __init__(self, encoder: Encoder, pre_tokenizer: PreTokenizer, threads: int = 1) -> None: ...
-    def add(self, data: _Buffer, starts: _Int64, ends: _Int64, group: int = 0) -> None: ...
+    def __init__(
+        self,
+        encoder: Encoder,
+        tokens: list[bytes],
+        pre_tokenizer: PreTokenizer,
+        threads: int = 1,
+        *,
+        file: str = "",
+        sentences: SentenceWeights | None = None,
+        counted: bool = False,
+        resume: bool = False,
+    ) -> None: ...
+    def add(
+        self,
+        data: _Buffer,
+        starts: _Int64,
+        ends: _Int64,
+        group: int = 0,
+        counts: NDArray[np.uint64] | None = None,
+    ) -> None: ...
+    def finish(self) -> None: ...
     @property
     def tokens(self) -> int: ...
     def train(
         self,
-        tokens: list[bytes],
         weights: list[int],
         vocab_size: int,
         min_frequency: int = 1,
-        max_token_bytes: int = 0,
-        max_words: int = 0,
-        forbidden: set[bytes] = ...,
+        rule: MergeRule = ...,
+        memory_bytes: int = 0,
         progress: _Progress = None,
     ) -> Trained: ...
 

@@ -263,7 +263,7 @@ import numpy as np
 from vocabshift import _core
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-counter = _core.WordCounter(_core.PreTokenizer(_core.Pattern.O200K), 2, 1 << 20, sys.argv[1])
+counter = _core.WordCounter(_core.PreTokenizer([_core.Pattern.O200K]), 2, 1 << 20, sys.argv[1])
 letters = bytes.maketrans(b"0123456789", b"abcdefghij")
 data = b"".join(b" %d" % i for i in range(100_000)).translate(letters)
 try:

@@ -151,12 +151,12 @@ class CorpusReader:
     def _group_of(self, documents: Documents) -> int:
         is_apart = self.by_language or self.sampling_alpha is not None
         key = (documents.language if is_apart else None, documents.weight)
-        for index, group in enumerate(self.groups):
-            if (group.language, group.weight) == key:
-                break
-        else:
-            index = len(self.groups)
-            self.groups.append(group := Group(*key))
+        keys = [(group.language, group.weight) for group in self.groups]
+        if key not in keys:
+            keys.append(key)
+            self.groups.append(Group(*key))
+        index = keys.index(key)
+        group = self.groups[index]
         group.n_bytes += documents.n_bytes
         group.n_documents += len(documents)
         return index
@@ -227,9 +227,7 @@ def sampled_weights(groups: Sequence[Group], alpha: float | None) -> list[float]
     for group in groups:
         totals[group.language] = totals.get(group.language, 0.0) + group.weight * group.n_bytes
     whole = sum(totals.values())
-    powers = {
-        language: (total / whole) ** alpha for language, total in totals.items() if total > 0
-    }
+    powers = {language: (total / whole) ** alpha for language, total in totals.items() if total > 0}
     norm = sum(powers.values())
     factors = {
         language: power / norm / (totals[language] / whole) for language, power in powers.items()

@@ -44,9 +44,7 @@ class SuperwordRule:
         )
 
 
-def learn_superwords(
-    reader: CorpusReader, words: Stage, rule: SuperwordRule, work: Work
-) -> Stage:
+def learn_superwords(reader: CorpusReader, words: Stage, rule: SuperwordRule, work: Work) -> Stage:
     """Continue the vocabulary of `words` inside the pieces of the reader's pattern."""
     with tempfile.TemporaryDirectory(prefix="vocabshift-", dir=work.folder) as temporary:
         with work.watch.phase("encode"):
