@@ -143,7 +143,7 @@ void register_counting(py::module_& m) {
            "Add words as they are, counts[i] times; they lie without a gap and end at ends[i].")
       .def("split_words", &WordCounter::split_words, py::arg("inner"),
            py::call_guard<py::gil_scoped_release>(),
-           "The parts into which a further pre-tokenizer cuts the words, counted as often.")
+           "A counter of the pieces that `inner` cuts the words into, as often as these.")
       .def_property_readonly("group_count", &WordCounter::group_count)
       .def_property_readonly("spilled", &WordCounter::spilled, "Whether some words are on disk.")
       .def("sorted_blocks", &sorted_blocks, py::arg("visit"), py::arg("block_bytes") = 1 << 20,

@@ -105,6 +105,33 @@ void WordCounter::add_words(const Documents& words, const Count* counts, std::si
   count(words, group, [&](Batch& batch, std::size_t i) { batch.add(words[i], counts[i]); });
 }
 
+WordCounter WordCounter::split_words(const PreTokenizer& inner) {
+  WordCounter pieces(inner, 1, budget_);
+  pieces.tables_.resize(tables_.size());
+  for (std::size_t group = 0; group < tables_.size(); ++group) {
+    std::size_t words = 0;
+    for (const GroupTable& from : tables_of(group)) words += from.table->size();
+    pieces.tables_[group].push_back(std::make_unique<WordTable>());
+    if (!limited()) pieces.tables_[group][0]->reserve(words);  // most are not cut any further
+  }
+  const auto add = [&](Batch& batch, std::string_view word, Count count) {
+    inner.split(word, [&](std::string_view piece) { batch.add(piece, count); });
+    batch.flush();  // the word may not outlive the visit
+  };
+  if (limited()) {
+    for_each_sorted_record([&](const WordRecord& record) {
+      Batch batch(pieces, record.group, 0);
+      add(batch, record.word, record.count);
+    });
+    return pieces;
+  }
+  for (const GroupTable& from : all_tables()) {
+    Batch batch(pieces, from.group, 0);
+    from.table->for_each([&](std::string_view word, Count count) { add(batch, word, count); });
+  }
+  return pieces;
+}
+
 std::vector<GroupTable> WordCounter::tables_of(std::size_t group) const {
   std::vector<GroupTable> found;
   for (const auto& table : tables_.at(group)) {
@@ -166,20 +193,6 @@ WordCounter::Bound WordCounter::bound() {
     from.table->for_each([&](std::string_view word, Count) { bound.bytes += word.size(); });
   }
   return bound;
-}
-
-WordCounter WordCounter::split_words(const PreTokenizer& inner) {
-  WordCounter result(inner, 1, budget_);
-  result.tables_.resize(tables_.size());
-  for (std::size_t group = 0; group < tables_.size(); ++group) {
-    result.tables_[group].push_back(std::make_unique<WordTable>());
-    Batch batch(result, group, 0);
-    for_each_word_of(group, [&](std::string_view word, Count count) {
-      inner.split(word, [&](std::string_view part) { batch.add(part, count); });
-      batch.flush();  // the bytes of a word are gone when the next one comes
-    });
-  }
-  return result;
 }
 
 void WordCounter::save(const std::string& path) {

@@ -40,6 +40,10 @@ class WordCounter {
   // Adds words as they are, words[i] counts[i] times; none may be empty (std::invalid_argument).
   void add_words(const Documents& words, const Count* counts, std::size_t group);
 
+  // The pieces that `inner` cuts the words into, each counted as often as its word, in the same
+  // groups and with the same budget.
+  WordCounter split_words(const PreTokenizer& inner);
+
   // Calls visit(std::string_view word, Count weighted, Count occurrences) once for every distinct
   // word of all groups, in no particular order; `weighted` sums its counts times
   // weight_of(word, group). std::invalid_argument where a sum does not fit 64 bits.
@@ -84,9 +88,6 @@ class WordCounter {
         .for_each([](std::string_view, std::size_t) { return Count{1}; },
                   [&](std::string_view word, Count, Count count) { visit(word, count); });
   }
-
-  // The parts into which a further pre-tokenizer cuts the words, counted as often as these.
-  WordCounter split_words(const PreTokenizer& inner);
 
   std::size_t group_count() const { return tables_.size(); }
 

@@ -39,7 +39,6 @@ class WordTable {
   void clear();
 
   std::size_t size() const { return size_; }
-
   // Memory in bytes, and the most there will be while so many words are added of which the long
   // ones have `long_bytes`: where a table grows, the old one and the new one are there together.
   std::size_t memory_bytes() const { return slots_.size() * sizeof(Slot) + long_words_.capacity(); }
@@ -59,7 +58,8 @@ class WordTable {
     Count count;
   };
 
-  // Calls visit(std::string_view word, Count count) for each word, in no particular order.
+  // Calls visit(std::string_view word, Count count) for each word, in about the order of the hashes
+  // (see reserve).
   template <class F>
   void for_each(F&& visit) const {
     char buffer[WordKey::kInline];

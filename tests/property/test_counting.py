@@ -181,6 +181,31 @@ def test_a_memory_budget_changes_nothing(
     assert ["saved"] == [file.name for file in folder.iterdir()]
 
 
+@examples(40)
+@given(by_group=groups, n_threads=threads, budget=st.sampled_from((0, 1, 200_000)))
+def test_words_are_split_again(
+    tmp_path_factory: pytest.TempPathFactory,
+    by_group: list[list[str]],
+    n_threads: int,
+    budget: int,
+) -> None:
+    """Documents counted as pieces, and these cut into words, give the words of the documents."""
+    walls = NAMED["ist-stage2"]
+    counter = _core.WordCounter(
+        compile_pattern(walls), n_threads, budget, str(tmp_path_factory.mktemp("runs"))
+    )
+    for group, texts in enumerate(by_group):
+        add(counter, texts, group)
+    cut = pre_tokenizer(walls)
+    words = counter.split_words(SCANNER)
+    assert words.group_count == len(by_group)
+    for group, texts in enumerate(by_group):
+        pieces = (piece for text in texts for piece in cut(text))
+        assert Counter(word.encode() for piece in pieces for word in split(piece)) == words_of(
+            words, group
+        )
+
+
 def blocks_of(counter: _core.WordCounter, block_bytes: int = 64) -> list[list[tuple[bytes, int]]]:
     found: list[list[tuple[bytes, int]]] = [[] for _ in range(counter.group_count)]
 
@@ -238,7 +263,7 @@ import numpy as np
 from vocabshift import _core
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-counter = _core.WordCounter(_core.PreTokenizer(_core.Pattern.O200K), 2, 1 << 20, sys.argv[1])
+counter = _core.WordCounter(_core.PreTokenizer([_core.Pattern.O200K]), 2, 1 << 20, sys.argv[1])
 letters = bytes.maketrans(b"0123456789", b"abcdefghij")
 data = b"".join(b" %d" % i for i in range(100_000)).translate(letters)
 try:
