@@ -1,6 +1,7 @@
 #include "core/merge_loop.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace vocabshift {
 
@@ -10,22 +11,41 @@ constexpr std::size_t kAhead = 12;      // chunks to prefetch before the one bei
 constexpr Count kFloorStep = 8;         // the floor falls by this factor
 constexpr std::size_t kTickEvery = 64;  // merges
 
+// condition ? yes : no without a branch.
+TokenId choose(bool condition, TokenId yes, TokenId no) {
+  const TokenId mask = -static_cast<TokenId>(condition);
+  return (yes & mask) | (no & ~mask);
+}
+
 }  // namespace
 
-void MergeLoop::Side::see(TokenId token, Count count, Sequences::ChunkAt chunk) {
+void MergeLoop::Side::resize(std::size_t tokens) {
+  by_token.resize(tokens);
+  touched.resize(tokens);
+}
+
+void MergeLoop::Side::make_room() {
+  if (occurrence_count + Sequences::kChunkTokens > occurrences.size()) {
+    occurrences.resize(occurrences.size() * 2 + 4 * Sequences::kChunkTokens);
+  }
+}
+
+// Without branches: whether a neighbour is new, or new in this chunk, is as good as random.
+inline void MergeLoop::Side::see(TokenId token, Count count, Sequences::ChunkAt chunk) {
   Neighbour& neighbour = by_token[token];
-  if (neighbour.chunk_count == 0) touched.push_back(token);
-  neighbour.sum += count;
-  if (neighbour.chunk_count != 0 && neighbour.last_chunk == chunk) return;
+  touched[touched_count] = token;
+  touched_count += neighbour.last_chunk == kNowhere;
+  occurrences[occurrence_count] = {token, chunk};
+  const bool is_new_here = neighbour.last_chunk != chunk;
+  occurrence_count += is_new_here;
+  neighbour.chunk_count += is_new_here;
   neighbour.last_chunk = chunk;
-  ++neighbour.chunk_count;
-  occurrences.push_back({token, chunk});
+  neighbour.sum += count;
 }
 
 void MergeLoop::Side::clear() {
-  for (const TokenId token : touched) by_token[token] = Neighbour{};
-  touched.clear();
-  occurrences.clear();
+  for (std::size_t i = 0; i < touched_count; ++i) by_token[touched[i]] = Neighbour{};
+  touched_count = occurrence_count = 0;
 }
 
 MergeLoop::MergeLoop(Vocabulary vocabulary, Sequences sequences, MergeRule rule,
@@ -47,8 +67,9 @@ void MergeLoop::build_index(const std::function<Count(Count largest)>& choose_fl
 
 Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
   const Count lowest = std::max<Count>({limits.min_frequency, limits.lowest_floor, 1});
-  left_.by_token.resize(std::max<std::size_t>(limits.vocab_size, vocabulary_.size()) + 1);
-  right_.by_token.resize(left_.by_token.size());
+  nothing_ = static_cast<TokenId>(std::max<std::size_t>(limits.vocab_size, vocabulary_.size()));
+  left_.resize(nothing_ + std::size_t{2});
+  right_.resize(nothing_ + std::size_t{2});
   const std::size_t start = vocabulary_.size();
   if (start < limits.vocab_size && floor_ == 0) {
     // By Zipf's law the k-th merge counts about 1/k of the first. The first floor serves the first
@@ -98,6 +119,8 @@ void MergeLoop::apply(Pair pair, TokenId product, const PairIndex::Entry& entry)
   const std::size_t count = entry.chunk_count;
   for (std::size_t i = 0; i < count; ++i) {
     if (i + kAhead < count) sequences_.prefetch(chunks[i + kAhead]);
+    left_.make_room();
+    right_.make_room();
     merge_in_chunk(chunks[i], pair, product);
   }
   update_counts(pair, product);
@@ -106,6 +129,51 @@ void MergeLoop::apply(Pair pair, TokenId product, const PairIndex::Entry& entry)
 }
 
 void MergeLoop::merge_in_chunk(Sequences::ChunkAt at, Pair pair, TokenId product) {
+  const Sequences::Chunk chunk = sequences_.chunk(at);
+  if (chunk.is_whole()) {
+    merge_in_word(chunk, at, pair, product);
+  } else {
+    merge_in_part(at, pair, product);
+  }
+}
+
+// The fast path, for a sequence that is one chunk: does what merge_in_part does.
+void MergeLoop::merge_in_word(Sequences::Chunk word, Sequences::ChunkAt at, Pair pair,
+                              TokenId product) {
+  const std::uint32_t length = word.length();
+  TokenId* const tokens = word.tokens();
+  std::uint64_t matches = match_mask(tokens, length, pair);
+  if (matches == 0) return;
+  if (pair.left == pair.right) matches = without_overlaps(matches);
+  const auto [weight, occurrences] = sequences_.counts(word);
+  auto read = static_cast<std::uint32_t>(std::countr_zero(matches));
+  if ((matches & (matches - 1)) == 0) {
+    const TokenId left = choose(read > 0, tokens[static_cast<std::ptrdiff_t>(read) - 1], nothing_);
+    const TokenId right = choose(read + 2 < length, tokens[read + 2], nothing_);
+    tokens[read] = product;
+    close_gap(tokens, read + 1, length);
+    word.set_length(length - 1);
+    tokens_saved_ += occurrences;
+    left_.see(left, weight, at);
+    right_.see(right, weight, at);
+    return;
+  }
+  std::uint32_t write = read;
+  for (; matches != 0; matches &= matches - 1) {
+    const auto match = static_cast<std::uint32_t>(std::countr_zero(matches));
+    while (read < match) tokens[write++] = tokens[read++];
+    read += 2;
+    left_.see(write > 0 ? tokens[write - 1] : nothing_, weight, at);
+    right_.see(read < length ? tokens[read] : nothing_, weight, at);
+    tokens[write++] = product;
+  }
+  while (read < length) tokens[write++] = tokens[read++];
+  word.set_length(write);
+  tokens_saved_ += occurrences * (length - write);
+}
+
+// The general path: a part of a sequence that is longer than a chunk.
+void MergeLoop::merge_in_part(Sequences::ChunkAt at, Pair pair, TokenId product) {
   const Sequences::Chunk chunk = sequences_.chunk(at);
   const std::uint32_t length = chunk.length();
   TokenId* const tokens = chunk.tokens();
@@ -137,8 +205,8 @@ void MergeLoop::merge_in_chunk(Sequences::ChunkAt at, Pair pair, TokenId product
 void MergeLoop::merge_at(Sequences::ChunkAt at, std::uint32_t index, TokenId right_neighbour,
                          TokenId product) {
   const Sequences::Chunk chunk = sequences_.chunk(at);
-  const Count count = chunk.weight();
-  tokens_saved_ += chunk.occurrences();
+  const auto [count, occurrences] = sequences_.counts(chunk);
+  tokens_saved_ += occurrences;
   TokenId* const tokens = chunk.tokens();
   tokens[index] = product;
   if (index > 0) {
@@ -158,19 +226,21 @@ void MergeLoop::update_counts(Pair pair, TokenId product) {
     if (PairIndex::Entry* entry = index_.find(key)) entry->count -= count;
   };
   const auto prefetch_key = [&](const Side& side, std::size_t i, bool is_left) {
-    if (i + kAhead >= side.touched.size()) return;
+    if (i + kAhead >= side.touched_count) return;
     const TokenId token = side.touched[i + kAhead];
     index_.prefetch((is_left ? Pair{token, pair.left} : Pair{pair.right, token}).key());
   };
-  for (std::size_t i = 0; i < left_.touched.size(); ++i) {
+  for (std::size_t i = 0; i < left_.touched_count; ++i) {
     prefetch_key(left_, i, true);
     const TokenId token = left_.touched[i];
-    if (token != product) consume(Pair{token, pair.left}.key(), left_.by_token[token].sum);
+    if (token != product && token != nothing_) {
+      consume(Pair{token, pair.left}.key(), left_.by_token[token].sum);
+    }
   }
-  for (std::size_t i = 0; i < right_.touched.size(); ++i) {
+  for (std::size_t i = 0; i < right_.touched_count; ++i) {
     prefetch_key(right_, i, false);
     const TokenId token = right_.touched[i];
-    consume(Pair{pair.right, token}.key(), right_.by_token[token].sum);
+    if (token != nothing_) consume(Pair{pair.right, token}.key(), right_.by_token[token].sum);
   }
   right_.by_token[pair.left].sum -= left_.by_token[product].sum;
   index_.find(pair.key())->count = 0;
@@ -184,20 +254,26 @@ void MergeLoop::update_counts(Pair pair, TokenId product) {
 }
 
 void MergeLoop::add_new_pairs(Side& side, TokenId product, bool product_is_left) {
-  std::size_t kept = 0;
-  for (const TokenId token : side.touched) {
+  Sequences::ChunkAt ignored;
+  lists_.assign(1, {&ignored, 0});
+  for (std::size_t i = 0; i < side.touched_count; ++i) {
+    const TokenId token = side.touched[i];
     Neighbour& neighbour = side.by_token[token];
-    if (neighbour.sum < floor_ || neighbour.sum == 0) continue;
-    neighbour.chunks = index_.allocate(neighbour.chunk_count);
+    const std::size_t chunks = neighbour.chunk_count;
+    neighbour.chunk_count = 0;
+    if (neighbour.sum < floor_ || neighbour.sum == 0 || token == nothing_) continue;
+    neighbour.chunk_count = static_cast<std::uint32_t>(lists_.size());
+    lists_.push_back({index_.allocate(chunks), 1});
     const Pair pair = product_is_left ? Pair{product, token} : Pair{token, product};
-    index_.insert(pair.key(), neighbour.sum, {neighbour.chunks, neighbour.chunk_count});
+    index_.insert(pair.key(), neighbour.sum, {lists_.back().next, chunks});
     born_.push_back({neighbour.sum, pair.key()});
-    ++kept;
   }
-  if (kept == 0) return;
-  for (const Occurrence& occurrence : side.occurrences) {
-    Neighbour& neighbour = side.by_token[occurrence.neighbour];
-    if (neighbour.chunks) *neighbour.chunks++ = occurrence.chunk;
+  if (lists_.size() == 1) return;
+  for (std::size_t i = 0; i < side.occurrence_count; ++i) {
+    const Occurrence occurrence = side.occurrences[i];
+    ListEnd& list = lists_[side.by_token[occurrence.neighbour].chunk_count];
+    *list.next = occurrence.chunk;
+    list.next += list.step;
   }
 }
 

@@ -53,29 +53,40 @@ class MergeLoop {
   std::size_t peak_memory_bytes() const { return peak_memory_bytes_; }
 
  private:
+  static constexpr Sequences::ChunkAt kNowhere = 0xFFFFFFFFu;
+
   // What stood beside the merged occurrences, on one side, by token id.
   struct Neighbour {
     Count sum = 0;
-    std::uint32_t chunk_count = 0;
-    Sequences::ChunkAt last_chunk = 0;
-    Sequences::ChunkAt* chunks = nullptr;  // chunk list of the new pair, once it has one
+    Sequences::ChunkAt last_chunk = kNowhere;  // seen there last
+    std::uint32_t chunk_count = 0;             // later: place in lists_ of the new pair's list
   };
   struct Occurrence {
     TokenId neighbour;
     Sequences::ChunkAt chunk;
   };
   struct Side {
-    std::vector<Neighbour> by_token;
-    std::vector<TokenId> touched;
-    std::vector<Occurrence> occurrences;
+    std::vector<Neighbour> by_token;  // and one more for "no neighbour", which nothing reads
+    std::vector<TokenId> touched;     // room for all; the first touched_count are in use
+    std::size_t touched_count = 0;
+    BigVector<Occurrence> occurrences;  // the first occurrence_count are in use
+    std::size_t occurrence_count = 0;
 
+    void resize(std::size_t tokens);
+    void make_room();  // for one more chunk
     void see(TokenId token, Count count, Sequences::ChunkAt chunk);
     void clear();
+  };
+  struct ListEnd {
+    Sequences::ChunkAt* next;
+    std::size_t step;  // 0: there is no list, and all is written to one place
   };
 
   void build_index(const std::function<Count(Count largest)>& choose_floor);
   void apply(Pair pair, TokenId product, const PairIndex::Entry& entry);
   void merge_in_chunk(Sequences::ChunkAt at, Pair pair, TokenId product);
+  void merge_in_word(Sequences::Chunk word, Sequences::ChunkAt at, Pair pair, TokenId product);
+  void merge_in_part(Sequences::ChunkAt at, Pair pair, TokenId product);
   void merge_at(Sequences::ChunkAt at, std::uint32_t index, TokenId right_neighbour,
                 TokenId product);
   void update_counts(Pair pair, TokenId product);
@@ -88,7 +99,9 @@ class MergeLoop {
   PairIndex index_;
   MergeQueue queue_;
   Count floor_ = 0;  // pairs below it are not in the index
+  TokenId nothing_ = 0;  // stands for the neighbour that a first or last token does not have
   Side left_, right_;
+  std::vector<ListEnd> lists_;   // of the new pairs of one side
   std::vector<Candidate> born_;  // new pairs of the merge under way
   std::vector<Merge> merges_;
   Count tokens_saved_ = 0;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <stdexcept>
+#include <utility>
 
 namespace vocabshift {
 
@@ -13,34 +14,77 @@ std::array<TokenId, 256> ids_of_bytes(const Vocabulary& bytes) {
   return ids;
 }
 
-class SequenceBuilder {
+// The distinct words of all groups with what they count, in the same order every time.
+class WeighedWords {
  public:
-  explicit SequenceBuilder(const Vocabulary& bytes) : ids_(ids_of_bytes(bytes)) {}
-
-  void add(std::string_view word, Count weight, Count occurrences) {
-    tokens += occurrences * word.size();
-    if (word.size() < 2) return;
-    buffer_.clear();
-    for (const char byte : word) buffer_.push_back(ids_[static_cast<unsigned char>(byte)]);
-    sequences.add(buffer_, weight, occurrences);
+  WeighedWords(const WordCounter& counter, const std::vector<Count>& weights) {
+    if (counter.group_count() == 1) {
+      table_ = &counter.table(0);
+      weight_ = weights[0];
+      return;
+    }
+    WordTable occurrences;
+    for (std::size_t group = 0; group < counter.group_count(); ++group) {
+      counter.table(group).for_each([&](std::string_view word, Count count) {
+        joined_.add(word, count * weights[group]);
+        occurrences.add(word, count);
+      });
+    }
+    // Both tables saw the same words in the same order: they iterate alike.
+    occurrences_.reserve(occurrences.size());
+    occurrences.for_each([&](std::string_view, Count count) { occurrences_.push_back(count); });
   }
 
-  Sequences sequences;
-  Count tokens = 0;
+  template <class F>
+  void for_each(F&& visit) const {
+    if (occurrences_.empty()) {
+      table_->for_each([&](std::string_view word, Count count) {
+        visit(word, Sequences::Counts{count * weight_, count});
+      });
+    } else {
+      std::size_t i = 0;
+      joined_.for_each([&](std::string_view word, Count weight) {
+        visit(word, Sequences::Counts{weight, occurrences_[i++]});
+      });
+    }
+  }
 
  private:
-  std::array<TokenId, 256> ids_;
-  std::vector<TokenId> buffer_;
+  const WordTable* table_ = &joined_;  // of the only group, if there is one
+  Count weight_ = 1;
+  WordTable joined_;                // words with weighted counts
+  std::vector<Count> occurrences_;  // beside them
 };
 
-std::size_t arena_words(const WordTable& table) {
-  std::size_t words = 0;
-  table.for_each([&](std::string_view word, Count) {
-    if (word.size() > 1) {
-      words += word.size() + (word.size() / Sequences::kChunkTokens + 1) * Sequences::kHeader;
-    }
+// Words whose second and third bytes are alike (the first is most often a space) are laid side by
+// side: they are of one script, mostly of one language, and so a merge finds its words close
+// together instead of one on every page of memory.
+std::size_t bucket_of(std::string_view word) {
+  const auto byte = [&](std::size_t i) -> std::size_t {
+    return i < word.size() ? static_cast<unsigned char>(word[i]) : 0;
+  };
+  return byte(1) << 8 | byte(2);
+}
+
+Sequences sequences_of(const WeighedWords& words, const Vocabulary& bytes) {
+  std::vector<std::uint64_t> ends(std::size_t{1} << 16);  // of the buckets, in arena words
+  words.for_each([&](std::string_view word, Sequences::Counts) {
+    if (word.size() > 1) ends[bucket_of(word)] += Sequences::words_for(word.size());
   });
-  return words;
+  std::uint64_t total = 0;
+  for (std::uint64_t& end : ends) end = std::exchange(total, total + end);
+  Sequences sequences;
+  sequences.lay_out(total);
+  const std::array<TokenId, 256> ids = ids_of_bytes(bytes);
+  std::vector<TokenId> tokens;
+  words.for_each([&](std::string_view word, Sequences::Counts counts) {
+    if (word.size() < 2) return;
+    tokens.clear();
+    for (const char byte : word) tokens.push_back(ids[static_cast<unsigned char>(byte)]);
+    std::uint64_t& end = ends[bucket_of(word)];
+    end = sequences.put(static_cast<Sequences::ChunkAt>(end), tokens, counts);
+  });
+  return sequences;
 }
 
 }  // namespace
@@ -51,31 +95,19 @@ Trained train_bpe(WordCounter& counter, const std::vector<Count>& weights, const
     throw std::invalid_argument("every group of words needs a weight");
   }
   Vocabulary bytes = byte_vocabulary();
-  SequenceBuilder builder(bytes);
-  if (counter.group_count() == 1) {
-    const WordTable& table = counter.table(0);
-    builder.sequences.reserve(arena_words(table));
-    table.for_each(
-        [&](std::string_view word, Count count) { builder.add(word, count * weights[0], count); });
-  } else {
-    WordTable weighed, occurrences;
-    for (std::size_t group = 0; group < counter.group_count(); ++group) {
-      counter.table(group).for_each([&](std::string_view word, Count count) {
-        weighed.add(word, count * weights[group]);
-        occurrences.add(word, count);
-      });
-    }
-    // Both tables saw the same words in the same order: they iterate alike.
-    std::vector<Count> counts;
-    counts.reserve(occurrences.size());
-    occurrences.for_each([&](std::string_view, Count count) { counts.push_back(count); });
-    std::size_t i = 0;
-    weighed.for_each([&](std::string_view word, Count w) { builder.add(word, w, counts[i++]); });
+  Sequences sequences;
+  Count tokens = 0;
+  {
+    const WeighedWords words(counter, weights);
+    words.for_each([&](std::string_view word, Sequences::Counts counts) {
+      tokens += counts.occurrences * word.size();
+    });
+    sequences = sequences_of(words, bytes);
+    counter.clear();  // the words live on as sequences
   }
-  counter.clear();  // the words live on as sequences
-  MergeLoop loop(std::move(bytes), std::move(builder.sequences), rule, Duplicates::kReuseId);
+  MergeLoop loop(std::move(bytes), std::move(sequences), rule, Duplicates::kReuseId);
   const Stopped stopped = loop.run(limits, tick);
-  return {loop.vocabulary(), loop.merges(), stopped, builder.tokens - loop.tokens_saved(),
+  return {loop.vocabulary(), loop.merges(), stopped, tokens - loop.tokens_saved(),
           loop.peak_memory_bytes()};
 }
 
