@@ -24,7 +24,8 @@ void MergeLoop::Side::resize(std::size_t tokens) {
   touched.resize(tokens);
 }
 
-void MergeLoop::Side::make_room() {
+// For the occurrences in one more chunk.
+inline void MergeLoop::Side::make_room() {
   if (occurrence_count + Sequences::kChunkTokens > occurrences.size()) {
     occurrences.resize(occurrences.size() * 2 + 4 * Sequences::kChunkTokens);
   }
@@ -57,7 +58,7 @@ MergeLoop::MergeLoop(Vocabulary vocabulary, Sequences sequences, MergeRule rule,
 
 void MergeLoop::build_index(const std::function<Count(Count largest)>& choose_floor) {
   if (floor_ != 0) sequences_.compact();  // merges have emptied most of the room they took
-  floor_ = index_.build(sequences_, choose_floor);
+  floor_ = index_.build(sequences_, vocabulary_.size(), choose_floor);
   std::vector<Candidate> candidates;
   candidates.reserve(index_.size());
   index_.for_each(
@@ -72,11 +73,11 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
   right_.resize(nothing_ + std::size_t{2});
   const std::size_t start = vocabulary_.size();
   if (start < limits.vocab_size && floor_ == 0) {
-    // By Zipf's law the k-th merge counts about 1/k of the first. The first floor serves the first
-    // sixteenth of the merges: they shorten the text so much that building anew is cheap then. A
-    // bad guess costs one more build, never another result.
+    // By Zipf's law the k-th merge counts about 1/k of the first, on real text some times less.
+    // Building the index costs more than keeping some thousands of pairs too many. A bad guess
+    // costs one more build, never another result.
     const Count wanted = limits.vocab_size - start;
-    build_index([&](Count largest) { return std::max(lowest, largest * 16 / wanted); });
+    build_index([&](Count largest) { return std::max(lowest, largest / 8 / wanted); });
   }
   std::string product;
   while (vocabulary_.size() < limits.vocab_size) {
@@ -114,31 +115,8 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
   return Stopped::kVocabSize;
 }
 
-void MergeLoop::apply(Pair pair, TokenId product, const PairIndex::Entry& entry) {
-  const Sequences::ChunkAt* chunks = entry.chunks;
-  const std::size_t count = entry.chunk_count;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) sequences_.prefetch(chunks[i + kAhead]);
-    left_.make_room();
-    right_.make_room();
-    merge_in_chunk(chunks[i], pair, product);
-  }
-  update_counts(pair, product);
-  left_.clear();
-  right_.clear();
-}
-
-void MergeLoop::merge_in_chunk(Sequences::ChunkAt at, Pair pair, TokenId product) {
-  const Sequences::Chunk chunk = sequences_.chunk(at);
-  if (chunk.is_whole()) {
-    merge_in_word(chunk, at, pair, product);
-  } else {
-    merge_in_part(at, pair, product);
-  }
-}
-
 // The fast path, for a sequence that is one chunk: does what merge_in_part does.
-void MergeLoop::merge_in_word(Sequences::Chunk word, Sequences::ChunkAt at, Pair pair,
+inline void MergeLoop::merge_in_word(Sequences::Chunk word, Sequences::ChunkAt at, Pair pair,
                               TokenId product) {
   const std::uint32_t length = word.length();
   TokenId* const tokens = word.tokens();
@@ -217,6 +195,25 @@ void MergeLoop::merge_at(Sequences::ChunkAt at, std::uint32_t index, TokenId rig
     if (left != kNoToken) left_.see(left, count, before);
   }
   if (right_neighbour != kNoToken) right_.see(right_neighbour, count, at);
+}
+
+void MergeLoop::apply(Pair pair, TokenId product, const PairIndex::Entry& entry) {
+  const Sequences::ChunkAt* chunks = entry.chunks;
+  const std::size_t count = entry.chunk_count;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) sequences_.prefetch(chunks[i + kAhead]);
+    left_.make_room();
+    right_.make_room();
+    const Sequences::Chunk chunk = sequences_.chunk(chunks[i]);
+    if (chunk.is_whole()) {
+      merge_in_word(chunk, chunks[i], pair, product);
+    } else {
+      merge_in_part(chunks[i], pair, product);
+    }
+  }
+  update_counts(pair, product);
+  left_.clear();
+  right_.clear();
 }
 
 // (x, left) -> (x, product) and (right, y) -> (product, y). A product that follows a product was

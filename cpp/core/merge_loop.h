@@ -73,7 +73,7 @@ class MergeLoop {
     std::size_t occurrence_count = 0;
 
     void resize(std::size_t tokens);
-    void make_room();  // for one more chunk
+    void make_room();
     void see(TokenId token, Count count, Sequences::ChunkAt chunk);
     void clear();
   };
@@ -84,7 +84,6 @@ class MergeLoop {
 
   void build_index(const std::function<Count(Count largest)>& choose_floor);
   void apply(Pair pair, TokenId product, const PairIndex::Entry& entry);
-  void merge_in_chunk(Sequences::ChunkAt at, Pair pair, TokenId product);
   void merge_in_word(Sequences::Chunk word, Sequences::ChunkAt at, Pair pair, TokenId product);
   void merge_in_part(Sequences::ChunkAt at, Pair pair, TokenId product);
   void merge_at(Sequences::ChunkAt at, std::uint32_t index, TokenId right_neighbour,
