@@ -81,6 +81,10 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
   }
   std::string product;
   while (vocabulary_.size() < limits.vocab_size) {
+    if (sequences_.is_narrow() && vocabulary_.size() >= Sequences::kNarrowTokens) {
+      sequences_.widen();
+      build_index([&](Count) { return floor_; });
+    }
     if (queue_.empty()) {
       if (floor_ > lowest) {
         build_index([&](Count) { return std::max(lowest, floor_ / kFloorStep); });
@@ -105,7 +109,11 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
     if (is_duplicate && duplicates_ == Duplicates::kRefusePair) continue;
     if (!is_duplicate) id = vocabulary_.add(product);
     merges_.push_back({pair.left, pair.right, id, top.count});
-    apply(pair, id, *entry);
+    if (sequences_.is_narrow()) {
+      apply<Sequences::Narrow>(pair, id, *entry);
+    } else {
+      apply<Sequences::Wide>(pair, id, *entry);
+    }
     // Subtle: with a reused id pairs of that token gain occurrences, which the index excludes.
     if (is_duplicate) build_index([&](Count) { return floor_; });
     if (tick && merges_.size() % kTickEvery == 0) {
@@ -116,10 +124,11 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
 }
 
 // The fast path, for a sequence that is one chunk: does what merge_in_part does.
+template <class Token>
 inline void MergeLoop::merge_in_word(Sequences::Chunk word, Sequences::ChunkAt at, Pair pair,
-                              TokenId product) {
+                                     TokenId product) {
   const std::uint32_t length = word.length();
-  TokenId* const tokens = word.tokens();
+  Token* const tokens = word.tokens<Token>();
   std::uint64_t matches = match_mask(tokens, length, pair);
   if (matches == 0) return;
   if (pair.left == pair.right) matches = without_overlaps(matches);
@@ -128,7 +137,7 @@ inline void MergeLoop::merge_in_word(Sequences::Chunk word, Sequences::ChunkAt a
   if ((matches & (matches - 1)) == 0) {
     const TokenId left = choose(read > 0, tokens[static_cast<std::ptrdiff_t>(read) - 1], nothing_);
     const TokenId right = choose(read + 2 < length, tokens[read + 2], nothing_);
-    tokens[read] = product;
+    tokens[read] = static_cast<Token>(product);
     close_gap(tokens, read + 1, length);
     word.set_length(length - 1);
     tokens_saved_ += occurrences;
@@ -143,7 +152,7 @@ inline void MergeLoop::merge_in_word(Sequences::Chunk word, Sequences::ChunkAt a
     read += 2;
     left_.see(write > 0 ? tokens[write - 1] : nothing_, weight, at);
     right_.see(read < length ? tokens[read] : nothing_, weight, at);
-    tokens[write++] = product;
+    tokens[write++] = static_cast<Token>(product);
   }
   while (read < length) tokens[write++] = tokens[read++];
   word.set_length(write);
@@ -151,10 +160,11 @@ inline void MergeLoop::merge_in_word(Sequences::Chunk word, Sequences::ChunkAt a
 }
 
 // The general path: a part of a sequence that is longer than a chunk.
+template <class Token>
 void MergeLoop::merge_in_part(Sequences::ChunkAt at, Pair pair, TokenId product) {
   const Sequences::Chunk chunk = sequences_.chunk(at);
   const std::uint32_t length = chunk.length();
-  TokenId* const tokens = chunk.tokens();
+  Token* const tokens = chunk.tokens<Token>();
   const auto is_match = [&](std::uint32_t i) {
     return tokens[i] == pair.left && tokens[i + 1] == pair.right;
   };
@@ -165,38 +175,40 @@ void MergeLoop::merge_in_part(Sequences::ChunkAt at, Pair pair, TokenId product)
     Sequences::ChunkAt where;
     read += 2;
     const TokenId next = read < length          ? tokens[read]
-                         : chunk.joined_after() ? sequences_.first_token_after(at, &where)
+                         : chunk.joined_after() ? sequences_.first_token_after<Token>(at, &where)
                                                 : kNoToken;
-    merge_at(at, write++, next, product);
+    merge_at<Token>(at, write++, next, product);
     while (read + 1 < length && !is_match(read)) tokens[write++] = tokens[read++];
   }
   while (read < length) tokens[write++] = tokens[read++];
   chunk.set_length(write);
   if (!chunk.joined_after() || write == 0 || tokens[write - 1] != pair.left) return;
   Sequences::ChunkAt after;
-  if (sequences_.first_token_after(at, &after) != pair.right) return;
-  sequences_.remove_first_token(after);
-  merge_at(at, write - 1, sequences_.first_token_after(at, &after), product);
+  if (sequences_.first_token_after<Token>(at, &after) != pair.right) return;
+  sequences_.remove_first_token<Token>(after);
+  merge_at<Token>(at, write - 1, sequences_.first_token_after<Token>(at, &after), product);
 }
 
 // Puts the product at `index` and notes its neighbours. Tokens before it are final already.
+template <class Token>
 void MergeLoop::merge_at(Sequences::ChunkAt at, std::uint32_t index, TokenId right_neighbour,
                          TokenId product) {
   const Sequences::Chunk chunk = sequences_.chunk(at);
   const auto [count, occurrences] = sequences_.counts(chunk);
   tokens_saved_ += occurrences;
-  TokenId* const tokens = chunk.tokens();
-  tokens[index] = product;
+  Token* const tokens = chunk.tokens<Token>();
+  tokens[index] = static_cast<Token>(product);
   if (index > 0) {
     left_.see(tokens[index - 1], count, at);
   } else if (chunk.joined_before()) {
     Sequences::ChunkAt before;
-    const TokenId left = sequences_.last_token_before(at, &before);
+    const TokenId left = sequences_.last_token_before<Token>(at, &before);
     if (left != kNoToken) left_.see(left, count, before);
   }
   if (right_neighbour != kNoToken) right_.see(right_neighbour, count, at);
 }
 
+template <class Token>
 void MergeLoop::apply(Pair pair, TokenId product, const PairIndex::Entry& entry) {
   const Sequences::ChunkAt* chunks = entry.chunks;
   const std::size_t count = entry.chunk_count;
@@ -206,9 +218,9 @@ void MergeLoop::apply(Pair pair, TokenId product, const PairIndex::Entry& entry)
     right_.make_room();
     const Sequences::Chunk chunk = sequences_.chunk(chunks[i]);
     if (chunk.is_whole()) {
-      merge_in_word(chunk, chunks[i], pair, product);
+      merge_in_word<Token>(chunk, chunks[i], pair, product);
     } else {
-      merge_in_part(chunks[i], pair, product);
+      merge_in_part<Token>(chunks[i], pair, product);
     }
   }
   update_counts(pair, product);

@@ -83,9 +83,13 @@ class MergeLoop {
   };
 
   void build_index(const std::function<Count(Count largest)>& choose_floor);
+  template <class Token>
   void apply(Pair pair, TokenId product, const PairIndex::Entry& entry);
+  template <class Token>
   void merge_in_word(Sequences::Chunk word, Sequences::ChunkAt at, Pair pair, TokenId product);
+  template <class Token>
   void merge_in_part(Sequences::ChunkAt at, Pair pair, TokenId product);
+  template <class Token>
   void merge_at(Sequences::ChunkAt at, std::uint32_t index, TokenId right_neighbour,
                 TokenId product);
   void update_counts(Pair pair, TokenId product);
@@ -97,7 +101,7 @@ class MergeLoop {
   Duplicates duplicates_;
   PairIndex index_;
   MergeQueue queue_;
-  Count floor_ = 0;  // pairs below it are not in the index
+  Count floor_ = 0;      // pairs below it are not in the index
   TokenId nothing_ = 0;  // stands for the neighbour that a first or last token does not have
   Side left_, right_;
   std::vector<ListEnd> lists_;   // of the new pairs of one side

@@ -128,8 +128,8 @@ Count PairIndex::build_from_bytes(Sequences& sequences,
 // can reach the floor; only these are counted one by one.
 Count PairIndex::build_sparse(Sequences& sequences,
                               const std::function<Count(Count largest)>& choose_floor) {
-  std::vector<Count> sketch(
-      std::clamp<std::size_t>(std::bit_ceil(sequences.arena_end() / std::size_t{8}), 1 << 10, 1 << 20));
+  std::vector<Count> sketch(std::clamp<std::size_t>(
+      std::bit_ceil(sequences.arena_end() / std::size_t{8}), 1 << 10, 1 << 20));
   const auto cell_of = [&](std::uint64_t hash) -> Count& {
     return sketch[hash >> 32 & (sketch.size() - 1)];
   };

@@ -66,14 +66,14 @@ std::size_t bucket_of(std::string_view word) {
   return byte(1) << 8 | byte(2);
 }
 
-Sequences sequences_of(const WeighedWords& words, const Vocabulary& bytes) {
+Sequences sequences_of(const WeighedWords& words, const Vocabulary& bytes, std::size_t vocab_size) {
+  Sequences sequences(vocab_size);
   std::vector<std::uint64_t> ends(std::size_t{1} << 16);  // of the buckets, in arena words
   words.for_each([&](std::string_view word, Sequences::Counts) {
-    if (word.size() > 1) ends[bucket_of(word)] += Sequences::words_for(word.size());
+    if (word.size() > 1) ends[bucket_of(word)] += sequences.words_for(word.size());
   });
   std::uint64_t total = 0;
   for (std::uint64_t& end : ends) end = std::exchange(total, total + end);
-  Sequences sequences;
   sequences.lay_out(total);
   const std::array<TokenId, 256> ids = ids_of_bytes(bytes);
   std::vector<TokenId> tokens;
@@ -102,7 +102,7 @@ Trained train_bpe(WordCounter& counter, const std::vector<Count>& weights, const
     words.for_each([&](std::string_view word, Sequences::Counts counts) {
       tokens += counts.occurrences * word.size();
     });
-    sequences = sequences_of(words, bytes);
+    sequences = sequences_of(words, bytes, limits.vocab_size);
     counter.clear();  // the words live on as sequences
   }
   MergeLoop loop(std::move(bytes), std::move(sequences), rule, Duplicates::kReuseId);
