@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/chunk_merger.h"
 #include "core/merge_queue.h"
 #include "core/merge_rule.h"
 #include "core/pair_index.h"
@@ -37,12 +38,14 @@ struct Limits {
   std::size_t vocab_size;   // tokens in the vocabulary, those it started with included
   Count min_frequency = 1;  // a pair must count at least this much
   Count lowest_floor = 1;   // counts below this are not to be trusted: stop there (kFloor)
+  std::size_t threads = 1;  // no result depends on it
 };
 
 class MergeLoop {
  public:
   MergeLoop(Vocabulary vocabulary, Sequences sequences, MergeRule rule, Duplicates duplicates);
 
+  // A tick that throws stops the run, and the loop can only be thrown away then.
   Stopped run(const Limits& limits, const Tick& tick);
 
   const std::vector<Merge>& merges() const { return merges_; }
@@ -53,29 +56,9 @@ class MergeLoop {
   std::size_t peak_memory_bytes() const { return peak_memory_bytes_; }
 
  private:
-  static constexpr Sequences::ChunkAt kNowhere = 0xFFFFFFFFu;
-
-  // What stood beside the merged occurrences, on one side, by token id.
-  struct Neighbour {
-    Count sum = 0;
-    Sequences::ChunkAt last_chunk = kNowhere;  // seen there last
-    std::uint32_t chunk_count = 0;             // later: place in lists_ of the new pair's list
-  };
-  struct Occurrence {
-    TokenId neighbour;
-    Sequences::ChunkAt chunk;
-  };
-  struct Side {
-    std::vector<Neighbour> by_token;  // and one more for "no neighbour", which nothing reads
-    std::vector<TokenId> touched;     // room for all; the first touched_count are in use
-    std::size_t touched_count = 0;
-    BigVector<Occurrence> occurrences;  // the first occurrence_count are in use
-    std::size_t occurrence_count = 0;
-
-    void resize(std::size_t tokens);
-    void make_room();
-    void see(TokenId token, Count count, Sequences::ChunkAt chunk);
-    void clear();
+  struct Part {
+    Chunks chunks;  // to be merged while other parts are
+    Chunks seam;    // to be merged after that
   };
   struct ListEnd {
     Sequences::ChunkAt* next;
@@ -83,17 +66,10 @@ class MergeLoop {
   };
 
   void build_index(const std::function<Count(Count largest)>& choose_floor);
-  template <class Token>
-  void apply(Pair pair, TokenId product, const PairIndex::Entry& entry);
-  template <class Token>
-  void merge_in_word(Sequences::Chunk word, Sequences::ChunkAt at, Pair pair, TokenId product);
-  template <class Token>
-  void merge_in_part(Sequences::ChunkAt at, Pair pair, TokenId product);
-  template <class Token>
-  void merge_at(Sequences::ChunkAt at, std::uint32_t index, TokenId right_neighbour,
-                TokenId product);
+  void apply(Pair pair, TokenId product, Chunks chunks);
+  std::vector<Part> parts_of(Chunks chunks);
   void update_counts(Pair pair, TokenId product);
-  void add_new_pairs(Side& side, TokenId product, bool product_is_left);
+  void add_new_pairs(Neighbours ChunkMerger::* which, TokenId product, bool product_is_left);
 
   Vocabulary vocabulary_;
   Sequences sequences_;
@@ -103,7 +79,8 @@ class MergeLoop {
   MergeQueue queue_;
   Count floor_ = 0;      // pairs below it are not in the index
   TokenId nothing_ = 0;  // stands for the neighbour that a first or last token does not have
-  Side left_, right_;
+  std::vector<ChunkMerger> mergers_;  // one per thread
+  Pulse pulse_;
   std::vector<ListEnd> lists_;   // of the new pairs of one side
   std::vector<Candidate> born_;  // new pairs of the merge under way
   std::vector<Merge> merges_;

@@ -75,22 +75,24 @@ std::size_t PairIndex::memory_bytes() const {
 }
 
 Count PairIndex::build(Sequences& sequences, TokenId vocabulary_size,
-                       const std::function<Count(Count largest)>& choose_floor) {
+                       const std::function<Count(Count largest)>& choose_floor,
+                       const Pulse& pulse) {
   reset(0);
-  return vocabulary_size <= kBytes ? build_from_bytes(sequences, choose_floor)
-                                   : build_sparse(sequences, choose_floor);
+  return vocabulary_size <= kBytes ? build_from_bytes(sequences, choose_floor, pulse)
+                                   : build_sparse(sequences, choose_floor, pulse);
 }
 
 // Of 256 tokens all pairs fit into one table, which is indexed instead of searched.
 Count PairIndex::build_from_bytes(Sequences& sequences,
-                                  const std::function<Count(Count largest)>& choose_floor) {
+                                  const std::function<Count(Count largest)>& choose_floor,
+                       const Pulse& pulse) {
   struct Cell {
     Count count = 0;
     ChunkAt last_chunk = kNowhere;
     std::uint32_t chunk_count = 0;
   };
   std::vector<Cell> cells(std::size_t{kBytes} * kBytes);
-  sequences.for_each_pair([&](TokenId left, TokenId right, Count count, ChunkAt at) {
+  sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count count, ChunkAt at) {
     Cell& cell = cells[left * kBytes + right];
     cell.count += count;
     cell.chunk_count += cell.last_chunk != at;
@@ -116,7 +118,7 @@ Count PairIndex::build_from_bytes(Sequences& sequences,
       ends[left * kBytes + right] = {list, 1};
     }
   }
-  sequences.for_each_pair([&](TokenId left, TokenId right, Count, ChunkAt at) {
+  sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count, ChunkAt at) {
     ListEnd& end = ends[left * kBytes + right];
     end.last += static_cast<std::uint32_t>(*end.last != at) & end.is_kept;
     *end.last = at;
@@ -127,17 +129,18 @@ Count PairIndex::build_from_bytes(Sequences& sequences,
 // Most distinct pairs are rare. A sketch of counts, which only overestimates, tells which pairs
 // can reach the floor; only these are counted one by one.
 Count PairIndex::build_sparse(Sequences& sequences,
-                              const std::function<Count(Count largest)>& choose_floor) {
+                              const std::function<Count(Count largest)>& choose_floor,
+                       const Pulse& pulse) {
   std::vector<Count> sketch(std::clamp<std::size_t>(
       std::bit_ceil(sequences.arena_end() / std::size_t{8}), 1 << 10, 1 << 20));
   const auto cell_of = [&](std::uint64_t hash) -> Count& {
     return sketch[hash >> 32 & (sketch.size() - 1)];
   };
-  sequences.for_each_pair([&](TokenId left, TokenId right, Count count, ChunkAt) {
+  sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count count, ChunkAt) {
     cell_of(hash_pair(Pair{left, right}.key())) += count;
   });
   const Count floor = choose_floor(*std::max_element(sketch.begin(), sketch.end()));
-  sequences.for_each_pair([&](TokenId left, TokenId right, Count count, ChunkAt at) {
+  sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count count, ChunkAt at) {
     const std::uint64_t key = Pair{left, right}.key();
     if (cell_of(hash_pair(key)) < floor) return;
     Entry* entry = &slot_for(key);
@@ -154,7 +157,7 @@ Count PairIndex::build_sparse(Sequences& sequences,
     entry->last_chunk = at;
   });
   keep_from(floor);
-  sequences.for_each_pair([&](TokenId left, TokenId right, Count, ChunkAt at) {
+  sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count, ChunkAt at) {
     const std::uint64_t key = Pair{left, right}.key();
     if (cell_of(hash_pair(key)) < floor) return;
     Entry* entry = find(key);

@@ -34,7 +34,7 @@ class PairIndex {
   // Counts all pairs of `sequences` and keeps those of at least the floor, which is chosen once the
   // largest count is known; returns it.
   Count build(Sequences& sequences, TokenId vocabulary_size,
-              const std::function<Count(Count largest)>& choose_floor);
+              const std::function<Count(Count largest)>& choose_floor, const Pulse& pulse);
 
   // nullptr where the pair is not kept.
   Entry* find(std::uint64_t key);
@@ -63,8 +63,8 @@ class PairIndex {
   static constexpr TokenId kBytes = 256;
 
   Count build_from_bytes(Sequences& sequences,
-                         const std::function<Count(Count largest)>& choose_floor);
-  Count build_sparse(Sequences& sequences, const std::function<Count(Count largest)>& choose_floor);
+                         const std::function<Count(Count largest)>& choose_floor, const Pulse& pulse);
+  Count build_sparse(Sequences& sequences, const std::function<Count(Count largest)>& choose_floor, const Pulse& pulse);
   void keep_from(Count floor);
   void reset(std::size_t expected);
   void grow();

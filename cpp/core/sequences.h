@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -19,6 +20,8 @@
 #include "core/types.h"
 
 namespace vocabshift {
+
+using Pulse = std::function<void()>;  // called now and then from long work; throws to stop it
 
 class Sequences {
  public:
@@ -33,6 +36,7 @@ class Sequences {
     friend bool operator==(const Counts&, const Counts&) = default;
   };
 
+  static constexpr ChunkAt kSeamWords = 128;  // more than any chunk and what is read behind it
   static constexpr TokenId kNarrowTokens = 1u << 16;  // ids below this fit into 16 bits
   using Narrow = std::uint16_t;
   using Wide = std::uint32_t;
@@ -100,10 +104,10 @@ class Sequences {
   void remove_first_token(ChunkAt at);
 
   // Calls visit(left, right, weight, chunk) for every adjacent pair, overlaps included; `chunk` is
-  // the one that holds the left token.
+  // the one that holds the left token. `pulse` is called now and then.
   template <class F>
-  void for_each_pair(F&& visit) {
-    is_narrow_ ? for_each_pair_of<Narrow>(visit) : for_each_pair_of<Wide>(visit);
+  void for_each_pair(const Pulse& pulse, F&& visit) {
+    is_narrow_ ? for_each_pair_of<Narrow>(pulse, visit) : for_each_pair_of<Wide>(pulse, visit);
   }
 
   // Closes the holes that merges left, so that later passes read less. Chunk positions change.
@@ -114,6 +118,7 @@ class Sequences {
   std::size_t memory_bytes() const { return arena_.capacity(); }
 
  private:
+  static constexpr std::size_t kPulseEvery = 1 << 16;
   static constexpr std::uint32_t kHeader = 2;  // words before a chunk's tokens
   static constexpr std::uint32_t kJoinedBefore = 1u << 16;
   static constexpr std::uint32_t kJoinedAfter = 1u << 17;
@@ -130,8 +135,10 @@ class Sequences {
   template <class F>
   void for_each_sequence(F&& visit);
   template <class Token, class F>
-  void for_each_pair_of(F&& visit) {
+  void for_each_pair_of(const Pulse& pulse, F& visit) {
+    std::size_t chunks = 0;
     for (ChunkAt at = 0; at < end_; at = chunk_after(at)) {
+      if (++chunks % kPulseEvery == 0 && pulse) pulse();
       const Chunk here = chunk(at);
       const std::uint32_t length = here.length();
       const Token* tokens = here.tokens<Token>();
