@@ -31,7 +31,18 @@ Encoder::Encoder(const EncoderModel& model)
     const auto& merge = model.merges[rank];
     merges_.set({merge.left, merge.right}, static_cast<std::uint32_t>(rank), merge.product);
   }
-  if (may_lose_symbols(model)) return;
+  if (!may_lose_symbols(model)) prepare_words(model);
+  if (!ignore_merges_) return;
+  // Tokens that only merge skipping gives: where merges are trees, they give the others as well.
+  for (std::uint32_t i = 0; i < ids_.size(); ++i) {
+    if (tree_.usable() && tree_.makes(ids_[i]) && tree_.fits(strings_[i])) continue;
+    skipped_to_.add(strings_[i]);
+    skipped_ids_.push_back(ids_[i]);
+  }
+}
+
+// Where pieces may be cut into words, and the quick ways for words.
+void Encoder::prepare_words(const EncoderModel& model) {
   std::vector<std::uint32_t> string_of;  // token id -> index into strings_
   for (std::uint32_t i = 0; i < ids_.size(); ++i) {
     if (ids_[i] >= string_of.size()) string_of.resize(ids_[i] + 1, kNoToken);
@@ -142,12 +153,14 @@ bool Encoder::rebuilds(std::string_view spelling, TokenId id, Scratch& scratch) 
 void Encoder::encode_uncached(const Scratch::Word& word, Scratch& scratch,
                               std::vector<TokenId>& out) const {
   if (word.is_piece && ignore_merges_) {
-    if (const TokenId id = id_of(word.text); id != kNoToken) {
-      out.push_back(id);
+    if (const TokenId found = skipped_to_.find(word.text); found != kNoToken) {
+      out.push_back(skipped_ids_[found]);
       return;
     }
   }
-  if (tree_.usable()) return tree_.encode(word.text, scratch.tree_, out);
+  if (tree_.usable() && tree_.fits(word.text)) {
+    return tree_.encode(word.text, scratch.tree_, out);
+  }
   std::vector<TokenId>& symbols = scratch.ids_;
   symbols.clear();
   symbols_of(word.text, symbols);

@@ -108,6 +108,7 @@ class Encoder {
                        std::vector<TokenId>& out) const;
 
   bool may_lose_symbols(const EncoderModel& model) const;
+  void prepare_words(const EncoderModel& model);
   std::size_t first_late_rank(const EncoderModel& model) const;
   TokenId id_of(std::string_view text) const;  // kNoToken where no token is spelt so
 
@@ -115,6 +116,8 @@ class Encoder {
   std::vector<TokenId> ids_;  // their ids
   MergeTable merges_;
   MergeTree tree_;                     // of the merges that may be inside words
+  Vocabulary skipped_to_;              // whole pieces that are a token by merge skipping alone
+  std::vector<TokenId> skipped_ids_;   // their ids
   LateMerges late_merges_;             // all that can happen once the words of a piece are encoded
   std::array<TokenId, 256> byte_ids_;  // byte-level: ids of bytes; else of their <0xNN> pieces
   bool byte_level_, ignore_merges_, byte_fallback_, fuse_unk_;

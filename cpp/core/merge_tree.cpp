@@ -12,38 +12,29 @@ MergeTree::MergeTree(const std::array<TokenId, 256>& byte_ids, const std::vector
   if (limit + 256 >= std::size_t{1} << kBits) return;
   pairs_.assign(std::bit_ceil(limit * 2 + 2), kFree);
   pair_mask_ = pairs_.size() - 1;
-  edges_.assign(std::bit_ceil(limit * 4 + 1024), Edge{kNoKey, 0});
-  edge_mask_ = edges_.size() - 1;
-  parents_ = {0};
-  longest_ = {kNone};
-  for (Number byte = 0; byte < 256; ++byte) {  // their nodes are 1 to 256
+  filter_.assign(std::bit_ceil(limit * 8 + 64) / 64, 0);
+  filter_mask_ = filter_.size() * 64 - 1;
+  for (Number byte = 0; byte < 256; ++byte) {
     ids_.push_back(byte_ids[byte]);
     parts_.push_back({byte, byte});
     bytes_.push_back(static_cast<char>(byte));
     begins_.push_back(byte + 1);
-    nodes_.push_back(byte + 1);
-    parents_.push_back(0);
-    longest_.push_back(byte);
   }
-  const std::vector<Number> number_of = accept_merges(merges, limit, table);
-  usable_ = !number_of.empty();
-  if (usable_) find_shorter();
-  std::vector<std::uint32_t>().swap(nodes_);
-  std::vector<std::uint32_t>().swap(parents_);
+  usable_ = accept_merges(merges, limit, table);
+  if (usable_) build_trie();
   std::string().swap(bytes_);
 }
 
-// Numbers by id; nothing where the merges are no trees.
-std::vector<MergeTree::Number> MergeTree::accept_merges(const std::vector<ModelMerge>& merges,
-                                                        std::size_t limit,
-                                                        const MergeTable& table) {
+// False where the merges are no trees.
+bool MergeTree::accept_merges(const std::vector<ModelMerge>& merges, std::size_t limit,
+                              const MergeTable& table) {
   TokenId most = *std::max_element(ids_.begin(), ids_.end());
   for (std::size_t i = 0; i < limit; ++i) {
     most = std::max({most, merges[i].left, merges[i].right, merges[i].product});
   }
   std::vector<Number> number_of(most + std::size_t{1}, kNone);
   for (Number byte = 0; byte < 256; ++byte) {
-    if (number_of[ids_[byte]] != kNone) return {};
+    if (number_of[ids_[byte]] != kNone) return false;
     number_of[ids_[byte]] = byte;
   }
   std::vector<ModelMerge> others;  // which must never happen
@@ -64,9 +55,35 @@ std::vector<MergeTree::Number> MergeTree::accept_merges(const std::vector<ModelM
     const Number right = number_of[merge.right];
     if (left == kNone || right == kNone) continue;  // never made
     const Number product = number_of[merge.product];
-    if (product == kNone || !spells(product, left, right)) return {};
+    if (product == kNone) {
+      note_misfit(left, right);
+    } else if (!spells(product, left, right)) {
+      return false;
+    }
   }
-  return number_of;
+  if (misfits_.size() > kMostMisfits) return false;
+  misfit_begins_.resize(kMisfitBits);
+  for (const std::string& misfit : misfits_) misfit_begins_[begin_hash(misfit.data())] = true;
+  made_.resize(number_of.size());
+  for (const TokenId id : ids_) made_[id] = true;
+  return true;
+}
+
+void MergeTree::note_misfit(Number left, Number right) {
+  std::string& misfit = misfits_.emplace_back(bytes_of(left));
+  misfit += bytes_of(right);
+  misfit_begin_ = std::min(misfit_begin_, misfit.size());
+}
+
+bool MergeTree::fits(std::string_view text) const {
+  if (misfits_.empty()) return true;
+  for (std::size_t at = 0; at + misfit_begin_ <= text.size(); ++at) {
+    if (!misfit_begins_[begin_hash(text.data() + at)]) continue;
+    for (const std::string& misfit : misfits_) {
+      if (text.substr(at).starts_with(misfit)) return false;
+    }
+  }
+  return true;
 }
 
 bool MergeTree::spells(Number token, Number left, Number right) const {
@@ -78,69 +95,92 @@ bool MergeTree::spells(Number token, Number left, Number right) const {
 void MergeTree::accept(Number left, Number right, TokenId product) {
   const auto number = static_cast<Number>(ids_.size());
   const std::uint64_t key = static_cast<std::uint64_t>(left) << kBits | right;
-  std::size_t at = hash_pair(key) & pair_mask_;
+  const std::uint64_t hash = hash_pair(key);
+  filter_[(hash >> 32 & filter_mask_) / 64] |= std::uint64_t{1} << (hash >> 32) % 64;
+  std::size_t at = hash & pair_mask_;
   while (pairs_[at] != kFree) at = (at + 1) & pair_mask_;
   pairs_[at] = key << kBits | number;
   ids_.push_back(product);
   parts_.push_back({left, right});
-  std::uint32_t node = nodes_[left];
-  for (std::size_t i = begins_[right]; i < begins_[right + 1]; ++i) {
-    node = child_made(node, static_cast<unsigned char>(bytes_[i]));
-  }
-  nodes_.push_back(node);
-  longest_[node] = number;
   bytes_.append(bytes_, begins_[left], length(left));
   bytes_.append(bytes_, begins_[right], length(right));
   begins_.push_back(static_cast<std::uint32_t>(bytes_.size()));
 }
 
-// The slot of an edge, or the free one where it belongs.
-inline std::size_t MergeTree::edge_slot(std::uint32_t key) const {
-  std::size_t at = (key * kSeed0 >> 32) & edge_mask_;
-  while (edges_[at].key != key && edges_[at].key != kNoKey) at = (at + 1) & edge_mask_;
-  return at;
-}
-
-std::uint32_t MergeTree::child_made(std::uint32_t node, unsigned char byte) {
-  const std::uint32_t key = node << 8 | byte;
-  std::size_t at = edge_slot(key);
-  if (edges_[at].key == key) return edges_[at].child;
-  const auto child = static_cast<std::uint32_t>(parents_.size());
-  if (child >= (1u << 24) - 1) throw std::length_error("the vocabulary is too large");
-  parents_.push_back(node);
-  longest_.push_back(kNone);
-  if (child * std::size_t{2} > edges_.size()) {
-    BigVector<Edge> old(edges_.size() * 2, Edge{kNoKey, 0});
-    old.swap(edges_);
-    edge_mask_ = edges_.size() - 1;
-    for (const Edge& edge : old) {
-      if (edge.key != kNoKey) edges_[edge_slot(edge.key)] = edge;
-    }
-    at = edge_slot(key);
-  }
-  edges_[at] = {key, child};
-  return child;
-}
-
-// A node comes behind its parent, so one pass suffices.
-void MergeTree::find_shorter() {
-  for (std::uint32_t node = 1; node < parents_.size(); ++node) {
-    if (longest_[node] == kNone) longest_[node] = longest_[parents_[node]];
-  }
-  shorter_.resize(ids_.size());
+// All tokens in the order of their bytes.
+std::vector<MergeTree::Number> MergeTree::by_bytes() const {
+  struct Entry {
+    std::uint64_t first;  // eight bytes, the first one highest
+    Number token;
+  };
+  std::vector<Entry> entries(ids_.size());
   for (Number token = 0; token < ids_.size(); ++token) {
-    shorter_[token] = longest_[parents_[nodes_[token]]];
+    std::uint64_t first = 0;
+    const std::string_view text = bytes_of(token);
+    for (std::size_t i = 0; i < 8; ++i) {
+      first = first << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0u);
+    }
+    entries[token] = {first, token};
+  }
+  std::sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) {
+    return a.first != b.first ? a.first < b.first : bytes_of(a.token) < bytes_of(b.token);
+  });
+  std::vector<Number> tokens;
+  tokens.reserve(entries.size());
+  for (const Entry& entry : entries) tokens.push_back(entry.token);
+  return tokens;
+}
+
+void MergeTree::build_trie() {
+  struct Open {  // a node whose children are to be made, and the tokens that pass through it
+    std::uint32_t node;
+    std::uint32_t begin, end;
+    std::uint32_t depth;
+  };
+  const std::vector<Number> tokens = by_bytes();
+  shorter_.assign(ids_.size(), kNone);
+  std::vector<Open> open;
+  const auto add_children = [&](Number longest, std::uint32_t begin, std::uint32_t end,
+                                std::uint32_t depth) {
+    const std::size_t opened = open.size();
+    while (begin < end) {
+      const char byte = bytes_[begins_[tokens[begin]] + depth];
+      const std::uint32_t first = begin;
+      while (begin < end && bytes_[begins_[tokens[begin]] + depth] == byte) ++begin;
+      open.push_back({static_cast<std::uint32_t>(nodes_.size()), first, begin, depth + 1});
+      nodes_.push_back({longest, 0, 0, static_cast<unsigned char>(byte)});
+    }
+    std::reverse(open.begin() + static_cast<std::ptrdiff_t>(opened), open.end());
+  };
+  add_children(kNone, 0, static_cast<std::uint32_t>(tokens.size()), 0);
+  while (!open.empty()) {  // depth first: the first child is next
+    auto [node, begin, end, depth] = open.back();
+    open.pop_back();
+    if (length(tokens[begin]) == depth) {  // the token that ends here comes first
+      shorter_[tokens[begin]] = nodes_[node].longest;
+      nodes_[node].longest = tokens[begin++];
+    }
+    const std::size_t first = nodes_.size();
+    add_children(nodes_[node].longest, begin, end, depth);
+    nodes_[node].first_child = static_cast<std::uint32_t>(first);
+    nodes_[node].children = static_cast<std::uint16_t>(nodes_.size() - first);
   }
 }
 
 MergeTree::Number MergeTree::longest_at(std::string_view text, std::size_t at) const {
-  std::uint32_t node = static_cast<unsigned char>(text[at]) + 1u;
-  while (++at < text.size()) {
-    const Edge& edge = edges_[edge_slot(node << 8 | static_cast<unsigned char>(text[at]))];
-    if (edge.key == kNoKey) break;
-    node = edge.child;
+  const Node* node = &nodes_[static_cast<unsigned char>(text[at])];
+  while (++at < text.size() && node->children > 0) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const Node* child = &nodes_[node->first_child];
+    for (std::size_t size = node->children; size > 1;) {  // the last one whose byte is no higher
+      const std::size_t half = size / 2;
+      if (child[half].byte <= byte) child += half;
+      size -= half;
+    }
+    if (child->byte != byte) break;
+    node = child;
   }
-  return longest_[node];
+  return node->longest;
 }
 
 // Whether encoding the bytes of both gives the two: undoes the last merge of either, again and

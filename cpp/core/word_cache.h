@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "core/big_memory.h"
 #include "core/hash.h"
@@ -86,57 +87,75 @@ class WordCache {
     std::uint32_t tokens;
     TokenId ids[kMostTokens];
     char bytes[kMaxWord];
+
+    bool holds(const CacheKey& key, const char* word) const {
+      return low == key.low && high == key.high && std::memcmp(bytes, word, key.length()) == 0;
+    }
   };
   static_assert(sizeof(ShortSlot) == 64 && sizeof(LongSlot) == 128);
 
-  WordCache() : short_(kSlots), long_(kSlots) {}
+  WordCache() : short_(2 * kSets), long_(2 * kSets) {}
 
-  // Asks for the memory of a word's slot, to be there when it is looked up.
+  // Asks for the memory of a word's slots, to be there when it is looked up.
   void prefetch(const CacheKey& key) const {
-    const std::size_t at = key.hash() & (kSlots - 1);
-    if (key.is_short()) return __builtin_prefetch(&short_[at]);
-    __builtin_prefetch(&long_[at]);
-    __builtin_prefetch(long_[at].bytes);
+    const std::size_t at = set_of(key);
+    if (key.is_short()) {
+      __builtin_prefetch(&short_[at]);
+      __builtin_prefetch(&short_[at + 1]);
+    } else {
+      __builtin_prefetch(&long_[at]);
+      __builtin_prefetch(long_[at].bytes);
+      __builtin_prefetch(&long_[at + 1]);
+    }
   }
 
   // Copies the ids of a word to `to`, where there is room for kMostTokens, and returns their end;
   // `to` for a word that is not remembered (or has no ids).
-  TokenId* copy(const CacheKey& key, const char* word, TokenId* to) const {
-    const std::size_t at = key.hash() & (kSlots - 1);
+  TokenId* copy(const CacheKey& key, const char* word, TokenId* to) {
+    const std::size_t at = set_of(key);
     if (key.is_short()) {
-      const ShortSlot& slot = short_[at];
-      if (slot.low != key.low || slot.high != key.high) return to;
-      std::memcpy(to, slot.ids, 16);  // most words have no more
-      if (slot.tokens > 4) std::memcpy(to + 4, slot.ids + 4, sizeof(slot.ids) - 16);
-      return to + slot.tokens;
+      ShortSlot* slot = &short_[at];
+      if (slot->low != key.low || slot->high != key.high) {
+        if (slot[1].low != key.low || slot[1].high != key.high) return to;
+        std::swap(slot[0], slot[1]);
+      }
+      std::memcpy(to, slot->ids, 16);  // most words have no more
+      if (slot->tokens > 4) std::memcpy(to + 4, slot->ids + 4, sizeof(slot->ids) - 16);
+      return to + slot->tokens;
     }
-    const LongSlot& slot = long_[at];
-    if (slot.low != key.low || slot.high != key.high) return to;
-    if (std::memcmp(slot.bytes, word, key.length()) != 0) return to;
-    std::memcpy(to, slot.ids, sizeof(slot.ids));
-    return to + slot.tokens;
+    LongSlot* slot = &long_[at];
+    if (!slot->holds(key, word)) {
+      if (!slot[1].holds(key, word)) return to;
+      std::swap(slot[0], slot[1]);
+    }
+    std::memcpy(to, slot->ids, sizeof(slot->ids));
+    return to + slot->tokens;
   }
 
-  // Remembers a word; what is too long, in bytes or in tokens, is not remembered.
+  // Remembers a word in place of the one of its set that was not seen for longer; what is too
+  // long, in bytes or in tokens, is not remembered.
   void put(const CacheKey& key, const char* word, const TokenId* ids, std::size_t tokens) {
-    const std::size_t at = key.hash() & (kSlots - 1);
+    const std::size_t at = set_of(key);
     if (key.is_short()) {
-      fill(short_[at], key, ids, tokens);
-    } else if (fill(long_[at], key, ids, tokens)) {
+      fill(&short_[at], key, ids, tokens);
+    } else if (fill(&long_[at], key, ids, tokens)) {
       std::memcpy(long_[at].bytes, word, key.length());
     }
   }
 
  private:
-  static constexpr std::size_t kSlots = std::size_t{1} << 17;
+  static constexpr std::size_t kSets = std::size_t{1} << 16;  // of two slots, the last seen first
+
+  static std::size_t set_of(const CacheKey& key) { return 2 * (key.hash() & (kSets - 1)); }
 
   template <class Slot>
-  static bool fill(Slot& slot, const CacheKey& key, const TokenId* ids, std::size_t tokens) {
-    if (tokens > std::size(slot.ids)) return false;
-    slot.low = key.low;
-    slot.high = key.high;
-    slot.tokens = static_cast<std::uint32_t>(tokens);
-    std::copy(ids, ids + tokens, slot.ids);
+  static bool fill(Slot* set, const CacheKey& key, const TokenId* ids, std::size_t tokens) {
+    if (tokens > std::size(set->ids)) return false;
+    set[1] = set[0];
+    set->low = key.low;
+    set->high = key.high;
+    set->tokens = static_cast<std::uint32_t>(tokens);
+    std::copy(ids, ids + tokens, set->ids);
     return true;
   }
 
