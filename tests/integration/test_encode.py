@@ -122,7 +122,7 @@ def test_a_tokenizer_without_an_eos_is_told_of(folder: Path, tmp_path: Path, cap
         (("none.txt",), "no such file"),
         (("en.txt", "--shard-tokens", "0"), "whole number of at least 1"),
         (("en.txt", "-o", "tokenizer", "--force"), "would replace the input"),
-        (("en.txt", "-o", "."), "exists already"),
+        (("en.txt", "-o", "en.txt"), "exists already"),
         (("en.txt", "--format", "csv"), "invalid choice"),
     ],
 )
@@ -143,7 +143,7 @@ def test_bad_input_is_one_line(
 def test_arrow_shards_are_data_sets(folder: Path, tmp_path: Path, encode) -> None:
     """The example of the documentation."""
     datasets = pytest.importorskip("datasets")
-    options = ("--format", "arrow", "--shard-tokens", 100)
+    options = ("--format", "arrow", "--shard-tokens", 30)
     encode(folder / "en.txt", "-o", tmp_path / "out", *options)
     files = sorted((tmp_path / "out").glob("ids-*.arrow"))
     assert len(files) > 1

@@ -106,7 +106,7 @@ def nothing_is_left(out: Path) -> bool:
 def check_every_seam(command: Command, work: Path) -> None:
     """Kill at each seam of each phase; go on; compare all bytes and the phases that were done."""
     phases = finish(command(work / "undisturbed"))
-    assert phases
+    assert len(phases) >= 2
     expected = contents(work / "undisturbed")
     for number, phase in enumerate(phases):
         for when in MOMENTS:
@@ -197,7 +197,7 @@ def encode(corpus: Path, tokenizer: Path) -> Command:
 def encoder(corpus: Path, tokenizer: Path, *more: str) -> Command:
     words = ["encode", str(tokenizer), str(corpus), "--eos", "</s>", *more]
     if "--shard-tokens" not in more:
-        words += ["--shard-tokens", "25000"]
+        words += ["--shard-tokens", "60000"]
     return lambda out: [*words, "-o", str(out)]
 
 
@@ -223,7 +223,7 @@ def test_encode_never_uses_the_shards_of_another_command(
     other_text.write_bytes(corpus.read_bytes())
     others = [
         encoder(other_text, tokenizer),
-        encoder(corpus, tokenizer, "--shard-tokens", "30000"),
+        encoder(corpus, tokenizer, "--shard-tokens", "50000"),
         encoder(corpus, tokenizer, "--special-as-text"),
         encoder(corpus, tokenizer, "--no-resume"),
     ]

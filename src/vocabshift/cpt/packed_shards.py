@@ -169,8 +169,14 @@ def _write_arrow(path: Path, parts: Sequence[Ids], offsets: Offsets) -> None:
             f"a shard of {offsets[-1]} tokens is too long for Arrow, which counts to "
             f"{_ARROW_LIMIT}; choose a smaller --shard-tokens"
         )
-    lists = pa.ListArray.from_arrays(
-        pa.array(offsets.astype(np.int32)), pa.array(np.concatenate(parts))
+    ids = np.concatenate(parts)
+    # From buffers: pa.array would import pandas.
+    values = pa.Array.from_buffers(
+        pa.from_numpy_dtype(ids.dtype), len(ids), [None, pa.py_buffer(ids)]
+    )
+    bounds = pa.py_buffer(offsets.astype(np.int32))
+    lists = pa.Array.from_buffers(
+        pa.list_(values.type), len(offsets) - 1, [None, bounds], children=[values]
     )
     batch = pa.record_batch([lists], names=[COLUMN])
     with path.open("wb") as file, pa.ipc.new_stream(file, batch.schema) as stream:
@@ -192,4 +198,13 @@ def _map_arrow(path: Path, dtype: np.dtype[Any]) -> tuple[Ids, Offsets]:
     if len(batches) != 1 or reader.schema != schema or batches[0].column(0).null_count:
         raise CorpusError(f"{path} is no list of {dtype.name} named {COLUMN}; {_AGAIN}")
     lists = batches[0].column(0)
-    return lists.values.to_numpy(), lists.offsets.to_numpy().astype(np.int64)
+    return _of(lists.values, dtype), _of(lists.offsets, np.dtype("<i4")).astype(np.int64)
+
+
+def _of(array: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """A view of an Arrow array of numbers; to_numpy would import pandas."""
+    start = array.offset * dtype.itemsize
+    buffer = array.buffers()[1]
+    if not len(array):
+        return np.zeros(0, dtype=dtype)
+    return np.frombuffer(buffer, dtype=dtype, count=len(array), offset=start)
