@@ -86,19 +86,28 @@ void register_text(py::module_& m) {
       .value("QWEN2", Pattern::kQwen2)
       .value("O200K", Pattern::kO200k)
       .value("TEKKEN", Pattern::kTekken)
+      .value("MATRA", Pattern::kMatra)
+      .value("INDIC", Pattern::kIndic)
       .value("WALLS", Pattern::kWalls)
-      .value("WHOLE", Pattern::kWhole)
+      .value("INDIC_WALLS", Pattern::kIndicWalls)
+      .value("DIGIT_TRIPLES", Pattern::kDigitTriples)
+      .value("HAN", Pattern::kHan)
       .finalize();
 
+  py::class_<SentencePolicy>(m, "SentenceEnds", "A step that cuts behind sentence terminals.")
+      .def(py::init([](const std::u32string& terminals, bool period) {
+             return SentencePolicy({terminals.begin(), terminals.end()}, period);
+           }),
+           py::arg("terminals"), py::arg("period"));
+  py::class_<SyllableRules>(m, "SyllableRules", "A step that cuts into orthographic syllables.")
+      .def(py::init([](const std::vector<std::string>& scripts, const std::u32string& linkers,
+                       std::vector<std::string> conjuncts) {
+             return SyllableRules(scripts, {linkers.begin(), linkers.end()}, std::move(conjuncts));
+           }),
+           py::arg("scripts"), py::arg("linkers"), py::arg("conjuncts"));
   py::class_<PreTokenizer>(m, "PreTokenizer",
-                           "A compiled pattern: text -> pieces, byte for byte the regex's.")
-      .def(py::init(
-               [](Pattern pattern, const std::u32string& terminals, bool period, Pattern inner) {
-                 return PreTokenizer(
-                     pattern, SentencePolicy({terminals.begin(), terminals.end()}, period), inner);
-               }),
-           py::arg("pattern"), py::arg("terminals") = std::u32string(), py::arg("period") = false,
-           py::arg("inner") = Pattern::kWhole)
+                           "Compiled steps: text -> pieces, byte for byte the regexes'.")
+      .def(py::init<std::vector<PreTokenizer::Step>>(), py::arg("steps"))
       .def("split", &split_of, py::arg("text"), "The pieces of `text`, as str.");
 }
 

@@ -36,63 +36,122 @@ py::array_t<std::uint32_t> merges_array(const std::vector<Merge>& merges) {
   return array;
 }
 
-void add_documents(WordCounter& self, const py::buffer& data, const IntArray& starts,
-                   const IntArray& ends, std::size_t group) {
-  const py::buffer_info info = data.request();
-  const Documents documents = documents_of(info, starts, ends);
-  py::gil_scoped_release release;
-  self.add(documents, group);
+std::set<char32_t> as_set(const std::u32string& characters) {
+  return {characters.begin(), characters.end()};
 }
 
-py::list words_of(const WordCounter& self, std::size_t group) {
-  py::list words;
-  self.table(group).for_each([&](std::string_view word, Count count) {
-    words.append(py::make_tuple(py::bytes(word.data(), word.size()), count));
-  });
-  return words;
+MergeRule make_rule(std::size_t max_token_bytes, std::size_t max_words,
+                    std::set<std::string, std::less<>> forbidden, const std::u32string& terminals,
+                    bool whole_characters, const std::u32string& conjoiners) {
+  return {max_token_bytes,   max_words,        std::move(forbidden),
+          as_set(terminals), whole_characters, as_set(conjoiners)};
 }
 
-Trained train_bpe_of(WordCounter& counter, const std::vector<Count>& weights,
-                     std::size_t vocab_size, Count min_frequency, std::size_t max_token_bytes,
-                     const std::set<std::string, std::less<>>& forbidden,
+Vocabulary vocabulary_of(const std::vector<py::bytes>& tokens) {
+  Vocabulary vocabulary;
+  for (const py::bytes& token : tokens) vocabulary.add(static_cast<std::string_view>(token));
+  return vocabulary;
+}
+
+Trained train_bpe_of(WordCounter& counter, const WordWeights& weights, std::size_t vocab_size,
+                     Count min_frequency, const MergeRule& rule, const Encoder* encoder,
+                     const std::vector<py::bytes>& tokens, std::size_t memory_bytes,
                      const py::object& progress) {
   const Tick tick = make_tick(progress);
+  std::optional<Start> start;
+  if (encoder) start = Start{encoder, vocabulary_of(tokens)};
   py::gil_scoped_release release;
-  return train_bpe(counter, weights, {vocab_size, min_frequency, 1},
-                   {max_token_bytes, 0, forbidden}, tick);
+  return train_bpe(counter, weights, {vocab_size, min_frequency, 1}, rule, std::move(start),
+                   memory_bytes, tick);
 }
 
 // Keeps the encoder alive as long as the stage that refers to it.
 class OwningSuperwordStage {
  public:
-  OwningSuperwordStage(py::object encoder, const PreTokenizer& pre_tokenizer, std::size_t threads)
-      : owner_(std::move(encoder)), stage_(owner_.cast<const Encoder&>(), pre_tokenizer, threads) {}
-  SuperwordStage& get() { return stage_; }
+  OwningSuperwordStage(py::object encoder, const std::vector<py::bytes>& tokens,
+                       const PreTokenizer& pre_tokenizer, std::size_t threads,
+                       const std::string& file, const std::optional<SentenceWeights>& sentences,
+                       bool counted, bool resume)
+      : owner_(std::move(encoder)) {
+    SuperwordStage::Options options{threads, file, sentences, counted};
+    const auto& core = owner_.cast<const Encoder&>();
+    if (resume) {
+      stage_.emplace(core, vocabulary_of(tokens), pre_tokenizer, options, TokenStore::open(file));
+    } else {
+      stage_.emplace(core, vocabulary_of(tokens), pre_tokenizer, options);
+    }
+  }
+  SuperwordStage& get() { return *stage_; }
 
  private:
   py::object owner_;
-  SuperwordStage stage_;
+  std::optional<SuperwordStage> stage_;
 };
 
 void add_to_stage(OwningSuperwordStage& self, const py::buffer& data, const IntArray& starts,
-                  const IntArray& ends, std::size_t group) {
+                  const IntArray& ends, std::size_t group,
+                  const std::optional<py::array_t<Count, py::array::c_style>>& counts) {
   const py::buffer_info info = data.request();
   const Documents documents = documents_of(info, starts, ends);
+  if (counts &&
+      (counts->ndim() != 1 || static_cast<std::size_t>(counts->size()) != documents.count)) {
+    throw std::invalid_argument("every document needs one count");
+  }
   py::gil_scoped_release release;
-  self.get().add(documents, group);
+  if (counts) {
+    self.get().add_counted(documents, counts->data(), group);
+  } else {
+    self.get().add(documents, group);
+  }
 }
 
-Trained train_superwords(OwningSuperwordStage& self, const std::vector<py::bytes>& tokens,
-                         const std::vector<Count>& weights, std::size_t vocab_size,
-                         Count min_frequency, std::size_t max_token_bytes, std::size_t max_words,
-                         const std::set<std::string, std::less<>>& forbidden,
-                         const py::object& progress) {
-  Vocabulary vocabulary;
-  for (const py::bytes& token : tokens) vocabulary.add(static_cast<std::string_view>(token));
+Trained train_superwords(OwningSuperwordStage& self, const std::vector<Count>& weights,
+                         std::size_t vocab_size, Count min_frequency, const MergeRule& rule,
+                         std::size_t memory_bytes, const py::object& progress) {
   const Tick tick = make_tick(progress);
   py::gil_scoped_release release;
-  return self.get().train(vocabulary, weights, {vocab_size, min_frequency, 1},
-                          {max_token_bytes, max_words, forbidden}, tick);
+  return self.get().train(weights, {vocab_size, min_frequency, 1}, rule, memory_bytes, tick);
+}
+
+void register_rules(py::module_& m) {
+  py::class_<MergeRule>(m, "MergeRule", "Which products may never be made.")
+      .def(py::init(&make_rule), py::kw_only(), py::arg("max_token_bytes") = 0,
+           py::arg("max_words") = 0, py::arg("forbidden") = std::set<std::string, std::less<>>(),
+           py::arg("terminals") = std::u32string(), py::arg("whole_characters") = false,
+           py::arg("conjoiners") = std::u32string())
+      .def(
+          "allows",
+          [](const MergeRule& self, const std::string& product) { return self.allows(product); },
+          py::arg("product"), "Whether the bytes `product` may be a token.");
+
+  py::class_<WordWeights>(m, "WordWeights", "What one occurrence of a word counts, fixed point.")
+      .def(py::init([](std::vector<Count> of_group, Count unit, Count target,
+                       std::vector<TargetScripts::Range> scripts, double smoothing) {
+             return WordWeights{std::move(of_group), unit, target,
+                                TargetScripts(std::move(scripts)), smoothing};
+           }),
+           py::arg("of_group"), py::kw_only(), py::arg("unit") = 1, py::arg("target") = 1,
+           py::arg("scripts") = std::vector<TargetScripts::Range>(), py::arg("smoothing") = 0.0);
+
+  py::class_<SentenceWeights>(m, "SentenceWeights", "What one sentence counts, by its script.")
+      .def(py::init([](std::vector<TargetScripts::Range> scripts, const std::u32string& terminals,
+                       std::uint32_t unit, std::uint32_t target) {
+             return SentenceWeights(TargetScripts(std::move(scripts)), as_set(terminals), unit,
+                                    target);
+           }),
+           py::kw_only(), py::arg("scripts"), py::arg("terminals"), py::arg("unit"),
+           py::arg("target"))
+      .def(
+          "split",
+          [](const SentenceWeights& self, const std::string& document) {
+            std::vector<SentenceWeights::Sentence> sentences;
+            self.split(document, sentences);
+            std::vector<std::pair<std::size_t, std::uint32_t>> result;
+            for (const auto& sentence : sentences)
+              result.emplace_back(sentence.end, sentence.factor);
+            return result;
+          },
+          py::arg("document"), "[(end in bytes, factor)] of the sentences of a document.");
 }
 
 }  // namespace
@@ -103,19 +162,8 @@ void register_training(py::module_& m) {
       .value("MIN_FREQUENCY", Stopped::kMinFrequency)
       .value("NO_PAIR_LEFT", Stopped::kNoPairLeft)
       .value("FLOOR", Stopped::kFloor)
+      .value("MEMORY", Stopped::kMemory)
       .finalize();
-
-  py::class_<WordCounter>(m, "WordCounter", "Threaded counting of pre-tokens.")
-      .def(py::init<PreTokenizer, std::size_t>(), py::arg("pre_tokenizer"), py::arg("threads") = 1)
-      .def("add", &add_documents, py::arg("data"), py::arg("starts"), py::arg("ends"),
-           py::arg("group") = 0, "Count the documents data[starts[i]:ends[i]], valid UTF-8.")
-      .def("finish", &WordCounter::finish, py::call_guard<py::gil_scoped_release>())
-      .def_property_readonly("group_count", &WordCounter::group_count)
-      .def(
-          "size",
-          [](const WordCounter& self, std::size_t group) { return self.table(group).size(); },
-          py::arg("group"), "Distinct words of a group, after finish().")
-      .def("words", &words_of, py::arg("group"), "[(word, count)] of a group, in no order.");
 
   py::class_<Trained>(m, "Trained", "The merges that training found.")
       .def_property_readonly(
@@ -143,29 +191,41 @@ void register_training(py::module_& m) {
           "Bytes of every token, by id.")
       .def_readonly("stopped", &Trained::stopped)
       .def_readonly("training_tokens", &Trained::tokens)
-      .def_readonly("peak_memory_bytes", &Trained::peak_memory_bytes);
+      .def_readonly("peak_memory_bytes", &Trained::peak_memory_bytes)
+      .def_readonly("bound", &Trained::bound, "Pairs that count less were not looked at.")
+      .def_readonly("dropped_words", &Trained::dropped_words,
+                    "Distinct words left out for want of memory.")
+      .def_readonly("dropped_occurrences", &Trained::dropped_occurrences);
+
+  register_rules(m);
 
   py::class_<OwningSuperwordStage>(m, "SuperwordStage",
                                    "The superword stage: pieces encoded by stage 1, then merged.")
-      .def(py::init<py::object, const PreTokenizer&, std::size_t>(), py::arg("encoder"),
-           py::arg("pre_tokenizer"), py::arg("threads") = 1)
+      .def(py::init<py::object, const std::vector<py::bytes>&, const PreTokenizer&, std::size_t,
+                    const std::string&, const std::optional<SentenceWeights>&, bool, bool>(),
+           py::arg("encoder"), py::arg("tokens"), py::arg("pre_tokenizer"), py::arg("threads") = 1,
+           py::kw_only(), py::arg("file") = "", py::arg("sentences") = py::none(),
+           py::arg("counted") = false, py::arg("resume") = false)
       .def("add", &add_to_stage, py::arg("data"), py::arg("starts"), py::arg("ends"),
-           py::arg("group") = 0, "Encode the documents data[starts[i]:ends[i]], valid UTF-8.")
+           py::arg("group") = 0, py::arg("counts") = py::none(),
+           "Encode the documents data[starts[i]:ends[i]], valid UTF-8.")
+      .def(
+          "finish", [](OwningSuperwordStage& self) { self.get().finish(); },
+          "Nothing may be added afterwards; ends the file.")
       .def_property_readonly(
           "tokens", [](OwningSuperwordStage& self) { return self.get().tokens(); },
           "Tokens of all documents before the first superword merge.")
-      .def("train", &train_superwords, py::arg("tokens"), py::arg("weights"), py::arg("vocab_size"),
-           py::arg("min_frequency") = 1, py::arg("max_token_bytes") = 0, py::arg("max_words") = 0,
-           py::arg("forbidden") = std::set<std::string, std::less<>>(),
-           py::arg("progress") = py::none(),
-           "Continue the vocabulary `tokens` (bytes by id) with superwords.");
+      .def("train", &train_superwords, py::arg("weights"), py::arg("vocab_size"),
+           py::arg("min_frequency") = 1, py::arg("rule") = MergeRule(), py::arg("memory_bytes") = 0,
+           py::arg("progress") = py::none(), "Continue the vocabulary with superwords.");
 
   m.def("train_bpe", &train_bpe_of, py::arg("counter"), py::arg("weights"), py::arg("vocab_size"),
-        py::arg("min_frequency") = 1, py::arg("max_token_bytes") = 0,
-        py::arg("forbidden") = std::set<std::string, std::less<>>(),
+        py::arg("min_frequency") = 1, py::arg("rule") = MergeRule(),
+        py::arg("encoder") = static_cast<const Encoder*>(nullptr),
+        py::arg("tokens") = std::vector<py::bytes>(), py::arg("memory_bytes") = 0,
         py::arg("progress") = py::none(),
-        "Byte-level BPE over counted words, which are taken out of the counter; "
-        "`progress(done, total)` is called now and then.");
+        "Byte-level BPE over counted words, which are taken out of the counter; from single bytes, "
+        "or from the segmentation of `encoder`, whose vocabulary `tokens` is (bytes by id).");
 }
 
 }  // namespace vocabshift::bindings

@@ -27,7 +27,8 @@ enum class Stopped {
   kVocabSize,     // as many tokens as asked for
   kMinFrequency,  // no pair is left that occurs often enough
   kNoPairLeft,
-  kFloor,  // no pair is left at or above the floor the caller allowed
+  kFloor,   // no pair is left at or above the floor the caller allowed
+  kMemory,  // going on would take more memory than allowed
 };
 
 // What happens to a pair whose product is a token already.

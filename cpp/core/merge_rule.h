@@ -1,6 +1,6 @@
 // May this pair ever merge? Permanent per pair and decided on the bytes of the product, so that
-// every uncrossed occurrence of a string is segmented alike. Source: SuperBPE's filters; method.md
-// section 2.
+// every uncrossed occurrence of a string is segmented alike. Sources: SuperBPE's filters; the
+// terminal prohibition of Matra, section 3.4; method.md sections 2 and 3.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +15,17 @@ struct MergeRule {
   std::size_t max_token_bytes = 0;  // 0: any length
   std::size_t max_words = 0;        // words between spaces in a product; 0: any number
   std::set<std::string, std::less<>> forbidden = {};  // special tokens: text may not make them
+  // No product may contain one of these characters. A character whose bytes a merge would complete
+  // is contained in the product, so that no merge completes one either.
+  std::set<char32_t> terminals = {};
+  // A product begins and ends between characters.
+  bool whole_characters = false;
+  // Not empty: grapheme-safe. A product that holds more than (a part of) one orthographic syllable
+  // begins and ends between syllables. These are the signs that join the letter behind them to the
+  // syllable before (virama, coeng); what is a mark is the core's knowledge.
+  std::set<char32_t> conjoiners = {};
 
-  bool allows(std::string_view product) const {
-    if (max_token_bytes != 0 && product.size() > max_token_bytes) return false;
-    if (!forbidden.empty() && forbidden.contains(product)) return false;
-    if (max_words == 0) return true;
-    std::size_t words = 0;
-    char before = ' ';
-    for (const char c : product) {
-      words += before == ' ' && c != ' ';
-      before = c;
-    }
-    return words <= max_words;
-  }
+  bool allows(std::string_view product) const;
 };
 
 }  // namespace vocabshift

@@ -1,27 +1,37 @@
 // Scanners for the named patterns: text -> pre-tokens, equal to the regex text that is exported.
 //
-// Owns how each named pattern cuts. The regex text itself is src/vocabshift/text/patterns.py; the
-// property tests hold the two equal. Which characters end a sentence is policy, handed in.
+// Owns how each named pattern cuts and how steps follow one another. The regex text itself is
+// src/vocabshift/text/; the property tests hold the two equal. Which characters end a sentence or
+// make a syllable is policy, handed in.
 #pragma once
 
+#include <array>
 #include <bitset>
 #include <memory>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/scan.h"
+#include "core/scan_syllables.h"
+#include "core/scan_walls.h"
 #include "core/types.h"
 
 namespace vocabshift {
 
 enum class Pattern {
   kGpt2,
-  kCl100k,  // Llama-3 too
-  kQwen2,   // cl100k with single digits
-  kO200k,   // Llama-4 too
-  kTekken,  // o200k without contractions, with single digits
-  kWalls,   // superbpe-stage2: digits, punctuation runs, newlines and whitespace runs stand alone
-  kWhole,   // no cut
+  kCl100k,        // Llama-3 too
+  kQwen2,         // cl100k with single digits
+  kO200k,         // Llama-4 too
+  kTekken,        // o200k without contractions, with single digits
+  kMatra,         // cl100k with marks as letters, newlines never with punctuation
+  kIndic,         // o200k with joiners inside words
+  kWalls,         // digits, punctuation runs, newlines and whitespace runs stand alone
+  kIndicWalls,    // likewise; a joiner behind a letter is no punctuation
+  kDigitTriples,  // digits in threes from the right stand alone
+  kHan,           // Han characters stand alone
 };
 
 // Where a sentence ends inside a piece; an empty policy never cuts.
@@ -33,37 +43,54 @@ class SentencePolicy {
   // whitespace or the end of the piece follows.
   SentencePolicy(const std::vector<char32_t>& terminals, bool period);
 
-  bool empty() const { return !terminals_ && !period_; }
   bool is_terminal(char32_t c) const { return terminals_ && (*terminals_)[c]; }
   bool period() const { return period_; }
+  // Whether a match can begin with this byte.
+  bool may_begin(char byte) const { return first_bytes_[static_cast<unsigned char>(byte)]; }
 
  private:
   std::shared_ptr<const std::bitset<0x110000>> terminals_;
+  std::array<bool, 256> first_bytes_{};
   bool period_ = false;
 };
 
-// A compiled pre-tokenizer: a pattern (its matches and the gaps between them are pieces), then
-// the sentence cut inside each piece (a terminal goes with the piece before it), then a second
-// pattern inside each of these.
+// A compiled pre-tokenizer: steps, each of which cuts every piece that the one before it left.
+// Pieces are the matches of a pattern and the gaps between them; a sentence's terminal goes with
+// the piece before it. Without steps the text is one piece.
 class PreTokenizer {
  public:
-  explicit PreTokenizer(Pattern pattern, SentencePolicy policy = {},
-                        Pattern inner = Pattern::kWhole)
-      : pattern_(pattern), policy_(std::move(policy)), inner_(inner) {}
+  using Step = std::variant<Pattern, SentencePolicy, SyllableRules>;
+
+  explicit PreTokenizer(std::vector<Step> steps) : steps_(std::move(steps)) {}
 
   // Calls `piece(std::string_view)` for every piece of valid UTF-8 `text`, left to right; their
-  // concatenation is the text.
+  // concatenation is the text, and none is empty.
   template <class F>
   void split(std::string_view text, F&& piece) const {
-    if (inner_ == Pattern::kWhole) return split_outer(text, piece);
-    split_outer(text, [&](std::string_view part) { split_pattern(inner_, part, piece); });
+    if (text.empty()) return;
+    if (steps_.empty()) return piece(text);
+    split_from(0, text, piece);
   }
 
  private:
+  // Steps `index` and later. One function per F whatever the steps are: which scanner runs is
+  // asked once per piece of the step before, and only the last one calls `piece` itself.
   template <class F>
-  void split_outer(std::string_view text, F&& piece) const {
-    if (policy_.empty()) return split_pattern(pattern_, text, piece);
-    split_pattern(pattern_, text, [&](std::string_view part) { split_sentences(part, piece); });
+  void split_from(std::size_t index, std::string_view text, F& piece) const {
+    if (index + 1 == steps_.size()) return split_step(steps_[index], text, piece);
+    split_step(steps_[index], text,
+               [&](std::string_view part) { split_from(index + 1, part, piece); });
+  }
+
+  template <class F>
+  static void split_step(const Step& step, std::string_view text, F&& piece) {
+    if (const auto* pattern = std::get_if<Pattern>(&step)) {
+      split_pattern(*pattern, text, piece);
+    } else if (const auto* policy = std::get_if<SentencePolicy>(&step)) {
+      split_sentences(*policy, text, piece);
+    } else {
+      scan::syllables(text, *std::get_if<SyllableRules>(&step), piece);
+    }
   }
 
   template <class F>
@@ -79,22 +106,33 @@ class PreTokenizer {
         return scan::words<scan::O200k>(text, piece);
       case Pattern::kTekken:
         return scan::words<scan::Tekken>(text, piece);
+      case Pattern::kMatra:
+        return scan::words<scan::Matra>(text, piece);
+      case Pattern::kIndic:
+        return scan::words<scan::Indic>(text, piece);
       case Pattern::kWalls:
-        return scan::walls(text, piece);
-      case Pattern::kWhole:
-        if (!text.empty()) piece(text);
-        return;
+        return scan::walls<false>(text, piece);
+      case Pattern::kIndicWalls:
+        return scan::walls<true>(text, piece);
+      case Pattern::kDigitTriples:
+        return scan::digit_triples(text, piece);
+      case Pattern::kHan:
+        return scan::han_characters(text, piece);
     }
   }
 
   // Split(terminals, MergedWithPrevious): a match joins the gap before it; a match right after
   // another match, or at the start, is a piece of its own.
   template <class F>
-  void split_sentences(std::string_view text, F&& piece) const {
+  static void split_sentences(const SentencePolicy& policy, std::string_view text, F&& piece) {
     const char* const end = text.data() + text.size();
     const char* begin = text.data();  // of the piece under way; == at right behind a match
     for (const char* at = begin; at < end;) {
-      const char* const stop = match_terminal(at, end);
+      if (!policy.may_begin(*at)) {  // most of the text, byte by byte
+        ++at;
+        continue;
+      }
+      const char* const stop = match_terminal(policy, at, end);
       if (stop == at) {
         at += scan::char_length(at);
         continue;
@@ -106,24 +144,20 @@ class PreTokenizer {
   }
 
   // End of the terminal match that starts at `at`, or `at`.
-  const char* match_terminal(const char* at, const char* end) const {
+  static const char* match_terminal(const SentencePolicy& policy, const char* at, const char* end) {
     const char* stop = at;
-    while (stop < end) {
-      const auto lead = static_cast<unsigned char>(*stop);
-      if (lead < 0x80 && !scan::is_ascii_punctuation(lead)) break;
+    while (stop < end && policy.may_begin(*stop)) {
       const Decoded next = decode_utf8(stop);
-      if (!policy_.is_terminal(next.code_point)) break;
+      if (!policy.is_terminal(next.code_point)) break;
       stop += next.length;
     }
-    if (stop == at && policy_.period() && *at == '.') {
+    if (stop == at && policy.period() && *at == '.') {
       if (at + 1 == end || (scan::class_at(at + 1).bits & kSpace)) return at + 1;
     }
     return stop;
   }
 
-  Pattern pattern_;
-  SentencePolicy policy_;
-  Pattern inner_;
+  std::vector<Step> steps_;
 };
 
 }  // namespace vocabshift

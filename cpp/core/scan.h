@@ -1,5 +1,6 @@
-// One pass over UTF-8 for the pattern families: "words" (gpt2, cl100k, qwen2, o200k, tekken) and
-// "walls" (the superword stage). Header-only: the loops inline into counting and encoding.
+// One pass over UTF-8 for the words-patterns: gpt2, cl100k, qwen2, o200k, tekken, matra, indic.
+// Header-only: the loops inline into counting and encoding. Owns the primitives that the other
+// scanners (scan_walls.h, scan_syllables.h) are made of too.
 //
 // The rules below are the regex alternatives, tried in their order, with what backtracking would
 // find computed directly. Subtle: \p{M} is a letter to o200k's two letter classes *and* may be the
@@ -17,7 +18,9 @@ namespace vocabshift::scan {
 
 // What a words-pattern allows.
 struct Gpt2 {
-  static constexpr bool kCasedLetters = false;    // letters as cased runs with marks (o200k)
+  static constexpr bool kCasedLetters = false;   // letters as cased runs with marks (o200k)
+  static constexpr bool kMarkedLetters = false;  // [\p{L}\p{M}]+ instead of \p{L}+
+  static constexpr bool kJoiners = false;  // ZWJ and ZWNJ behind a letter of the word stay in it
   static constexpr bool kSpacePrefixOnly = true;  // " ?" instead of "[^\r\n\p{L}\p{N}]?"
   static constexpr bool kLeadingContraction = true;
   static constexpr bool kTrailingContraction = false;
@@ -28,6 +31,8 @@ struct Gpt2 {
 };
 struct Cl100k {
   static constexpr bool kCasedLetters = false;
+  static constexpr bool kMarkedLetters = false;
+  static constexpr bool kJoiners = false;
   static constexpr bool kSpacePrefixOnly = false;
   static constexpr bool kLeadingContraction = true;
   static constexpr bool kTrailingContraction = false;
@@ -39,8 +44,14 @@ struct Cl100k {
 struct Qwen2 : Cl100k {
   static constexpr int kMaxDigits = 1;
 };
+struct Matra : Cl100k {
+  static constexpr bool kMarkedLetters = true;
+  static constexpr int kTail = 0;
+};
 struct O200k {
   static constexpr bool kCasedLetters = true;
+  static constexpr bool kMarkedLetters = false;
+  static constexpr bool kJoiners = false;
   static constexpr bool kSpacePrefixOnly = false;
   static constexpr bool kLeadingContraction = false;
   static constexpr bool kTrailingContraction = true;
@@ -52,6 +63,9 @@ struct O200k {
 struct Tekken : O200k {
   static constexpr bool kTrailingContraction = false;
   static constexpr int kMaxDigits = 1;
+};
+struct Indic : O200k {
+  static constexpr bool kJoiners = true;
 };
 
 struct Classed {
@@ -71,8 +85,12 @@ inline std::uint32_t char_length(const char* at) {
   return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
-inline bool is_ascii_punctuation(unsigned char c) {
-  return c > 0x20 && class_at(reinterpret_cast<const char*>(&c)).bits == 0;
+inline constexpr std::uint32_t kJoinerLength = 3;
+
+// Whether ZWNJ (U+200C) or ZWJ (U+200D) stands at `at`.
+inline bool is_joiner(const char* at, const char* end) {
+  return end - at >= 3 && at[0] == '\xE2' && at[1] == '\x80' &&
+         (at[2] == '\x8C' || at[2] == '\x8D');
 }
 
 // First position at or after `at` whose class has none of `bits`.
@@ -105,18 +123,37 @@ const char* match_contraction(const char* at, const char* end) {
 // [Lu Lt Lm Lo M]* [Ll Lm Lo M]+ | [Lu Lt Lm Lo M]+ [Ll Lm Lo M]*, or `at` where neither matches.
 // Subtle: o200k tries its first alternative without the optional prefix before the second one with
 // it. That matters where the prefix is a mark, which is a letter too: see kFirstOnly.
-template <bool kFirstOnly>
+// With kJoiners a joiner is one more mark, but only behind a letter of this word: the ZWJ of an
+// emoji sequence may follow a mark too (a variation selector).
+template <bool kFirstOnly, bool kJoiners>
 const char* match_cased(const char* at, const char* end) {
   constexpr std::uint8_t kEither = kOtherLetter | kMark;
   const char* last_either = nullptr;  // end of the last character that both classes hold
+  bool has_letter = false;
   const char* p = at;
   while (p < end) {
     const Classed next = class_at(p);
-    if (!(next.bits & (kUpper | kEither))) break;
-    p += next.length;
-    if (next.bits & kEither) last_either = p;
+    if (next.bits & (kUpper | kEither)) {
+      p += next.length;
+      if (next.bits & kEither) last_either = p;
+      if (kJoiners && (next.bits & kLetter)) has_letter = true;
+    } else if (kJoiners && has_letter && is_joiner(p, end)) {
+      last_either = p += kJoinerLength;
+    } else {
+      break;
+    }
   }
-  const char* lower = skip_class(p, end, kLower | kEither);
+  const char* lower = p;  // the next character is in neither class of the loop above
+  while (lower < end) {
+    const Classed next = class_at(lower);
+    if (next.bits & (kLower | kEither)) {
+      lower += next.length;
+    } else if (kJoiners && lower != p && is_joiner(lower, end)) {
+      lower += kJoinerLength;
+    } else {
+      break;
+    }
+  }
   if (lower != p) return lower;
   // Nothing lower follows: the first alternative gives capitals back down to the last character
   // that may stand in its second class; without one the second alternative takes them all.
@@ -157,9 +194,9 @@ const char* match_punctuation(const char* at, const char* end) {
 template <class Rules, bool kFirstOnly = false>
 const char* match_letters(const char* at, const char* end) {
   if constexpr (!Rules::kCasedLetters) {
-    return skip_class(at, end, kLetter);
+    return skip_class(at, end, Rules::kMarkedLetters ? kLetter | kMark : kLetter);
   } else {
-    const char* stop = match_cased<kFirstOnly>(at, end);
+    const char* stop = match_cased<kFirstOnly, Rules::kJoiners>(at, end);
     if constexpr (Rules::kTrailingContraction) {
       if (stop != at) stop = match_contraction<Rules::kFoldCase>(stop, end);
     }
@@ -177,6 +214,25 @@ const char* match_digits(const char* at, const char* end) {
     p += next.length;
   }
   return p;
+}
+
+// End of the pre-token at `at` that begins with no letter, `first` being its first character:
+// digits, punctuation or whitespace.
+template <class Rules>
+[[gnu::always_inline]] inline const char* match_rest(const char* at, const char* end,
+                                                     Classed first) {
+  const char* const second = at + first.length;
+  if (Rules::kMaxDigits == 0 && *at == ' ' && second < end) {
+    const char* stop = match_digits<Rules>(second, end);
+    if (stop != second) return stop;
+  }
+  if (first.bits & kNumber) return match_digits<Rules>(at, end);
+  if (*at == ' ' && second < end) {
+    const char* stop = match_punctuation<Rules>(second, end);
+    if (stop != second) return stop;
+  }
+  if (first.bits & kSpace) return match_space<Rules::kNewlineRuns>(at, end);
+  return match_punctuation<Rules>(at, end);
 }
 
 // End of the pre-token of a words-pattern that starts at `at` (at < end). Every character is
@@ -197,17 +253,7 @@ const char* next_word(const char* at, const char* end) {
     if (stop != second) return stop;
   }
   if (const char* stop = match_letters<Rules>(at, end); stop != at) return stop;
-  if (Rules::kMaxDigits == 0 && *at == ' ' && second < end) {
-    const char* stop = match_digits<Rules>(second, end);
-    if (stop != second) return stop;
-  }
-  if (first.bits & kNumber) return match_digits<Rules>(at, end);
-  if (*at == ' ' && second < end) {
-    const char* stop = match_punctuation<Rules>(second, end);
-    if (stop != second) return stop;
-  }
-  if (first.bits & kSpace) return match_space<Rules::kNewlineRuns>(at, end);
-  return match_punctuation<Rules>(at, end);
+  return match_rest<Rules>(at, end, first);
 }
 
 template <class Rules, class F>
@@ -219,56 +265,6 @@ void words(std::string_view text, F&& piece) {
     piece(std::string_view(at, stop));
     at = stop;
   }
-}
-
-// End of a wall at `at`, or `at`:
-// \p{N}{1,3}| ?[^\s\p{L}\p{N}\p{M}]{2,}[\r\n/]*|\s*[\r\n]+|\s+(?!\S)
-inline const char* match_wall(const char* at, const char* end, Classed first) {
-  if (first.bits & kNumber) return match_digits<O200k>(at, end);
-  const char* p = *at == ' ' ? at + 1 : at;
-  const char* const run = p;
-  int length = 0;
-  while (p < end) {
-    const Classed next = class_at(p);
-    if (next.bits != 0) break;
-    p += next.length;
-    ++length;
-  }
-  if (length >= 2) {
-    while (p < end && (*p == '\r' || *p == '\n' || *p == '/')) ++p;
-    return p;
-  }
-  if (!(first.bits & kSpace)) return at;
-  if (length == 1 && run != at) return at;  // one space, then one mark of punctuation
-  const char* const stop = match_space<true>(at, end);
-  // match_space takes a single space before a word; "\s+(?!\S)" does not.
-  if (stop != end && stop == at + first.length && !(first.bits & kNewline)) {
-    const bool run_goes_on = class_at(stop).bits & kSpace;
-    return run_goes_on ? stop : at;
-  }
-  return stop;
-}
-
-template <class F>
-void walls(std::string_view text, F&& piece) {
-  const char* const end = text.data() + text.size();
-  const char* begin = text.data();  // of the gap under way
-  for (const char* at = begin; at < end;) {
-    const Classed first = class_at(at);
-    if (first.bits & (kLetter | kMark)) {  // most of the text: never a wall
-      at += first.length;
-      continue;
-    }
-    const char* const stop = match_wall(at, end, first);
-    if (stop == at) {
-      at += first.length;
-      continue;
-    }
-    if (begin < at) piece(std::string_view(begin, at));
-    piece(std::string_view(at, stop));
-    begin = at = stop;
-  }
-  if (begin < end) piece(std::string_view(begin, end));
 }
 
 }  // namespace vocabshift::scan

@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <functional>
+#include <stdexcept>
 
 namespace vocabshift {
 
 namespace {
 
-constexpr Count kBoundStep = 4;  // a bound that was too high falls by this factor
+constexpr Count kBoundStep = 4;   // a bound that was too high falls by this factor
+constexpr Count kMemoryStep = 2;  // a bound whose runs do not fit rises by this factor
+constexpr std::size_t kMostCells = std::size_t{1} << 26;  // of the sketch, 8 bytes each
+constexpr Count kMostTimes = 0xFFFFFFFFu;                 // a piece with a larger count is repeated
 
 std::size_t cell_of(TokenId left, TokenId right, std::size_t cells) {
   return hash_pair(Pair{left, right}.key()) & (cells - 1);
@@ -18,7 +23,6 @@ std::size_t cell_of(TokenId left, TokenId right, std::size_t cells) {
 // is frequent from the start, so the last of k merges counts more than that.
 Count guess_bound(const std::vector<Count>& sketch, std::size_t k) {
   std::vector<Count> counts;
-  counts.reserve(sketch.size() / 2);
   for (const Count count : sketch) {
     if (count > 1) counts.push_back(count);
   }
@@ -28,120 +32,283 @@ Count guess_bound(const std::vector<Count>& sketch, std::size_t k) {
   return counts[k];
 }
 
-void add_run(const TokenId* begin, const TokenId* end, std::vector<std::string_view>& batch,
-             WordTable& runs) {
-  if (end - begin < 2) return;
-  batch.emplace_back(reinterpret_cast<const char*>(begin),
-                     static_cast<std::size_t>(end - begin) * sizeof(TokenId));
-  if (batch.size() == WordTable::kBatch) {
-    runs.add_batch(batch.data(), batch.size());
-    batch.clear();
+std::vector<bool> tokens_that_never_merge(const Vocabulary& vocabulary, const MergeRule& rule) {
+  std::vector<bool> never(vocabulary.size(), false);
+  if (rule.terminals.empty()) return never;
+  MergeRule terminals;
+  terminals.terminals = rule.terminals;
+  for (TokenId id = 0; id < vocabulary.size(); ++id) {
+    never[id] = !terminals.allows(vocabulary[id]);
   }
+  return never;
 }
 
 }  // namespace
 
-SuperwordStage::SuperwordStage(const Encoder& encoder, PreTokenizer pre_tokenizer,
-                               std::size_t threads)
-    : encoder_(encoder), pre_tokenizer_(std::move(pre_tokenizer)) {
-  for (std::size_t i = 0; i < std::max<std::size_t>(threads, 1); ++i) {
-    scratches_.push_back(std::make_unique<Encoder::Scratch>());
+// Distinct runs of tokens with their counts. Runs stay where they are until flush().
+class SuperwordStage::Runs {
+ public:
+  void add(std::span<const TokenId> run, Count count) {
+    runs_[waiting_] = {reinterpret_cast<const char*>(run.data()), run.size_bytes()};
+    counts_[waiting_] = count;
+    if (++waiting_ == WordTable::kBatch) flush();
+  }
+  void flush() {
+    table_.add_batch(runs_, counts_, waiting_);
+    waiting_ = 0;
+  }
+  const WordTable& table() const { return table_; }
+
+ private:
+  WordTable table_;
+  std::size_t waiting_ = 0;
+  std::string_view runs_[WordTable::kBatch];
+  Count counts_[WordTable::kBatch];
+};
+
+SuperwordStage::SuperwordStage(const Encoder& encoder, Vocabulary vocabulary,
+                               PreTokenizer pre_tokenizer, Options options)
+    : SuperwordStage(encoder, std::move(vocabulary), std::move(pre_tokenizer), options,
+                     options.file.empty() ? TokenStore() : TokenStore(options.file)) {}
+
+SuperwordStage::SuperwordStage(const Encoder& encoder, Vocabulary vocabulary,
+                               PreTokenizer pre_tokenizer, Options options, TokenStore finished)
+    : encoder_(encoder),
+      vocabulary_(std::move(vocabulary)),
+      pre_tokenizer_(std::move(pre_tokenizer)),
+      options_(std::move(options)),
+      store_(std::move(finished)),
+      tokens_(store_.tokens()) {
+  options_.threads = std::max<std::size_t>(options_.threads, 1);
+  if (options_.sentences && options_.counted) {
+    throw std::invalid_argument("sentences of counted pieces are not known");
   }
 }
 
 void SuperwordStage::add(const Documents& documents, std::size_t group) {
-  if (group >= groups_.size()) groups_.resize(group + 1);
-  const std::size_t threads = scratches_.size();
+  if (options_.counted) throw std::logic_error("this stage takes counted documents");
+  add_counted(documents, nullptr, group);
+}
+
+void SuperwordStage::add_counted(const Documents& documents, const Count* counts,
+                                 std::size_t group) {
+  if (options_.counted != (counts != nullptr)) throw std::logic_error("counts are all or nothing");
+  const std::size_t threads = options_.threads;
+  while (scratches_.size() < threads) scratches_.push_back(std::make_unique<Encoder::Scratch>());
   const std::vector<std::size_t> borders = balanced_shards(documents, threads);
   std::vector<Block> blocks(threads);
   std::vector<Count> tokens(threads);
   parallel_for(threads, [&](std::size_t shard) {
-    Block& block = blocks[shard];
-    for (std::size_t i = borders[shard]; i < borders[shard + 1]; ++i) {
-      pre_tokenizer_.split(documents[i], [&](std::string_view piece) {
-        const std::size_t before = block.size();
-        encoder_.encode_piece(piece, *scratches_[shard], block);
-        encoder_.flush(*scratches_[shard], block);
-        tokens[shard] += block.size() - before;
-        if (block.size() < before + 2) {
-          block.resize(before);
-        } else {
-          block.push_back(kNoToken);
-        }
-      });
-    }
-    block.shrink_to_fit();
+    encode_block(documents, borders[shard], borders[shard + 1], counts, *scratches_[shard],
+                 blocks[shard], tokens[shard]);
   });
   for (std::size_t shard = 0; shard < threads; ++shard) {
     tokens_ += tokens[shard];
-    if (!blocks[shard].empty()) groups_[group].push_back(std::move(blocks[shard]));
+    if (!blocks[shard].empty()) {
+      store_.append(static_cast<std::uint32_t>(group), std::move(blocks[shard]));
+    }
   }
 }
 
-std::vector<Count> SuperwordStage::sketch_borders(const std::vector<Count>& weights) const {
-  const std::size_t cells = std::bit_ceil(static_cast<std::size_t>(tokens_) / 4 + 1024);
-  std::vector<Count> sketch(cells);
-  for (std::size_t group = 0; group < groups_.size(); ++group) {
-    for (const Block& block : groups_[group]) {
-      for (std::size_t i = 0; i + 1 < block.size(); ++i) {
-        if (block[i] == kNoToken || block[i + 1] == kNoToken) continue;
-        sketch[cell_of(block[i], block[i + 1], cells)] += weights[group];
+void SuperwordStage::encode_block(const Documents& documents, std::size_t begin, std::size_t end,
+                                  const Count* counts, Encoder::Scratch& scratch, Block& block,
+                                  Count& tokens) const {
+  std::vector<TokenId> ids;
+  std::vector<SentenceWeights::Sentence> sentences;
+  for (std::size_t i = begin; i < end; ++i) {
+    const std::string_view document = documents[i];
+    if (options_.sentences) options_.sentences->split(document, sentences);
+    pre_tokenizer_.split(document, [&](std::string_view piece) {
+      ids.clear();
+      encoder_.encode_piece(piece, scratch, ids);
+      encoder_.flush(scratch, ids);
+      tokens += ids.size() * (counts ? counts[i] : 1);
+      if (ids.size() < 2) return;
+      if (options_.sentences) {
+        const auto offset = static_cast<std::size_t>(piece.data() - document.data());
+        return add_sentences(piece, offset, ids, sentences, block);
       }
+      Count left = counts ? counts[i] : 1;
+      do {
+        block.insert(block.end(), ids.begin(), ids.end());
+        block.push_back(kNoToken);
+        if (counts) block.push_back(static_cast<TokenId>(std::min(left, kMostTimes)));
+        left -= std::min(left, kMostTimes);
+      } while (left > 0);
+    });
+  }
+}
+
+// Ends a piece of the block at every sentence border. A token that reaches over one holds a
+// terminal, or a part of one and more: it never merges, so it stands alone.
+void SuperwordStage::add_sentences(std::string_view piece, std::size_t offset,
+                                   std::vector<TokenId>& ids,
+                                   const std::vector<SentenceWeights::Sentence>& sentences,
+                                   Block& block) const {
+  auto sentence = std::partition_point(sentences.begin(), sentences.end(),
+                                       [&](const auto& s) { return s.end <= offset; });
+  if (sentence == sentences.end() || piece.empty()) return;
+  const std::size_t begin = block.size();
+  std::size_t from = begin;  // of the piece under way
+  std::size_t at = offset;
+  const auto end_piece = [&] {
+    if (block.size() < from + 2) {
+      block.resize(from);
+    } else {
+      block.push_back(kNoToken);
+      block.push_back(sentence->factor);
     }
+    from = block.size();
+  };
+  for (const TokenId id : ids) {
+    const std::size_t end = at + vocabulary_[id].size();
+    if (sentence->end < end) {  // the token reaches over the border
+      end_piece();
+      while (sentence->end < end) ++sentence;
+    } else {
+      block.push_back(id);
+    }
+    at = end;
+    if (sentence->end == at) {
+      end_piece();
+      ++sentence;
+      if (sentence == sentences.end()) return;
+    }
+  }
+  end_piece();
+}
+
+// Calls visit(tokens of a piece, its factor) for every piece of a block; 1 where it has no factor.
+template <class F>
+void SuperwordStage::for_each_piece(std::size_t block, Block& buffer, F&& visit) const {
+  const std::span<const TokenId> ids = store_.read(block, buffer);
+  for (std::size_t begin = 0; begin < ids.size();) {
+    std::size_t end = begin;
+    while (end < ids.size() && ids[end] != kNoToken) ++end;
+    const std::size_t next = end + (has_factors() ? 2 : 1);
+    if (next > ids.size()) throw std::invalid_argument("the encoded text on disk is damaged");
+    visit(ids.subspan(begin, end - begin), has_factors() ? ids[end + 1] : 1);
+    begin = next;
+  }
+}
+
+std::vector<Count> SuperwordStage::sketch_borders(const std::vector<Count>& weights,
+                                                  std::size_t memory_bytes,
+                                                  const Tick& tick) const {
+  std::size_t most = kMostCells;
+  while (memory_bytes != 0 && most * sizeof(Count) > memory_bytes / 4) most /= 2;
+  const std::size_t cells =
+      std::min(std::bit_ceil(static_cast<std::size_t>(tokens_) / 8 + 1024), most);
+  std::vector<Count> sketch(cells);
+  Block buffer;
+  for (std::size_t block = 0; block < store_.block_count(); ++block) {
+    const Count weight = weights[store_.group_of(block)];
+    for_each_piece(block, buffer, [&](std::span<const TokenId> piece, Count factor) {
+      for (std::size_t i = 0; i + 1 < piece.size(); ++i) {
+        sketch[cell_of(piece[i], piece[i + 1], cells)] += weight * factor;
+      }
+    });
+    if (tick) tick(block, 0);
   }
   return sketch;
 }
 
-Sequences SuperwordStage::count_runs(const std::vector<Count>& sketch, Count bound,
-                                     const std::vector<Count>& weights, const Tick& tick) const {
+// The distinct runs between borders of a count below `bound`; nothing where they do not fit.
+//
+// Every thread has a table for each group, and where sentences have weights a second one that
+// holds the weights.
+std::optional<Sequences> SuperwordStage::count_runs(const std::vector<Count>& sketch, Count bound,
+                                                    const std::vector<Count>& weights,
+                                                    const std::vector<bool>& never_merges,
+                                                    std::size_t memory_bytes,
+                                                    const Tick& tick) const {
+  const std::size_t threads = std::min(options_.threads, store_.block_count());
+  const std::size_t groups = store_.group_count();
+  const bool is_weighted = options_.sentences.has_value();
+  std::vector<std::vector<Runs>> runs(threads);
+  for (auto& tables : runs) tables.resize(is_weighted ? 2 * groups : groups);
+  std::vector<Block> buffers(threads);
+  const auto is_cut = [&](TokenId left, TokenId right) {
+    return sketch[cell_of(left, right, sketch.size())] < bound || never_merges[left] ||
+           never_merges[right];
+  };
+  const auto count_block = [&](std::size_t thread, std::size_t block) {
+    const std::size_t group = store_.group_of(block);
+    for_each_piece(block, buffers[thread], [&](std::span<const TokenId> piece, Count factor) {
+      for (std::size_t begin = 0, end; begin < piece.size(); begin = end) {
+        for (end = begin + 1; end < piece.size() && !is_cut(piece[end - 1], piece[end]);) ++end;
+        if (end - begin < 2) continue;
+        const std::span<const TokenId> run = piece.subspan(begin, end - begin);
+        runs[thread][group].add(run, is_weighted ? 1 : factor);
+        if (is_weighted) runs[thread][groups + group].add(run, factor);
+      }
+    });
+    runs[thread][group].flush();
+    if (is_weighted) runs[thread][groups + group].flush();
+  };
+  for (std::size_t first = 0; first < store_.block_count(); first += threads) {
+    parallel_for(std::min(threads, store_.block_count() - first),
+                 [&](std::size_t thread) { count_block(thread, first + thread); });
+    std::size_t taken = 0;
+    for (const auto& of_thread : runs) {
+      for (const Runs& table : of_thread) taken += table.table().memory_bytes();
+    }
+    if (memory_bytes != 0 && taken > memory_bytes) return std::nullopt;
+    if (tick) tick(first, 0);
+  }
+  std::vector<GroupTable> tables;
+  for (const auto& of_thread : runs) {
+    for (std::size_t i = 0; i < of_thread.size(); ++i) {
+      tables.push_back({&of_thread[i].table(), i, i >= groups});
+    }
+  }
   Sequences sequences;
   std::vector<TokenId> tokens;
-  std::vector<std::string_view> batch;
-  std::size_t done = 0;
-  for (std::size_t group = 0; group < groups_.size(); ++group) {
-    WordTable runs;
-    for (const Block& block : groups_[group]) {
-      const TokenId* begin = block.data();
-      const TokenId* const end = begin + block.size();
-      for (const TokenId* at = begin; at < end; ++at) {
-        if (*at == kNoToken) {
-          add_run(begin, at, batch, runs);
-          begin = at + 1;
-        } else if (at[1] != kNoToken && sketch[cell_of(at[0], at[1], sketch.size())] < bound) {
-          add_run(begin, at + 1, batch, runs);
-          begin = at + 1;
-        }
-      }
-      runs.add_batch(batch.data(), batch.size());
-      batch.clear();
-      if (tick) tick(done += block.size(), 0);
-    }
-    runs.for_each([&](std::string_view run, Count count) {
-      tokens.resize(run.size() / sizeof(TokenId));
-      std::memcpy(tokens.data(), run.data(), run.size());
-      sequences.add(tokens, count * weights[group], count);
-    });
-  }
+  WordJoin(tables).for_each(
+      [&](std::string_view, std::size_t table) -> Count {
+        if (!is_weighted) return weights[table];
+        return table < groups ? 0 : weights[table - groups];  // plain counts weigh nothing there
+      },
+      [&](std::string_view run, Count weighted, Count count) {
+        tokens.resize(run.size() / sizeof(TokenId));
+        std::memcpy(tokens.data(), run.data(), run.size());
+        sequences.add(tokens, weighted, count);
+      });
   return sequences;
 }
 
-Trained SuperwordStage::train(const Vocabulary& vocabulary, const std::vector<Count>& weights,
-                              const Limits& limits, const MergeRule& rule, const Tick& tick) {
-  if (weights.size() < groups_.size()) {
+Trained SuperwordStage::train(const std::vector<Count>& weights, const Limits& limits,
+                              const MergeRule& rule, std::size_t memory_bytes, const Tick& tick) {
+  if (weights.size() < store_.group_count()) {
     throw std::invalid_argument("every group of documents needs a weight");
   }
-  const std::vector<Count> sketch = sketch_borders(weights);
+  if (options_.sentences &&
+      (!rule.whole_characters || rule.terminals != options_.sentences->terminals())) {
+    throw std::invalid_argument("sentences with weights need terminals that no product holds");
+  }
+  const std::vector<Count> sketch = sketch_borders(weights, memory_bytes, tick);
+  const std::vector<bool> never_merges = tokens_that_never_merge(vocabulary_, rule);
   const std::size_t wanted =
-      limits.vocab_size - std::min<std::size_t>(limits.vocab_size, vocabulary.size());
+      limits.vocab_size - std::min<std::size_t>(limits.vocab_size, vocabulary_.size());
   Count bound = guess_bound(sketch, 2 * wanted + 64);
+  bool is_short_of_memory = false;
   for (;;) {
     bound = std::max<Count>({bound, limits.min_frequency, 1});
-    MergeLoop loop(vocabulary, count_runs(sketch, bound, weights, tick), rule,
-                   Duplicates::kRefusePair);
+    auto runs = count_runs(sketch, bound, weights, never_merges, memory_bytes, tick);
+    if (!runs) {
+      is_short_of_memory = true;
+      bound *= kMemoryStep;
+      continue;
+    }
+    MergeLoop loop(vocabulary_, std::move(*runs), rule, Duplicates::kRefusePair);
     const Stopped stopped = loop.run({limits.vocab_size, limits.min_frequency, bound}, tick);
-    if (stopped != Stopped::kFloor) {
-      return {loop.vocabulary(), loop.merges(), stopped, tokens_ - loop.tokens_saved(),
-              loop.peak_memory_bytes() + sketch.size() * sizeof(Count)};
+    if (stopped != Stopped::kFloor || is_short_of_memory) {
+      return {loop.vocabulary(),
+              loop.merges(),
+              stopped == Stopped::kFloor ? Stopped::kMemory : stopped,
+              tokens_ - loop.tokens_saved(),
+              loop.peak_memory_bytes() + sketch.size() * sizeof(Count),
+              bound};
     }
     bound /= kBoundStep;
   }

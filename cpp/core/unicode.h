@@ -27,6 +27,7 @@ extern const std::uint16_t kScriptIndex[];
 extern const std::uint8_t kScriptBlocks[];
 extern const std::size_t kScriptCount;
 extern const char* const kScriptNames[];
+extern const std::uint8_t kScriptHan;
 }  // namespace tables
 
 // Class bits of a code point; 0 for punctuation, symbols, controls, formats and unassigned.
@@ -42,5 +43,7 @@ inline std::uint8_t script_of(char32_t code_point) {
   return tables::kScriptBlocks[block << tables::kBlockBits |
                                (code_point & ((1u << tables::kBlockBits) - 1))];
 }
+
+inline bool is_han(char32_t code_point) { return script_of(code_point) == tables::kScriptHan; }
 
 }  // namespace vocabshift

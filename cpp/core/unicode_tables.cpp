@@ -3378,5 +3378,6 @@ const char* const kScriptNames[171] = {
 "Gurung_Khema", "Kirat_Rai", "Ol_Onal", "Sunuwar", "Todhri",
 "Tulu_Tigalari",
 };
+const std::uint8_t kScriptHan = 37;
 
 }  // namespace vocabshift::tables

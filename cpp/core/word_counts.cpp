@@ -1,146 +1,249 @@
 #include "core/word_counts.h"
 
-#include <cstring>
-#include <stdexcept>
+#include <optional>
+#include <utility>
+
+#include "core/word_file.h"
 
 namespace vocabshift {
 
-namespace {
-constexpr std::size_t kFirstSlots = 1 << 12;
-}
-
-WordTable::WordTable() : slots_(kFirstSlots, Slot{}) {}
-
-std::string_view WordTable::word_of(const Slot& slot, char* buffer) const {
-  if (slot.length > WordKey::kInline) return {long_words_.data() + slot.high, slot.length};
-  if (slot.length >= 8) {
-    std::memcpy(buffer, &slot.low, 8);
-    std::memcpy(buffer + slot.length - 8, &slot.high, 8);
-  } else if (slot.length >= 4) {
-    std::memcpy(buffer, &slot.low, 4);
-    const auto last = static_cast<std::uint32_t>(slot.low >> 32);
-    std::memcpy(buffer + slot.length - 4, &last, 4);
-  } else {
-    buffer[0] = static_cast<char>(slot.low);
-    buffer[slot.length / 2] = static_cast<char>(slot.low >> 8);
-    buffer[slot.length - 1] = static_cast<char>(slot.low >> 16);
+// Words on their way to a table, which takes them by the batch.
+class WordCounter::Batch {
+ public:
+  Batch(WordCounter& counter, std::size_t group, std::size_t thread)
+      : counter_(counter), thread_(thread), table_(*counter.tables_[group][thread]) {
+    find_room();
   }
-  return {buffer, slot.length};
-}
 
-WordTable::Slot& WordTable::find_or_insert(const WordKey& key, std::uint64_t hash,
-                                           std::string_view word) {
-  const std::size_t mask = slots_.size() - 1;
-  for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
-    Slot& slot = slots_[at];
-    if (slot.length == 0) {
-      ++size_;
-      slot = {key.low, key.high, key.length, 0, 0};
-      if (!key.is_inline()) {
-        slot.high = long_words_.size();
-        long_words_.append(word);
+  void add(std::string_view word, Count count) {
+    words_[waiting_] = word;
+    counts_[waiting_] = count;
+    if (++waiting_ == WordTable::kBatch) flush();
+  }
+
+  void flush() {
+    if (room_ != kUnlimited && waiting_ > 0 && !has_room()) {
+      counter_.spill(thread_);
+      find_room();
+    }
+    table_.add_batch(words_, counts_, waiting_);
+    waiting_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t kUnlimited = ~std::size_t{0};
+
+  // The thread's share of the budget, less what its tables of other groups take.
+  void find_room() {
+    room_ = kUnlimited;
+    if (counter_.budget_.bytes == 0) return;
+    std::size_t others = 0;
+    for (const GroupTable& other : counter_.tables_of_thread(thread_)) {
+      if (other.table != &table_) {
+        others += other.table->memory_bytes() + other.table->size() * kSortBytesPerWord;
       }
-      return slot;
     }
-    if (slot.low != key.low || slot.length != key.length) continue;
-    if (key.is_inline()
-            ? slot.high == key.high
-            : std::memcmp(long_words_.data() + slot.high, word.data(), key.length) == 0) {
-      return slot;
+    const std::size_t share = counter_.budget_.bytes / counter_.threads_;
+    room_ = share > others ? share - others : 0;
+  }
+
+  bool has_room() const {
+    std::size_t long_bytes = 0;
+    for (std::size_t i = 0; i < waiting_; ++i) {
+      if (words_[i].size() > WordKey::kInline) long_bytes += words_[i].size();
     }
+    const std::size_t needed =
+        table_.memory_to_add(waiting_, long_bytes) + (table_.size() + waiting_) * kSortBytesPerWord;
+    return needed <= room_;
   }
+
+  WordCounter& counter_;
+  std::size_t thread_;
+  WordTable& table_;
+  std::size_t room_;
+  std::size_t waiting_ = 0;
+  std::string_view words_[WordTable::kBatch];
+  Count counts_[WordTable::kBatch];
+};
+
+WordCounter::WordCounter(PreTokenizer pre_tokenizer, std::size_t threads, MemoryBudget budget)
+    : pre_tokenizer_(std::move(pre_tokenizer)),
+      threads_(threads == 0 ? 1 : threads),
+      budget_(std::move(budget)) {
+  if (budget_.bytes > 0) runs_ = std::make_unique<WordRuns>(budget_.folder);
 }
 
-void WordTable::grow() {
-  BigVector<Slot> old(slots_.size() * 2, Slot{});
-  old.swap(slots_);
-  const std::size_t mask = slots_.size() - 1;
-  for (const Slot& slot : old) {
-    if (slot.length == 0) continue;
-    const std::uint64_t high = slot.length <= WordKey::kInline ? slot.high : 0;
-    std::size_t at = WordKey{slot.low, high, slot.length}.hash() & mask;
-    while (slots_[at].length != 0) at = (at + 1) & mask;
-    slots_[at] = slot;
-  }
-}
-
-void WordTable::add_batch(const std::string_view* words, std::size_t count) {
-  if ((size_ + count) * 3 > slots_.size() * 2) grow();
-  WordKey keys[kBatch];
-  std::uint64_t hashes[kBatch];
-  const std::size_t mask = slots_.size() - 1;
-  for (std::size_t i = 0; i < count; ++i) {
-    keys[i] = word_key(words[i]);
-    hashes[i] = keys[i].hash();
-    __builtin_prefetch(&slots_[hashes[i] & mask], 1);
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    if (keys[i].is_inline()) continue;
-    const Slot& slot = slots_[hashes[i] & mask];
-    if (slot.low == keys[i].low) __builtin_prefetch(long_words_.data() + slot.high);
-  }
-  for (std::size_t i = 0; i < count; ++i) ++find_or_insert(keys[i], hashes[i], words[i]).count;
-}
-
-void WordTable::add(std::string_view word, Count count) {
-  if ((size_ + 1) * 3 > slots_.size() * 2) grow();
-  const WordKey key = word_key(word);
-  find_or_insert(key, key.hash(), word).count += count;
-}
-
-void WordTable::merge_from(const WordTable& other) {
-  other.for_each([&](std::string_view word, Count count) { add(word, count); });
-}
-
-WordCounter::WordCounter(PreTokenizer pre_tokenizer, std::size_t threads)
-    : pre_tokenizer_(std::move(pre_tokenizer)), threads_(threads == 0 ? 1 : threads) {}
-
-void WordCounter::add(const Documents& documents, std::size_t group) {
+// Each thread runs body(batch, i) for the documents of its share.
+template <class Body>
+void WordCounter::count(const Documents& documents, std::size_t group, Body&& body) {
   if (group >= tables_.size()) tables_.resize(group + 1);
-  auto& tables = tables_[group];
+  Tables& tables = tables_[group];
   tables.resize(threads_);
   const std::vector<std::size_t> borders = balanced_shards(documents, threads_);
   parallel_for(threads_, [&](std::size_t shard) {
     if (borders[shard] == borders[shard + 1]) return;
     if (!tables[shard]) tables[shard] = std::make_unique<WordTable>();
-    WordTable& table = *tables[shard];
-    std::string_view batch[WordTable::kBatch];
-    std::size_t waiting = 0;
-    for (std::size_t i = borders[shard]; i < borders[shard + 1]; ++i) {
-      pre_tokenizer_.split(documents[i], [&](std::string_view word) {
-        batch[waiting++] = word;
-        if (waiting == WordTable::kBatch) {
-          table.add_batch(batch, waiting);
-          waiting = 0;
-        }
-      });
-    }
-    table.add_batch(batch, waiting);
+    Batch batch(*this, group, shard);
+    for (std::size_t i = borders[shard]; i < borders[shard + 1]; ++i) body(batch, i);
+    batch.flush();
   });
 }
 
-void WordCounter::finish() {
-  for (auto& tables : tables_) {
-    std::unique_ptr<WordTable> joined;
-    for (auto& table : tables) {
-      if (!joined) {
-        joined = std::move(table);
-      } else if (table) {
-        if (table->size() > joined->size()) joined.swap(table);
-        joined->merge_from(*table);
-        table.reset();
-      }
-    }
-    if (!joined) joined = std::make_unique<WordTable>();
-    tables.clear();
-    tables.push_back(std::move(joined));
-  }
-  threads_ = 0;
+void WordCounter::add(const Documents& documents, std::size_t group) {
+  count(documents, group, [&](Batch& batch, std::size_t i) {
+    pre_tokenizer_.split(documents[i], [&](std::string_view word) { batch.add(word, 1); });
+  });
 }
 
-const WordTable& WordCounter::table(std::size_t group) const {
-  if (threads_ != 0) throw std::logic_error("WordCounter::table before finish");
-  return *tables_.at(group).front();
+void WordCounter::add_counted(const Documents& documents, const Count* counts, std::size_t group) {
+  count(documents, group, [&](Batch& batch, std::size_t i) {
+    pre_tokenizer_.split(documents[i], [&](std::string_view word) { batch.add(word, counts[i]); });
+  });
+}
+
+void WordCounter::add_words(const Documents& words, const Count* counts, std::size_t group) {
+  count(words, group, [&](Batch& batch, std::size_t i) { batch.add(words[i], counts[i]); });
+}
+
+WordCounter WordCounter::split_words(const PreTokenizer& inner) {
+  WordCounter pieces(inner, 1, budget_);
+  pieces.tables_.resize(tables_.size());
+  for (std::size_t group = 0; group < tables_.size(); ++group) {
+    std::size_t words = 0;
+    for (const GroupTable& from : tables_of(group)) words += from.table->size();
+    pieces.tables_[group].push_back(std::make_unique<WordTable>());
+    if (!limited()) pieces.tables_[group][0]->reserve(words);  // most are not cut any further
+  }
+  const auto add = [&](Batch& batch, std::string_view word, Count count) {
+    inner.split(word, [&](std::string_view piece) { batch.add(piece, count); });
+    batch.flush();  // the word may not outlive the visit
+  };
+  if (limited()) {
+    for_each_sorted_record([&](const WordRecord& record) {
+      Batch batch(pieces, record.group, 0);
+      add(batch, record.word, record.count);
+    });
+    return pieces;
+  }
+  for (const GroupTable& from : all_tables()) {
+    Batch batch(pieces, from.group, 0);
+    from.table->for_each([&](std::string_view word, Count count) { add(batch, word, count); });
+  }
+  return pieces;
+}
+
+std::vector<GroupTable> WordCounter::tables_of(std::size_t group) const {
+  std::vector<GroupTable> found;
+  for (const auto& table : tables_.at(group)) {
+    if (table && table->size() > 0) found.push_back({table.get(), group});
+  }
+  return found;
+}
+
+std::vector<GroupTable> WordCounter::all_tables() const {
+  std::vector<GroupTable> found;
+  for (std::size_t group = 0; group < tables_.size(); ++group) {
+    for (const GroupTable& table : tables_of(group)) found.push_back(table);
+  }
+  return found;
+}
+
+std::vector<GroupTable> WordCounter::tables_of_thread(std::size_t thread) const {
+  std::vector<GroupTable> found;
+  for (std::size_t group = 0; group < tables_.size(); ++group) {
+    if (thread < tables_[group].size() && tables_[group][thread]) {
+      found.push_back({tables_[group][thread].get(), group});
+    }
+  }
+  return found;
+}
+
+void WordCounter::spill(std::size_t thread) {
+  runs_->write(tables_of_thread(thread), tables_.size());
+  for (Tables& tables : tables_) {
+    if (thread < tables.size() && tables[thread]) tables[thread]->clear();
+  }
+}
+
+void WordCounter::spill_all() {
+  const std::vector<GroupTable> left = all_tables();
+  if (left.empty()) return;
+  runs_->write(left, tables_.size());
+  for (Tables& tables : tables_) tables.clear();
+}
+
+void WordCounter::clear() {
+  tables_.clear();
+  if (runs_) runs_ = std::make_unique<WordRuns>(budget_.folder);
+}
+
+WordCounter::Bound WordCounter::bound() {
+  Bound bound{0, 0};
+  if (spilled()) {
+    spill_all();
+    for (const auto& file : runs_->files()) {
+      const WordFileReader reader(file);
+      for (const std::uint64_t words : reader.words()) bound.words += words;
+      bound.bytes += reader.payload_bytes();
+    }
+    return bound;
+  }
+  for (const GroupTable& from : all_tables()) {
+    bound.words += from.table->size();
+    from.table->for_each([&](std::string_view word, Count) { bound.bytes += word.size(); });
+  }
+  return bound;
+}
+
+void WordCounter::save(const std::string& path) {
+  const std::shared_ptr<OpenFile> file = OpenFile::to_write(path);
+  WordFileWriter writer(file, tables_.size(), limited() ? Sorted::kYes : Sorted::kNo);
+  if (limited()) {
+    for_each_sorted_record([&](const WordRecord& record) { writer.add(record); });
+  } else {
+    for (const GroupTable& from : all_tables()) {
+      from.table->for_each([&](std::string_view word, Count count) {
+        writer.add({word, static_cast<std::uint32_t>(from.group), count});
+      });
+    }
+  }
+  writer.finish();
+  file->close();
+}
+
+WordCounter WordCounter::load(const std::string& path, MemoryBudget budget) {
+  const std::shared_ptr<OpenFile> file = OpenFile::to_read(path);
+  WordFileReader reader(file);
+  WordCounter counter(PreTokenizer({}), 1);
+  counter.tables_.resize(reader.words().size());
+  counter.budget_ = std::move(budget);
+  if (reader.is_sorted()) {  // it may be more than memory: it stays where it is
+    counter.runs_ = std::make_unique<WordRuns>(counter.budget_.folder);
+    counter.runs_->adopt(file);
+    counter.runs_->for_each([](const WordRecord&) {});
+    return counter;
+  }
+  const std::size_t bytes = std::exchange(counter.budget_.bytes, 0);  // it was in memory before
+  for (std::size_t group = 0; group < reader.words().size(); ++group) {
+    counter.tables_[group].push_back(std::make_unique<WordTable>());
+    counter.tables_[group][0]->reserve(reader.words()[group]);
+  }
+  while (reader.next_block()) {
+    std::optional<Batch> batch;  // the words of a group lie together
+    std::uint32_t group = 0;
+    for (WordRecord record; reader.next(record);) {
+      if (!batch || record.group != group) {
+        if (batch) batch->flush();
+        group = record.group;
+        batch.emplace(counter, group, std::size_t{0});
+      }
+      batch->add(record.word, record.count);
+    }
+    if (batch) batch->flush();
+  }
+  counter.budget_.bytes = bytes;
+  if (bytes > 0) counter.runs_ = std::make_unique<WordRuns>(counter.budget_.folder);
+  return counter;
 }
 
 }  // namespace vocabshift

@@ -7,77 +7,132 @@
 #include <string>
 #include <vector>
 
-#include "core/big_memory.h"
-#include "core/hash.h"
 #include "core/pre_tokenize.h"
 #include "core/threads.h"
+#include "core/word_join.h"
+#include "core/word_runs.h"
+#include "core/word_sort.h"
+#include "core/word_table.h"
 
 namespace vocabshift {
 
-// Distinct words with their occurrences: open addressing, one cache line per two slots, words up
-// to 16 bytes inside the slot.
-class WordTable {
- public:
-  WordTable();
-
-  // Counts each word once. The words are looked up as one batch, so that the memory they need is
-  // on its way before it is touched: with a million distinct words every look-up misses the cache.
-  static constexpr std::size_t kBatch = 32;
-  void add_batch(const std::string_view* words, std::size_t count);
-
-  void add(std::string_view word, Count count);
-  void merge_from(const WordTable& other);
-
-  std::size_t size() const { return size_; }
-
-  // Calls visit(std::string_view word, Count count) for each word, in no particular order.
-  template <class F>
-  void for_each(F&& visit) const {
-    char buffer[16];
-    for (const Slot& slot : slots_) {
-      if (slot.length != 0) visit(word_of(slot, buffer), slot.count);
-    }
-  }
-
- private:
-  struct Slot {
-    std::uint64_t low;     // WordKey::low
-    std::uint64_t high;    // WordKey::high, or the offset in long_words_ of a long word
-    std::uint32_t length;  // in bytes; 0: empty slot
-    std::uint32_t unused;
-    Count count;
-  };
-
-  Slot& find_or_insert(const WordKey& key, std::uint64_t hash, std::string_view word);
-  void grow();
-  std::string_view word_of(const Slot& slot, char* buffer) const;
-
-  BigVector<Slot> slots_;
-  std::size_t size_ = 0;
-  std::string long_words_;  // bytes of the words over 16 bytes
+// What a counter may hold in memory, and where the rest goes.
+struct MemoryBudget {
+  std::size_t bytes = 0;  // 0: no limit
+  std::string folder;     // for runs of words, where there is a limit
 };
 
-// Counts words over many blocks of documents, with one table per thread and group.
+// Counts words over many blocks of documents, with one table per thread and group. `group` numbers
+// what must be told apart later (documents of one language and weight, say), from 0. Where the
+// tables would outgrow their budget they are written out as sorted runs, and what is asked for is
+// read from these; which words there are, and how often, does not depend on it. The budget does
+// not cover the few megabytes that merging runs needs, nor a table of 128 kB per thread and group.
 class WordCounter {
  public:
-  WordCounter(PreTokenizer pre_tokenizer, std::size_t threads);
+  WordCounter(PreTokenizer pre_tokenizer, std::size_t threads, MemoryBudget budget = {});
+  WordCounter(WordCounter&&) = default;
 
-  // `group` numbers what must be told apart later (documents of one weight, say), from 0.
   void add(const Documents& documents, std::size_t group);
 
-  // Joins the threads' tables; counting may not go on afterwards.
-  void finish();
+  // Counts the words of each document counts[i] times.
+  void add_counted(const Documents& documents, const Count* counts, std::size_t group);
 
-  // Frees the words.
-  void clear() { tables_.clear(); }
+  // Adds words as they are, words[i] counts[i] times; none may be empty (std::invalid_argument).
+  void add_words(const Documents& words, const Count* counts, std::size_t group);
+
+  // The pieces that `inner` cuts the words into, each counted as often as its word, in the same
+  // groups and with the same budget.
+  WordCounter split_words(const PreTokenizer& inner);
+
+  // Calls visit(std::string_view word, Count weighted, Count occurrences) once for every distinct
+  // word of all groups, in no particular order; `weighted` sums its counts times
+  // weight_of(word, group). std::invalid_argument where a sum does not fit 64 bits.
+  template <class WeightOf, class Visit>
+  void for_each_word(WeightOf&& weight_of, Visit&& visit) {
+    if (!spilled()) return WordJoin(all_tables()).for_each(weight_of, visit);
+    WordSum sum;
+    std::string word;
+    for_each_sorted_record([&](const WordRecord& record) {
+      if (record.word != word) {
+        if (!word.empty()) visit(std::string_view(word), sum.weighted, sum.occurrences);
+        word.assign(record.word);
+        sum = {};
+      }
+      sum.add(record.count, weight_of(record.word, std::size_t{record.group}));
+    });
+    if (!word.empty()) visit(std::string_view(word), sum.weighted, sum.occurrences);
+  }
+
+  // Calls visit(const WordRecord&) once for every distinct word of every group: words in the order
+  // of their bytes, the groups of a word in order.
+  template <class Visit>
+  void for_each_sorted_record(Visit&& visit) {
+    if (spilled()) {
+      spill_all();
+      return runs_->for_each(visit);
+    }
+    RecordSum sum(visit);
+    for_each_sorted(all_tables(), [&](const WordRecord& record) { sum.add(record); });
+    sum.flush();
+  }
+
+  // Calls visit(std::string_view word, Count count) once for every distinct word of one group.
+  template <class Visit>
+  void for_each_word_of(std::size_t group, Visit&& visit) {
+    if (spilled()) {
+      return for_each_sorted_record([&](const WordRecord& record) {
+        if (record.group == group) visit(record.word, record.count);
+      });
+    }
+    WordJoin(tables_of(group))
+        .for_each([](std::string_view, std::size_t) { return Count{1}; },
+                  [&](std::string_view word, Count, Count count) { visit(word, count); });
+  }
 
   std::size_t group_count() const { return tables_.size(); }
-  const WordTable& table(std::size_t group) const;  // after finish()
+
+  // At least as many words, and bytes in them, as for_each_word will visit.
+  struct Bound {
+    std::size_t words;
+    std::size_t bytes;
+  };
+  Bound bound();
+
+  bool limited() const { return budget_.bytes > 0 || spilled(); }
+
+  // Whether some of the words are on disk.
+  bool spilled() const { return runs_ && !runs_->empty(); }
+
+  // Frees the words.
+  void clear();
+
+  // Writes all groups to a file, and reads such a file (what was counted, with a pre-tokenizer
+  // that does not cut). A counter with a budget sorts what it writes, and what is sorted is not
+  // loaded but read from the file when it is needed; what is not is held in memory whatever the
+  // budget. std::system_error where the system refuses; std::invalid_argument where the file is
+  // not whole.
+  void save(const std::string& path);
+  static WordCounter load(const std::string& path, MemoryBudget budget = {});
 
  private:
+  using Tables = std::vector<std::unique_ptr<WordTable>>;  // [thread], null if unused
+
+  class Batch;
+
+  template <class Body>
+  void count(const Documents& documents, std::size_t group, Body&& body);
+
+  std::vector<GroupTable> tables_of(std::size_t group) const;
+  std::vector<GroupTable> all_tables() const;
+  std::vector<GroupTable> tables_of_thread(std::size_t thread) const;
+  void spill(std::size_t thread);
+  void spill_all();
+
   PreTokenizer pre_tokenizer_;
   std::size_t threads_;
-  std::vector<std::vector<std::unique_ptr<WordTable>>> tables_;  // [group][thread], null if unused
+  MemoryBudget budget_;
+  std::vector<Tables> tables_;      // [group]
+  std::unique_ptr<WordRuns> runs_;  // null without a budget
 };
 
 }  // namespace vocabshift

@@ -110,7 +110,9 @@ def main() -> None:
         + f"const std::size_t kScriptCount = {len(names)};\n"
         + f"const char* const kScriptNames[{len(names)}] = {{\n"
         + "\n".join(rows)
-        + "\n};\n\n}  // namespace vocabshift::tables\n",
+        + "\n};\n"
+        + f"const std::uint8_t kScriptHan = {names.index('Han')};\n"
+        + "\n}  // namespace vocabshift::tables\n",
         encoding="utf-8",
     )
 

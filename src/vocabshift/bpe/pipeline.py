@@ -66,7 +66,7 @@ class Pipeline:
         pattern = patterns.from_spec(self.tokenizer.pre_tokenizer)
         scanner = None
         if self.tokenizer.pre_tokenizer is None:
-            scanner = _core.PreTokenizer(_core.Pattern.WHOLE)
+            scanner = _core.PreTokenizer([])
         elif pattern is None:
             self._pre_tokenizer = self.tokenizer.backend.pre_tokenizer
         elif (scanner := patterns.compile_pattern(pattern)) is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from typing import Any, NoReturn
 
 
@@ -102,3 +103,13 @@ def share(text: str) -> float:
     if not 0 < value <= 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0 and up to 1")
     return value
+
+
+def size(text: str) -> int:
+    """A number of bytes, "8GB" or "512MiB", as argparse's `type`."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(i?)B?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write for example 8GB or 512MB")
+    number, prefix, is_binary = match.groups()
+    step = 1024 if is_binary else 1000
+    return int(float(number) * step ** " KMGT".index(prefix.upper() or " "))

@@ -17,6 +17,7 @@ from vocabshift.cli.options import (
     add_verb,
     positive,
     share,
+    size,
     threads,
 )
 
@@ -31,12 +32,25 @@ _COMMON = (
     "max_token_bytes",
     "min_frequency",
     "normalizer",
+    "sampling_alpha",
+    "grapheme_safe",
     "special_tokens",
     "special_tokens_from",
 )
 _TWO_STAGES = (*_COMMON, "transition", "stage2_pre_tokenizer", "max_words")
+_MATRA = (*_TWO_STAGES, "alpha", "word_weight", "variant")
 
-RECIPES = {"bpe": _COMMON, "superbpe": _TWO_STAGES, "ist": _TWO_STAGES}
+_BOUNDLESS = (*_COMMON, "stage2_pre_tokenizer", "max_words", "merge_pattern")
+_STACKED = (*_COMMON, "budgets")
+
+RECIPES = {
+    "bpe": _COMMON,
+    "superbpe": _TWO_STAGES,
+    "ist": _TWO_STAGES,
+    "matra": _MATRA,
+    "boundless": _BOUNDLESS,
+    "stacked": _STACKED,
+}
 """Options that each recipe takes, by the trainer's names."""
 
 NORMALIZERS = ("nfc", "nfd", "nfkc", "none")
@@ -65,9 +79,32 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--pre-tokenizer", metavar="NAME|REGEX", help="pattern (of stage 1)")
     parser.add_argument("--stage2-pre-tokenizer", metavar="NAME|REGEX", help="pattern of stage 2")
     parser.add_argument("--max-words", metavar="N", type=positive, help="longest superword")
+    parser.add_argument("--merge-pattern", metavar="REGEX", help="boundless: words that may join")
+    add_many(parser, "--budgets", metavar="SCRIPT=SHARE", help="stacked: default by corpus bytes")
     parser.add_argument("--max-token-bytes", metavar="N", type=positive, help="longest token")
     parser.add_argument("--min-frequency", metavar="N", type=positive, help="rarest pair to merge")
     parser.add_argument("--normalizer", choices=NORMALIZERS, help="default: none")
+    parser.add_argument(
+        "--sampling-alpha",
+        metavar="A",
+        type=share,
+        help="languages count in proportion to bytes ** A: 1 as they are, 0.3 nearly alike",
+    )
+    parser.add_argument(
+        "--grapheme-safe",
+        action="store_true",
+        default=None,
+        help="tokens of several orthographic syllables hold whole ones",
+    )
+    parser.add_argument("--alpha", metavar="A", type=share, help="matra: words weigh 1/A (0.75)")
+    parser.add_argument(
+        "--word-weight", choices=("constant", "smoothed", "none"), help="matra: default constant"
+    )
+    parser.add_argument(
+        "--variant",
+        choices=("A", "B", "C", "D", "E"),
+        help="matra: no weights, no stage 2, no constraint, constraint only, all (default)",
+    )
     add_many(parser, "--special-tokens", metavar="T", help="added after the vocabulary")
     parser.add_argument(
         "--special-tokens-from", metavar="TOKENIZER", help="its special tokens and chat template"
@@ -76,7 +113,10 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--documents", choices=("line", "file"), help="a .txt is one per line/file")
     parser.add_argument("--config", metavar="F.toml", help="flat TOML of these options; flags win")
     parser.add_argument(
-        "--no-resume", action="store_true", help="start afresh (as train always does for now)"
+        "--memory", metavar="SIZE", type=size, help="budget such as 8GB (default: no limit)"
+    )
+    parser.add_argument(
+        "--no-resume", action="store_true", help="start afresh where a run was cut short"
     )
     add_output(parser, what="folder to write", required=False)
     add_threads(parser)
@@ -106,7 +146,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             options,
             out,
             threads=threads(args),
+            memory_bytes=args.memory or 0,
             force=args.force,
+            resume=not args.no_resume,
             progress=progress,
         )
     return result
@@ -125,7 +167,8 @@ def recipe_options(args: argparse.Namespace) -> dict[str, Any]:
             raise UsageError(f"{flag} is required {see}")
     if args.recipe not in RECIPES:
         raise UsageError(f"unknown recipe {args.recipe!r}; known are: {', '.join(RECIPES)}")
-    given = {name: getattr(args, name) for name in _TWO_STAGES}
+    every = dict.fromkeys(name for names in RECIPES.values() for name in names)
+    given = {name: getattr(args, name) for name in every}
     options = {name: value for name, value in given.items() if value is not None}
     for name in options:
         if name not in RECIPES[args.recipe]:
@@ -156,6 +199,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "merges": merges,
         "superwords": result["superwords"],
         "tokens of the corpus": result["training_tokens"],
+        **_boundless_facts(result),
         "unreachable tokens": result["unreachable"],
         "seconds": f"{sum(phase['seconds'] for phase in result['phases']):.1f}",
         "config hash": result["config_hash"],
@@ -164,3 +208,13 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         f"vocabshift evaluate {result['out']} --text SPEC    or    vocabshift check {result['out']}"
     )
     show_summary(console, "train", facts, then)
+
+
+def _boundless_facts(result: dict[str, Any]) -> dict[str, Any]:
+    """How far the exported tokenizer is from BoundlessBPE itself."""
+    if "boundless_tokens" not in result:
+        return {}
+    return {
+        "tokens by BoundlessBPE itself": result["boundless_tokens"],
+        "documents that differ": f"{result['documents_differing']:.1%}",
+    }

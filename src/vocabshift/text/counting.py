@@ -7,8 +7,10 @@ it (by the core's scanner, or by `tokenizers` for any other pattern), and the co
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +36,17 @@ class Prepared:
     data: bytes | memoryview
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
-    group: int  # number of the weight
+    group: int  # index into CorpusReader.groups
+
+
+@dataclass(slots=True)
+class Group:
+    """Documents that count alike."""
+
+    language: str | None  # None too where languages are not told apart
+    weight: float
+    n_bytes: int = 0
+    n_documents: int = 0
 
 
 @dataclass
@@ -46,13 +58,16 @@ class CorpusReader:
     normalizer: str | None = None
     special_tokens: tuple[str, ...] = ()
     """Cut out of the text before anything else, as the finished tokenizer will do."""
-    weights: list[float] = field(default_factory=list)  # by group, in order of appearance
-    n_bytes: int = 0  # of the documents, as read last
-    n_documents: int = 0
+    sampling_alpha: float | None = None
+    """Languages count as if their texts had been sampled by this temperature: a language with the
+    share p of the (weighted) bytes counts in proportion to p ** alpha. None: as they are."""
+    by_language: bool = False  # one group a language even where it makes no difference
+    groups: list[Group] = field(default_factory=list)  # in order of appearance
     n_special: int = 0  # special tokens that stood in the text
     fingerprint: str = ""  # of the text, labels and weights, as read last
 
     def __post_init__(self) -> None:
+        check_sampling_alpha(self.sampling_alpha, self.corpus)
         self.normalize = normalizer_function(self.normalizer)
         compiled = compile_pattern(self.pattern)
         self.split = None if compiled is not None else splitter(self.pattern)
@@ -61,20 +76,53 @@ class CorpusReader:
         joined = "|".join(map(re.escape, contents))
         self._special = re.compile(joined) if contents else None
         self._special_bytes = re.compile(joined.encode()) if contents else None
-        self.scanner = compiled or _core.PreTokenizer(_core.Pattern.WHOLE)
+        self.scanner = compiled or _core.PreTokenizer([])
 
     def again(self, pattern: Pattern) -> CorpusReader:
         """A reader of the same corpus with another pattern; the text must not have changed."""
-        reader = CorpusReader(self.corpus, pattern, self.normalizer, self.special_tokens)
-        reader.fingerprint = self.fingerprint
+        reader = CorpusReader(
+            self.corpus,
+            pattern,
+            self.normalizer,
+            self.special_tokens,
+            self.sampling_alpha,
+            self.by_language,
+        )
+        reader.restore(self.state())
         return reader
+
+    def state(self) -> dict[str, Any]:
+        """What reading found out, as plain JSON values."""
+        return {
+            "groups": [asdict(group) for group in self.groups],
+            "n_special": self.n_special,
+            "fingerprint": self.fingerprint,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over what another reader of the same corpus found out."""
+        self.groups = [Group(**group) for group in state["groups"]]
+        self.n_special = state["n_special"]
+        self.fingerprint = state["fingerprint"]
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all documents, as read last."""
+        return sum(group.n_bytes for group in self.groups)
+
+    @property
+    def n_documents(self) -> int:
+        """Documents, as read last."""
+        return sum(group.n_documents for group in self.groups)
 
     def read(self, progress: Progress | None = None) -> Iterator[Prepared]:
         """All blocks; CorpusError where the text changed since it was read last."""
         before = self.fingerprint
         total = self.corpus.n_bytes_hint
         state = 0
-        self.n_bytes = self.n_documents = self.n_special = 0
+        self.groups = [replace(group, n_bytes=0, n_documents=0) for group in self.groups]
+        self.n_special = 0
+        done = 0
         for documents in self.corpus.batches():
             label = f"{documents.language}@{documents.weight!r}".encode()
             state = _core.fingerprint(
@@ -83,11 +131,9 @@ class CorpusReader:
                 documents.ends,
                 _core.fingerprint(label, seed=state),
             )
-            self.n_bytes += documents.n_bytes
-            self.n_documents += len(documents)
             yield from self._prepare(documents)
             if progress is not None:
-                progress(self.n_bytes, total)
+                progress(done := done + documents.n_bytes, total)
         self.fingerprint = f"{state:016x}"
         if before and before != self.fingerprint:
             raise CorpusError(
@@ -95,15 +141,26 @@ class CorpusReader:
             )
 
     def _prepare(self, documents: Documents) -> Iterator[Prepared]:
-        if documents.weight not in self.weights:
-            self.weights.append(documents.weight)
-        group = self.weights.index(documents.weight)
+        group = self._group_of(documents)
         has_special = self._special_bytes is not None and self._special_bytes.search(documents.data)
         if self.normalize is None and self.split is None and not has_special:
             yield Prepared(documents.data, documents.starts, documents.ends, group)
             return
         for block in pack(self._pieces(documents), documents.source):
             yield Prepared(block.data, block.starts, block.ends, group)
+
+    def _group_of(self, documents: Documents) -> int:
+        is_apart = self.by_language or self.sampling_alpha is not None
+        key = (documents.language if is_apart else None, documents.weight)
+        keys = [(group.language, group.weight) for group in self.groups]
+        if key not in keys:
+            keys.append(key)
+            self.groups.append(Group(*key))
+        index = keys.index(key)
+        group = self.groups[index]
+        group.n_bytes += documents.n_bytes
+        group.n_documents += len(documents)
+        return index
 
     def _pieces(self, documents: Documents) -> Iterator[bytes]:
         """Text between special tokens, normalized, cut where the core has no scanner for it."""
@@ -118,14 +175,20 @@ class CorpusReader:
                     for piece in self.split(normalized):
                         yield piece.encode()
 
+    @property
+    def weights(self) -> list[float]:
+        """What an occurrence counts, by group: weight of its documents times sampling."""
+        return sampled_weights(self.groups, self.sampling_alpha)
+
     def fixed_point_weights(self) -> list[int]:
         """Weight of each group in the core's unit: 1 where all are alike, else WEIGHT_UNIT times.
 
         Rescaled so that the smallest is at least 1 (method.md, section 1).
         """
-        if len(set(self.weights)) <= 1:
-            return [1] * len(self.weights)
-        return [round(weight * self._scale()) for weight in self.weights]
+        weights = self.weights
+        if len(set(weights)) <= 1:
+            return [1] * len(weights)
+        return [round(weight * self._scale()) for weight in weights]
 
     def min_count(self, min_frequency: int) -> int:
         """`min_frequency` in the unit of `fixed_point_weights`."""
@@ -133,17 +196,60 @@ class CorpusReader:
 
     def _scale(self) -> float:
         """What one occurrence of weight 1 counts."""
-        if len(set(self.weights)) <= 1:
+        weights = self.weights
+        if len(set(weights)) <= 1:
             return 1
-        return max(WEIGHT_UNIT, 1 / min(self.weights))
+        return max(WEIGHT_UNIT, 1 / min(weights))
+
+
+def check_sampling_alpha(alpha: float | None, corpus: Corpus) -> None:
+    """ValueError for a temperature outside (0, 1], or languages that have no label."""
+    if alpha is None:
+        return
+    if not 0 < alpha <= 1:
+        raise ValueError(
+            f"sampling_alpha is {alpha!r}; give a number above 0 and up to 1: 1 leaves languages "
+            "as large as they are, 0.3 makes them nearly equal"
+        )
+    if not corpus.languages:
+        raise ValueError(
+            "sampling_alpha needs languages, and the corpus has no labels; label it as lang=PATH"
+        )
+
+
+def sampled_weights(groups: Sequence[Group], alpha: float | None) -> list[float]:
+    """Weights by group with temperature sampling (XLM-R, section 3.1), the total unchanged.
+
+    Nothing is copied: a language of share p counts p ** alpha / sum(q ** alpha) / p times.
+    """
+    if alpha is None:
+        return [group.weight for group in groups]
+    totals: dict[str | None, float] = {}
+    for group in groups:
+        totals[group.language] = totals.get(group.language, 0.0) + group.weight * group.n_bytes
+    whole = sum(totals.values())
+    powers = {language: (total / whole) ** alpha for language, total in totals.items() if total > 0}
+    norm = sum(powers.values())
+    factors = {
+        language: power / norm / (totals[language] / whole) for language, power in powers.items()
+    }
+    return [group.weight * factors.get(group.language, 1.0) for group in groups]
 
 
 def count_words(
-    reader: CorpusReader, *, threads: int = 1, progress: Progress | None = None
+    reader: CorpusReader,
+    *,
+    threads: int = 1,
+    progress: Progress | None = None,
+    memory_bytes: int = 0,
+    spill_folder: Path | None = None,
 ) -> _core.WordCounter:
-    """Count the pre-tokens of a corpus, one table per weight; finished, ready for training."""
-    counter = _core.WordCounter(reader.scanner, threads)
+    """Count the pre-tokens of a corpus, group by group; ready for training.
+
+    With a budget (0: none), words that outgrow it wait on disk in `spill_folder`.
+    """
+    folder = "." if spill_folder is None else str(spill_folder)
+    counter = _core.WordCounter(reader.scanner, threads, memory_bytes, folder)
     for block in reader.read(progress):
         counter.add(block.data, block.starts, block.ends, block.group)
-    counter.finish()
     return counter

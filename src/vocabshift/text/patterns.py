@@ -1,8 +1,8 @@
 """Named pre-tokenization patterns, as the regex text that is exported in ``tokenizer.json``.
 
 A pattern is an ordered list of Split steps (regex, behavior); each step splits every piece that
-the one before it left. This text is the truth: the core's scanners are held equal to it by
-tests, and any other list of steps runs through `tokenizers` itself, slower.
+the one before it left. The regex text is the truth: the core's scanners are held equal to it by
+tests, and a list with any other step runs through `tokenizers` itself, slower.
 """
 
 from __future__ import annotations
@@ -12,7 +12,22 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from vocabshift import _core
-from vocabshift.text.sentences import SentencePolicy
+from vocabshift.text.regexes import (
+    CL100K,
+    DEEPSEEK,
+    DIGIT_TRIPLES,
+    GPT2,
+    HAN,
+    INDIC,
+    INDIC_WALLS,
+    MATRA,
+    O200K,
+    QWEN2,
+    TEKKEN,
+    WALLS,
+)
+from vocabshift.text.sentences import SentencePolicy, parse_sentence_regex
+from vocabshift.text.syllables import SYLLABLES, syllable_rules
 
 Behavior = Literal["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
 
@@ -32,40 +47,6 @@ class Split:
 
 Pattern = tuple[Split, ...]
 
-_CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-_UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
-_LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
-_PREFIX = r"[^\r\n\p{L}\p{N}]?"
-_SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
-
-
-def _cl100k(digits: str) -> str:
-    return rf"{_CONTRACTION}|{_PREFIX}\p{{L}}+|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|{_SPACES}"
-
-
-def _o200k(digits: str, contraction: str) -> str:
-    return (
-        rf"{_PREFIX}{_UPPER}*{_LOWER}+{contraction}|{_PREFIX}{_UPPER}+{_LOWER}*{contraction}|"
-        rf"{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|{_SPACES}"
-    )
-
-
-GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-CL100K = _cl100k(r"\p{N}{1,3}")
-QWEN2 = _cl100k(r"\p{N}")
-O200K = _o200k(r"\p{N}{1,3}", _CONTRACTION + "?")
-TEKKEN = _o200k(r"\p{N}", "")
-WALLS = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}\p{M}]{2,}[\r\n/]*|\s*[\r\n]+|\s+(?!\S)"
-"""Superword stage: all the walls that stay when the space wall is lifted. SuperBPE's own pattern
-cuts words at two combining marks in a row; here marks are letters."""
-
-_DEEPSEEK = (
-    r"\p{N}{1,3}",
-    "[一-龥\u3040-ゟ゠-ヿ]+",
-    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?"
-    "[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
-)
-
 
 def sentence_split(policy: SentencePolicy) -> Pattern:
     """The step that ends a piece behind a sentence terminal; nothing for an empty policy."""
@@ -78,11 +59,19 @@ NAMED: Mapping[str, Pattern] = {
     "qwen2": (Split(QWEN2),),
     "o200k": (Split(O200K),),
     "tekken": (Split(TEKKEN),),
-    "deepseek": tuple(Split(regex) for regex in _DEEPSEEK),
+    "matra": (Split(HAN), Split(DIGIT_TRIPLES), Split(MATRA)),
+    "matra-left": (Split(HAN), Split(MATRA)),
+    "indic": (Split(INDIC),),
+    "syllables": (Split(SYLLABLES),),
+    "deepseek": tuple(Split(regex) for regex in DEEPSEEK),
     "superbpe-stage2": (Split(WALLS),),
     "ist-stage2": (Split(WALLS), *sentence_split(SentencePolicy())),
+    "indic-stage2": (Split(INDIC_WALLS), *sentence_split(SentencePolicy())),
+    "matra-stage2": (Split(HAN), Split(DIGIT_TRIPLES), Split(WALLS)),
+    "matra-left-stage2": (Split(HAN), Split(WALLS)),
 }
-"""The patterns that have a name. "llama3" is cl100k, "llama4" is o200k."""
+"""The patterns that have a name. "llama3" is cl100k, "llama4" is o200k. The two named "left" cut
+digits from the left: nothing in them is quadratic, whoever runs the regex."""
 
 ALIASES = {"llama3": "cl100k", "llama4": "o200k", "qwen": "qwen2"}
 
@@ -92,7 +81,12 @@ _SCANNERS = {
     QWEN2: _core.Pattern.QWEN2,
     O200K: _core.Pattern.O200K,
     TEKKEN: _core.Pattern.TEKKEN,
+    MATRA: _core.Pattern.MATRA,
+    INDIC: _core.Pattern.INDIC,
     WALLS: _core.Pattern.WALLS,
+    INDIC_WALLS: _core.Pattern.INDIC_WALLS,
+    DIGIT_TRIPLES: _core.Pattern.DIGIT_TRIPLES,
+    HAN: _core.Pattern.HAN,
 }
 
 
@@ -163,55 +157,28 @@ def from_spec(spec: Mapping[str, Any] | None) -> Pattern | None:
 
 
 def compile_pattern(pattern: Sequence[Split]) -> _core.PreTokenizer | None:
-    """The core's scanner for a pattern, or None where only a regex engine can run it.
+    """The core's scanners for a pattern, or None where only a regex engine can run it.
 
-    The core knows a named pattern, then a sentence step, then a second named pattern inside; the
-    last two may be missing.
+    The core knows the step of every named pattern but deepseek's, and those of sentence policies,
+    in any number and order.
     """
-    rest = list(pattern)
-    outer = inner = _core.Pattern.WHOLE
-    terminals, period = "", False
-    if rest and (scanner := _scanner_of(rest[0])) is not None:
-        outer = scanner
-        rest.pop(0)
-        if rest and (policy := _policy_of(rest[0])) is not None:
-            terminals, period = policy.terminals, policy.ascii_period == "sentence"
-            rest.pop(0)
-        if rest and (scanner := _scanner_of(rest[0])) is not None:
-            inner = scanner
-            rest.pop(0)
-    return None if rest else _core.PreTokenizer(outer, terminals, period, inner)
-
-
-def _scanner_of(split: Split) -> _core.Pattern | None:
-    if split.behavior != "Isolated" or split.invert:
+    steps = [_step_of(split) for split in pattern]
+    if None in steps:
         return None
-    return _SCANNERS.get(split.regex)
+    return _core.PreTokenizer([step for step in steps if step is not None])
 
 
-def _policy_of(split: Split) -> SentencePolicy | None:
-    if split.behavior != "MergedWithPrevious" or split.invert:
+def _step_of(split: Split) -> _core.Pattern | _core.SentenceEnds | _core.SyllableRules | None:
+    if split.invert:
+        return None
+    if split.behavior == "Isolated":
+        return syllable_rules() if split.regex == SYLLABLES else _SCANNERS.get(split.regex)
+    if split.behavior != "MergedWithPrevious":
         return None
     policy = parse_sentence_regex(split.regex)
     if policy is None or any(_core.char_class(ord(c)) for c in policy.terminals):
         return None  # the core takes no letter, mark, number or space for a terminal
-    return policy
-
-
-def parse_sentence_regex(regex: str) -> SentencePolicy | None:
-    """The policy whose regex this is, or None."""
-    period = r"\.(?=\s|$)"
-    body, ascii_period = (
-        (regex.removesuffix(period).removesuffix("|"), "sentence")
-        if regex.endswith(period)
-        else (regex, "never")
-    )
-    terminals = body[1:-2] if body else ""
-    try:
-        policy = SentencePolicy(terminals, ascii_period)  # type: ignore[arg-type]
-    except ValueError:
-        return None
-    return policy if policy.regex == regex else None
+    return _core.SentenceEnds(policy.everywhere, policy.ascii_period == "sentence")
 
 
 def splitter(pattern: Pattern) -> Callable[[str], list[str]]:

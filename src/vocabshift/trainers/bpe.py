@@ -8,7 +8,9 @@ from typing import ClassVar
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import get_pattern
 from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
-from vocabshift.trainers.trainer import Progress, Stopwatch, Training
+from vocabshift.trainers.trainer import Training
+from vocabshift.trainers.word_stage import WordWeight, learn_words
+from vocabshift.trainers.work import Work
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,11 +19,10 @@ class BpeTrainer(ByteLevelTrainer):
 
     recipe: ClassVar[str] = "bpe"
 
-    def run(
-        self, corpus: Corpus, *, threads: int = 1, progress: Progress | None = None
-    ) -> Training:
+    def run(self, corpus: Corpus, work: Work | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report."""
-        watch = Stopwatch()
+        work = work or Work()
         reader = self._reader(corpus, get_pattern(self.pre_tokenizer))
-        words = self._learn_words(reader, self.vocab_size, watch, threads, progress)
-        return self._finish([words], reader, watch)
+        rule = self._word_rule(reader, self.vocab_size)
+        words = learn_words(reader, rule, WordWeight(), work)
+        return self._finish([words], reader, work)

@@ -6,34 +6,35 @@ after the word stage is each trainer's own business.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vocabshift import _core
 from vocabshift.bpe import byte_level
 from vocabshift.bpe.model import BpeModel
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.provenance import config_hash
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.counting import CorpusReader, count_words
+from vocabshift.text.counting import CorpusReader
 from vocabshift.text.normalize import normalizer_spec
 from vocabshift.text.patterns import Pattern, get_pattern, to_spec
+from vocabshift.text.syllables import LINKERS
 from vocabshift.trainers.special_tokens import (
     add_special_tokens,
     check_special_tokens,
     copy_special_tokens,
     special_contents,
 )
+from vocabshift.trainers.stage import Stage
 from vocabshift.trainers.trainer import (
     Progress,
-    Stopwatch,
     Training,
     TrainingReport,
     check_positive,
     check_vocab_size,
     config_of,
 )
+from vocabshift.trainers.word_stage import WordRule
+from vocabshift.trainers.work import Work
 
 _BYTE_LEVEL = {
     "type": "ByteLevel",
@@ -57,6 +58,12 @@ class ByteLevelTrainer:
     """Longest token, in bytes."""
     normalizer: str | None = None
     """"nfc", "nfd", "nfkc" or "nfkd"; travels inside the tokenizer. None: text is left alone."""
+    sampling_alpha: float | None = None
+    """Temperature over the languages of the corpus, in (0, 1]: each counts as if it had its share
+    of the bytes to this power. Counts change, no text is copied. None: as large as it is."""
+    grapheme_safe: bool = False
+    """No token that holds more than one orthographic syllable begins or ends inside one, and
+    syllables are learned before what joins them."""
     special_tokens: tuple[str, ...] = ()
     """Added after the vocabulary."""
     special_tokens_from: str | None = None
@@ -76,49 +83,36 @@ class ByteLevelTrainer:
         self, corpus: Corpus, *, threads: int = 1, progress: Progress | None = None
     ) -> Tokenizer:
         """Train on `corpus` and return the tokenizer; it does not depend on `threads`."""
-        return self.run(corpus, threads=threads, progress=progress).tokenizer
+        return self.run(corpus, Work(threads=threads, progress=progress)).tokenizer
 
-    def run(
-        self, corpus: Corpus, *, threads: int = 1, progress: Progress | None = None
-    ) -> Training:
+    def run(self, corpus: Corpus, work: Work | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report."""
         raise NotImplementedError
-
-    def _learn_words(
-        self,
-        reader: CorpusReader,
-        vocab_size: int,
-        watch: Stopwatch,
-        threads: int,
-        progress: Progress | None,
-    ) -> _core.Trained:
-        """The word stage: count pre-tokens, then merge up to `vocab_size` tokens."""
-        with watch.phase("count"):
-            counter = count_words(reader, threads=threads, progress=in_phase(progress, "count"))
-        with watch.phase("stage 1"):
-            return _core.train_bpe(
-                counter,
-                reader.fixed_point_weights(),
-                vocab_size,
-                reader.min_count(self.min_frequency),
-                self.max_token_bytes or 0,
-                forbidden(reader),
-                in_phase(progress, "stage 1"),
-            )
 
     def _reader(self, corpus: Corpus, pattern: Pattern) -> CorpusReader:
         """The corpus as stage 1 sees it."""
         contents = set(self.special_tokens)
         if self.special_tokens_from is not None:
             contents |= special_contents(self.special_tokens_from)
-        return CorpusReader(corpus, pattern, self.normalizer, tuple(sorted(contents)))
+        return CorpusReader(
+            corpus, pattern, self.normalizer, tuple(sorted(contents)), self.sampling_alpha
+        )
 
-    def _finish(
-        self,
-        stages: list[_core.Trained],
-        reader: CorpusReader,
-        watch: Stopwatch,
-    ) -> Training:
+    def _word_rule(self, reader: CorpusReader, vocab_size: int) -> WordRule:
+        """What stage 1 may learn."""
+        return WordRule(
+            vocab_size=vocab_size,
+            min_frequency=self.min_frequency,
+            max_token_bytes=self.max_token_bytes or 0,
+            forbidden=forbidden(reader),
+            conjoiners=self._conjoiners,
+        )
+
+    @property
+    def _conjoiners(self) -> str:
+        return "".join(LINKERS.values()) if self.grapheme_safe else ""
+
+    def _finish(self, stages: list[Stage], reader: CorpusReader, work: Work) -> Training:
         """Tokenizer and report from the merges of all stages; the last one's pattern is written."""
         tokens = stages[-1].tokens
         images = [byte_level.to_image(token) for token in tokens]
@@ -151,19 +145,14 @@ class ByteLevelTrainer:
             training_tokens=stages[-1].training_tokens + reader.n_special,
             training_bytes=reader.n_bytes,
             training_documents=reader.n_documents,
-            stopped_because=stages[-1].stopped.name.lower(),
+            stopped_because=stages[-1].stopped,
             corpus_fingerprint=reader.fingerprint,
             config_hash=config_hash(config_of(self)),
-            phases=tuple(watch.phases),
+            dropped_words=sum(stage.dropped_words for stage in stages),
+            dropped_occurrences=sum(stage.dropped_occurrences for stage in stages),
+            phases=tuple(work.watch.phases),
         )
         return Training(tokenizer, report)
-
-
-def in_phase(progress: Progress | None, phase: str) -> Callable[[int, int | None], None] | None:
-    """`progress` with its first argument filled in."""
-    if progress is None:
-        return None
-    return lambda done, total: progress(phase, done, total)
 
 
 def forbidden(reader: CorpusReader) -> set[bytes]:

@@ -16,16 +16,29 @@ from vocabshift.bpe.pretrained_folder import write_files
 from vocabshift.bpe.reachability import unreachable_tokens
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import InvalidTokenizerError, UnreachableTokenError
-from vocabshift.output_folder import atomic_folder, check_free
+from vocabshift.output_folder import CHECKPOINTS, atomic_folder, check_free
 from vocabshift.provenance import write_provenance
 from vocabshift.text.corpus import Corpus
+from vocabshift.trainers.boundless import BoundlessTrainer
 from vocabshift.trainers.bpe import BpeTrainer
 from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
+from vocabshift.trainers.checkpoint import Checkpoints, training_key
+from vocabshift.trainers.matra import MatraTrainer, variant_options
+from vocabshift.trainers.stacked import StackedTrainer
 from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
 from vocabshift.trainers.trainer import Progress, config_of
+from vocabshift.trainers.work import Work
 
 RECIPES: Mapping[str, type[ByteLevelTrainer]] = {
-    trainer.recipe: trainer for trainer in (BpeTrainer, SuperBpeTrainer, SuperwordTrainer)
+    trainer.recipe: trainer
+    for trainer in (
+        BpeTrainer,
+        SuperBpeTrainer,
+        SuperwordTrainer,
+        MatraTrainer,
+        BoundlessTrainer,
+        StackedTrainer,
+    )
 }
 
 _VERIFIED_DOCUMENTS = 500  # of the corpus, encoded by `tokenizers` with the written file
@@ -36,6 +49,9 @@ def make_trainer(recipe: str, options: Mapping[str, Any]) -> ByteLevelTrainer:
     if recipe not in RECIPES:
         raise ValueError(f"unknown recipe {recipe!r}; known are: {', '.join(RECIPES)}")
     kind = RECIPES[recipe]
+    options = dict(options)
+    if kind is MatraTrainer and (variant := options.pop("variant", None)) is not None:
+        options = variant_options(variant, options)
     known = kind.__dataclass_fields__
     for name in options:
         if name not in known:
@@ -53,20 +69,30 @@ def train_to_folder(
     out: Path,
     *,
     threads: int = 1,
+    memory_bytes: int = 0,
     force: bool = False,
+    resume: bool = True,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Train, write the folder, reopen it with `tokenizers` and compare; the contract's keys.
 
     The folder appears whole or not at all. FileExistsError where it exists, without `force`.
+    What a run that was killed had finished is used, unless `resume` is off.
     """
     trainer = make_trainer(recipe, options)
     inputs: list[str | Path] = [*corpus.paths]
     if trainer.special_tokens_from is not None:
         inputs.append(trainer.special_tokens_from)
     check_free(out, force=force, inputs=inputs)
-    with atomic_folder(out, force=force) as partial:
-        training = trainer.run(corpus, threads=threads, progress=progress)
+    with atomic_folder(out, force=force, keep_checkpoints=True, resume=resume) as partial:
+        work = Work(
+            threads=threads,
+            progress=progress,
+            memory_bytes=memory_bytes,
+            checkpoints=Checkpoints(partial / CHECKPOINTS, training_key(trainer, corpus)),
+            folder=partial,
+        )
+        training = trainer.run(corpus, work)
         write_files(training.tokenizer, partial)
         _verify_segmentation(training.tokenizer, partial, corpus)
         unreachable = len(unreachable_tokens(training.tokenizer))
@@ -76,7 +102,7 @@ def train_to_folder(
                 "fault of vocabshift; please report it with the corpus or a part of it"
             )
         figures = asdict(training.report)
-        for key in ("phases", "config_hash", "corpus_fingerprint"):
+        for key in ("phases", "config_hash", "corpus_fingerprint"):  # run by run, or elsewhere
             del figures[key]
         write_provenance(
             partial,

@@ -14,12 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vocabshift import _core
-from vocabshift.bpe.compiled_model import compile_merges
 from vocabshift.text.corpus import Corpus
+from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import Pattern, get_pattern
-from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer, forbidden, in_phase
-from vocabshift.trainers.trainer import Progress, Stopwatch, Training, check_positive
+from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer, forbidden
+from vocabshift.trainers.superword_stage import SuperwordRule, learn_superwords
+from vocabshift.trainers.trainer import Training, check_positive
+from vocabshift.trainers.word_stage import WordWeight, learn_words
+from vocabshift.trainers.work import Work
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,33 +60,33 @@ class SuperwordTrainer(ByteLevelTrainer):
         """Tokens that stage 1 may learn up to, the bytes included."""
         return round(self.transition * self.vocab_size)
 
-    def run(
-        self, corpus: Corpus, *, threads: int = 1, progress: Progress | None = None
-    ) -> Training:
+    def run(self, corpus: Corpus, work: Work | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report."""
-        watch = Stopwatch()
+        work = work or Work()
         pieces = get_pattern(self.stage2_pre_tokenizer)
-        word_reader = self._reader(corpus, (*pieces, *get_pattern(self.pre_tokenizer)))
-        words = self._learn_words(word_reader, self.stage1_size, watch, threads, progress)
-        sentences = word_reader.again(pieces)
-        tokens = words.tokens
-        encoder = compile_merges(tokens, words.merges)
-        with watch.phase("encode"):
-            stage = _core.SuperwordStage(encoder, sentences.scanner, threads)
-            for block in sentences.read(in_phase(progress, "encode")):
-                stage.add(block.data, block.starts, block.ends, block.group)
-        with watch.phase("stage 2"):
-            superwords = stage.train(
-                tokens,
-                sentences.fixed_point_weights(),
-                self.vocab_size,
-                sentences.min_count(self.min_frequency),
-                self.max_token_bytes or 0,
-                self.max_words or 0,
-                forbidden(sentences),
-                in_phase(progress, "stage 2"),
-            )
-        return self._finish([words, superwords], sentences, watch)
+        reader = self._reader(corpus, (*pieces, *get_pattern(self.pre_tokenizer)))
+        rule = self._word_rule(reader, self.stage1_size)
+        words = learn_words(reader, rule, self._word_weight(), work)
+        reader = reader.again(pieces)
+        stages = [words]
+        if len(words.tokens) < self.vocab_size:
+            stages.append(learn_superwords(reader, words, self._superword_rule(reader), work))
+        return self._finish(stages, reader, work)
+
+    def _word_weight(self) -> WordWeight:
+        """What words count beside others."""
+        return WordWeight()
+
+    def _superword_rule(self, reader: CorpusReader) -> SuperwordRule:
+        """What stage 2 may learn."""
+        return SuperwordRule(
+            vocab_size=self.vocab_size,
+            min_frequency=self.min_frequency,
+            max_token_bytes=self.max_token_bytes or 0,
+            max_words=self.max_words or 0,
+            forbidden=forbidden(reader),
+            conjoiners=self._conjoiners,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,9 +42,11 @@ class TrainingReport:
     training_tokens: int  # of all documents, unweighted, as the saved tokenizer encodes them
     training_bytes: int
     training_documents: int
-    stopped_because: str  # "vocab_size", "min_frequency" or "no_pair_left"
+    stopped_because: str  # "vocab_size", "min_frequency", "no_pair_left" or "memory"
     corpus_fingerprint: str
     config_hash: str
+    dropped_words: int  # distinct words that a memory budget left out of stage 1; 0: exact
+    dropped_occurrences: int  # how often they stand in the text
     phases: tuple[Phase, ...]
 
 

@@ -1,0 +1,83 @@
+#include "core/word_table.h"
+
+#include <stdexcept>
+#include <utility>
+
+namespace vocabshift {
+
+WordTable::WordTable() : slots_(std::size_t{1} << kFirstBits, Slot{}), shift_(64 - kFirstBits) {}
+
+WordTable::Slot& WordTable::find_or_insert(const WordKey& key, std::uint64_t hash,
+                                           std::string_view word) {
+  const std::size_t mask = slots_.size() - 1;
+  for (std::size_t at = home(hash);; at = (at + 1) & mask) {
+    Slot& slot = slots_[at];
+    if (slot.length == 0) {
+      ++size_;
+      slot = {key.low, key.high, key.length, 0, 0};
+      if (!key.is_inline()) {
+        slot.high = long_words_.size();
+        long_words_.append(word);
+      }
+      return slot;
+    }
+    if (slot.low != key.low || slot.length != key.length) continue;
+    if (key.is_inline()
+            ? slot.high == key.high
+            : std::memcmp(long_words_.data() + slot.high, word.data(), key.length) == 0) {
+      return slot;
+    }
+  }
+}
+
+void WordTable::resize(unsigned bits) {
+  BigVector<Slot> old(std::size_t{1} << bits, Slot{});
+  old.swap(slots_);
+  shift_ = 64 - bits;
+  const std::size_t mask = slots_.size() - 1;
+  for (const Slot& slot : old) {
+    if (slot.length == 0) continue;
+    std::size_t at = home(key_of(slot).hash());
+    while (slots_[at].length != 0) at = (at + 1) & mask;
+    slots_[at] = slot;
+  }
+}
+
+void WordTable::reserve(std::size_t words) {
+  unsigned bits = 64 - shift_;
+  while (words * 3 > (std::size_t{1} << bits) * 2) ++bits;
+  if (bits > 64 - shift_) resize(bits);
+}
+
+void WordTable::clear() {
+  WordTable empty;
+  std::swap(*this, empty);
+}
+
+void WordTable::add_batch(const std::string_view* words, const Count* counts, std::size_t count) {
+  if (must_grow(count)) resize(64 - shift_ + 1);
+  WordKey keys[kBatch];
+  std::uint64_t hashes[kBatch];
+  for (std::size_t i = 0; i < count; ++i) {
+    keys[i] = word_key(words[i]);
+    hashes[i] = keys[i].hash();
+    __builtin_prefetch(&slots_[home(hashes[i])], 1);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (keys[i].is_inline()) {
+      if (keys[i].length == 0) throw std::invalid_argument("a word without bytes is counted");
+      continue;
+    }
+    if (words[i].size() != keys[i].length) throw std::invalid_argument("a word of 4 GiB or more");
+    const Slot& slot = slots_[home(hashes[i])];
+    if (slot.low == keys[i].low) __builtin_prefetch(long_words_.data() + slot.high);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    Slot& slot = find_or_insert(keys[i], hashes[i], words[i]);
+    if (__builtin_add_overflow(slot.count, counts ? counts[i] : 1, &slot.count)) {
+      throw std::invalid_argument("a word is counted more than 2^64 times");
+    }
+  }
+}
+
+}  // namespace vocabshift

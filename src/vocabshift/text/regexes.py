@@ -1,0 +1,96 @@
+r"""The regex text of every named pattern: one Split step each, exported as it stands here.
+
+The truth about how text is cut: the core's scanners are held equal to it by tests. Which steps
+make a pattern, and under which name, is patterns.py; the step of orthographic syllables is
+syllables.py; sentence ends are sentences.py.
+"""
+
+from __future__ import annotations
+
+CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+PREFIX = r"[^\r\n\p{L}\p{N}]?"
+JOINERS = r"\u200c\u200d"
+"""ZWNJ and ZWJ, to stand inside a class."""
+_UPPER = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}"
+_LOWER = r"\p{Ll}\p{Lm}\p{Lo}\p{M}"
+_SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
+
+
+def _cl100k(digits: str) -> str:
+    return rf"{CONTRACTION}|{PREFIX}\p{{L}}+|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|{_SPACES}"
+
+
+def _not_letters(digits: str) -> str:
+    return rf"{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|{_SPACES}"
+
+
+def _o200k(digits: str, contraction: str) -> str:
+    return (
+        rf"{PREFIX}[{_UPPER}]*[{_LOWER}]+{contraction}|"
+        rf"{PREFIX}[{_UPPER}]+[{_LOWER}]*{contraction}|{_not_letters(digits)}"
+    )
+
+
+def _walls(run_start: str) -> str:
+    return (
+        rf"\p{{N}}{{1,3}}| ?{run_start}[^\s\p{{L}}\p{{N}}\p{{M}}]{{2,}}[\r\n/]*|"
+        r"\s*[\r\n]+|\s+(?!\S)"
+    )
+
+
+NOT_LETTERS = _not_letters(r"\p{N}{1,3}")
+"""What ends o200k, and all that is made from it: digits, punctuation, whitespace."""
+
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+CL100K = _cl100k(r"\p{N}{1,3}")
+QWEN2 = _cl100k(r"\p{N}")
+O200K = _o200k(r"\p{N}{1,3}", CONTRACTION + "?")
+TEKKEN = _o200k(r"\p{N}", "")
+WALLS = _walls("")
+"""Superword stage: all the walls that stay when the space wall is lifted. SuperBPE's own pattern
+cuts words at two combining marks in a row; here marks are letters."""
+
+HAN = r"\p{Han}\p{M}*"
+"""Each Han character is a piece, with the marks on it (variation selectors, tone marks). A step of
+its own before all others: no letter run can swallow one, and nothing can join two. 〇 and the
+Hangzhou numerals are Han characters first and digits never."""
+
+DIGIT_TRIPLES = r"\p{N}{1,3}(?=(?:\p{N}{3})*(?:\P{N}|$))"
+"""Digits in threes from the right, of any script: 1|234|567. The core is linear; a regex engine is
+quadratic in the length of one run (`tokenizers`: 1.7 s for 64,000 digits in a row)."""
+
+MATRA = rf"{CONTRACTION}|{PREFIX}[\p{{L}}\p{{M}}]+|\p{{N}}{{1,3}}| ?[^\s\p{{L}}\p{{N}}]+|{_SPACES}"
+"""Matra's seven alternatives (its section 3.1): contractions; letters and marks behind an optional
+character that is none (nor a digit or newline); digits, which the step before this one has grouped
+from the right, or three by three from the left where there is none; punctuation behind an optional
+space; newlines with the whitespace before them; trailing whitespace; whitespace.
+
+What the paper leaves open: the cases of contractions are folded as in cl100k. A mark counts as a
+letter where a word may begin, and as punctuation inside a run of it: emoji keep their variation
+selectors. Newlines never go with punctuation (o200k: "[\r\n/]*"), for they end sentences. Joiners
+are punctuation: the paper does not say otherwise."""
+
+INDIC = (
+    rf"{PREFIX}\p{{M}}*(?=\p{{L}})[{_UPPER}{JOINERS}]*[{_LOWER}{JOINERS}]+{CONTRACTION}?|"
+    rf"{PREFIX}\p{{M}}+{CONTRACTION}?|{PREFIX}[\p{{Lu}}\p{{Lt}}]+{CONTRACTION}?|{NOT_LETTERS}"
+)
+"""o200k, but ZWJ and ZWNJ behind a letter of the word stay in it: Malayalam, Marathi, Urdu and
+Persian words are whole. Equal to o200k on text where no word has a joiner behind one of its
+letters, hence on emoji.
+
+Why so: to add the joiners to both of o200k's letter classes would break emoji, whose ZWJ stands
+behind a mark where a variation selector does. Here a joiner needs a letter before it in its word.
+So the words of o200k are three kinds: those with a letter behind their leading marks and one that
+is not a capital, or a mark or joiner, in the second class; marks alone; capitals alone. Nothing in
+it backtracks more than once over a run: linear."""
+
+INDIC_WALLS = _walls(rf"(?:(?<![\p{{L}}\p{{M}}{JOINERS}&&[^\ufe0f]])|(?![{JOINERS}]))")
+"""WALLS, but no run of punctuation begins with a joiner that stands behind a letter, a mark or
+such a joiner. U+FE0F is no such mark: emoji are cut as WALLS cuts them."""
+
+DEEPSEEK = (
+    r"\p{N}{1,3}",
+    "[一-龥\u3040-ゟ゠-ヿ]+",
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?"
+    "[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
+)

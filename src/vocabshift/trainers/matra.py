@@ -1,0 +1,138 @@
+"""Matra: two stages, words of Indian scripts count more, no superword holds a sentence terminal.
+
+Source: "Matra: Sentence-Constrained Superword Tokenization for India's Scheduled Languages",
+section 3; method.md, section 3, says how we read it. IST cuts the data at sentence ends, Matra
+refuses the token: the exported pattern has no sentence wall, and needs none, because no token that
+could cross one exists.
+
+Where the paper leaves something open:
+- Words with a character of the target scripts count `1 / alpha` times (the printed value, 1.33 at
+  alpha = 0.75); `word_weight="smoothed"` is the other reading of its formula.
+- A sentence with the share p of target words counts `p / alpha + (1 - p)` times. It ends with a
+  terminal or a newline; words are what whitespace divides.
+- Weighted sentences need merges that stay inside one. So a product of stage 2 begins and ends
+  between characters too: one that began with the last byte of a terminal would reach across.
+- Table 1 gives Meetei Mayek as U+AAE0-AAFF, its extension block, which holds none of its everyday
+  letters; U+ABC0-ABFF is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from vocabshift import _core
+from vocabshift.text.counting import WEIGHT_UNIT, CorpusReader
+from vocabshift.text.patterns import Pattern, compile_pattern, get_pattern
+from vocabshift.text.sentences import TERMINALS
+from vocabshift.text.target_scripts import MATRA_SCRIPTS, MEETEI_MAYEK_LETTERS
+from vocabshift.trainers.superword import SuperwordTrainer
+from vocabshift.trainers.superword_stage import SuperwordRule
+from vocabshift.trainers.word_stage import WordWeight
+
+Weighting = Literal["constant", "smoothed", "none"]
+
+_SCRIPTS = (*MATRA_SCRIPTS.values(), MEETEI_MAYEK_LETTERS)
+_NEWLINE = "\n"
+_SENTENCE_ENDS = "".join(TERMINALS.values()) + "." + _NEWLINE
+
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    "A": {"word_weight": "none"},
+    "B": {"transition": 1.0},
+    "C": {"terminal_prohibition": False},
+    "D": {
+        "word_weight": "none",
+        "pre_tokenizer": "o200k",
+        "stage2_pre_tokenizer": "superbpe-stage2",
+    },
+    "E": {},
+}
+"""The paper's Table 4: no weighting, no stage 2, no constraint, constraint only, all of it.
+
+D is read as the constraint alone on top of SuperBPE's curriculum: neither weights nor Matra's own
+pre-tokenization (with them but for the weights it would be A)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatraTrainer(SuperwordTrainer):
+    """Matra; `transition` is the share of the vocabulary that stage 1 learns."""
+
+    pre_tokenizer: str | Pattern = "matra"
+    stage2_pre_tokenizer: str | Pattern = "matra-stage2"
+    alpha: float = 0.75
+    """Temperature of the weights, in (0, 1]; 1: all words count alike."""
+    word_weight: Weighting = "constant"
+    """"constant": target words count 1 / alpha times. "smoothed": the count c of a target word
+    becomes c ** alpha, scaled so that all target words together count as before; sentences then
+    count alike. "none": everything counts alike."""
+    terminal_prohibition: bool = True
+    """No product of stage 2 holds a sentence terminal: ".", newline or one of text/sentences.py."""
+
+    recipe: ClassVar[str] = "matra"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.alpha <= 1:
+            raise ValueError(
+                f"alpha is {self.alpha}; give a number above 0 and up to 1 (the paper uses 0.75)"
+            )
+        if self.word_weight not in ("constant", "smoothed", "none"):
+            raise ValueError(
+                f'word_weight is {self.word_weight!r}; give "constant", "smoothed" or "none"'
+            )
+        pieces = compile_pattern(get_pattern(self.stage2_pre_tokenizer))
+        if self._weighs_sentences and pieces is None:
+            raise ValueError(
+                "weighted sentences need a stage-2 pattern that the core has a scanner for, such "
+                "as matra-stage2; name one, or turn weights off (word_weight none)"
+            )
+
+    @property
+    def _weighs_sentences(self) -> bool:
+        return self.word_weight == "constant" and self.alpha < 1
+
+    @property
+    def _target(self) -> int:
+        """What a target word counts, fixed point."""
+        return round(WEIGHT_UNIT / self.alpha)
+
+    def _word_weight(self) -> WordWeight:
+        if self.alpha == 1 or self.word_weight == "none":
+            return WordWeight()
+        if self.word_weight == "smoothed":
+            # The unit keeps fractions of a count apart that would be rounded away.
+            return WordWeight(_SCRIPTS, WEIGHT_UNIT, WEIGHT_UNIT, self.alpha)
+        return WordWeight(_SCRIPTS, WEIGHT_UNIT, self._target)
+
+    def _superword_rule(self, reader: CorpusReader) -> SuperwordRule:
+        rule = super()._superword_rule(reader)
+        # Without the prohibition a "sentence" is a line: newlines are walls of the pattern anyway.
+        terminals = _SENTENCE_ENDS if self.terminal_prohibition else _NEWLINE
+        if not self._weighs_sentences:
+            return SuperwordRule(**{**vars(rule), "terminals": terminals})
+        sentences = _core.SentenceWeights(
+            scripts=list(_SCRIPTS), terminals=terminals, unit=WEIGHT_UNIT, target=self._target
+        )
+        return SuperwordRule(
+            **{
+                **vars(rule),
+                "terminals": terminals,
+                "sentences": sentences,
+                "unit": WEIGHT_UNIT,
+            }
+        )
+
+
+def variant_options(variant: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a variant of Table 4 joined with those given; ValueError where they conflict."""
+    if variant not in VARIANTS:
+        raise ValueError(f"no variant of Matra is named {variant!r}; they are A, B, C, D and E")
+    options = VARIANTS[variant]
+    for name, value in options.items():
+        if given.get(name, value) != value:
+            raise ValueError(
+                f"variant {variant} means {name} = {value!r}, and {name} = {given[name]!r} is "
+                "given; leave one of them out"
+            )
+    return {**given, **options}

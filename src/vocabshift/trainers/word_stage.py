@@ -1,0 +1,148 @@
+"""The word stage: counted pre-tokens, and the merges inside them.
+
+Owns counting with its checkpoint, the grapheme-safe order (syllables first), and what a word
+counts. Which options a trainer has is the trainer's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from vocabshift import _core
+from vocabshift.bpe.compiled_model import compile_merges
+from vocabshift.text.counting import CorpusReader, count_words
+from vocabshift.text.patterns import compile_pattern, get_pattern
+from vocabshift.text.target_scripts import Range
+from vocabshift.trainers.stage import Stage, byte_tokens
+from vocabshift.trainers.work import Work
+
+SYLLABLE_SHARE = 0.3
+"""Most of a grapheme-safe vocabulary that parts of single syllables may take."""
+
+
+@dataclass(frozen=True)
+class WordWeight:
+    """What words of some scripts count beside others (Matra, section 3.3)."""
+
+    scripts: Sequence[Range] = ()
+    unit: int = 1  # a word of no target script counts this many times
+    target: int = 1  # a word of one
+    smoothing: float = 0.0  # above 0: counts of target words to this power, same total
+
+    def to_core(self, of_group: list[int]) -> _core.WordWeights:
+        """The core's form, with the weights of the groups."""
+        return _core.WordWeights(
+            of_group,
+            unit=self.unit,
+            target=self.target,
+            scripts=list(self.scripts),
+            smoothing=self.smoothing,
+        )
+
+
+@dataclass(frozen=True)
+class WordRule:
+    """What the word stage may learn."""
+
+    vocab_size: int
+    min_frequency: int = 1
+    max_token_bytes: int = 0
+    forbidden: set[bytes] = field(default_factory=set)
+    conjoiners: str = ""  # not empty: grapheme-safe
+
+    def to_core(self) -> _core.MergeRule:
+        """The core's form."""
+        return _core.MergeRule(
+            max_token_bytes=self.max_token_bytes,
+            forbidden=self.forbidden,
+            conjoiners=self.conjoiners,
+        )
+
+
+def learn_words(reader: CorpusReader, rule: WordRule, weight: WordWeight, work: Work) -> Stage:
+    """Merges inside the words of the reader's pattern, up to `rule.vocab_size` tokens."""
+    saved = work.checkpoints.load("stage 1")
+    if saved is not None:
+        reader.restore(saved.info["reader"])
+        return Stage.load(saved.path, saved.info["stage"], byte_tokens())
+    counter = _count(reader, work)
+    with work.watch.phase("stage 1"):
+        train = _Training(
+            weights=weight.to_core(reader.fixed_point_weights()),
+            min_count=reader.min_count(rule.min_frequency) * weight.unit,
+            rule=rule.to_core(),
+            work=work,
+        )
+        if rule.conjoiners:
+            stage = _syllables_first(counter, rule.vocab_size, train)
+        else:
+            stage = train(counter, rule.vocab_size)
+    path = work.checkpoints.path("stage 1")
+    if path is not None:
+        info = stage.save(path)
+        work.checkpoints.commit("stage 1", {"stage": info, "reader": reader.state()})
+    work.checkpoints.drop("count")
+    return stage
+
+
+def _count(reader: CorpusReader, work: Work) -> _core.WordCounter:
+    with work.watch.phase("count"):
+        saved = work.checkpoints.load("count")
+        if saved is not None:
+            reader.restore(saved.info)
+            return _core.WordCounter.load(str(saved.path))
+        counter = count_words(
+            reader,
+            threads=work.threads,
+            progress=work.in_phase("count"),
+            memory_bytes=work.share_of_memory(0.5),
+            spill_folder=work.folder,
+        )
+        work.checkpoints.save("count", lambda path: counter.save(str(path)), reader.state())
+    return counter
+
+
+@dataclass(frozen=True)
+class _Training:
+    """The core's training with what all of its calls share."""
+
+    weights: _core.WordWeights
+    min_count: int
+    rule: _core.MergeRule
+    work: Work
+
+    def __call__(
+        self, counter: _core.WordCounter, vocab_size: int, start: Stage | None = None
+    ) -> Stage:
+        trained = _core.train_bpe(
+            counter,
+            self.weights,
+            vocab_size,
+            self.min_count,
+            self.rule,
+            None if start is None else compile_merges(list(start.tokens), start.merges),
+            [] if start is None else list(start.tokens),
+            self.work.share_of_memory(0.7),
+            self.work.in_phase("stage 1"),
+        )
+        return Stage.of(trained)
+
+
+def _syllables_first(counter: _core.WordCounter, vocab_size: int, train: _Training) -> Stage:
+    """Merges within syllables get the lower ranks, so that syllables are whole before they join.
+
+    Only a syllable too rare to have become one token can still be cut by a longer token.
+    """
+    pattern = compile_pattern(get_pattern("syllables"))
+    assert pattern is not None
+    size = 256 + round(SYLLABLE_SHARE * (vocab_size - 256))
+    first = train(counter.split_words(pattern), size)
+    second = train(counter, vocab_size, first)
+    return replace(
+        second,
+        merges=np.concatenate([first.merges, second.merges]),
+        counts=np.concatenate([first.counts, second.counts]),
+    )
