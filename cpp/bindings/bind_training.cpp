@@ -55,10 +55,11 @@ py::list words_of(const WordCounter& self, std::size_t group) {
 Trained train_bpe_of(WordCounter& counter, const std::vector<Count>& weights,
                      std::size_t vocab_size, Count min_frequency, std::size_t max_token_bytes,
                      const std::set<std::string, std::less<>>& forbidden,
-                     const py::object& progress) {
+                     const py::object& progress, std::size_t threads,
+                     std::size_t chunks_per_thread) {
   const Tick tick = make_tick(progress);
   py::gil_scoped_release release;
-  return train_bpe(counter, weights, {vocab_size, min_frequency, 1},
+  return train_bpe(counter, weights, {vocab_size, min_frequency, 1, threads, chunks_per_thread},
                    {max_token_bytes, 0, forbidden}, tick);
 }
 
@@ -163,9 +164,11 @@ void register_training(py::module_& m) {
   m.def("train_bpe", &train_bpe_of, py::arg("counter"), py::arg("weights"), py::arg("vocab_size"),
         py::arg("min_frequency") = 1, py::arg("max_token_bytes") = 0,
         py::arg("forbidden") = std::set<std::string, std::less<>>(),
-        py::arg("progress") = py::none(),
+        py::arg("progress") = py::none(), py::arg("threads") = 1,
+        py::arg("chunks_per_thread") = Limits{}.chunks_per_thread,
         "Byte-level BPE over counted words, which are taken out of the counter; "
-        "`progress(done, total)` is called now and then.");
+        "`progress(done, total)` is called now and then. No result depends on `threads`; "
+        "`chunks_per_thread` is the number of word parts that are worth a thread.");
 }
 
 }  // namespace vocabshift::bindings

@@ -76,13 +76,11 @@ Sequences sequences_of(const WeighedWords& words, const Vocabulary& bytes, std::
   for (std::uint64_t& end : ends) end = std::exchange(total, total + end);
   sequences.lay_out(total);
   const std::array<TokenId, 256> ids = ids_of_bytes(bytes);
-  std::vector<TokenId> tokens;
   words.for_each([&](std::string_view word, Sequences::Counts counts) {
     if (word.size() < 2) return;
-    tokens.clear();
-    for (const char byte : word) tokens.push_back(ids[static_cast<unsigned char>(byte)]);
     std::uint64_t& end = ends[bucket_of(word)];
-    end = sequences.put(static_cast<Sequences::ChunkAt>(end), tokens, counts);
+    const auto token_at = [&](std::size_t i) { return ids[static_cast<unsigned char>(word[i])]; };
+    end = sequences.put(static_cast<Sequences::ChunkAt>(end), word.size(), counts, token_at);
   });
   return sequences;
 }

@@ -74,6 +74,8 @@ def train_bpe(
     max_token_bytes: int = 0,
     forbidden: set[bytes] = ...,
     progress: _Progress = None,
+    threads: int = 1,
+    chunks_per_thread: int = 4096,
 ) -> Trained: ...
 
 class SuperwordStage:

@@ -104,6 +104,7 @@ class ByteLevelTrainer:
                 self.max_token_bytes or 0,
                 forbidden(reader),
                 in_phase(progress, "stage 1"),
+                threads,
             )
 
     def _reader(self, corpus: Corpus, pattern: Pattern) -> CorpusReader:
