@@ -8,8 +8,8 @@ namespace vocabshift {
 
 namespace {
 
-constexpr std::size_t kAhead = 12;      // index entries to prefetch before the one being used
-constexpr Count kFloorStep = 8;         // the floor falls by this factor
+constexpr std::size_t kAhead = 12;       // index entries to prefetch before the one being used
+constexpr Count kFloorStep = 8;          // the floor falls by this factor
 constexpr std::size_t kPulseEvery = 64;  // merges
 
 }  // namespace
@@ -111,7 +111,8 @@ std::vector<MergeLoop::Part> MergeLoop::parts_of(Chunks chunks) {
     std::size_t end = std::max(begin, chunks.size() * i / count);
     // Chunks of a long sequence come one after the other: give up where it does not end.
     const std::size_t last_try = end + Sequences::kChunkTokens;
-    while (end < std::min(last_try, chunks.size()) && sequences_.chunk(chunks[end]).joined_before()) ++end;
+    while (end < std::min(last_try, chunks.size()) && sequences_.chunk(chunks[end]).joined_before())
+      ++end;
     if (end == last_try || end >= chunks.size()) continue;
     std::size_t seam = end;
     while (seam > begin && chunks[end] - chunks[seam - 1] < Sequences::kSeamWords) --seam;

@@ -35,9 +35,9 @@ enum class Stopped {
 enum class Duplicates { kReuseId, kRefusePair };
 
 struct Limits {
-  std::size_t vocab_size = 0;   // tokens in the vocabulary, those it started with included
-  Count min_frequency = 1;  // a pair must count at least this much
-  Count lowest_floor = 1;   // counts below this are not to be trusted: stop there (kFloor)
+  std::size_t vocab_size = 0;  // tokens in the vocabulary, those it started with included
+  Count min_frequency = 1;     // a pair must count at least this much
+  Count lowest_floor = 1;      // counts below this are not to be trusted: stop there (kFloor)
   // No result depends on these:
   std::size_t threads = 1;
   std::size_t chunks_per_thread = 4096;  // of a pair; fewer are not worth a thread

@@ -96,7 +96,7 @@ Count PairIndex::build(Sequences& sequences, TokenId vocabulary_size,
 // Of 256 tokens all pairs fit into one table, which is indexed instead of searched.
 Count PairIndex::build_from_bytes(Sequences& sequences,
                                   const std::function<Count(Count largest)>& choose_floor,
-                       const Pulse& pulse) {
+                                  const Pulse& pulse) {
   struct Cell {
     Count count = 0;
     ChunkAt last_chunk = kNowhere;
@@ -143,7 +143,7 @@ Count PairIndex::build_from_bytes(Sequences& sequences,
 // can reach the floor; only these are counted one by one.
 Count PairIndex::build_sparse(Sequences& sequences,
                               const std::function<Count(Count largest)>& choose_floor,
-                       const Pulse& pulse) {
+                              const Pulse& pulse) {
   std::vector<Count> sketch(std::clamp<std::size_t>(
       std::bit_ceil(sequences.arena_end() / std::size_t{8}), 1 << 10, 1 << 20));
   const auto cell_of = [&](std::uint64_t hash) -> Count& {

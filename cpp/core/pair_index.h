@@ -68,8 +68,10 @@ class PairIndex {
   static constexpr TokenId kBytes = 256;
 
   Count build_from_bytes(Sequences& sequences,
-                         const std::function<Count(Count largest)>& choose_floor, const Pulse& pulse);
-  Count build_sparse(Sequences& sequences, const std::function<Count(Count largest)>& choose_floor, const Pulse& pulse);
+                         const std::function<Count(Count largest)>& choose_floor,
+                         const Pulse& pulse);
+  Count build_sparse(Sequences& sequences, const std::function<Count(Count largest)>& choose_floor,
+                     const Pulse& pulse);
   void keep_from(Count floor);
   void reset(std::size_t expected);
   void grow();

@@ -88,7 +88,7 @@ def test_lowered_floors_equal_the_reference(
 def test_more_tokens_than_sixteen_bits_number(threads: int) -> None:
     """Tokens are stored in 16 bits up to id 65535; then the sequences are written anew."""
     source = random.Random(5)
-    texts = [" ".join("".join(source.choices("abcdefgh", k=8)) for _ in range(24_000))]
+    texts = [" ".join("".join(source.choices("abcdefgh", k=8)) for _ in range(42_000))]
     trainer = BpeTrainer(vocab_size=67_000)
     merges = trainer.run(Corpus.from_texts(texts), threads=threads).tokenizer.model.merges
     assert len(merges) == 67_000 - 256
