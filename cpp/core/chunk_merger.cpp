@@ -83,8 +83,8 @@ void ChunkMerger::merge(Sequences& sequences, Chunks chunks, Pair pair, TokenId 
 
 // The fast path, for a sequence that is one chunk: does what merge_in_part does.
 template <class Token>
-inline void ChunkMerger::merge_in_word(Sequences& sequences, Sequences::Chunk word, Sequences::ChunkAt at, Pair pair,
-                                     TokenId product) {
+inline void ChunkMerger::merge_in_word(Sequences& sequences, Sequences::Chunk word,
+                                       Sequences::ChunkAt at, Pair pair, TokenId product) {
   const std::uint32_t length = word.length();
   Token* const tokens = word.tokens<Token>();
   std::uint64_t matches = match_mask(tokens, length, pair);
@@ -119,7 +119,8 @@ inline void ChunkMerger::merge_in_word(Sequences& sequences, Sequences::Chunk wo
 
 // The general path: a part of a sequence that is longer than a chunk.
 template <class Token>
-void ChunkMerger::merge_in_part(Sequences& sequences, Sequences::ChunkAt at, Pair pair, TokenId product) {
+void ChunkMerger::merge_in_part(Sequences& sequences, Sequences::ChunkAt at, Pair pair,
+                                TokenId product) {
   const Sequences::Chunk chunk = sequences.chunk(at);
   const std::uint32_t length = chunk.length();
   Token* const tokens = chunk.tokens<Token>();
@@ -144,13 +145,14 @@ void ChunkMerger::merge_in_part(Sequences& sequences, Sequences::ChunkAt at, Pai
   Sequences::ChunkAt after;
   if (sequences.first_token_after<Token>(at, &after) != pair.right) return;
   sequences.remove_first_token<Token>(after);
-  merge_at<Token>(sequences, at, write - 1, sequences.first_token_after<Token>(at, &after), product);
+  merge_at<Token>(sequences, at, write - 1, sequences.first_token_after<Token>(at, &after),
+                  product);
 }
 
 // Puts the product at `index` and notes its neighbours. Tokens before it are final already.
 template <class Token>
-void ChunkMerger::merge_at(Sequences& sequences, Sequences::ChunkAt at, std::uint32_t index, TokenId right_neighbour,
-                         TokenId product) {
+void ChunkMerger::merge_at(Sequences& sequences, Sequences::ChunkAt at, std::uint32_t index,
+                           TokenId right_neighbour, TokenId product) {
   const Sequences::Chunk chunk = sequences.chunk(at);
   const auto [count, occurrences] = sequences.counts(chunk);
   tokens_saved += occurrences;

@@ -8,9 +8,8 @@ namespace vocabshift {
 
 namespace {
 
-constexpr std::size_t kAhead = 12;      // index entries to prefetch before the one being used
-constexpr std::size_t kChunksPerThread = 4096;  // fewer are not worth a thread
-constexpr Count kFloorStep = 8;         // the floor falls by this factor
+constexpr std::size_t kAhead = 12;       // index entries to prefetch before the one being used
+constexpr Count kFloorStep = 8;          // the floor falls by this factor
 constexpr std::size_t kPulseEvery = 64;  // merges
 
 }  // namespace
@@ -36,6 +35,7 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
   const Count lowest = std::max<Count>({limits.min_frequency, limits.lowest_floor, 1});
   nothing_ = static_cast<TokenId>(std::max<std::size_t>(limits.vocab_size, vocabulary_.size()));
   mergers_.assign(std::max<std::size_t>(limits.threads, 1), ChunkMerger(nothing_));
+  chunks_per_thread_ = std::max<std::size_t>(limits.chunks_per_thread, 1);
   const std::size_t start = vocabulary_.size();
   pulse_ = [&] {
     if (tick) tick(vocabulary_.size() - start, limits.vocab_size - start);
@@ -106,13 +106,14 @@ void MergeLoop::apply(Pair pair, TokenId product, Chunks chunks) {
 std::vector<MergeLoop::Part> MergeLoop::parts_of(Chunks chunks) {
   std::vector<Part> parts;
   std::size_t begin = 0;
-  const std::size_t count = std::min(mergers_.size(), chunks.size() / kChunksPerThread);
+  const std::size_t count = std::min(mergers_.size(), chunks.size() / chunks_per_thread_);
   for (std::size_t i = 1; i < count; ++i) {
-    std::size_t end = chunks.size() * i / count;
+    std::size_t end = std::max(begin, chunks.size() * i / count);
     // Chunks of a long sequence come one after the other: give up where it does not end.
     const std::size_t last_try = end + Sequences::kChunkTokens;
-    while (end < last_try && sequences_.chunk(chunks[end]).joined_before()) ++end;
-    if (end == last_try) continue;
+    while (end < std::min(last_try, chunks.size()) && sequences_.chunk(chunks[end]).joined_before())
+      ++end;
+    if (end == last_try || end >= chunks.size()) continue;
     std::size_t seam = end;
     while (seam > begin && chunks[end] - chunks[seam - 1] < Sequences::kSeamWords) --seam;
     parts.push_back({chunks.subspan(begin, seam - begin), chunks.subspan(seam, end - seam)});
@@ -148,7 +149,7 @@ void MergeLoop::update_counts(Pair pair, TokenId product) {
     if (token != nothing_) consume(Pair{pair.right, token}.key(), right.by_token[token].sum);
   }
   right.by_token[pair.left].sum -= left.by_token[product].sum;
-  index_.find(pair.key())->count = 0;
+  index_.remove(index_.find(pair.key()));
   born_.clear();
   add_new_pairs(&ChunkMerger::left, product, false);
   add_new_pairs(&ChunkMerger::right, product, true);

@@ -36,10 +36,12 @@ enum class Stopped {
 enum class Duplicates { kReuseId, kRefusePair };
 
 struct Limits {
-  std::size_t vocab_size;   // tokens in the vocabulary, those it started with included
-  Count min_frequency = 1;  // a pair must count at least this much
-  Count lowest_floor = 1;   // counts below this are not to be trusted: stop there (kFloor)
-  std::size_t threads = 1;  // no result depends on it
+  std::size_t vocab_size = 0;  // tokens in the vocabulary, those it started with included
+  Count min_frequency = 1;     // a pair must count at least this much
+  Count lowest_floor = 1;      // counts below this are not to be trusted: stop there (kFloor)
+  // No result depends on these:
+  std::size_t threads = 1;
+  std::size_t chunks_per_thread = 4096;  // of a pair; fewer are not worth a thread
 };
 
 class MergeLoop {
@@ -81,6 +83,7 @@ class MergeLoop {
   Count floor_ = 0;      // pairs below it are not in the index
   TokenId nothing_ = 0;  // stands for the neighbour that a first or last token does not have
   std::vector<ChunkMerger> mergers_;  // one per thread
+  std::size_t chunks_per_thread_ = 1;
   Pulse pulse_;
   std::vector<ListEnd> lists_;   // of the new pairs of one side
   std::vector<Candidate> born_;  // new pairs of the merge under way

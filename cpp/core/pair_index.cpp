@@ -18,6 +18,7 @@ void PairIndex::reset(std::size_t expected) {
   slots_.assign(std::bit_ceil(expected * 2 + 1024), Entry{kEmpty, 0, nullptr, 0, 0});
   size_ = 0;
   blocks_.clear();
+  large_.clear();
   block_left_ = allocated_ = 0;
 }
 
@@ -54,20 +55,30 @@ void PairIndex::insert(std::uint64_t key, Count count, std::span<const Sequences
 }
 
 Sequences::ChunkAt* PairIndex::allocate(std::size_t chunks) {
-  if (chunks > block_left_) {
-    const std::size_t size = chunks > kBlock / 4 ? chunks : kBlock;
-    blocks_.push_back(std::unique_ptr<Sequences::ChunkAt[]>(new Sequences::ChunkAt[size]));
-    allocated_ += size;
-    if (size != kBlock) {  // a block of its own; the block under way stays under way
-      return blocks_.back().get();
-    }
-    block_at_ = blocks_.back().get();
-    block_left_ = size;
+  if (chunks > kLarge) {
+    std::unique_ptr<ChunkAt[]> list(new ChunkAt[chunks]);
+    ChunkAt* const result = list.get();
+    large_.emplace(result, std::move(list));
+    allocated_ += chunks;
+    return result;
   }
-  Sequences::ChunkAt* const result = block_at_;
+  if (chunks > block_left_) {
+    blocks_.push_back(std::unique_ptr<ChunkAt[]>(new ChunkAt[kBlock]));
+    allocated_ += kBlock;
+    block_at_ = blocks_.back().get();
+    block_left_ = kBlock;
+  }
+  ChunkAt* const result = block_at_;
   block_at_ += chunks;
   block_left_ -= chunks;
   return result;
+}
+
+void PairIndex::remove(Entry* entry) {
+  entry->count = 0;  // the place in the table is given away when it grows
+  if (entry->chunk_count <= kLarge) return;
+  allocated_ -= entry->chunk_count;
+  large_.erase(entry->chunks);
 }
 
 std::size_t PairIndex::memory_bytes() const {
@@ -85,7 +96,7 @@ Count PairIndex::build(Sequences& sequences, TokenId vocabulary_size,
 // Of 256 tokens all pairs fit into one table, which is indexed instead of searched.
 Count PairIndex::build_from_bytes(Sequences& sequences,
                                   const std::function<Count(Count largest)>& choose_floor,
-                       const Pulse& pulse) {
+                                  const Pulse& pulse) {
   struct Cell {
     Count count = 0;
     ChunkAt last_chunk = kNowhere;
@@ -102,26 +113,28 @@ Count PairIndex::build_from_bytes(Sequences& sequences,
   for (const Cell& cell : cells) largest = std::max(largest, cell.count);
   const Count floor = choose_floor(largest);
 
-  ChunkAt ignored[2];
+  ChunkAt ignored;
   struct ListEnd {
-    ChunkAt* last;
+    ChunkAt* next;
+    ChunkAt last_chunk;
     std::uint32_t is_kept;
   };
-  std::vector<ListEnd> ends(cells.size(), ListEnd{ignored, 0});
+  std::vector<ListEnd> ends(cells.size(), ListEnd{&ignored, kNowhere, 0});
   for (TokenId left = 0; left < kBytes; ++left) {
     for (TokenId right = 0; right < kBytes; ++right) {
       const Cell& cell = cells[left * kBytes + right];
       if (cell.count == 0 || cell.count < floor) continue;
-      ChunkAt* const list = allocate(cell.chunk_count + std::size_t{1});
-      *list = kNowhere;
-      insert(Pair{left, right}.key(), cell.count, {list + 1, cell.chunk_count});
-      ends[left * kBytes + right] = {list, 1};
+      ChunkAt* const list = allocate(cell.chunk_count);
+      insert(Pair{left, right}.key(), cell.count, {list, cell.chunk_count});
+      ends[left * kBytes + right] = {list, kNowhere, 1};
     }
   }
   sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count, ChunkAt at) {
     ListEnd& end = ends[left * kBytes + right];
-    end.last += static_cast<std::uint32_t>(*end.last != at) & end.is_kept;
-    *end.last = at;
+    const bool is_new = end.last_chunk != at;
+    *(is_new ? end.next : &ignored) = at;
+    end.next += static_cast<std::uint32_t>(is_new) & end.is_kept;
+    end.last_chunk = at;
   });
   return floor;
 }
@@ -130,7 +143,7 @@ Count PairIndex::build_from_bytes(Sequences& sequences,
 // can reach the floor; only these are counted one by one.
 Count PairIndex::build_sparse(Sequences& sequences,
                               const std::function<Count(Count largest)>& choose_floor,
-                       const Pulse& pulse) {
+                              const Pulse& pulse) {
   std::vector<Count> sketch(std::clamp<std::size_t>(
       std::bit_ceil(sequences.arena_end() / std::size_t{8}), 1 << 10, 1 << 20));
   const auto cell_of = [&](std::uint64_t hash) -> Count& {

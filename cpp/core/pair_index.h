@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "core/hash.h"
@@ -44,8 +45,11 @@ class PairIndex {
   // The key must not be there yet; `chunks` must live in this index (see allocate).
   void insert(std::uint64_t key, Count count, std::span<const Sequences::ChunkAt> chunks);
 
-  // Room for the chunk list of a new pair; lives until the next build().
+  // Room for the chunk list of a new pair; lives until the next build(), or remove().
   Sequences::ChunkAt* allocate(std::size_t chunks);
+
+  // Takes a merged pair out; its entry is not valid any more.
+  void remove(Entry* entry);
 
   template <class F>
   void for_each(F&& visit) const {
@@ -58,13 +62,16 @@ class PairIndex {
 
  private:
   static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
-  static constexpr std::size_t kBlock = std::size_t{1} << 18;  // chunk numbers per block
+  static constexpr std::size_t kBlock = std::size_t{1} << 16;  // chunk numbers per block
+  static constexpr std::size_t kLarge = kBlock / 4;            // lists above this own a block
 
   static constexpr TokenId kBytes = 256;
 
   Count build_from_bytes(Sequences& sequences,
-                         const std::function<Count(Count largest)>& choose_floor, const Pulse& pulse);
-  Count build_sparse(Sequences& sequences, const std::function<Count(Count largest)>& choose_floor, const Pulse& pulse);
+                         const std::function<Count(Count largest)>& choose_floor,
+                         const Pulse& pulse);
+  Count build_sparse(Sequences& sequences, const std::function<Count(Count largest)>& choose_floor,
+                     const Pulse& pulse);
   void keep_from(Count floor);
   void reset(std::size_t expected);
   void grow();
@@ -73,6 +80,7 @@ class PairIndex {
   BigVector<Entry> slots_;  // open addressing
   std::size_t size_ = 0;
   std::vector<std::unique_ptr<Sequences::ChunkAt[]>> blocks_;
+  std::unordered_map<const Sequences::ChunkAt*, std::unique_ptr<Sequences::ChunkAt[]>> large_;
   std::size_t block_left_ = 0;  // free numbers in the last block
   std::size_t allocated_ = 0;   // numbers in all blocks
   Sequences::ChunkAt* block_at_ = nullptr;

@@ -1,6 +1,5 @@
 #include "core/sequences.h"
 
-#include <algorithm>
 #include <limits>
 #include <stdexcept>
 
@@ -11,7 +10,7 @@ namespace vocabshift {
 void Sequences::add(std::span<const TokenId> tokens, Counts counts) {
   const ChunkAt at = arena_end();
   lay_out(words_for(tokens.size()));
-  put(at, tokens, counts);
+  put(at, tokens.size(), counts, [&](std::size_t i) { return tokens[i]; });
 }
 
 void Sequences::lay_out(std::uint64_t words) {
@@ -65,15 +64,14 @@ template TokenId Sequences::first_token_after<Sequences::Wide>(ChunkAt, ChunkAt*
 template void Sequences::remove_first_token<Sequences::Narrow>(ChunkAt);
 template void Sequences::remove_first_token<Sequences::Wide>(ChunkAt);
 
-// Calls visit(tokens, count word, interned flag) for each sequence as it is now; when it is called,
-// the sequence has been read and may be overwritten.
+// Calls visit(tokens, count word) for each sequence that can still merge; when it is called, the
+// sequence has been read and may be overwritten.
 template <class F>
 void Sequences::for_each_sequence(F&& visit) {
   std::vector<TokenId> tokens;
   for (ChunkAt at = 0; at < end_;) {
     tokens.clear();
-    const std::uint32_t count = chunk(at).header[0];
-    const std::uint32_t interned = chunk(at).header[1] & kInterned;
+    const CountWord count{chunk(at).header[0], chunk(at).header[1] & kInterned};
     for (bool goes_on = true; goes_on; at = chunk_after(at)) {
       const Chunk here = chunk(at);
       if (is_narrow_) {
@@ -83,7 +81,7 @@ void Sequences::for_each_sequence(F&& visit) {
       }
       goes_on = here.joined_after();
     }
-    visit(tokens, count, interned);
+    if (tokens.size() > 1) visit(tokens, count);
   }
 }
 
@@ -91,69 +89,44 @@ void Sequences::compact() {
   ChunkAt write = 0;
   // What is written never reaches what is still to be read: it takes no more room than the
   // sequence had.
-  for_each_sequence(
-      [&](std::span<const TokenId> tokens, std::uint32_t count, std::uint32_t interned) {
-        if (tokens.size() > 1) write = write_chunks(write, tokens, count, interned);
-      });
+  for_each_sequence([&](const std::vector<TokenId>& tokens, CountWord count) {
+    const auto token_at = [&](std::size_t i) { return tokens[i]; };
+    write = is_narrow_ ? put_as<Narrow>(write, tokens.size(), count, token_at)
+                       : put_as<Wide>(write, tokens.size(), count, token_at);
+  });
   end_ = write;
 }
 
 void Sequences::widen() {
   Sequences wide;
   std::uint64_t words = 0;
-  for_each_sequence([&](std::span<const TokenId> tokens, std::uint32_t, std::uint32_t) {
-    if (tokens.size() > 1) words += wide.words_for(tokens.size());
+  for_each_sequence([&](const std::vector<TokenId>& tokens, CountWord) {
+    words += wide.words_for(tokens.size());
   });
   wide.lay_out(words);
   ChunkAt write = 0;
-  for_each_sequence(
-      [&](std::span<const TokenId> tokens, std::uint32_t count, std::uint32_t interned) {
-        if (tokens.size() > 1) write = wide.write_chunks(write, tokens, count, interned);
-      });
+  for_each_sequence([&](const std::vector<TokenId>& tokens, CountWord count) {
+    const auto token_at = [&](std::size_t i) { return tokens[i]; };
+    write = wide.put_as<Wide>(write, tokens.size(), count, token_at);
+  });
   arena_ = std::move(wide.arena_);
   end_ = wide.end_;
   is_narrow_ = false;
 }
 
-Sequences::ChunkAt Sequences::put(ChunkAt at, std::span<const TokenId> tokens, Counts counts) {
-  const bool is_plain = counts.weight == counts.occurrences &&
-                        counts.weight <= std::numeric_limits<std::uint32_t>::max();
-  if (is_plain) return write_chunks(at, tokens, static_cast<std::uint32_t>(counts.weight), 0);
-  return write_chunks(at, tokens, intern(counts), kInterned);
-}
-
-Sequences::ChunkAt Sequences::write_chunks(ChunkAt at, std::span<const TokenId> tokens,
-                                           std::uint32_t count, std::uint32_t interned) {
-  for (std::size_t done = 0; done < tokens.size();) {
-    const auto length =
-        static_cast<std::uint32_t>(std::min<std::size_t>(kChunkTokens, tokens.size() - done));
-    const Chunk to = chunk(at);
-    const auto words = static_cast<std::uint32_t>(chunk_words(length));
-    to.header[0] = count;
-    to.header[1] = length | words << 8 | interned | (done > 0 ? kJoinedBefore : 0) |
-                   (done + length < tokens.size() ? kJoinedAfter : 0);
-    const TokenId* const from = tokens.data() + done;
-    if (is_narrow_) {
-      std::transform(from, from + length, to.tokens<Narrow>(),
-                     [](TokenId id) { return static_cast<Narrow>(id); });
-    } else {
-      std::copy_n(from, length, to.tokens<Wide>());
-    }
-    at += words;
-    done += length;
+Sequences::CountWord Sequences::count_word(Counts counts) {
+  if (counts.weight == counts.occurrences &&
+      counts.weight <= std::numeric_limits<std::uint32_t>::max()) {
+    return {static_cast<std::uint32_t>(counts.weight), 0};
   }
-  return at;
+  const auto place = static_cast<std::uint32_t>(interned_.size());
+  const auto [at, is_new] = place_of_.try_emplace(counts, place);
+  if (is_new) interned_.push_back(counts);
+  return {at->second, kInterned};
 }
 
 std::size_t Sequences::HashCounts::operator()(const Counts& counts) const {
   return mix(counts.weight ^ kSeed0, counts.occurrences ^ kSeed1);
-}
-
-std::uint32_t Sequences::intern(Counts counts) {
-  const auto [at, is_new] =
-      place_of_.try_emplace(counts, static_cast<std::uint32_t>(interned_.size()));
-  if (is_new) interned_.push_back(counts);
-  return at->second;
 }
 
 }  // namespace vocabshift

@@ -8,6 +8,7 @@
 // Chunk layout: [count][state][tokens …][room behind, see match_mask.h]
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -70,9 +71,15 @@ class Sequences {
   }
 
   // The same in two steps, for a caller who wants another order: lay_out makes room for sequences
-  // that take `words` in all, put writes one into it and returns its end. No gap may be left.
+  // that take `words` in all, put writes one of `length` tokens token_at(0), token_at(1) … into it
+  // and returns its end. No gap may be left.
   void lay_out(std::uint64_t words);
-  ChunkAt put(ChunkAt at, std::span<const TokenId> tokens, Counts counts);
+  template <class F>
+  ChunkAt put(ChunkAt at, std::size_t length, Counts counts, F&& token_at) {
+    const CountWord count = count_word(counts);
+    return is_narrow_ ? put_as<Narrow>(at, length, count, token_at)
+                      : put_as<Wide>(at, length, count, token_at);
+  }
   // Arena words that a sequence takes.
   std::uint64_t words_for(std::uint64_t tokens) const {
     const std::uint64_t rest = tokens % kChunkTokens;
@@ -124,6 +131,11 @@ class Sequences {
   static constexpr std::uint32_t kJoinedAfter = 1u << 17;
   static constexpr std::uint32_t kInterned = 1u << 18;  // header[0] is a place in interned_
 
+  // A chunk's first word: a count, or where both counts are.
+  struct CountWord {
+    std::uint32_t value;
+    std::uint32_t interned;  // kInterned or 0
+  };
   struct HashCounts {
     std::size_t operator()(const Counts& counts) const;
   };
@@ -153,9 +165,22 @@ class Sequences {
       }
     }
   }
-  std::uint32_t intern(Counts counts);
-  ChunkAt write_chunks(ChunkAt at, std::span<const TokenId> tokens, std::uint32_t count,
-                       std::uint32_t interned);
+  CountWord count_word(Counts counts);
+  template <class Token, class F>
+  ChunkAt put_as(ChunkAt at, std::size_t length, CountWord count, F& token_at) {
+    for (std::size_t begin = 0; begin < length; begin += kChunkTokens) {
+      const std::size_t size = std::min<std::size_t>(kChunkTokens, length - begin);
+      const auto words = static_cast<std::uint32_t>(chunk_words(size));
+      const Chunk to = chunk(at);
+      to.header[0] = count.value;
+      to.header[1] = static_cast<std::uint32_t>(size) | words << 8 | count.interned |
+                     (begin > 0 ? kJoinedBefore : 0) | (begin + size < length ? kJoinedAfter : 0);
+      Token* const tokens = to.template tokens<Token>();
+      for (std::size_t i = 0; i < size; ++i) tokens[i] = static_cast<Token>(token_at(begin + i));
+      at += words;
+    }
+    return at;
+  }
 
   BigVector<std::byte> arena_;  // end_ words, and what may be read behind them
   ChunkAt end_ = 0;

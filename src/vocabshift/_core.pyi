@@ -141,6 +141,8 @@ def train_bpe(
     memory_bytes: int = 0,
     threads: int = 1,
     progress: _Progress = None,
+    threads: int = 1,
+    chunks_per_thread: int = 4096,
 ) -> Trained: ...
 
 class SuperwordStage:
