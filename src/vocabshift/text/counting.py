@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -236,10 +237,19 @@ def sampled_weights(groups: Sequence[Group], alpha: float | None) -> list[float]
 
 
 def count_words(
-    reader: CorpusReader, *, threads: int = 1, progress: Progress | None = None
+    reader: CorpusReader,
+    *,
+    threads: int = 1,
+    progress: Progress | None = None,
+    memory_bytes: int = 0,
+    spill_folder: str | Path | None = None,
 ) -> _core.WordCounter:
-    """Count the pre-tokens of a corpus, one table per weight; finished, ready for training."""
-    counter = _core.WordCounter(reader.scanner, threads)
+    """Count the pre-tokens of a corpus by group, ready for training.
+
+    Where counting would take more than `memory_bytes` (0: no limit), words go to nameless files in
+    `spill_folder` (None: the current one); the counts are the same. OSError where that fails.
+    """
+    counter = _core.WordCounter(reader.scanner, threads, memory_bytes, str(spill_folder or "."))
     for block in reader.read(progress):
         counter.add(block.data, block.starts, block.ends, block.group)
     return counter
