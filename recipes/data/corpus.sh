@@ -1,0 +1,87 @@
+# Where the recipes find their text; sourced by their run.sh. Expects DATA, OUT and PYTHON, and
+# sets TRAIN and EVAL:
+#
+#   TRAIN/LANG.txt, LANG.jsonl            training text
+#   EVAL/sib200-flores/LANG.txt           the same sentences in every language
+#   EVAL/code/*                           program text
+
+# lines_into NAME COMMAND…: what a command prints, line by line, as an array of that name. (macOS
+# still comes with a bash that has no mapfile.)
+lines_into() {
+  local name=$1 line
+  shift
+  eval "$name=()"
+  while IFS= read -r line; do eval "$name+=(\"\$line\")"; done < <("$@")
+}
+
+# The files of a folder with their labels: "hi=TRAIN/hi.txt". Further arguments are weights:
+# "en=2" counts every word of en.txt twice.
+specs() {
+  local folder=$1 file name weight pair
+  shift
+  for file in "$folder"/*.txt "$folder"/*.jsonl; do
+    [ -e "$file" ] || continue
+    name=$(basename "${file%.*}")
+    weight=
+    for pair in "$@"; do
+      if [ "${pair%%=*}" = "$name" ]; then weight=@${pair#*=}; fi
+    done
+    printf '%s\n' "$name=$file$weight"
+  done
+}
+
+# Program text as one language, "code".
+code_specs() {
+  local file
+  for file in "$EVAL"/code/*; do printf '%s\n' "code=$file"; done
+}
+
+# Published tokenizers to compare with, on one line.
+vendors() {
+  local hf=$DATA/tokenizers-hf raw=$DATA/tokenizers
+  echo "$hf/llama3 $hf/llama4 $raw/o200k_base/o200k_base.tiktoken $hf/qwen25 $hf/mistral-nemo" \
+    "$raw/gguf-gemma-4/ggml-vocab-gemma-4.gguf $raw/deepseek"
+}
+
+# The unpacked shared data, with code cut into its files (once, under OUT).
+prepare_shared_text() {
+  EVAL=$DATA/eval
+  if [ ! -d "$DATA/train" ]; then
+    echo "$DATA/train is not there: run  ../shared/data/unpack.sh $DATA  or set DATA" >&2
+    exit 2
+  fi
+  TRAIN=$OUT/train
+  if [ ! -d "$TRAIN" ]; then
+    mkdir -p "$TRAIN.partial"
+    for file in "$DATA"/train/*.txt; do
+      if [ -e "${file%.txt}.sources.tsv" ] && [ "$(basename "$file")" = code.txt ]; then
+        "$PYTHON" recipes/data/documents.py "$file" "${file%.txt}.sources.tsv" \
+          -o "$TRAIN.partial/code.jsonl"
+      else
+        ln -sf "$(realpath "$file")" "$TRAIN.partial/"
+      fi
+    done
+    mv "$TRAIN.partial" "$TRAIN"
+  fi
+}
+
+# Our own sample texts: 170 kB, one line in eight held out.
+prepare_sample_texts() {
+  rm -rf "$OUT/texts"
+  "$PYTHON" - "$OUT/texts" <<'PY'
+import sys
+from pathlib import Path
+
+from vocabshift.demo import sample_texts
+
+folder = Path(sys.argv[1])
+sample_texts.write_split(folder)
+for kind, names in (("sib200-flores", "*.txt"), ("code", "code.jsonl")):
+    target = folder / "eval" / kind
+    target.mkdir(parents=True)
+    for file in (folder / "held-out").glob(names):
+        file.rename(target / file.name)
+PY
+  TRAIN=$OUT/texts/train
+  EVAL=$OUT/texts/eval
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Matra with 200,000 tokens, its five variants (Table 4, which the paper left empty), both readings
+# of its weight formula, all beside IST: train, check, measure, and write the tables. One command:
+#
+#   recipes/matra/run.sh                            text from ../shared/data-unpacked
+#   DATA=/my/text OUT=runs/mine recipes/matra/run.sh
+#   recipes/matra/run.sh --smoke                    our own sample texts, under a minute
+#
+#   A no weighting   B no stage 2   C no constraint   D constraint only   E all of it
+#
+# A tokenizer that OUT holds already is not trained again. Variables, with their defaults:
+#   DATA=../shared/data-unpacked   train/LANG.txt, eval/…, tokenizers/…, as its unpack.sh leaves it
+#   OUT=runs/matra                 tokenizers, results.jsonl, invariants.md, tables.md, vocabulary.md
+#   WEIGHTS=""                     "en=2 code=2" counts these languages so many times
+#   OPTIONS=""                     more options of `vocabshift train`, such as "--memory 8GB"
+#   VENDORS="…"                    tokenizers to compare with: folders or files
+#   THREADS=all PYTHON=python3
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+PYTHON=${PYTHON:-python3}
+DATA=${DATA:-../shared/data-unpacked}
+OUT=${OUT:-runs/matra}
+read -r -a WEIGHTS <<<"${WEIGHTS:-}"
+read -r -a OPTIONS <<<"${OPTIONS:-}"
+THREADS=${THREADS:+-j $THREADS}
+vocabshift() { "$PYTHON" -m vocabshift "$@"; }
+. recipes/data/corpus.sh
+mkdir -p "$OUT"
+
+# 1. Text.
+if [ "${1:-}" = --smoke ]; then
+  prepare_sample_texts
+  OPTIONS=(--vocab-size 3000)
+  VENDORS=${VENDORS-}
+else
+  prepare_shared_text
+  VENDORS=${VENDORS-$(vendors)}
+fi
+read -r -a VENDORS <<<"$VENDORS"
+lines_into CORPUS specs "$TRAIN" ${WEIGHTS[@]+"${WEIGHTS[@]}"}
+lines_into PARALLEL specs "$EVAL/sib200-flores"
+lines_into CODE code_specs
+
+# 2. The tokenizers. Variant E is Matra; "matra-smoothed" reads the printed weight formula as
+# XLM-R's smoothing of a word's own count.
+NAMES=()
+# train NAME CONFIG [OPTION…]
+train() {
+  local name=$1 config=$2
+  shift 2
+  NAMES+=("$name")
+  if [ ! -d "$OUT/$name" ]; then
+    vocabshift train --config "$config" ${OPTIONS[@]+"${OPTIONS[@]}"} "$@" \
+      --corpus "${CORPUS[@]}" $THREADS -o "$OUT/$name" --json >"$OUT/$name.json"
+  fi
+}
+train matra recipes/matra/matra.toml --variant E
+for variant in A B C D; do
+  train "matra-$variant" recipes/matra/matra.toml --variant "$variant"
+done
+train matra-smoothed recipes/matra/matra.toml --variant E --word-weight smoothed
+train ist recipes/ist/ist.toml
+
+# 3. What it promises. Matra must keep all of it; the others stand beside it for scale.
+vocabshift check "$OUT/matra" --text "${PARALLEL[@]}" "${CODE[@]}" --strict
+"$PYTHON" recipes/ist/invariants.py "$OUT/matra" --eval "$EVAL"/*/*.* \
+  --corpus "${CORPUS[@]}" $THREADS --strict --no-terminals >"$OUT/invariants.md"
+"$PYTHON" recipes/ist/invariants.py "${NAMES[@]/#/$OUT/}" $THREADS \
+  >"$OUT/invariants-beside-others.md"
+
+# 4. What it is worth.
+vocabshift evaluate "${NAMES[@]/#/$OUT/}" ${VENDORS[@]+"${VENDORS[@]}"} \
+  --text "${PARALLEL[@]}" "${CODE[@]}" $THREADS \
+  --metrics fertility sequence_reduction tokens_per_character bytes_per_token \
+  single_character_rate --output "$OUT/results.jsonl" --force >/dev/null
+PHASES=()
+for name in "${NAMES[@]}"; do PHASES+=("$name=$OUT/$name.json"); done
+"$PYTHON" recipes/ist/table.py "$OUT/results.jsonl" --phases "${PHASES[@]}" >"$OUT/tables.md"
+"$PYTHON" recipes/ist/vocabulary.py "$OUT/matra" --corpus "${CORPUS[@]}" $THREADS >"$OUT/vocabulary.md"
+cat "$OUT/invariants.md" "$OUT/invariants-beside-others.md" "$OUT/tables.md" "$OUT/vocabulary.md"

@@ -1,0 +1,116 @@
+"""The recipes run from one command to their tables, here on our own sample texts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import vocabshift as vs
+from vocabshift.results import Results
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(recipe: str, out: Path) -> str:
+    """What the recipe prints on standard output."""
+    source = str(Path(vs.__file__).parents[1])
+    path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": path, "OUT": str(out)}
+    for name in ("DATA", "VENDORS", "WEIGHTS", "VOCAB", "MB", "SEED"):
+        environment.pop(name, None)
+    done = subprocess.run(
+        ["bash", ROOT / "recipes" / recipe, "--smoke"],
+        env=environment,
+        cwd=out.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert 0 == done.returncode, done.stderr
+    return done.stdout
+
+
+def cells(markdown: str) -> dict[str, list[str]]:
+    """Cells of a table by the first of their row; of rows of one name the first."""
+    rows: dict[str, list[str]] = {}
+    for line in markdown.splitlines():
+        if line.startswith("|"):
+            name, *values = line.strip("| ").split(" | ")
+            rows.setdefault(name.strip(), values)
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("recipe", "ours", "others"),
+    [
+        ("ist", "ist", ["superbpe", "bpe"]),
+        ("matra", "matra", [*(f"matra-{v}" for v in "ABCD"), "matra-smoothed", "ist"]),
+    ],
+)
+def test_a_recipe_writes_its_tokenizers_and_tables(
+    recipe: str, ours: str, others: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    printed = run(f"{recipe}/run.sh", out)
+    results = Results.from_jsonl((out / "results.jsonl").read_text(encoding="utf-8"))
+    assert [ours, *others] == results.distinct("subject")
+    assert "code" in results.distinct("language")
+    tables = (out / "tables.md").read_text(encoding="utf-8")
+    assert tables in printed
+    value = results.value(ours, "hin", "fertility")
+    table = cells(tables)
+    assert f"{value:.2f}" == table[ours][table["tokenizer"].index("hin")]
+    for name in (ours, *others):
+        assert vs.load_tokenizer(out / name).vocab_size == 3000
+        assert f"| {name} | count |" in tables
+
+    vocabulary = cells((out / "vocabulary.md").read_text(encoding="utf-8"))
+    assert int(vocabulary["Devanagari"][0]) > 0
+    assert int(vocabulary["hin"][1].replace(",", "")) > 0
+    counted = cells((out / "invariants.md").read_text(encoding="utf-8"))
+    assert int(counted["tokens of stage 2"][0]) > 0
+    for name in (
+        *("tokens that span a sentence end", "tokens of more than three digits"),
+        *("unreachable by merges (STT)", "unreachable by the pipeline"),
+        *("documents that do not come back", "documents with other ids than by tokenizers"),
+        "tokens more or fewer than at the end of training",
+    ):
+        assert ["0"] == counted[name]
+
+    written = (out / ours / "tokenizer.json").stat().st_mtime_ns
+    run(f"{recipe}/run.sh", out)
+    assert written == (out / ours / "tokenizer.json").stat().st_mtime_ns
+
+
+def test_the_ablation_compares_each_ingredient(tmp_path: Path) -> None:
+    printed = run("ist/ablate.sh", tmp_path / "out")
+    rows = cells(printed)
+    assert "mean, against all" == rows["tokenizer"][-1]
+    assert "+0.00%" == rows["all"][-1]
+    names = ["no-superwords", "no-normalizer", "joiners-cut", "no-sampling", "no-weights"]
+    for name in [*names, "none-of-these", "grapheme-safe"]:
+        assert rows[name][-1].endswith("%")
+
+
+@pytest.mark.shared
+def test_vendors_have_the_fertility_that_is_known_of_them(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    """Two decimals that were measured with the vendors' own libraries."""
+    known = {
+        "llama4": {"hi": 1.75, "ta": 5.99, "en": 1.23, "mni_Mtei": 17.58, "mean": 4.42},
+        "deepseek": {"hi": 2.97, "ta": 4.91, "en": 1.23, "mni_Mtei": 12.68, "mean": 4.65},
+    }
+    folder = shared_data / "eval" / "sib200-flores"
+    texts = vs.Corpus.from_files({path.stem: path for path in sorted(folder.glob("*.txt"))})
+    sources = [shared_data / "tokenizers-hf/llama4", shared_data / "tokenizers/deepseek"]
+    vs.evaluate(sources, texts, "fertility").save(tmp_path / "results.jsonl")
+    program = [sys.executable, ROOT / "recipes/ist/table.py", tmp_path / "results.jsonl"]
+    table = cells(subprocess.run(program, check=True, capture_output=True, text=True).stdout)
+    for name, values in known.items():
+        for column, value in values.items():
+            assert f"{value:.2f}" == table[name][table["tokenizer"].index(column)], (name, column)
