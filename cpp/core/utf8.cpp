@@ -27,6 +27,20 @@ std::size_t well_formed_length(const unsigned char* p, std::size_t left) {
   return 0;
 }
 
+// Skips well-formed sequences of three bytes, which is what most scripts are written in, with one
+// look at each; stops at whatever else there is.
+std::size_t skip_three_bytes(const unsigned char* bytes, std::size_t at, std::size_t size) {
+  while (at + 4 <= size) {
+    std::uint32_t four;
+    std::memcpy(&four, bytes + at, 4);
+    if ((four & 0x00C0C0F0) != 0x008080E0) break;       // lead, two continuation bytes
+    const std::uint32_t checked = four & 0x20FF;        // the lead, and which half the second is in
+    if (checked == 0x00E0 || checked == 0x20ED) break;  // overlong; surrogate
+    at += 3;
+  }
+  return at;
+}
+
 }  // namespace
 
 std::int64_t first_invalid_utf8(std::string_view text) {
@@ -40,6 +54,7 @@ std::int64_t first_invalid_utf8(std::string_view text) {
       if (eight & 0x8080808080808080ull) break;
       at += 8;
     }
+    at = skip_three_bytes(bytes, at, size);
     if (at >= size) break;
     const std::size_t length = well_formed_length(bytes + at, size - at);
     if (length == 0) return static_cast<std::int64_t>(at);

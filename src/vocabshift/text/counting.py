@@ -242,14 +242,14 @@ def count_words(
     threads: int = 1,
     progress: Progress | None = None,
     memory_bytes: int = 0,
-    spill_folder: Path | None = None,
+    spill_folder: str | Path | None = None,
 ) -> _core.WordCounter:
-    """Count the pre-tokens of a corpus, group by group; ready for training.
+    """Count the pre-tokens of a corpus by group, ready for training.
 
-    With a budget (0: none), words that outgrow it wait on disk in `spill_folder`.
+    Where counting would take more than `memory_bytes` (0: no limit), words go to nameless files in
+    `spill_folder` (None: the current one); the counts are the same. OSError where that fails.
     """
-    folder = "." if spill_folder is None else str(spill_folder)
-    counter = _core.WordCounter(reader.scanner, threads, memory_bytes, folder)
+    counter = _core.WordCounter(reader.scanner, threads, memory_bytes, str(spill_folder or "."))
     for block in reader.read(progress):
         counter.add(block.data, block.starts, block.ends, block.group)
     return counter

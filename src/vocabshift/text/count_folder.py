@@ -1,0 +1,337 @@
+"""A folder of counted words: what `count` writes, and what may stand for a corpus later.
+
+One Parquet shard per group (documents of one language and weight) with the columns `word`
+(binary) and `count` (uint64), sorted by the bytes of the words, and `counts.json`, which says how
+they were cut out of the text. Owns the format; equal text gives equal bytes, whatever the threads
+and the memory. Knows nothing of what is learned from it. Needs the extra `vocabshift[data]`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift import _core
+from vocabshift.errors import CorpusError
+from vocabshift.text.counting import CorpusReader
+from vocabshift.text.patterns import NAMED, Pattern, Split
+from vocabshift.text.table_records import check_installed
+
+FILE = "counts.json"
+FORMAT = 1
+"""Raised whenever a folder of before would be read wrongly."""
+
+_BLOCK_BYTES = 4 << 20
+_BATCH_ROWS = 1 << 16
+
+Block = tuple[bytes, NDArray[np.int64], NDArray[np.uint64]]
+"""Words one behind the other, their (exclusive) ends, and how often each occurs."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedGroup:
+    """Documents that were counted together."""
+
+    language: str | None
+    weight: float
+    documents: int
+    bytes: int
+    words: int  # distinct
+    occurrences: int
+    shard: str  # name of its file
+
+
+def write_counts(counter: _core.WordCounter, reader: CorpusReader, folder: Path) -> None:
+    """Write what `counter` counted for `reader` into a folder that is there and empty of counts."""
+    check_installed("pyarrow", "a folder of counts (Parquet)")
+    writers = [_ShardWriter(folder / _shard_name(index)) for index in range(len(reader.groups))]
+    try:
+        counter.sorted_blocks(
+            lambda group, data, ends, counts: writers[group].write(data, ends, counts),
+            _BLOCK_BYTES,
+        )
+    finally:
+        for writer in writers:
+            writer.close()
+    groups = [
+        CountedGroup(
+            group.language,
+            group.weight,
+            group.n_documents,
+            group.n_bytes,
+            writer.words,
+            writer.occurrences,
+            _shard_name(index),
+        )
+        for index, (group, writer) in enumerate(zip(reader.groups, writers, strict=True))
+    ]
+    document = {
+        "format": FORMAT,
+        "pattern": [asdict(split) for split in reader.pattern],
+        "normalizer": reader.normalizer,
+        "special_tokens": list(reader.special_tokens),
+        "special_tokens_in_text": reader.n_special,
+        "corpus_fingerprint": reader.fingerprint,
+        "groups": [asdict(group) for group in groups],
+    }
+    text = json.dumps(document, ensure_ascii=False, indent=2)
+    (folder / FILE).write_text(text + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class CountFolder:
+    """A folder of counts, opened by `open`."""
+
+    path: Path
+    pattern: Pattern
+    normalizer: str | None
+    special_tokens: tuple[str, ...]
+    special_tokens_in_text: int
+    fingerprint: str  # of the corpus
+    groups: tuple[CountedGroup, ...]
+
+    @classmethod
+    def open(cls, path: str | Path) -> CountFolder:
+        """The folder at `path`, every shard read once; CorpusError where anything is amiss."""
+        check_installed("pyarrow", f"{path} (a folder of counts)")
+        folder = _parse(Path(path))
+        for group in range(len(folder.groups)):
+            for _ in folder.read(group):
+                pass
+        return folder
+
+    def read(self, group: int) -> Iterator[Block]:
+        """The words of a group in the order of their bytes, in blocks."""
+        expected = self.groups[group]
+        words = occurrences = 0
+        for data, ends, counts in _read_shard(self.path / expected.shard):
+            words += len(ends)
+            occurrences += sum(counts.tolist())  # as Python adds, beyond 64 bits too
+            yield data, ends, counts
+        if (words, occurrences) != (expected.words, expected.occurrences):
+            raise CorpusError(
+                f"{self.path / expected.shard} holds {words:,} words and {occurrences:,} "
+                f"occurrences; {FILE} says {expected.words:,} and {expected.occurrences:,}; "
+                + _AGAIN
+            )
+
+    def load_into(self, counter: _core.WordCounter) -> None:
+        """Add all words to a counter, groups under their numbers here."""
+        for group in range(len(self.groups)):
+            for data, ends, counts in self.read(group):
+                counter.add_words(data, ends, counts, group)
+
+    def reader_state(self) -> dict[str, Any]:
+        """What reading the corpus found out, as `CorpusReader.restore` takes it."""
+        return {
+            "groups": [
+                {
+                    "language": group.language,
+                    "weight": group.weight,
+                    "n_bytes": group.bytes,
+                    "n_documents": group.documents,
+                }
+                for group in self.groups
+            ],
+            "n_special": self.special_tokens_in_text,
+            "fingerprint": self.fingerprint,
+        }
+
+    def require(
+        self, pattern: Pattern, normalizer: str | None, special_tokens: Sequence[str]
+    ) -> None:
+        """CorpusError where words were not counted in this way."""
+        for what, here, there in (
+            ("pattern", _name(self.pattern), _name(tuple(pattern))),
+            ("normalizer", self.normalizer, normalizer),
+            ("special tokens", sorted(self.special_tokens), sorted(special_tokens)),
+        ):
+            if here != there:
+                raise CorpusError(
+                    f"{self.path} was counted with the {what} {here}, and {there} is asked for; "
+                    "count again with these, or ask for those"
+                )
+
+
+def count_words_of_pieces(
+    folder: CountFolder,
+    inner: _core.PreTokenizer,
+    *,
+    threads: int = 1,
+    memory_bytes: int = 0,
+    spill_folder: str = ".",
+) -> _core.WordCounter:
+    """The words that `inner` cuts the counted pieces of a folder into, by group."""
+    counter = _core.WordCounter(inner, threads, memory_bytes, spill_folder)
+    for group in range(len(folder.groups)):
+        for data, ends, counts in folder.read(group):
+            counter.add_counted(data, ends, counts, group)
+    return counter
+
+
+_AGAIN = "count the corpus again"
+
+
+def _shard_name(group: int) -> str:
+    return f"words-{group:05d}.parquet"
+
+
+def _name(pattern: Pattern) -> str:
+    """For messages: the pattern's name, or its regexes."""
+    named = (name for name, known in NAMED.items() if known == pattern)
+    return next(named, repr([asdict(split) for split in pattern]))
+
+
+class _ShardWriter:
+    """Writes the blocks of one group."""
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self._schema = pa.schema(
+            [pa.field("word", pa.binary(), False), pa.field("count", pa.uint64(), False)]
+        )
+        self._writer = pq.ParquetWriter(
+            path,
+            self._schema,
+            compression="zstd",
+            use_dictionary=False,
+            write_statistics=False,
+            write_page_checksum=True,
+        )
+        self.words = 0
+        self.occurrences = 0
+
+    def write(self, data: bytes, ends: NDArray[np.int64], counts: NDArray[np.uint64]) -> None:
+        import pyarrow as pa
+
+        if len(data) >= 1 << 31:
+            raise CorpusError("a word of 2 GiB or more; cut the text by another pattern")
+        offsets = np.zeros(len(ends) + 1, dtype=np.int32)
+        offsets[1:] = ends
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+        words = pa.Array.from_buffers(pa.binary(), len(ends), buffers)
+        self._writer.write_batch(
+            pa.record_batch([words, pa.array(counts, pa.uint64())], schema=self._schema)
+        )
+        self.words += len(ends)
+        self.occurrences += sum(counts.tolist())
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def _parse(path: Path) -> CountFolder:
+    """What `counts.json` says, its types checked."""
+    file = path / FILE
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CorpusError(
+            f"{path} is no folder of counts (no {FILE}); name one that `vocabshift count` wrote"
+        ) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise CorpusError(f"{file} cannot be read ({error}); {_AGAIN}") from error
+    try:
+        if document["format"] != FORMAT:
+            raise CorpusError(
+                f"{file} has the format {document['format']!r}, and this version reads {FORMAT}; "
+                + _AGAIN
+            )
+        return CountFolder(
+            path,
+            tuple(_parse_split(split) for split in document["pattern"]),
+            _of_type(document["normalizer"], str, type(None)),
+            tuple(_of_type(token, str) for token in document["special_tokens"]),
+            _count(document["special_tokens_in_text"]),
+            _of_type(document["corpus_fingerprint"], str),
+            tuple(_parse_group(group) for group in document["groups"]),
+        )
+    except CorpusError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CorpusError(f"{file} is damaged ({error!r}); {_AGAIN}") from error
+
+
+def _parse_split(split: Any) -> Split:
+    parsed = Split(**split)
+    _of_type(parsed.regex, str)
+    _of_type(parsed.invert, bool)
+    return parsed
+
+
+def _parse_group(group: Any) -> CountedGroup:
+    parsed = CountedGroup(**group)
+    _of_type(parsed.language, str, type(None))
+    if not 0 < _of_type(parsed.weight, float, int) < float("inf"):
+        raise ValueError(f"a weight of {parsed.weight}")
+    for number in (parsed.documents, parsed.bytes, parsed.words, parsed.occurrences):
+        _count(number)
+    if Path(_of_type(parsed.shard, str)).name != parsed.shard:
+        raise ValueError(f"a shard outside the folder: {parsed.shard!r}")
+    return parsed
+
+
+def _of_type(value: Any, *types: type) -> Any:
+    if type(value) not in types:
+        raise TypeError(f"{value!r} stands where {types[0].__name__} is needed")
+    return value
+
+
+def _count(value: Any) -> int:
+    if _of_type(value, int) < 0:
+        raise ValueError(f"a count of {value}")
+    return int(value)
+
+
+def _read_shard(path: Path) -> Iterator[Block]:
+    """The words of a file that nobody need have written as we do: all is checked."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    if not path.is_file():
+        raise CorpusError(f"{path} is missing; restore it, or {_AGAIN}")
+    last = None
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            columns = {field.name: field.type for field in file.schema_arrow}
+            if columns != {"word": pa.binary(), "count": pa.uint64()}:
+                raise CorpusError(
+                    f"{path} has the columns {columns}; needed are word (binary) and count "
+                    f"(uint64); {_AGAIN}"
+                )
+            for batch in file.iter_batches(_BATCH_ROWS):
+                words = batch.column("word")
+                if batch.column("word").null_count or batch.column("count").null_count:
+                    raise CorpusError(f"{path} holds nulls; {_AGAIN}")
+                joined = words if last is None else pa.concat_arrays([last, words])
+                if not pc.all(pc.less(joined[:-1], joined[1:]), min_count=0).as_py():
+                    raise CorpusError(f"{path} is not sorted; {_AGAIN}")
+                last = words[-1:]
+                yield _block(words, batch.column("count"), path)
+    except (pa.ArrowException, OSError) as error:
+        why = " ".join(str(error).split())
+        raise CorpusError(f"{path} is damaged ({why}); {_AGAIN}") from error
+
+
+def _block(words: Any, counts: Any, path: Path) -> Block:
+    """A batch as the core takes it; CorpusError for a word that is empty or not UTF-8."""
+    _, offsets, data = words.buffers()
+    at = np.frombuffer(offsets, dtype=np.int32)[words.offset : words.offset + len(words) + 1]
+    flat = b"" if data is None else data[int(at[0]) : int(at[-1])].to_pybytes()
+    ends = (at[1:] - at[0]).astype(np.int64)
+    starts = np.append(0, ends)[:-1]
+    if (starts == ends).any():
+        raise CorpusError(f"{path} holds an empty word; {_AGAIN}")
+    continues = (np.frombuffer(flat, dtype=np.uint8)[starts] & 0xC0) == 0x80
+    if _core.first_invalid_utf8(flat) >= 0 or continues.any():
+        raise CorpusError(f"{path} holds a word that is not UTF-8; {_AGAIN}")
+    return flat, ends, counts.to_numpy(zero_copy_only=False)

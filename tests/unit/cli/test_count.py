@@ -1,0 +1,63 @@
+"""`vocabshift count`, from the command line to the folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from vocabshift.cli.main import main
+from vocabshift.text.count_folder import CountFolder
+from vocabshift.text.patterns import NAMED
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> list[str]:
+    (tmp_path / "en.txt").write_text("some words\nand some more\n", "utf-8")
+    (tmp_path / "hi.txt").write_text("राम का घर\n", "utf-8")
+    return [f"en={tmp_path / 'en.txt'}", f"hi={tmp_path / 'hi.txt'}@2"]
+
+
+def test_a_folder(texts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "counts"
+    assert 0 == main(["count", *texts, "-o", str(out), "--json", "--normalizer", "nfc"])
+    result = json.loads(capsys.readouterr().out)
+    folder = CountFolder.open(out)
+    folder.require(NAMED["o200k"], "nfc", ())
+    assert [(group.language, group.weight) for group in folder.groups] == [("en", 1.0), ("hi", 2.0)]
+    assert result == {
+        "out": str(out),
+        "groups": 2,
+        "documents": 3,
+        "bytes": sum(group.bytes for group in folder.groups),
+        "words": sum(group.words for group in folder.groups),
+        "corpus_fingerprint": folder.fingerprint,
+    }
+    assert 2 == main(["count", *texts, "-o", str(out)])
+    assert "exists already" in capsys.readouterr().err
+    before = {file.name: file.read_bytes() for file in out.iterdir()}
+    options = ["--memory", "1KB", "-j", "3", "--normalizer", "nfc", "--force"]
+    assert 0 == main(["count", *texts, "-o", str(out), *options])
+    assert "next: vocabshift train" in capsys.readouterr().out
+    assert before == {file.name: file.read_bytes() for file in out.iterdir()}
+
+
+def test_nothing_is_left_where_it_fails(
+    texts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "hi.txt").write_bytes(b"\xff\n")
+    assert 2 == main(["count", *texts, "-o", str(tmp_path / "counts")])
+    assert "not UTF-8 at byte offset 0" in capsys.readouterr().err
+    assert ["en.txt", "hi.txt"] == sorted(path.name for path in tmp_path.iterdir())
+
+
+def test_without_pyarrow(
+    texts: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("vocabshift.text.table_records.find_spec", lambda _: None)
+    assert 2 == main(["count", *texts, "-o", str(tmp_path / "counts")])
+    assert "pip install 'vocabshift[data]'" in capsys.readouterr().err
