@@ -15,6 +15,7 @@ Encoder::Encoder(const EncoderModel& model)
       fuse_unk_(model.fuse_unk),
       unk_(model.unk) {
   byte_ids_.fill(kNoToken);
+  strings_.reserve(model.tokens.size());
   for (const auto& [text, id] : model.tokens) {
     strings_.add(text);
     ids_.push_back(id);

@@ -29,7 +29,7 @@ namespace vocabshift {
 struct EncoderModel {
   std::vector<std::pair<std::string, TokenId>> tokens;
   std::vector<ModelMerge> merges;  // by rank
-  bool byte_level = true;     // symbols are bytes; otherwise characters
+  bool byte_level = true;          // symbols are bytes; otherwise characters
   bool ignore_merges = false;
   bool byte_fallback = false;  // an unknown character becomes its <0xNN> tokens
   TokenId unk = kNoToken;      // without it unknown symbols are dropped, as `tokenizers` does

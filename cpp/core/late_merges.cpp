@@ -8,7 +8,7 @@ namespace vocabshift {
 namespace {
 
 constexpr std::size_t kMostPairs = std::size_t{1} << 22;  // above, every border is left open
-constexpr std::size_t kMostEnds = 256;                // of one token; likewise
+constexpr std::size_t kMostEnds = 256;                    // of one token; likewise
 constexpr std::size_t kBitsPerPair = 16;
 
 // For every token the tokens that may be its left (or right) end: itself, and the ends of the
@@ -50,7 +50,8 @@ class Ends {
 
 }  // namespace
 
-LateMerges::LateMerges(const std::vector<ModelMerge>& merges, std::size_t first, const MergeTable& all)
+LateMerges::LateMerges(const std::vector<ModelMerge>& merges, std::size_t first,
+                       const MergeTable& all)
     : table_(merges.size() - first) {
   for (std::size_t rank = first; rank < merges.size(); ++rank) {
     const ModelMerge& merge = merges[rank];

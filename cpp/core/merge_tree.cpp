@@ -6,8 +6,9 @@
 
 namespace vocabshift {
 
-MergeTree::MergeTree(const std::array<TokenId, 256>& byte_ids, const std::vector<ModelMerge>& merges,
-                     std::size_t limit, const MergeTable& table) {
+MergeTree::MergeTree(const std::array<TokenId, 256>& byte_ids,
+                     const std::vector<ModelMerge>& merges, std::size_t limit,
+                     const MergeTable& table) {
   limit = std::min(limit, merges.size());
   if (limit + 256 >= std::size_t{1} << kBits) return;
   pairs_.assign(std::bit_ceil(limit * 2 + 2), kFree);
@@ -165,19 +166,34 @@ void MergeTree::build_trie() {
     nodes_[node].first_child = static_cast<std::uint32_t>(first);
     nodes_[node].children = static_cast<std::uint16_t>(nodes_.size() - first);
   }
+  for (const Node& node : nodes_) labels_.push_back(node.byte);
+  by_two_bytes_.resize(std::size_t{1} << 16);
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    for (std::uint32_t i = 0; i < nodes_[byte].children; ++i) {
+      const std::uint32_t child = nodes_[byte].first_child + i;
+      by_two_bytes_[byte << 8 | nodes_[child].byte] = child;
+    }
+  }
+}
+
+const MergeTree::Node* MergeTree::child_of(const Node& node, unsigned char byte) const {
+  if (node.children == 0) return nullptr;
+  const Node* const first = &nodes_[node.first_child];
+  if (node.children == 1) return first->byte == byte ? first : nullptr;
+  const std::uint8_t* const labels = &labels_[node.first_child];
+  const void* const found = std::memchr(labels, byte, node.children);
+  return found ? first + (static_cast<const std::uint8_t*>(found) - labels) : nullptr;
 }
 
 MergeTree::Number MergeTree::longest_at(std::string_view text, std::size_t at) const {
-  const Node* node = &nodes_[static_cast<unsigned char>(text[at])];
-  while (++at < text.size() && node->children > 0) {
-    const auto byte = static_cast<unsigned char>(text[at]);
-    const Node* child = &nodes_[node->first_child];
-    for (std::size_t size = node->children; size > 1;) {  // the last one whose byte is no higher
-      const std::size_t half = size / 2;
-      if (child[half].byte <= byte) child += half;
-      size -= half;
-    }
-    if (child->byte != byte) break;
+  const auto byte_at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const Node* node = &nodes_[byte_at(at)];
+  if (++at == text.size()) return node->longest;
+  const std::uint32_t second = by_two_bytes_[byte_at(at - 1) * std::size_t{256} + byte_at(at)];
+  if (second == 0) return node->longest;
+  for (node = &nodes_[second]; ++at < text.size();) {
+    const Node* const child = child_of(*node, byte_at(at));
+    if (!child) break;
     node = child;
   }
   return node->longest;

@@ -78,6 +78,7 @@ class MergeTree {
   }
   std::size_t length(Number token) const { return begins_[token + 1] - begins_[token]; }
   bool stand_side_by_side(Number left, Number right) const;
+  const Node* child_of(const Node& node, unsigned char byte) const;
   Number longest_at(std::string_view text, std::size_t at) const;
 
   bool accept_merges(const std::vector<ModelMerge>& merges, std::size_t limit,
@@ -113,6 +114,8 @@ class MergeTree {
   std::vector<bool> misfit_begins_;           // by hash
   std::string bytes_;                         // of all tokens, while the trie is built
   BigVector<Node> nodes_;                     // the first 256 are those of the bytes
+  std::vector<std::uint8_t> labels_;          // by node: its byte once more, to be searched
+  std::vector<std::uint32_t> by_two_bytes_;   // the node of two bytes, or 0
 };
 
 }  // namespace vocabshift

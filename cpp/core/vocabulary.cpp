@@ -1,6 +1,14 @@
 #include "core/vocabulary.h"
 
+#include <bit>
+
 namespace vocabshift {
+
+void Vocabulary::reserve(std::size_t tokens) {
+  if (size() > 0 || tokens == 0) return;
+  slots_.assign(std::bit_ceil((tokens + 1) * 2), kNoToken);
+  begins_.reserve(tokens + 1);
+}
 
 TokenId Vocabulary::add(std::string_view bytes) {
   const TokenId id = size();

@@ -13,6 +13,8 @@ namespace vocabshift {
 class Vocabulary {
  public:
   TokenId add(std::string_view bytes);
+  // Room for so many tokens, made at once.
+  void reserve(std::size_t tokens);
   std::string_view operator[](TokenId id) const {
     return std::string_view(bytes_).substr(begins_[id], begins_[id + 1] - begins_[id]);
   }

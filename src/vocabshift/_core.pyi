@@ -198,6 +198,18 @@ class Encoder:
         fuse_unk: bool = False,
         space: str = " ",
     ) -> None: ...
+    @staticmethod
+    def of_strings(
+        vocab: dict[str, int],
+        merges: tuple[tuple[str, str], ...],
+        *,
+        byte_level: bool,
+        ignore_merges: bool = False,
+        byte_fallback: bool = False,
+        unk: int | None = None,
+        fuse_unk: bool = False,
+        space: str = " ",
+    ) -> Encoder: ...
     def not_rebuilt(self, tokens: list[bytes], ids: NDArray[np.uint32]) -> list[int]: ...
 
 class TextEncoder:

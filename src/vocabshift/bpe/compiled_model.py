@@ -12,18 +12,11 @@ from vocabshift.bpe.model import BpeModel
 
 def compile_model(model: BpeModel, *, byte_level: bool) -> _core.Encoder:
     """The core's encoder for a model; `byte_level`: pieces reach it as text, not as images."""
-    ids = np.fromiter(model.vocab.values(), dtype=np.uint32, count=len(model.vocab))
-    tokens = list(map(image_bytes if byte_level else str.encode, model.vocab))
     vocab = model.vocab
-    merges = np.array(
-        [(vocab[left], vocab[right], vocab[left + right]) for left, right in model.merges],
-        dtype=np.uint32,
-    ).reshape(-1, 3)
     space = " " if byte_level else "▁" if "▁" in vocab else "Ġ" if "Ġ" in vocab else " "
-    return _core.Encoder(
-        tokens,
-        ids,
-        merges,
+    return _core.Encoder.of_strings(
+        vocab if isinstance(vocab, dict) else dict(vocab),
+        model.merges,
         byte_level=byte_level,
         ignore_merges=model.ignore_merges,
         byte_fallback=model.byte_fallback,

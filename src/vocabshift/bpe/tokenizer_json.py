@@ -7,6 +7,7 @@ Folders are `pretrained_folder`'s; other file formats `load` tells apart.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 from collections.abc import Mapping, Sequence
@@ -146,7 +147,7 @@ def parse(source: str | bytes) -> Mapping[str, Any]:
     """A JSON object from text or UTF-8 bytes, or InvalidTokenizerError."""
     try:
         text = source if isinstance(source, str) else source.decode("utf-8-sig")
-        data = json.loads(text)
+        data = _loads(text)
         if "\\ud" in text or "\\uD" in text:
             json.dumps(data, ensure_ascii=False).encode()  # half a surrogate pair is no text
     except (ValueError, RecursionError, MemoryError) as error:
@@ -154,6 +155,17 @@ def parse(source: str | bytes) -> Mapping[str, Any]:
     if not isinstance(data, dict):
         raise InvalidTokenizerError(f"the JSON holds no object; {_DAMAGED}")
     return data
+
+
+def _loads(text: str) -> Any:
+    """json.loads without the garbage collector, which would walk all that is read many times."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return json.loads(text)
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _model(data: Any) -> BpeModel:
