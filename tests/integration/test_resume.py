@@ -250,3 +250,50 @@ def test_a_running_command_keeps_its_folder(encode: Command, tmp_path: Path) -> 
     assert 1 == errors.count("\n")
     finish(encode(tmp_path / "undisturbed"))
     assert contents(tmp_path / "undisturbed") == contents(tmp_path / "out")
+
+
+def trainer(recipe: str, corpus: Path, *more: str, size: str = "500") -> Command:
+    words = ["train", "--recipe", recipe, "--corpus", f"mul={corpus}", "--vocab-size", size]
+    return lambda out: [*words, *more, "-o", str(out)]
+
+
+def test_training_goes_on_from_every_seam(corpus: Path, tmp_path: Path) -> None:
+    """After counting, after stage 1, after the text was encoded for stage 2."""
+    check_every_seam(trainer("ist", corpus), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "more"),
+    [
+        ("bpe", ()),
+        ("bpe", ("--memory", "64MB")),
+        ("superbpe", ("--special-tokens", "river")),
+        ("ist", ("--normalizer", "nfc", "--grapheme-safe")),
+        ("ist", ("--memory", "64MB", "-j", "2")),
+        ("matra", ()),
+    ],
+)
+def test_training_survives_kills_in_a_row(
+    corpus: Path, tmp_path: Path, recipe: str, more: tuple[str, ...]
+) -> None:
+    check_kills_in_a_row(trainer(recipe, corpus, *more), tmp_path)
+
+
+def test_training_survives_a_kill_at_any_moment(corpus: Path, tmp_path: Path) -> None:
+    check_any_moment(trainer("ist", corpus), tmp_path, times=4)
+
+
+def test_training_never_uses_the_checkpoints_of_another_command(
+    corpus: Path, tmp_path: Path
+) -> None:
+    other_text = corpus.with_name("fewer.jsonl")
+    other_text.write_bytes(b"".join(corpus.read_bytes().splitlines(keepends=True)[:3000]))
+    others = [
+        trainer("ist", other_text),
+        trainer("ist", corpus, size="510"),
+        trainer("ist", corpus, "--transition", "0.8"),
+        trainer("ist", corpus, "--special-tokens", "river"),
+        trainer("superbpe", corpus),
+        trainer("ist", corpus, "--no-resume"),
+    ]
+    check_other_configs(trainer("ist", corpus), others, tmp_path)
