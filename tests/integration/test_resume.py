@@ -266,10 +266,10 @@ def test_training_goes_on_from_every_seam(corpus: Path, tmp_path: Path) -> None:
     ("recipe", "more"),
     [
         ("bpe", ()),
-        ("bpe", ("--memory", "64MB")),
+        ("bpe", ("--memory", "100MB")),
         ("superbpe", ("--special-tokens", "river")),
         ("ist", ("--normalizer", "nfc", "--grapheme-safe")),
-        ("ist", ("--memory", "64MB", "-j", "2")),
+        ("ist", ("--memory", "100MB", "-j", "2")),
         ("matra", ()),
     ],
 )
