@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -249,4 +250,109 @@ def test_a_running_command_keeps_its_folder(encode: Command, tmp_path: Path) -> 
     assert f"is being written by process {first.pid}" in errors
     assert 1 == errors.count("\n")
     finish(encode(tmp_path / "undisturbed"))
+    assert contents(tmp_path / "undisturbed") == contents(tmp_path / "out")
+
+
+def trainer(recipe: str, corpus: Path, *more: str, size: str = "500") -> Command:
+    words = ["train", "--recipe", recipe, "--corpus", f"mul={corpus}", "--vocab-size", size]
+    return lambda out: [*words, *more, "-o", str(out)]
+
+
+def test_training_goes_on_from_every_seam(corpus: Path, tmp_path: Path) -> None:
+    """After counting, after stage 1, after the text was encoded for stage 2."""
+    check_every_seam(trainer("ist", corpus), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "more"),
+    [
+        ("bpe", ()),
+        ("bpe", ("--memory", "100MB")),
+        ("superbpe", ("--special-tokens", "river")),
+        ("ist", ("--normalizer", "nfc", "--grapheme-safe")),
+        ("ist", ("--memory", "100MB", "-j", "2")),
+        ("matra", ()),
+    ],
+)
+def test_training_survives_kills_in_a_row(
+    corpus: Path, tmp_path: Path, recipe: str, more: tuple[str, ...]
+) -> None:
+    check_kills_in_a_row(trainer(recipe, corpus, *more), tmp_path)
+
+
+def test_training_survives_a_kill_at_any_moment(corpus: Path, tmp_path: Path) -> None:
+    check_any_moment(trainer("ist", corpus), tmp_path, times=4)
+
+
+def test_training_never_uses_the_checkpoints_of_another_command(
+    corpus: Path, tmp_path: Path
+) -> None:
+    other_text = corpus.with_name("fewer.jsonl")
+    other_text.write_bytes(b"".join(corpus.read_bytes().splitlines(keepends=True)[:3000]))
+    others = [
+        trainer("ist", other_text),
+        trainer("ist", corpus, size="510"),
+        trainer("ist", corpus, "--transition", "0.8"),
+        trainer("ist", corpus, "--special-tokens", "river"),
+        trainer("superbpe", corpus),
+        trainer("ist", corpus, "--no-resume"),
+    ]
+    check_other_configs(trainer("ist", corpus), others, tmp_path)
+
+
+_ON_A_FULL_DISK = """
+mount -t tmpfs -o size="$SIZE" tiny "$DISK" || exit 1
+"$@" >/dev/null 2>"$WORK/errors"
+echo $? >"$WORK/status"
+find "$DISK" -type f >"$WORK/left"
+mount -o remount,size=64m "$DISK" && "$@" >/dev/null 2>"$WORK/errors again" || exit 1
+cp -r "$DISK/out" "$WORK/out"
+"""
+
+
+@pytest.fixture(scope="module")
+def may_mount(tmp_path_factory) -> None:
+    """Skips where this process may not mount a small file system of its own."""
+    disk = tmp_path_factory.mktemp("disk")
+    words = ["unshare", "-rm", "mount", "-t", "tmpfs", "tiny", str(disk)]
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run(words, check=False, capture_output=True).returncode
+    ):
+        pytest.skip("no right to mount a small file system here")
+
+
+@pytest.mark.usefixtures("may_mount")
+@pytest.mark.parametrize("size", ["24k", "400k"])
+@pytest.mark.parametrize("verb", ["train", "encode"])
+def test_a_full_disk_is_told_and_the_same_command_goes_on(
+    corpus: Path, tokenizer: Path, tmp_path: Path, verb: str, size: str
+) -> None:
+    """Nothing half-written is left; with more room the output is what it would have been."""
+    # Few words and much text, so that what stage 2 reads is larger than what stage 1 does.
+    chance = random.Random(2)
+    words = " ".join(LINES).split()
+    text = tmp_path / "text.txt"
+    rows = (" ".join(chance.choices(words, k=12)) for _ in range(20_000))
+    text.write_text("\n".join(rows), encoding="utf-8")
+    command = trainer("ist", text) if verb == "train" else encoder(text, tokenizer)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    run = subprocess.run(
+        [
+            *("unshare", "-rm", "sh", "-c", _ON_A_FULL_DISK, "sh"),
+            *(sys.executable, "-m", "vocabshift", *command(disk / "out")),
+        ],
+        env={**os.environ, "SIZE": size, "DISK": str(disk), "WORK": str(tmp_path)},
+        check=False,
+    )
+    assert 0 == run.returncode, (tmp_path / "errors again").read_text()
+    errors = (tmp_path / "errors").read_text()
+    assert 1 == errors.count("\n")
+    assert "disk is full" in errors or "No space left on device" in errors
+    assert "2\n" == (tmp_path / "status").read_text()
+    left = (tmp_path / "left").read_text().splitlines()
+    assert [] == [name for name in left if "/checkpoints/" not in name and ".lock" not in name]
+    assert [] == [name for name in left if "/checkpoints/." in name]
+    finish(command(tmp_path / "undisturbed"))
     assert contents(tmp_path / "undisturbed") == contents(tmp_path / "out")
