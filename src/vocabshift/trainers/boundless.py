@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader, Prepared, Progress
 from vocabshift.text.patterns import Pattern, Split, compile_pattern, get_pattern, splitter
 from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer, forbidden, in_phase
+from vocabshift.trainers.learned_merges import LearnedMerges, as_trained
 from vocabshift.trainers.trainer import (
     Progress as PhaseProgress,
 )
@@ -54,16 +55,6 @@ class BoundlessReport(TrainingReport):
     boundless_tokens: int  # of all documents, unweighted, as BoundlessBPE itself segments them
     documents_differing: float  # share that the exported tokenizer segments differently, 0-1
     left_out: int  # superwords that the exported merges could not rebuild
-
-
-@dataclass(frozen=True, slots=True)
-class LearnedMerges:
-    """Merges in the form in which the core hands over a stage."""
-
-    tokens: list[bytes]  # by id
-    merges: NDArray[np.uint32]  # (n, 3): left, right and product id
-    stopped: _core.Stopped
-    training_tokens: int = 0
 
 
 @dataclass(frozen=True)
@@ -120,7 +111,7 @@ class BoundlessTrainer(ByteLevelTrainer):
             LearnedMerges(export.tokens, export.supermerges, stopped, measured.exported_tokens),
         ]
         training = self._finish(
-            cast("list[_core.Trained]", stages),
+            as_trained(stages),
             replace(reader, pattern=get_pattern(self.stage2_pre_tokenizer)),
             watch,
         )

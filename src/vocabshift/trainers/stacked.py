@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,8 @@ from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import get_pattern
-from vocabshift.trainers.boundless import LearnedMerges
 from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer, forbidden, in_phase
+from vocabshift.trainers.learned_merges import LearnedMerges, as_trained
 from vocabshift.trainers.trainer import Progress, Stopwatch, Training, TrainingReport
 
 SHARED_PART = "Common"
@@ -111,7 +111,7 @@ class StackedTrainer(ByteLevelTrainer):
             all_stopped = [one.stopped for one in learned.values()]
             stopped = all_stopped[0] if all_stopped else _core.Stopped.NO_PAIR_LEFT
         stage = LearnedMerges(tokens, stack.merges, stopped, training_tokens)
-        training = self._finish(cast("list[_core.Trained]", [stage]), reader, watch)
+        training = self._finish(as_trained([stage]), reader, watch)
         values = {f.name: getattr(training.report, f.name) for f in fields(training.report)}
         return Training(training.tokenizer, StackedReport(**values, scripts=scripts))
 

@@ -212,3 +212,6 @@ def test_the_core_refuses_what_does_not_fit() -> None:
             stage.count_runs(b"ab", ints(0), ints(2), 0, ints(*piece_ends), ints(*word_ends))
     with pytest.raises(ValueError, match="outside the data"):
         stage.count_runs(b"ab", ints(0), ints(3))
+    stage.train()
+    with pytest.raises(ValueError, match="trained already"):
+        stage.count_runs(b"ab", ints(0), ints(2))
