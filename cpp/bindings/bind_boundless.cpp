@@ -5,6 +5,7 @@
 #include "core/boundless_stage.h"
 #include "core/merge_stack.h"
 #include "core/script_words.h"
+#include "core/token_count.h"
 #include "core/unicode.h"
 
 namespace vocabshift::bindings {

@@ -55,8 +55,4 @@ class BoundlessSegmentation {
   Counts counts_;
 };
 
-// Tokens of all documents, encoded piece by piece.
-Count count_tokens(const Encoder& encoder, const PreTokenizer& pre_tokenizer,
-                   const Documents& documents, std::size_t threads);
-
 }  // namespace vocabshift

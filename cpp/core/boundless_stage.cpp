@@ -45,6 +45,7 @@ BoundlessStage::BoundlessStage(Words words, WordsInPieces cutter, std::vector<Co
 }
 
 Count BoundlessStage::weight_of(std::size_t group) const {
+  if (!sketch_) throw std::invalid_argument("the stage has trained already");
   if (group >= weights_.size()) {
     throw std::invalid_argument("every group of documents needs a weight");
   }

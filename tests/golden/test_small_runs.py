@@ -17,9 +17,11 @@ from vocabshift.trainers.run import train_to_folder
 
 TEXTS = "6790f7e490dbd16193bd7e9a9228b92d"
 HASHES = {
+    "boundless": "f4a139bc52e5ac789d117bea3b91c046",
     "bpe": "068bc3bc8ee3e71e4876469c19beb4eb",
     "ist": "581c9292c1f4e5bb6c2ce5c04b1790f8",
     "superbpe": "c0d04d6670dc423442df72e4a39f4244",
+    "stacked": "9d59623775aee9887efee02730ff08d1",
 }
 
 

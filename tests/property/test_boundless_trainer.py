@@ -100,10 +100,19 @@ def learned_merges(learned: BoundlessMerges) -> list[boundless.Merge]:
     ]
 
 
-@example(  # "'rE" is made inside a word and beside a number, where it is two words
-    parts=[(["I'rE I'rE I'rE 1'rE 1'rE"], 1.0)],
+@example(  # "'rE" is made inside a word, and beside a number, more often, of two words
+    parts=[(["I'rE A'rE B'rE C'rE" + " 1'rE" * 6], 1.0)],
     vocab_size=290,
     words=WORDS["o200k"],
+    pieces=(),
+    max_words=None,
+    max_token_bytes=None,
+    min_frequency=1,
+)
+@example(  # the one supermerge counts as much as the last word merge, and comes first
+    parts=[(["abé"], 1.0)],
+    vocab_size=257,
+    words=(Split(r"\w"),),
     pieces=(),
     max_words=None,
     max_token_bytes=None,
@@ -118,7 +127,7 @@ def learned_merges(learned: BoundlessMerges) -> list[boundless.Merge]:
     max_token_bytes=None,
     min_frequency=1,
 )
-@examples(300)
+@examples(150)
 @given(
     parts=by_weight,
     vocab_size=st.integers(256, 340),
