@@ -64,7 +64,7 @@ train ist recipes/ist/ist.toml
 # 3. What it promises. Matra must keep all of it; the others stand beside it for scale.
 vocabshift check "$OUT/matra" --text "${PARALLEL[@]}" "${CODE[@]}" --strict
 "$PYTHON" recipes/ist/invariants.py "$OUT/matra" --eval "$EVAL"/*/*.* \
-  --corpus "${CORPUS[@]}" $THREADS --strict --no-terminals >"$OUT/invariants.md"
+  --corpus "${CORPUS[@]}" $THREADS --strict --matra >"$OUT/invariants.md"
 "$PYTHON" recipes/ist/invariants.py "${NAMES[@]/#/$OUT/}" $THREADS \
   >"$OUT/invariants-beside-others.md"
 
