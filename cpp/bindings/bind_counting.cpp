@@ -49,14 +49,14 @@ void add_counted(WordCounter& self, const py::buffer& data, const IntArray& ends
   self.add_counted(counted.documents, counted.counts.data(), group);
 }
 
-std::size_t size_of(const WordCounter& self, std::size_t group) {
+std::size_t size_of(WordCounter& self, std::size_t group) {
   py::gil_scoped_release release;
   std::size_t words = 0;
   self.for_each_word_of(group, [&](std::string_view, Count) { ++words; });
   return words;
 }
 
-py::list words_of(const WordCounter& self, std::size_t group) {
+py::list words_of(WordCounter& self, std::size_t group) {
   py::list words;
   self.for_each_word_of(group, [&](std::string_view word, Count count) {
     words.append(py::make_tuple(py::bytes(word.data(), word.size()), count));
@@ -64,7 +64,7 @@ py::list words_of(const WordCounter& self, std::size_t group) {
   return words;
 }
 
-py::list joined_words_of(const WordCounter& self, const std::vector<Count>& weights) {
+py::list joined_words_of(WordCounter& self, const std::vector<Count>& weights) {
   if (weights.size() < self.group_count()) {
     throw std::invalid_argument("every group of words needs a weight");
   }
@@ -75,6 +75,35 @@ py::list joined_words_of(const WordCounter& self, const std::vector<Count>& weig
         words.append(py::make_tuple(py::bytes(word.data(), word.size()), weighted, occurrences));
       });
   return words;
+}
+
+// Words of one group that wait until they are a block.
+struct WaitingBlock {
+  std::string data;
+  std::vector<std::int64_t> ends;
+  std::vector<Count> counts;
+};
+
+void sorted_blocks(WordCounter& self, const py::function& visit, std::size_t block_bytes) {
+  std::vector<WaitingBlock> blocks(self.group_count());
+  const auto hand_over = [&](std::size_t group) {
+    const WaitingBlock block = std::exchange(blocks[group], {});
+    py::gil_scoped_acquire acquire;
+    visit(group, py::bytes(block.data),
+          py::array_t<std::int64_t>(static_cast<py::ssize_t>(block.ends.size()), block.ends.data()),
+          py::array_t<Count>(static_cast<py::ssize_t>(block.counts.size()), block.counts.data()));
+  };
+  py::gil_scoped_release release;
+  self.for_each_sorted_record([&](const WordRecord& record) {
+    WaitingBlock& block = blocks[record.group];
+    block.data.append(record.word);
+    block.ends.push_back(static_cast<std::int64_t>(block.data.size()));
+    block.counts.push_back(record.count);
+    if (block.data.size() >= block_bytes) hand_over(record.group);
+  });
+  for (std::size_t group = 0; group < blocks.size(); ++group) {
+    if (!blocks[group].ends.empty()) hand_over(group);
+  }
 }
 
 // What the system refuses is an OSError in Python, with its number.
@@ -94,7 +123,15 @@ void register_counting(py::module_& m) {
   py::register_local_exception_translator(&translate_system_error);
 
   py::class_<WordCounter>(m, "WordCounter", "Threaded counting of pre-tokens, by group.")
-      .def(py::init<PreTokenizer, std::size_t>(), py::arg("pre_tokenizer"), py::arg("threads") = 1)
+      .def(py::init([](PreTokenizer pre_tokenizer, std::size_t threads, std::size_t memory_bytes,
+                       std::string spill_folder) {
+             return WordCounter(std::move(pre_tokenizer), threads,
+                                {memory_bytes, std::move(spill_folder)});
+           }),
+           py::arg("pre_tokenizer"), py::arg("threads") = 1, py::arg("memory_bytes") = 0,
+           py::arg("spill_folder") = ".",
+           "Tables that would take more than `memory_bytes` (0: no limit) go to nameless files in "
+           "`spill_folder`.")
       .def("add", &add_documents, py::arg("data"), py::arg("starts"), py::arg("ends"),
            py::arg("group") = 0, "Count the documents data[starts[i]:ends[i]], valid UTF-8.")
       .def("add_counted", &add_counted, py::arg("data"), py::arg("ends"), py::arg("counts"),
@@ -106,18 +143,27 @@ void register_counting(py::module_& m) {
            "Add words as they are, counts[i] times; they lie without a gap and end at ends[i].")
       .def("split_words", &WordCounter::split_words, py::arg("inner"),
            py::call_guard<py::gil_scoped_release>(),
-           "The parts into which a further pre-tokenizer cuts the words, counted as often.")
+           "A counter of the pieces that `inner` cuts the words into, as often as these.")
       .def_property_readonly("group_count", &WordCounter::group_count)
+      .def_property_readonly("spilled", &WordCounter::spilled, "Whether some words are on disk.")
+      .def("sorted_blocks", &sorted_blocks, py::arg("visit"), py::arg("block_bytes") = 1 << 20,
+           "Call visit(group, data, ends, counts) until all words were handed over: of each group "
+           "in the order of their bytes, in blocks whose data has about `block_bytes`.")
       .def("size", &size_of, py::arg("group"), "Distinct words of a group.")
       .def("words", &words_of, py::arg("group"), "[(word, count)] of a group, in no order.")
       .def("joined_words", &joined_words_of, py::arg("weights"),
            "[(word, weighted count, count)] over all groups, in no order.")
       .def("save", &WordCounter::save, py::arg("path"), py::call_guard<py::gil_scoped_release>(),
            "Write all counts to a file; OSError where the system refuses.")
-      .def_static("load", &WordCounter::load, py::arg("path"),
-                  py::call_guard<py::gil_scoped_release>(),
-                  "A counter with the counts that `save` wrote; ValueError where the file is not "
-                  "whole.");
+      .def_static(
+          "load",
+          [](const std::string& path, std::size_t memory_bytes, std::string spill_folder) {
+            return WordCounter::load(path, {memory_bytes, std::move(spill_folder)});
+          },
+          py::arg("path"), py::arg("memory_bytes") = 0, py::arg("spill_folder") = ".",
+          py::call_guard<py::gil_scoped_release>(),
+          "A counter with the counts that `save` wrote; ValueError where the file is not "
+          "whole.");
 }
 
 }  // namespace vocabshift::bindings

@@ -4,8 +4,20 @@
 
 namespace vocabshift {
 
+namespace {
+
+unsigned char first_byte_of(char32_t c) {
+  return static_cast<unsigned char>(c < 0x80      ? c
+                                    : c < 0x800   ? 0xC0 | c >> 6
+                                    : c < 0x10000 ? 0xE0 | c >> 12
+                                                  : 0xF0 | c >> 18);
+}
+
+}  // namespace
+
 SentencePolicy::SentencePolicy(const std::vector<char32_t>& terminals, bool period)
     : period_(period) {
+  if (period) first_bytes_['.'] = true;
   if (terminals.empty()) return;
   auto set = std::make_shared<std::bitset<0x110000>>();
   for (const char32_t c : terminals) {
@@ -14,6 +26,7 @@ SentencePolicy::SentencePolicy(const std::vector<char32_t>& terminals, bool peri
           "a sentence terminal may not be a letter, mark, number, space or control character");
     }
     set->set(c);
+    first_bytes_[first_byte_of(c)] = true;
   }
   terminals_ = std::move(set);
 }

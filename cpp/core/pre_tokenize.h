@@ -5,6 +5,7 @@
 // make a syllable is policy, handed in.
 #pragma once
 
+#include <array>
 #include <bitset>
 #include <memory>
 #include <string_view>
@@ -44,9 +45,12 @@ class SentencePolicy {
 
   bool is_terminal(char32_t c) const { return terminals_ && (*terminals_)[c]; }
   bool period() const { return period_; }
+  // Whether a match can begin with this byte.
+  bool may_begin(char byte) const { return first_bytes_[static_cast<unsigned char>(byte)]; }
 
  private:
   std::shared_ptr<const std::bitset<0x110000>> terminals_;
+  std::array<bool, 256> first_bytes_{};
   bool period_ = false;
 };
 
@@ -124,6 +128,10 @@ class PreTokenizer {
     const char* const end = text.data() + text.size();
     const char* begin = text.data();  // of the piece under way; == at right behind a match
     for (const char* at = begin; at < end;) {
+      if (!policy.may_begin(*at)) {  // most of the text, byte by byte
+        ++at;
+        continue;
+      }
       const char* const stop = match_terminal(policy, at, end);
       if (stop == at) {
         at += scan::char_length(at);
@@ -138,9 +146,7 @@ class PreTokenizer {
   // End of the terminal match that starts at `at`, or `at`.
   static const char* match_terminal(const SentencePolicy& policy, const char* at, const char* end) {
     const char* stop = at;
-    while (stop < end) {
-      const auto lead = static_cast<unsigned char>(*stop);
-      if (lead < 0x80 && !scan::is_ascii_punctuation(lead)) break;
+    while (stop < end && policy.may_begin(*stop)) {
       const Decoded next = decode_utf8(stop);
       if (!policy.is_terminal(next.code_point)) break;
       stop += next.length;

@@ -85,10 +85,6 @@ inline std::uint32_t char_length(const char* at) {
   return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
-inline bool is_ascii_punctuation(unsigned char c) {
-  return c > 0x20 && class_at(reinterpret_cast<const char*>(&c)).bits == 0;
-}
-
 inline constexpr std::uint32_t kJoinerLength = 3;
 
 // Whether ZWNJ (U+200C) or ZWJ (U+200D) stands at `at`.
@@ -223,7 +219,8 @@ const char* match_digits(const char* at, const char* end) {
 // End of the pre-token at `at` that begins with no letter, `first` being its first character:
 // digits, punctuation or whitespace.
 template <class Rules>
-const char* match_rest(const char* at, const char* end, Classed first) {
+[[gnu::always_inline]] inline const char* match_rest(const char* at, const char* end,
+                                                     Classed first) {
   const char* const second = at + first.length;
   if (Rules::kMaxDigits == 0 && *at == ' ' && second < end) {
     const char* stop = match_digits<Rules>(second, end);

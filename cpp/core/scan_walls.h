@@ -61,6 +61,11 @@ void walls(std::string_view text, F&& piece) {
       at += first.length;
       continue;
     }
+    if (*at == ' ' && at + 1 < end &&
+        (class_at(at + 1).bits & (kLetter | kMark | kNumber))) {  // most of the rest
+      ++at;
+      continue;
+    }
     const char* const stop = match_wall<kJoiners>(text.data(), at, end, first);
     if (stop == at) {
       at += first.length;

@@ -58,7 +58,7 @@ std::size_t arena_words(std::string_view word) {
 }
 
 // Room for the sequences of all words; memory that stays unused is never touched.
-std::size_t most_arena_words(const WordCounter& counter) {
+std::size_t most_arena_words(WordCounter& counter) {
   const WordCounter::Bound bound = counter.bound();
   return bound.bytes + (bound.bytes / Sequences::kChunkTokens + bound.words) * Sequences::kHeader;
 }

@@ -1,39 +1,77 @@
 #include "core/word_counts.h"
 
 #include <optional>
+#include <utility>
 
 #include "core/word_file.h"
 
 namespace vocabshift {
 
-namespace {
-
 // Words on their way to a table, which takes them by the batch.
-class Batch {
+class WordCounter::Batch {
  public:
-  explicit Batch(WordTable& table) : table_(table) {}
+  Batch(WordCounter& counter, std::size_t group, std::size_t thread)
+      : counter_(counter), thread_(thread), table_(*counter.tables_[group][thread]) {
+    find_room();
+  }
 
   void add(std::string_view word, Count count) {
     words_[waiting_] = word;
     counts_[waiting_] = count;
     if (++waiting_ == WordTable::kBatch) flush();
   }
+
   void flush() {
+    if (room_ != kUnlimited && waiting_ > 0 && !has_room()) {
+      counter_.spill(thread_);
+      find_room();
+    }
     table_.add_batch(words_, counts_, waiting_);
     waiting_ = 0;
   }
 
  private:
+  static constexpr std::size_t kUnlimited = ~std::size_t{0};
+
+  // The thread's share of the budget, less what its tables of other groups take.
+  void find_room() {
+    room_ = kUnlimited;
+    if (counter_.budget_.bytes == 0) return;
+    std::size_t others = 0;
+    for (const GroupTable& other : counter_.tables_of_thread(thread_)) {
+      if (other.table != &table_) {
+        others += other.table->memory_bytes() + other.table->size() * kSortBytesPerWord;
+      }
+    }
+    const std::size_t share = counter_.budget_.bytes / counter_.threads_;
+    room_ = share > others ? share - others : 0;
+  }
+
+  bool has_room() const {
+    std::size_t long_bytes = 0;
+    for (std::size_t i = 0; i < waiting_; ++i) {
+      if (words_[i].size() > WordKey::kInline) long_bytes += words_[i].size();
+    }
+    const std::size_t needed =
+        table_.memory_to_add(waiting_, long_bytes) + (table_.size() + waiting_) * kSortBytesPerWord;
+    return needed <= room_;
+  }
+
+  WordCounter& counter_;
+  std::size_t thread_;
   WordTable& table_;
+  std::size_t room_;
   std::size_t waiting_ = 0;
   std::string_view words_[WordTable::kBatch];
   Count counts_[WordTable::kBatch];
 };
 
-}  // namespace
-
-WordCounter::WordCounter(PreTokenizer pre_tokenizer, std::size_t threads)
-    : pre_tokenizer_(std::move(pre_tokenizer)), threads_(threads == 0 ? 1 : threads) {}
+WordCounter::WordCounter(PreTokenizer pre_tokenizer, std::size_t threads, MemoryBudget budget)
+    : pre_tokenizer_(std::move(pre_tokenizer)),
+      threads_(threads == 0 ? 1 : threads),
+      budget_(std::move(budget)) {
+  if (budget_.bytes > 0) runs_ = std::make_unique<WordRuns>(budget_.folder);
+}
 
 // Each thread runs body(batch, i) for the documents of its share.
 template <class Body>
@@ -45,7 +83,7 @@ void WordCounter::count(const Documents& documents, std::size_t group, Body&& bo
   parallel_for(threads_, [&](std::size_t shard) {
     if (borders[shard] == borders[shard + 1]) return;
     if (!tables[shard]) tables[shard] = std::make_unique<WordTable>();
-    Batch batch(*tables[shard]);
+    Batch batch(*this, group, shard);
     for (std::size_t i = borders[shard]; i < borders[shard + 1]; ++i) body(batch, i);
     batch.flush();
   });
@@ -67,6 +105,33 @@ void WordCounter::add_words(const Documents& words, const Count* counts, std::si
   count(words, group, [&](Batch& batch, std::size_t i) { batch.add(words[i], counts[i]); });
 }
 
+WordCounter WordCounter::split_words(const PreTokenizer& inner) {
+  WordCounter pieces(inner, 1, budget_);
+  pieces.tables_.resize(tables_.size());
+  for (std::size_t group = 0; group < tables_.size(); ++group) {
+    std::size_t words = 0;
+    for (const GroupTable& from : tables_of(group)) words += from.table->size();
+    pieces.tables_[group].push_back(std::make_unique<WordTable>());
+    if (!limited()) pieces.tables_[group][0]->reserve(words);  // most are not cut any further
+  }
+  const auto add = [&](Batch& batch, std::string_view word, Count count) {
+    inner.split(word, [&](std::string_view piece) { batch.add(piece, count); });
+    batch.flush();  // the word may not outlive the visit
+  };
+  if (limited()) {
+    for_each_sorted_record([&](const WordRecord& record) {
+      Batch batch(pieces, record.group, 0);
+      add(batch, record.word, record.count);
+    });
+    return pieces;
+  }
+  for (const GroupTable& from : all_tables()) {
+    Batch batch(pieces, from.group, 0);
+    from.table->for_each([&](std::string_view word, Count count) { add(batch, word, count); });
+  }
+  return pieces;
+}
+
 std::vector<GroupTable> WordCounter::tables_of(std::size_t group) const {
   std::vector<GroupTable> found;
   for (const auto& table : tables_.at(group)) {
@@ -83,8 +148,46 @@ std::vector<GroupTable> WordCounter::all_tables() const {
   return found;
 }
 
-WordCounter::Bound WordCounter::bound() const {
+std::vector<GroupTable> WordCounter::tables_of_thread(std::size_t thread) const {
+  std::vector<GroupTable> found;
+  for (std::size_t group = 0; group < tables_.size(); ++group) {
+    if (thread < tables_[group].size() && tables_[group][thread]) {
+      found.push_back({tables_[group][thread].get(), group});
+    }
+  }
+  return found;
+}
+
+void WordCounter::spill(std::size_t thread) {
+  runs_->write(tables_of_thread(thread), tables_.size());
+  for (Tables& tables : tables_) {
+    if (thread < tables.size() && tables[thread]) tables[thread]->clear();
+  }
+}
+
+void WordCounter::spill_all() {
+  const std::vector<GroupTable> left = all_tables();
+  if (left.empty()) return;
+  runs_->write(left, tables_.size());
+  for (Tables& tables : tables_) tables.clear();
+}
+
+void WordCounter::clear() {
+  tables_.clear();
+  if (runs_) runs_ = std::make_unique<WordRuns>(budget_.folder);
+}
+
+WordCounter::Bound WordCounter::bound() {
   Bound bound{0, 0};
+  if (spilled()) {
+    spill_all();
+    for (const auto& file : runs_->files()) {
+      const WordFileReader reader(file);
+      for (const std::uint64_t words : reader.words()) bound.words += words;
+      bound.bytes += reader.payload_bytes();
+    }
+    return bound;
+  }
   for (const GroupTable& from : all_tables()) {
     bound.words += from.table->size();
     from.table->for_each([&](std::string_view word, Count) { bound.bytes += word.size(); });
@@ -92,51 +195,54 @@ WordCounter::Bound WordCounter::bound() const {
   return bound;
 }
 
-WordCounter WordCounter::split_words(const PreTokenizer& inner) const {
-  WordCounter result(inner, 1);
-  result.tables_.resize(tables_.size());
-  for (std::size_t group = 0; group < tables_.size(); ++group) {
-    auto& table = result.tables_[group].emplace_back(std::make_unique<WordTable>());
-    Batch batch(*table);
-    for_each_word_of(group, [&](std::string_view word, Count count) {
-      inner.split(word, [&](std::string_view part) { batch.add(part, count); });
-      batch.flush();  // the bytes of a word are gone when the next one comes
-    });
+void WordCounter::save(const std::string& path) {
+  const std::shared_ptr<OpenFile> file = OpenFile::to_write(path);
+  WordFileWriter writer(file, tables_.size(), limited() ? Sorted::kYes : Sorted::kNo);
+  if (limited()) {
+    for_each_sorted_record([&](const WordRecord& record) { writer.add(record); });
+  } else {
+    for (const GroupTable& from : all_tables()) {
+      from.table->for_each([&](std::string_view word, Count count) {
+        writer.add({word, static_cast<std::uint32_t>(from.group), count});
+      });
+    }
   }
-  return result;
+  writer.finish();
+  file->close();
 }
 
-void WordCounter::save(const std::string& path) const {
-  WordFileWriter file(path, tables_.size());
-  for (const GroupTable& from : all_tables()) {
-    from.table->for_each([&](std::string_view word, Count count) {
-      file.add({word, static_cast<std::uint32_t>(from.group), count});
-    });
-  }
-  file.finish();
-}
-
-WordCounter WordCounter::load(const std::string& path) {
-  WordFileReader file(path);
+WordCounter WordCounter::load(const std::string& path, MemoryBudget budget) {
+  const std::shared_ptr<OpenFile> file = OpenFile::to_read(path);
+  WordFileReader reader(file);
   WordCounter counter(PreTokenizer({}), 1);
-  for (const std::uint64_t words : file.words()) {
-    counter.tables_.emplace_back();
-    counter.tables_.back().push_back(std::make_unique<WordTable>());
-    counter.tables_.back()[0]->reserve(words);
+  counter.tables_.resize(reader.words().size());
+  counter.budget_ = std::move(budget);
+  if (reader.is_sorted()) {  // it may be more than memory: it stays where it is
+    counter.runs_ = std::make_unique<WordRuns>(counter.budget_.folder);
+    counter.runs_->adopt(file);
+    counter.runs_->for_each([](const WordRecord&) {});
+    return counter;
   }
-  while (file.next_block()) {
+  const std::size_t bytes = std::exchange(counter.budget_.bytes, 0);  // it was in memory before
+  for (std::size_t group = 0; group < reader.words().size(); ++group) {
+    counter.tables_[group].push_back(std::make_unique<WordTable>());
+    counter.tables_[group][0]->reserve(reader.words()[group]);
+  }
+  while (reader.next_block()) {
     std::optional<Batch> batch;  // the words of a group lie together
     std::uint32_t group = 0;
-    for (WordRecord record; file.next(record);) {
+    for (WordRecord record; reader.next(record);) {
       if (!batch || record.group != group) {
         if (batch) batch->flush();
         group = record.group;
-        batch.emplace(*counter.tables_[group][0]);
+        batch.emplace(counter, group, std::size_t{0});
       }
       batch->add(record.word, record.count);
     }
     if (batch) batch->flush();
   }
+  counter.budget_.bytes = bytes;
+  if (bytes > 0) counter.runs_ = std::make_unique<WordRuns>(counter.budget_.folder);
   return counter;
 }
 

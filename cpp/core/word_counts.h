@@ -10,15 +10,26 @@
 #include "core/pre_tokenize.h"
 #include "core/threads.h"
 #include "core/word_join.h"
+#include "core/word_runs.h"
+#include "core/word_sort.h"
 #include "core/word_table.h"
 
 namespace vocabshift {
 
+// What a counter may hold in memory, and where the rest goes.
+struct MemoryBudget {
+  std::size_t bytes = 0;  // 0: no limit
+  std::string folder;     // for runs of words, where there is a limit
+};
+
 // Counts words over many blocks of documents, with one table per thread and group. `group` numbers
-// what must be told apart later (documents of one language and weight, say), from 0.
+// what must be told apart later (documents of one language and weight, say), from 0. Where the
+// tables would outgrow their budget they are written out as sorted runs, and what is asked for is
+// read from these; which words there are, and how often, does not depend on it. The budget does
+// not cover the few megabytes that merging runs needs, nor a table of 128 kB per thread and group.
 class WordCounter {
  public:
-  WordCounter(PreTokenizer pre_tokenizer, std::size_t threads);
+  WordCounter(PreTokenizer pre_tokenizer, std::size_t threads, MemoryBudget budget = {});
   WordCounter(WordCounter&&) = default;
 
   void add(const Documents& documents, std::size_t group);
@@ -29,24 +40,54 @@ class WordCounter {
   // Adds words as they are, words[i] counts[i] times; none may be empty (std::invalid_argument).
   void add_words(const Documents& words, const Count* counts, std::size_t group);
 
+  // The pieces that `inner` cuts the words into, each counted as often as its word, in the same
+  // groups and with the same budget.
+  WordCounter split_words(const PreTokenizer& inner);
+
   // Calls visit(std::string_view word, Count weighted, Count occurrences) once for every distinct
   // word of all groups, in no particular order; `weighted` sums its counts times
   // weight_of(word, group). std::invalid_argument where a sum does not fit 64 bits.
   template <class WeightOf, class Visit>
-  void for_each_word(WeightOf&& weight_of, Visit&& visit) const {
-    WordJoin(all_tables()).for_each(weight_of, visit);
+  void for_each_word(WeightOf&& weight_of, Visit&& visit) {
+    if (!spilled()) return WordJoin(all_tables()).for_each(weight_of, visit);
+    WordSum sum;
+    std::string word;
+    for_each_sorted_record([&](const WordRecord& record) {
+      if (record.word != word) {
+        if (!word.empty()) visit(std::string_view(word), sum.weighted, sum.occurrences);
+        word.assign(record.word);
+        sum = {};
+      }
+      sum.add(record.count, weight_of(record.word, std::size_t{record.group}));
+    });
+    if (!word.empty()) visit(std::string_view(word), sum.weighted, sum.occurrences);
+  }
+
+  // Calls visit(const WordRecord&) once for every distinct word of every group: words in the order
+  // of their bytes, the groups of a word in order.
+  template <class Visit>
+  void for_each_sorted_record(Visit&& visit) {
+    if (spilled()) {
+      spill_all();
+      return runs_->for_each(visit);
+    }
+    RecordSum sum(visit);
+    for_each_sorted(all_tables(), [&](const WordRecord& record) { sum.add(record); });
+    sum.flush();
   }
 
   // Calls visit(std::string_view word, Count count) once for every distinct word of one group.
   template <class Visit>
-  void for_each_word_of(std::size_t group, Visit&& visit) const {
+  void for_each_word_of(std::size_t group, Visit&& visit) {
+    if (spilled()) {
+      return for_each_sorted_record([&](const WordRecord& record) {
+        if (record.group == group) visit(record.word, record.count);
+      });
+    }
     WordJoin(tables_of(group))
         .for_each([](std::string_view, std::size_t) { return Count{1}; },
                   [&](std::string_view word, Count, Count count) { visit(word, count); });
   }
-
-  // The parts into which a further pre-tokenizer cuts the words, counted as often as these.
-  WordCounter split_words(const PreTokenizer& inner) const;
 
   std::size_t group_count() const { return tables_.size(); }
 
@@ -55,29 +96,43 @@ class WordCounter {
     std::size_t words;
     std::size_t bytes;
   };
-  Bound bound() const;
+  Bound bound();
+
+  bool limited() const { return budget_.bytes > 0 || spilled(); }
+
+  // Whether some of the words are on disk.
+  bool spilled() const { return runs_ && !runs_->empty(); }
 
   // Frees the words.
-  void clear() { tables_.clear(); }
+  void clear();
 
   // Writes all groups to a file, and reads such a file (what was counted, with a pre-tokenizer
-  // that does not cut). std::system_error where the system refuses; std::invalid_argument where
-  // the file is not whole.
-  void save(const std::string& path) const;
-  static WordCounter load(const std::string& path);
+  // that does not cut). A counter with a budget sorts what it writes, and what is sorted is not
+  // loaded but read from the file when it is needed; what is not is held in memory whatever the
+  // budget. std::system_error where the system refuses; std::invalid_argument where the file is
+  // not whole.
+  void save(const std::string& path);
+  static WordCounter load(const std::string& path, MemoryBudget budget = {});
 
  private:
   using Tables = std::vector<std::unique_ptr<WordTable>>;  // [thread], null if unused
+
+  class Batch;
 
   template <class Body>
   void count(const Documents& documents, std::size_t group, Body&& body);
 
   std::vector<GroupTable> tables_of(std::size_t group) const;
   std::vector<GroupTable> all_tables() const;
+  std::vector<GroupTable> tables_of_thread(std::size_t thread) const;
+  void spill(std::size_t thread);
+  void spill_all();
 
   PreTokenizer pre_tokenizer_;
   std::size_t threads_;
-  std::vector<Tables> tables_;  // [group]
+  MemoryBudget budget_;
+  std::vector<Tables> tables_;      // [group]
+  std::unique_ptr<WordRuns> runs_;  // null without a budget
 };
 
 }  // namespace vocabshift

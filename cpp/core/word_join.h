@@ -17,6 +17,28 @@ struct GroupTable {
   bool holds_weights = false;  // its counts are weights already, not occurrences
 };
 
+// Counts of one word, summed. std::invalid_argument where they do not fit 64 bits.
+struct WordSum {
+  Count weighted = 0;
+  Count occurrences = 0;
+
+  void add(Count count, Count weight, bool holds_weights = false) {
+    Count product;
+    if (__builtin_mul_overflow(count, weight, &product)) overflow();
+    add_sum({product, holds_weights ? 0 : count});
+  }
+  void add_sum(const WordSum& other) {
+    if (__builtin_add_overflow(weighted, other.weighted, &weighted) ||
+        __builtin_add_overflow(occurrences, other.occurrences, &occurrences)) {
+      overflow();
+    }
+  }
+  [[noreturn]] static void overflow() {
+    throw std::invalid_argument(
+        "the weighted count of a word is beyond 2^64; make the weights less different");
+  }
+};
+
 class WordJoin {
  public:
   explicit WordJoin(std::vector<GroupTable> tables) : tables_(std::move(tables)) {
@@ -27,12 +49,11 @@ class WordJoin {
 
   // Calls visit(word, weighted, occurrences) for each distinct word, in no particular order:
   // `occurrences` of all tables, `weighted` each times weight_of(word, group).
-  // std::invalid_argument where a sum does not fit 64 bits.
   template <class WeightOf, class Visit>
   void for_each(WeightOf&& weight_of, Visit&& visit) {
     if (tables_.size() == 1) {
       tables_[0].table->for_each([&](std::string_view word, Count count) {
-        Sum sum;
+        WordSum sum;
         sum.add(count, weight_of(word, tables_[0].group), tables_[0].holds_weights);
         visit(word, sum.weighted, sum.occurrences);
       });
@@ -55,32 +76,11 @@ class WordJoin {
  private:
   static constexpr std::size_t kPartWords = 4096;
 
-  struct Sum {
-    Count weighted = 0;
-    Count occurrences = 0;
-
-    void add(Count count, Count weight, bool holds_weights) {
-      Count product;
-      if (__builtin_mul_overflow(count, weight, &product)) overflow();
-      add_sum({product, holds_weights ? 0 : count});
-    }
-    void add_sum(const Sum& other) {
-      if (__builtin_add_overflow(weighted, other.weighted, &weighted) ||
-          __builtin_add_overflow(occurrences, other.occurrences, &occurrences)) {
-        overflow();
-      }
-    }
-    [[noreturn]] static void overflow() {
-      throw std::invalid_argument(
-          "the weighted count of a word is beyond 2^64; make the weights less different");
-    }
-  };
-
   struct Word {
     WordKey key;  // length 0: none
     std::uint64_t hash;
     const char* long_bytes;  // of a word over 16 bytes, in its table
-    Sum sum;
+    WordSum sum;
   };
 
   template <class WeightOf>

@@ -1,7 +1,7 @@
 #include "core/word_table.h"
 
-#include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace vocabshift {
 
@@ -47,6 +47,11 @@ void WordTable::reserve(std::size_t words) {
   unsigned bits = 64 - shift_;
   while (words * 3 > (std::size_t{1} << bits) * 2) ++bits;
   if (bits > 64 - shift_) resize(bits);
+}
+
+void WordTable::clear() {
+  WordTable empty;
+  std::swap(*this, empty);
 }
 
 void WordTable::add_batch(const std::string_view* words, const Count* counts, std::size_t count) {

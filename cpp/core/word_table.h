@@ -2,7 +2,7 @@
 // threads, groups or files.
 #pragma once
 
-#include <bit>
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -35,20 +35,31 @@ class WordTable {
   // table) need this first: they would pile up at the beginning of a table that is too small.
   void reserve(std::size_t words);
 
+  // Forgets all words and frees their memory.
+  void clear();
+
   std::size_t size() const { return size_; }
-  std::size_t memory_bytes() const {
-    return slots_.capacity() * sizeof(Slot) + long_words_.capacity();
+  // Memory in bytes, and the most there will be while so many words are added of which the long
+  // ones have `long_bytes`: where a table grows, the old one and the new one are there together.
+  std::size_t memory_bytes() const { return slots_.size() * sizeof(Slot) + long_words_.capacity(); }
+  std::size_t memory_to_add(std::size_t words, std::size_t long_bytes) const {
+    const std::size_t slots = slots_.size() * (must_grow(words) ? 3 : 1);
+    const std::size_t bytes = long_words_.size() + long_bytes;
+    const std::size_t capacity = long_words_.capacity();
+    return slots * sizeof(Slot) +
+           (bytes > capacity ? capacity + std::max(bytes, 2 * capacity) : capacity);
   }
 
-  // A stored word; `bytes` is valid until the next one is visited or the table changes, and for
-  // a word over 16 bytes as long as the table does not change.
+  // A stored word. `bytes` may lie in a buffer of 16 bytes that the next one is written to; of a
+  // word over 16 bytes they are valid as long as the table does not change.
   struct Entry {
     WordKey key;
     std::string_view bytes;
     Count count;
   };
 
-  // Calls visit(std::string_view word, Count count) for each word, in no particular order.
+  // Calls visit(std::string_view word, Count count) for each word, in about the order of the hashes
+  // (see reserve).
   template <class F>
   void for_each(F&& visit) const {
     char buffer[WordKey::kInline];
@@ -56,6 +67,17 @@ class WordTable {
       if (slot.length != 0) visit(word_of(slot, buffer), slot.count);
     }
   }
+
+  // Calls visit(std::size_t place, std::string_view word) for each word; at(place) finds it again
+  // as long as the table does not change.
+  template <class F>
+  void for_each_place(F&& visit) const {
+    char buffer[WordKey::kInline];
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i].length != 0) visit(i, word_of(slots_[i], buffer));
+    }
+  }
+  Entry at(std::size_t place, char* buffer) const { return entry_of(slots_[place], buffer); }
 
   // Calls visit(const Entry&, std::uint64_t hash) for each word whose hash begins with the `bits`
   // bits `part`; bits <= kMostBits.

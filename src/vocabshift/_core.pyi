@@ -49,7 +49,13 @@ class Stopped(enum.Enum):
     MEMORY = ...
 
 class WordCounter:
-    def __init__(self, pre_tokenizer: PreTokenizer, threads: int = 1) -> None: ...
+    def __init__(
+        self,
+        pre_tokenizer: PreTokenizer,
+        threads: int = 1,
+        memory_bytes: int = 0,
+        spill_folder: str = ".",
+    ) -> None: ...
     def add(self, data: _Buffer, starts: _Int64, ends: _Int64, group: int = 0) -> None: ...
     def add_counted(
         self, data: _Buffer, ends: _Int64, counts: NDArray[np.uint64], group: int = 0
@@ -57,15 +63,22 @@ class WordCounter:
     def add_words(
         self, data: _Buffer, ends: _Int64, counts: NDArray[np.uint64], group: int = 0
     ) -> None: ...
+    def split_words(self, inner: PreTokenizer) -> WordCounter: ...
     @property
     def group_count(self) -> int: ...
-    def split_words(self, inner: PreTokenizer) -> WordCounter: ...
+    @property
+    def spilled(self) -> bool: ...
+    def sorted_blocks(
+        self,
+        visit: Callable[[int, bytes, _Int64, NDArray[np.uint64]], None],
+        block_bytes: int = ...,
+    ) -> None: ...
     def size(self, group: int) -> int: ...
     def words(self, group: int) -> list[tuple[bytes, int]]: ...
     def joined_words(self, weights: list[int]) -> list[tuple[bytes, int, int]]: ...
     def save(self, path: str) -> None: ...
     @staticmethod
-    def load(path: str) -> WordCounter: ...
+    def load(path: str, memory_bytes: int = 0, spill_folder: str = ".") -> WordCounter: ...
 
 class Trained:
     @property
@@ -205,3 +218,116 @@ class TextEncoder:
         self, data: _Buffer, starts: _Int64, ends: _Int64, threads: int = 1
     ) -> tuple[NDArray[np.int32], _Int64]: ...
     def split_added(self, text: str, normalized: bool) -> list[tuple[str, int | None]]: ...
+
+class BoundlessTrained:
+    @property
+    def merges(self) -> NDArray[np.uint32]: ...
+    @property
+    def counts(self) -> NDArray[np.uint64]: ...
+    @property
+    def is_supermerge(self) -> NDArray[np.bool_]: ...
+    @property
+    def tokens(self) -> list[bytes]: ...
+    @property
+    def stopped(self) -> Stopped: ...
+    @property
+    def tokens_saved(self) -> int: ...
+    @property
+    def peak_memory_bytes(self) -> int: ...
+
+class BoundlessStage:
+    def __init__(
+        self,
+        tokens: list[bytes],
+        merges: NDArray[np.uint32],
+        counts: NDArray[np.uint64],
+        may_join: list[bool],
+        pieces: PreTokenizer,
+        words: PreTokenizer,
+        weights: list[int],
+        vocab_size: int,
+        min_frequency: int = 1,
+        expected_words: int = 0,
+        threads: int = 1,
+    ) -> None: ...
+    def count_borders(
+        self,
+        data: _Buffer,
+        starts: _Int64,
+        ends: _Int64,
+        group: int = 0,
+        piece_ends: _Int64 | None = None,
+        word_ends: _Int64 | None = None,
+    ) -> None: ...
+    def count_runs(
+        self,
+        data: _Buffer,
+        starts: _Int64,
+        ends: _Int64,
+        group: int = 0,
+        piece_ends: _Int64 | None = None,
+        word_ends: _Int64 | None = None,
+    ) -> None: ...
+    @property
+    def run_count(self) -> int: ...
+    @property
+    def floor(self) -> int: ...
+    def train(
+        self,
+        max_token_bytes: int = 0,
+        max_words: int = 0,
+        forbidden: set[bytes] = ...,
+        progress: _Progress = None,
+    ) -> BoundlessTrained: ...
+
+class BoundlessSegmentation:
+    def __init__(
+        self,
+        words: Encoder,
+        exported: Encoder,
+        supermerges: NDArray[np.uint32],
+        may_join: list[bool],
+        lengths: list[int],
+        pieces: PreTokenizer,
+        word_pattern: PreTokenizer,
+        threads: int = 1,
+    ) -> None: ...
+    def add(
+        self,
+        data: _Buffer,
+        starts: _Int64,
+        ends: _Int64,
+        piece_ends: _Int64 | None = None,
+        word_ends: _Int64 | None = None,
+    ) -> None: ...
+    @property
+    def boundless_tokens(self) -> int: ...
+    @property
+    def exported_tokens(self) -> int: ...
+    @property
+    def documents(self) -> int: ...
+    @property
+    def documents_differing(self) -> int: ...
+
+class MergeStack:
+    def __init__(self, max_tokens: int) -> None: ...
+    def push(self, token: bytes) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def tokens(self) -> list[bytes]: ...
+    @property
+    def merges(self) -> NDArray[np.uint32]: ...
+
+def words_by_script(
+    pre_tokenizer: PreTokenizer, data: _Buffer, starts: _Int64, ends: _Int64, threads: int = 1
+) -> tuple[_Int64, _Int64, NDArray[np.uint8]]: ...
+def script_names() -> list[str]: ...
+def count_tokens(
+    encoder: Encoder,
+    pre_tokenizer: PreTokenizer,
+    data: _Buffer,
+    starts: _Int64,
+    ends: _Int64,
+    threads: int = 1,
+) -> int: ...

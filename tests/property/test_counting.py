@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -33,8 +35,10 @@ def add(counter: _core.WordCounter, texts: list[str], group: int) -> None:
     counter.add(data, np.append(0, ends)[:-1], ends, group)
 
 
-def counted(by_group: list[list[str]], n_threads: int) -> _core.WordCounter:
-    counter = _core.WordCounter(SCANNER, n_threads)
+def counted(
+    by_group: list[list[str]], n_threads: int, memory_bytes: int = 0, folder: str = "."
+) -> _core.WordCounter:
+    counter = _core.WordCounter(SCANNER, n_threads, memory_bytes, folder)
     for group, texts in enumerate(by_group):
         for text in texts:  # one by one, so that every thread's table has something
             add(counter, [text], group)
@@ -139,8 +143,146 @@ def test_what_is_saved_is_loaded(
         assert words_of(counter, group) == words_of(loaded, group)
 
 
-def test_every_damage_of_a_saved_file_is_a_value_error(tmp_path: Path) -> None:
-    counter = counted([["one two three", "a word of more than sixteen bytes"], [], ["two"]], 2)
+budgets = st.sampled_from((1, 1, 200_000, 600_000))
+"""In bytes: a run for every 32 words; for every group or two."""
+
+
+@examples(60)
+@given(
+    by_group=groups,
+    n_threads=threads,
+    budget=budgets,
+    weights=st.lists(st.integers(0, 9), min_size=4),
+)
+def test_a_memory_budget_changes_nothing(
+    tmp_path_factory: pytest.TempPathFactory,
+    by_group: list[list[str]],
+    n_threads: int,
+    budget: int,
+    weights: list[int],
+) -> None:
+    folder = tmp_path_factory.mktemp("runs")
+    counter = counted(by_group, n_threads, budget, str(folder))
+    assert counter.spilled or budget > 1
+    words = [expected(texts) for texts in by_group]
+    weights = weights[: len(by_group)]
+    path = str(folder / "saved")
+    counter.save(path)
+    for one in (counter, _core.WordCounter.load(path), _core.WordCounter.load(path, 1, path)):
+        assert expected_join(words, weights) == joined_of(one, weights)
+        for group, of_group in enumerate(words):
+            assert of_group == words_of(one, group)
+        assert [sorted(of_group.items()) for of_group in words] == blocks_of(one)
+    counter.save(path)
+    add(counter, by_group[0], 0)  # counting goes on after it was read
+    assert words[0] + Counter(
+        word.encode() for text in by_group[0] for word in split(text)
+    ) == words_of(counter, 0)
+    assert ["saved"] == [file.name for file in folder.iterdir()]
+
+
+@examples(40)
+@given(by_group=groups, n_threads=threads, budget=st.sampled_from((0, 1, 200_000)))
+def test_words_are_split_again(
+    tmp_path_factory: pytest.TempPathFactory,
+    by_group: list[list[str]],
+    n_threads: int,
+    budget: int,
+) -> None:
+    """Documents counted as pieces, and these cut into words, give the words of the documents."""
+    walls = NAMED["ist-stage2"]
+    counter = _core.WordCounter(
+        compile_pattern(walls), n_threads, budget, str(tmp_path_factory.mktemp("runs"))
+    )
+    for group, texts in enumerate(by_group):
+        add(counter, texts, group)
+    cut = pre_tokenizer(walls)
+    words = counter.split_words(SCANNER)
+    assert words.group_count == len(by_group)
+    for group, texts in enumerate(by_group):
+        pieces = (piece for text in texts for piece in cut(text))
+        assert Counter(word.encode() for piece in pieces for word in split(piece)) == words_of(
+            words, group
+        )
+
+
+def blocks_of(counter: _core.WordCounter, block_bytes: int = 64) -> list[list[tuple[bytes, int]]]:
+    found: list[list[tuple[bytes, int]]] = [[] for _ in range(counter.group_count)]
+
+    def visit(group: int, data: bytes, ends: np.ndarray, counts: np.ndarray) -> None:
+        starts = np.append(0, ends)[:-1].tolist()
+        words = [data[start:end] for start, end in zip(starts, ends.tolist(), strict=True)]
+        assert b"".join(words) == data
+        assert len(data) - len(words[-1]) < block_bytes
+        found[group] += zip(words, counts.tolist(), strict=True)
+
+    counter.sorted_blocks(visit, block_bytes)
+    return found
+
+
+@pytest.mark.parametrize("memory_bytes", [0, 1 << 20, 6 << 20])
+def test_many_words_in_a_budget(tmp_path: Path, memory_bytes: int) -> None:
+    """Tables that grow until they are written out, long words too, and runs enough to be merged
+    more than once."""
+    rng = np.random.default_rng(0)
+    counter = _core.WordCounter(SCANNER, 2, memory_bytes, str(tmp_path))
+    by_group: list[Counter[bytes]] = [Counter(), Counter()]
+    for round_ in range(6):
+        numbers = rng.integers(0, 100_000, 30_000).tolist()
+        words = [b"%d" % n + b"-" * (n % 50) for n in numbers]
+        counts = rng.integers(1, 1000, len(words)).astype(np.uint64)
+        counter.add_words(*packed(words), counts, round_ % 2)
+        for word, count in zip(words, counts.tolist(), strict=True):
+            by_group[round_ % 2][word] += count
+    assert counter.spilled == (memory_bytes > 0)
+    assert [sorted(words.items()) for words in by_group] == blocks_of(counter, 1 << 16)
+    assert expected_join(by_group, [3, 5]) == joined_of(counter, [3, 5])
+
+
+def test_what_the_visitor_raises_ends_the_visit() -> None:
+    counter = counted([["some text"]], 1)
+
+    def visit(*_: object) -> None:
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        counter.sorted_blocks(visit)
+    assert counter.size(0) == 2
+
+
+def test_a_folder_that_cannot_take_runs_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"cannot create a file in .*nowhere"):
+        counted([["some text"]], 2, 1, str(tmp_path / "nowhere"))
+
+
+def test_a_full_disk_while_runs_are_written_is_an_os_error(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk; it holds for a process of its own."""
+    code = """
+import resource, sys
+import numpy as np
+from vocabshift import _core
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+counter = _core.WordCounter(_core.PreTokenizer([_core.Pattern.O200K]), 2, 1 << 20, sys.argv[1])
+letters = bytes.maketrans(b"0123456789", b"abcdefghij")
+data = b"".join(b" %d" % i for i in range(100_000)).translate(letters)
+try:
+    counter.add(data, np.array([0]), np.array([len(data)]))
+except OSError as error:
+    print(error)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert f"cannot write {tmp_path}" in run.stdout
+    assert "File too large" in run.stdout
+    assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("budget", [0, 1])  # not sorted, and sorted
+def test_every_damage_of_a_saved_file_is_a_value_error(tmp_path: Path, budget: int) -> None:
+    by_group = [["one two three", "a word of more than sixteen bytes"], [], ["two"]]
+    counter = counted(by_group, 2, budget, str(tmp_path))
     path = tmp_path / "words"
     counter.save(str(path))
     whole = path.read_bytes()
@@ -149,7 +291,7 @@ def test_every_damage_of_a_saved_file_is_a_value_error(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="no whole file of counted words"):
             _core.WordCounter.load(str(path))
     for at in range(len(whole)):
-        for flip in (0x01, 0x80, 0xFF):
+        for flip in (0x01, 0x80):
             path.write_bytes(whole[:at] + bytes([whole[at] ^ flip]) + whole[at + 1 :])
             with pytest.raises(ValueError, match="no whole file of counted words"):
                 _core.WordCounter.load(str(path))

@@ -40,7 +40,17 @@ _COMMON = (
 _TWO_STAGES = (*_COMMON, "transition", "stage2_pre_tokenizer", "max_words")
 _MATRA = (*_TWO_STAGES, "alpha", "word_weight", "variant")
 
-RECIPES = {"bpe": _COMMON, "superbpe": _TWO_STAGES, "ist": _TWO_STAGES, "matra": _MATRA}
+_BOUNDLESS = (*_COMMON, "stage2_pre_tokenizer", "max_words", "merge_pattern")
+_STACKED = (*_COMMON, "budgets")
+
+RECIPES = {
+    "bpe": _COMMON,
+    "superbpe": _TWO_STAGES,
+    "ist": _TWO_STAGES,
+    "matra": _MATRA,
+    "boundless": _BOUNDLESS,
+    "stacked": _STACKED,
+}
 """Options that each recipe takes, by the trainer's names."""
 
 NORMALIZERS = ("nfc", "nfd", "nfkc", "none")
@@ -69,6 +79,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--pre-tokenizer", metavar="NAME|REGEX", help="pattern (of stage 1)")
     parser.add_argument("--stage2-pre-tokenizer", metavar="NAME|REGEX", help="pattern of stage 2")
     parser.add_argument("--max-words", metavar="N", type=positive, help="longest superword")
+    parser.add_argument("--merge-pattern", metavar="REGEX", help="boundless: words that may join")
+    add_many(parser, "--budgets", metavar="SCRIPT=SHARE", help="stacked: default by corpus bytes")
     parser.add_argument("--max-token-bytes", metavar="N", type=positive, help="longest token")
     parser.add_argument("--min-frequency", metavar="N", type=positive, help="rarest pair to merge")
     parser.add_argument("--normalizer", choices=NORMALIZERS, help="default: none")
@@ -187,6 +199,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "merges": merges,
         "superwords": result["superwords"],
         "tokens of the corpus": result["training_tokens"],
+        **_boundless_facts(result),
         "unreachable tokens": result["unreachable"],
         "seconds": f"{sum(phase['seconds'] for phase in result['phases']):.1f}",
         "config hash": result["config_hash"],
@@ -195,3 +208,13 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         f"vocabshift evaluate {result['out']} --text SPEC    or    vocabshift check {result['out']}"
     )
     show_summary(console, "train", facts, then)
+
+
+def _boundless_facts(result: dict[str, Any]) -> dict[str, Any]:
+    """How far the exported tokenizer is from BoundlessBPE itself."""
+    if "boundless_tokens" not in result:
+        return {}
+    return {
+        "tokens by BoundlessBPE itself": result["boundless_tokens"],
+        "documents that differ": f"{result['documents_differing']:.1%}",
+    }

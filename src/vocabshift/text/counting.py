@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -151,12 +152,12 @@ class CorpusReader:
     def _group_of(self, documents: Documents) -> int:
         is_apart = self.by_language or self.sampling_alpha is not None
         key = (documents.language if is_apart else None, documents.weight)
-        for index, group in enumerate(self.groups):
-            if (group.language, group.weight) == key:
-                break
-        else:
-            index = len(self.groups)
-            self.groups.append(group := Group(*key))
+        keys = [(group.language, group.weight) for group in self.groups]
+        if key not in keys:
+            keys.append(key)
+            self.groups.append(Group(*key))
+        index = keys.index(key)
+        group = self.groups[index]
         group.n_bytes += documents.n_bytes
         group.n_documents += len(documents)
         return index
@@ -236,10 +237,19 @@ def sampled_weights(groups: Sequence[Group], alpha: float | None) -> list[float]
 
 
 def count_words(
-    reader: CorpusReader, *, threads: int = 1, progress: Progress | None = None
+    reader: CorpusReader,
+    *,
+    threads: int = 1,
+    progress: Progress | None = None,
+    memory_bytes: int = 0,
+    spill_folder: Path | None = None,
 ) -> _core.WordCounter:
-    """Count the pre-tokens of a corpus, one table per weight; finished, ready for training."""
-    counter = _core.WordCounter(reader.scanner, threads)
+    """Count the pre-tokens of a corpus, group by group; ready for training.
+
+    With a budget (0: none), words that outgrow it wait on disk in `spill_folder`.
+    """
+    folder = "." if spill_folder is None else str(spill_folder)
+    counter = _core.WordCounter(reader.scanner, threads, memory_bytes, folder)
     for block in reader.read(progress):
         counter.add(block.data, block.starts, block.ends, block.group)
     return counter

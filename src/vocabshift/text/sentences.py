@@ -27,7 +27,13 @@ TERMINALS: dict[str, str] = {
     "Sinhala": "෴",
     "Georgian": "჻",
 }
-"""Characters that end a sentence wherever they stand, by the script they are at home in."""
+"""Characters that end a sentence wherever they stand, by the script they are at home in.
+
+Sentence_Terminal has nothing more for the scripts of the 22 scheduled languages. Added to it: the
+ellipsis, the shads of Tibetan, and what ends sentences in Sinhala and Georgian. Left out of it: the
+full stop (see ascii_period), what is rare or historical among the common marks (the interrobang,
+U+2E2E and later), compatibility forms (U+2024, U+FE12-FE57), and scripts that are not in use here.
+"""
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,7 @@ def parse_sentence_regex(regex: str) -> SentencePolicy | None:
         policy = SentencePolicy(terminals, ascii_period)
     except ValueError:
         return None
-    return policy if policy.regex == regex else None
+    return policy if regex and policy.regex == regex else None
 
 
 def terminal_bytes(policy: SentencePolicy) -> frozenset[bytes]:

@@ -81,13 +81,11 @@ class MatraTrainer(SuperwordTrainer):
             raise ValueError(
                 f'word_weight is {self.word_weight!r}; give "constant", "smoothed" or "none"'
             )
-        if (
-            self._weighs_sentences
-            and compile_pattern(get_pattern(self.stage2_pre_tokenizer)) is None
-        ):
+        pieces = compile_pattern(get_pattern(self.stage2_pre_tokenizer))
+        if self._weighs_sentences and pieces is None:
             raise ValueError(
-                "weighted sentences need a stage-2 pattern that the core has a scanner for, such as "
-                "matra-stage2; name one, or turn weights off (word_weight none)"
+                "weighted sentences need a stage-2 pattern that the core has a scanner for, such "
+                "as matra-stage2; name one, or turn weights off (word_weight none)"
             )
 
     @property

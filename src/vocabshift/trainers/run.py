@@ -19,17 +19,26 @@ from vocabshift.errors import InvalidTokenizerError, UnreachableTokenError
 from vocabshift.output_folder import CHECKPOINTS, atomic_folder, check_free
 from vocabshift.provenance import write_provenance
 from vocabshift.text.corpus import Corpus
+from vocabshift.trainers.boundless import BoundlessTrainer
 from vocabshift.trainers.bpe import BpeTrainer
 from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
 from vocabshift.trainers.checkpoint import Checkpoints, training_key
 from vocabshift.trainers.matra import MatraTrainer, variant_options
+from vocabshift.trainers.stacked import StackedTrainer
 from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
 from vocabshift.trainers.trainer import Progress, config_of
 from vocabshift.trainers.work import Work
 
 RECIPES: Mapping[str, type[ByteLevelTrainer]] = {
     trainer.recipe: trainer
-    for trainer in (BpeTrainer, SuperBpeTrainer, SuperwordTrainer, MatraTrainer)
+    for trainer in (
+        BpeTrainer,
+        SuperBpeTrainer,
+        SuperwordTrainer,
+        MatraTrainer,
+        BoundlessTrainer,
+        StackedTrainer,
+    )
 }
 
 _VERIFIED_DOCUMENTS = 500  # of the corpus, encoded by `tokenizers` with the written file

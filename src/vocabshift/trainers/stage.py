@@ -44,6 +44,17 @@ class Stage:
             dropped_occurrences=trained.dropped_occurrences,
         )
 
+    @classmethod
+    def of_merges(
+        cls,
+        tokens: Sequence[bytes],
+        merges: NDArray[np.uint32],
+        stopped: str,
+        training_tokens: int = 0,
+    ) -> Stage:
+        """Merges that were put together, without counts."""
+        return cls(tokens, merges, np.zeros(0, np.uint64), training_tokens, stopped)
+
     def save(self, path: Path) -> dict[str, Any]:
         """Write the arrays to `path`; returns the rest, as plain JSON values."""
         with path.open("wb") as file:

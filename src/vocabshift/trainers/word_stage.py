@@ -7,7 +7,7 @@ counts. Which options a trainer has is the trainer's business.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -70,11 +70,16 @@ def learn_words(reader: CorpusReader, rule: WordRule, weight: WordWeight, work: 
         return Stage.load(saved.path, saved.info["stage"], byte_tokens())
     counter = _count(reader, work)
     with work.watch.phase("stage 1"):
-        weights = weight.to_core(reader.fixed_point_weights())
+        train = _Training(
+            weights=weight.to_core(reader.fixed_point_weights()),
+            min_count=reader.min_count(rule.min_frequency) * weight.unit,
+            rule=rule.to_core(),
+            work=work,
+        )
         if rule.conjoiners:
-            stage = _syllables_first(counter, weights, reader, rule, weight.unit, work)
+            stage = _syllables_first(counter, rule.vocab_size, train)
         else:
-            stage = _train(counter, weights, reader, rule, weight.unit, work)
+            stage = train(counter, rule.vocab_size)
     path = work.checkpoints.path("stage 1")
     if path is not None:
         info = stage.save(path)
@@ -93,60 +98,51 @@ def _count(reader: CorpusReader, work: Work) -> _core.WordCounter:
             reader,
             threads=work.threads,
             progress=work.in_phase("count"),
+            memory_bytes=work.share_of_memory(0.5),
+            spill_folder=work.folder,
         )
         work.checkpoints.save("count", lambda path: counter.save(str(path)), reader.state())
     return counter
 
 
-def _train(
-    counter: _core.WordCounter,
-    weights: _core.WordWeights,
-    reader: CorpusReader,
-    rule: WordRule,
-    unit: int,
-    work: Work,
-    *,
-    start: Stage | None = None,
-    vocab_size: int | None = None,
-) -> Stage:
-    trained = _core.train_bpe(
-        counter,
-        weights,
-        vocab_size or rule.vocab_size,
-        reader.min_count(rule.min_frequency) * unit,
-        rule.to_core(),
-        None if start is None else compile_merges(list(start.tokens), start.merges),
-        [] if start is None else list(start.tokens),
-        work.share_of_memory(0.7),
-        work.in_phase("stage 1"),
-    )
-    return Stage.of(trained)
+@dataclass(frozen=True)
+class _Training:
+    """The core's training with what all of its calls share."""
+
+    weights: _core.WordWeights
+    min_count: int
+    rule: _core.MergeRule
+    work: Work
+
+    def __call__(
+        self, counter: _core.WordCounter, vocab_size: int, start: Stage | None = None
+    ) -> Stage:
+        trained = _core.train_bpe(
+            counter,
+            self.weights,
+            vocab_size,
+            self.min_count,
+            self.rule,
+            None if start is None else compile_merges(list(start.tokens), start.merges),
+            [] if start is None else list(start.tokens),
+            self.work.share_of_memory(0.7),
+            self.work.in_phase("stage 1"),
+        )
+        return Stage.of(trained)
 
 
-def _syllables_first(
-    counter: _core.WordCounter,
-    weights: _core.WordWeights,
-    reader: CorpusReader,
-    rule: WordRule,
-    unit: int,
-    work: Work,
-) -> Stage:
+def _syllables_first(counter: _core.WordCounter, vocab_size: int, train: _Training) -> Stage:
     """Merges within syllables get the lower ranks, so that syllables are whole before they join.
 
     Only a syllable too rare to have become one token can still be cut by a longer token.
     """
     pattern = compile_pattern(get_pattern("syllables"))
     assert pattern is not None
-    syllables = counter.split_words(pattern)
-    size = 256 + round(SYLLABLE_SHARE * (rule.vocab_size - 256))
-    first = _train(syllables, weights, reader, rule, unit, work, vocab_size=size)
-    second = _train(counter, weights, reader, rule, unit, work, start=first)
-    return Stage(
-        tokens=second.tokens,
+    size = 256 + round(SYLLABLE_SHARE * (vocab_size - 256))
+    first = train(counter.split_words(pattern), size)
+    second = train(counter, vocab_size, first)
+    return replace(
+        second,
         merges=np.concatenate([first.merges, second.merges]),
         counts=np.concatenate([first.counts, second.counts]),
-        training_tokens=second.training_tokens,
-        stopped=second.stopped,
-        dropped_words=second.dropped_words,
-        dropped_occurrences=second.dropped_occurrences,
     )

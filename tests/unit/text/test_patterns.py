@@ -8,7 +8,7 @@ import pytest
 from tokenizers import pre_tokenizers
 
 from reference.pre_tokenize import pre_tokenizer
-from vocabshift.text import patterns
+from vocabshift.text import patterns, regexes
 from vocabshift.text.patterns import Split
 
 TEXT = "The cat's 12345 mats,\n\n  राम का घर। if (a != b)\t{ x.y }  \u00a0ʰǅ  ३४५६ 👩‍👩‍👧\r\n"
@@ -25,6 +25,13 @@ TEXT = "The cat's 12345 mats,\n\n  राम का घर। if (a != b)\t{ x.y
         ("deepseek", ["It", "'s", " ", "123", "45", " a", "!?", " कि", "  ", " b"]),
         ("superbpe-stage2", ["It's ", "123", "45", " a", "!?", " कि", "  ", " b"]),
         ("ist-stage2", ["It's ", "123", "45", " a", "!?", " कि", "  ", " b"]),
+        ("indic", ["It's", " ", "123", "45", " a", "!?", " कि", "  ", " b"]),
+        ("indic-stage2", ["It's ", "123", "45", " a", "!?", " कि", "  ", " b"]),
+        ("syllables", ["It's", " ", "123", "45", " a", "!?", " कि", "  ", " b"]),
+        ("matra", ["It", "'s", " ", "12", "345", " a", "!?", " कि", "  ", " b"]),
+        ("matra-left", ["It", "'s", " ", "123", "45", " a", "!?", " कि", "  ", " b"]),
+        ("matra-stage2", ["It's", " ", "12", "345", " a", "!?", " कि", "  ", " b"]),
+        ("matra-left-stage2", ["It's ", "123", "45", " a", "!?", " कि", "  ", " b"]),
     ],
 )
 def test_pieces_of_the_named_patterns(name: str, pieces: list[str]) -> None:
@@ -50,6 +57,43 @@ def test_two_marks_in_a_row_are_no_wall() -> None:
     assert ["क्ां ख"] == patterns.splitter(patterns.NAMED["superbpe-stage2"])("क्ां ख")
 
 
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("क्\u200dष है", ["क्\u200dष", " है"]),
+        ("می\u200cخواهم.", ["می\u200cخواهم", "."]),
+        ("അവന്\u200d!", ["അവന്\u200d", "!"]),
+        ("x \u200dक", ["x", " \u200d", "क"]),
+        ("❤\ufe0f\u200d🔥क", ["❤\ufe0f", "\u200d🔥", "क"]),
+    ],
+)
+def test_joiners_stay_in_words(text: str, pieces: list[str]) -> None:
+    assert pieces == patterns.splitter(patterns.NAMED["indic"])(text)
+
+
+def test_a_joiner_behind_a_word_is_no_punctuation() -> None:
+    split = patterns.splitter(patterns.NAMED["indic-stage2"])
+    assert ["क्\u200d, ख\u200c\u200d", "!!", " \u200d!"] == split("क्\u200d, ख\u200c\u200d!! \u200d!")
+    assert ["क्", "\u200d,", " ख"] == patterns.splitter(patterns.NAMED["ist-stage2"])("क्\u200d, ख")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "pieces"),
+    [
+        ("matra", "語彙a移動", ["語", "彙", "a", "移", "動"]),
+        ("matra", "葛\U000e0100のカ々", ["葛\U000e0100", "のカ", "々"]),
+        ("matra", "二〇 12〇4", ["二", "〇", " ", "12", "〇", "4"]),
+        ("matra", "1234567 १२३४५", ["1", "234", "567", " ", "१२", "३४५"]),
+        ("matra", "don't;\n  x", ["don", "'t", ";", "\n", " ", " x"]),
+        ("matra", "(कि ख)", ["(कि", " ख", ")"]),
+        ("matra", "क्\u200dष", ["क्", "\u200dष"]),
+        ("matra-stage2", "a b語 c. d", ["a b", "語", " c. d"]),
+    ],
+)
+def test_matra(name: str, text: str, pieces: list[str]) -> None:
+    assert pieces == patterns.splitter(patterns.NAMED[name])(text)
+
+
 @pytest.mark.parametrize("name", patterns.NAMED)
 def test_spec_round_trip(name: str) -> None:
     pattern = patterns.NAMED[name]
@@ -65,8 +109,8 @@ def test_spec_round_trip(name: str) -> None:
 
 def test_gpt2_without_a_split_is_understood() -> None:
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
-    assert (Split(patterns.GPT2),) == patterns.from_spec(byte_level)
-    assert (Split(patterns.GPT2),) == patterns.from_spec({**byte_level, "trim_offsets": False})
+    assert (Split(regexes.GPT2),) == patterns.from_spec(byte_level)
+    assert (Split(regexes.GPT2),) == patterns.from_spec({**byte_level, "trim_offsets": False})
     assert () == patterns.from_spec({**byte_level, "use_regex": False})
 
 
@@ -133,12 +177,12 @@ def test_named_patterns_have_scanners(name: str) -> None:
     "pattern",
     [
         patterns.NAMED["deepseek"],
-        (Split(patterns.O200K, "Removed"),),
-        (Split(patterns.O200K, "Isolated", True),),
-        (Split(patterns.O200K + "|x"),),
+        (Split(regexes.O200K, "Removed"),),
+        (Split(regexes.O200K, "Isolated", True),),
+        (Split(regexes.O200K + "|x"),),
         (Split(r"[!]+|x", "MergedWithPrevious"),),
-        (*patterns.NAMED["ist-stage2"], Split(patterns.GPT2), Split(patterns.O200K)),
-        (Split(patterns.O200K), Split(r"[!]+", "MergedWithNext")),
+        (Split(regexes.O200K), Split(regexes.HAN), Split("x")),
+        (Split(regexes.O200K), Split(r"[!]+", "MergedWithNext")),
     ],
 )
 def test_what_only_a_regex_engine_can_run(pattern: tuple[Split, ...]) -> None:

@@ -9,8 +9,13 @@ import regex
 from tokenizers import Regex, pre_tokenizers
 
 from vocabshift import _core
-from vocabshift.text.patterns import parse_sentence_regex
-from vocabshift.text.sentences import TERMINALS, SentencePolicy
+from vocabshift.text.languages import SCHEDULED
+from vocabshift.text.sentences import (
+    TERMINALS,
+    SentencePolicy,
+    parse_sentence_regex,
+    terminal_bytes,
+)
 
 
 def cut(policy: SentencePolicy, text: str) -> list[str]:
@@ -32,10 +37,13 @@ def test_scripts_are_named_as_unicode_names_them() -> None:
         assert regex.compile(rf"\p{{Script={script}}}")
 
 
-def test_what_unicode_calls_a_terminal_of_these_scripts_is_one() -> None:
-    """Of those that the method names: danda to CJK full stop."""
-    for character in "!?…।॥۔؟꯫꫰꫱᱾᱿。！？":
-        assert character in SentencePolicy().terminals
+def test_what_unicode_calls_a_terminal_of_the_scheduled_languages_is_one() -> None:
+    """Sentence_Terminal of every script they are written in, and those that the method names."""
+    for script in {script for language in SCHEDULED for script in language.scripts}:
+        terminal = regex.compile(rf"(?V1)[\p{{STerm}}&&\p{{scx={script}}}]")
+        found = {chr(code) for code in range(0x20000) if terminal.match(chr(code))}
+        assert found <= set(SentencePolicy().terminals), script
+    assert set("!?…।॥۔؟꯫꫰꫱᱾᱿。！？") <= set(SentencePolicy().terminals)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +69,44 @@ def test_default_policy(text: str, pieces: list[str]) -> None:
     assert pieces == cut(SentencePolicy(), text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "3.14",
+        "1.000.000,50",
+        "https://example.org/a.b/c.html?x=1.5",
+        "os.path.join(a.b)",
+        "e.g.x",
+        "U.S.A.F",
+        "x = obj.method().field[0].name",
+        "range(1..10)",
+        "./run.sh",
+        ".gitignore",
+        "v1.2.3-rc.1",
+        "क.ख",
+    ],
+)
+def test_a_period_inside_decimals_urls_and_code_is_no_wall(text: str) -> None:
+    policy = SentencePolicy(terminals="")
+    assert [text] == cut(policy, text)
+    assert [f"{text}.", " Next"] == cut(policy, f"{text}. Next")
+
+
+def test_every_period_may_be_a_wall() -> None:
+    policy = SentencePolicy(ascii_period="always")
+    assert ["a.", "b...", " 3.", "14!.", " e.", "g.", " x"] == cut(policy, "a.b... 3.14!. e.g. x")
+    assert [".", "x"] == cut(SentencePolicy("", "always"), ".x")
+
+
+def test_terminal_bytes() -> None:
+    """What no token may contain where the rule is about tokens."""
+    assert {b"\n", b"!", "।".encode()} == terminal_bytes(SentencePolicy("!।", "never"))
+    assert {b"\n", b"!", b"."} == terminal_bytes(SentencePolicy("!", "always"))
+    assert {b"\n"} == terminal_bytes(SentencePolicy("", "sentence"))
+    assert b"." not in terminal_bytes(SentencePolicy())
+    assert len(SentencePolicy().terminals) + 1 == len(terminal_bytes(SentencePolicy()))
+
+
 def test_a_period_may_be_none() -> None:
     policy = SentencePolicy(ascii_period="never")
     assert ["one. two!", " three."] == cut(policy, "one. two! three.")
@@ -74,13 +120,17 @@ def test_a_period_may_be_none() -> None:
         SentencePolicy("।"),
         SentencePolicy("", "sentence"),
         SentencePolicy("!?", "never"),
+        SentencePolicy(ascii_period="always"),
+        SentencePolicy("", "always"),
     ],
 )
 def test_the_regex_can_be_read_back(policy: SentencePolicy) -> None:
     assert policy == parse_sentence_regex(policy.regex)
 
 
-@pytest.mark.parametrize("other", [r"[a]+", r"\.", "[!]", r"[!]+|x", r"\s+", "[!]+|[?]+"])
+@pytest.mark.parametrize(
+    "other", [r"[a]+", r"\.", "[!]", r"[!]+|x", r"\s+", "[!]+|[?]+", r"[!.]+|\.(?=\s|$)", ""]
+)
 def test_another_regex_is_no_policy(other: str) -> None:
     assert parse_sentence_regex(other) is None
 
@@ -103,11 +153,11 @@ def test_marks_cannot_be_terminals() -> None:
         SentencePolicy(terminals="\u093f")
 
 
-def test_period_policy_is_one_of_two() -> None:
-    with pytest.raises(ValueError, match="ascii_period"):
-        SentencePolicy(ascii_period="always")  # type: ignore[arg-type]
+def test_period_policy_is_one_of_three() -> None:
+    with pytest.raises(ValueError, match='"sentence", "always" or "never"'):
+        SentencePolicy(ascii_period="sometimes")  # type: ignore[arg-type]
 
 
 def test_the_core_refuses_letters_as_terminals() -> None:
     with pytest.raises(ValueError):
-        _core.PreTokenizer(_core.Pattern.WALLS, "क")
+        _core.SentenceEnds("क", period=False)
