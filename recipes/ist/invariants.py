@@ -49,12 +49,13 @@ class Count:
 
 def vocabulary_counts(folder: str, tokenizer: Tokenizer, *, matra: bool) -> list[Count]:
     """What the tokens alone tell."""
-    texts = {token_id: data.decode(errors="ignore") for token_id, data in _own(tokenizer).items()}
+    own = _own(tokenizer)
+    texts = {token_id: data.decode(errors="ignore") for token_id, data in own.items()}
     digits = [sum(bool(_core.char_class(ord(c)) & _NUMBER) for c in t) for t in texts.values()]
     too_many = sum(n > _DIGITS_TOGETHER for n in digits)
     beside = sum(0 < n < len(text) for n, text in zip(digits, texts.values(), strict=True))
     of_terminals = []
-    kinds = {"superwords": [text for text in texts.values() if " " in text.strip(" ")]}
+    kinds = {"superwords": [texts[i] for i, data in own.items() if b" " in data.strip()]}
     stage1_merges = _figure(folder, "stage1_merges")
     if stage1_merges is not None:
         kinds[_STAGE2] = [t for i, t in texts.items() if i >= 256 + stage1_merges]
