@@ -74,7 +74,7 @@ def main() -> None:
     if args.quick or not args.text:
         args.text = train.sample_text()
     if args.tokenizer is None:
-        args.tokenizer = _superword_tokenizer(args.text)
+        args.tokenizer = superword_tokenizer(args.text)
     works = {
         name: partial(work, tokenizer=args.tokenizer, threads=args.threads)
         for name, work in {"vocabshift": with_vocabshift, "tokenizers": with_tokenizers}.items()
@@ -85,7 +85,7 @@ def main() -> None:
     print(measure.machine())
 
 
-def _superword_tokenizer(text: Path) -> Path:
+def superword_tokenizer(text: Path) -> Path:
     """An IST tokenizer of 8,000 tokens trained on the text itself."""
     import vocabshift as vs
 

@@ -35,12 +35,18 @@ class Run:
 
 def _child(work: Work, path: Path, pipe: Connection) -> None:
     timed = work(path)
-    before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+    before, start = _cpu_seconds(), time.perf_counter()
     checksum = timed()
-    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    wall, cpu = time.perf_counter() - start, _cpu_seconds() - before
     scale = 1 / 2**20 if sys.platform == "darwin" else 1 / 2**10
-    pipe.send(Run(wall, cpu, after.ru_maxrss * scale, checksum))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    pipe.send(Run(wall, cpu, peak * scale, checksum))
+
+
+def _cpu_seconds() -> float:
+    """Of this process and of those that it started and that have ended."""
+    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def run_once(work: Work, path: Path) -> Run:
@@ -105,7 +111,15 @@ def _spread(ratios: list[float]) -> str:
 def machine() -> str:
     """One line about where this ran."""
     names = []
-    for package in ("vocabshift", "tokenizers", "rustbpe", "ffbpe", "tiktoken", "fastokens"):
+    for package in (
+        "vocabshift",
+        "tokenizers",
+        "datasets",
+        "rustbpe",
+        "ffbpe",
+        "tiktoken",
+        "fastokens",
+    ):
         try:
             names.append(f"{package} {version(package)}")
         except PackageNotFoundError:

@@ -56,12 +56,12 @@ Vocabulary vocabulary_of(const std::vector<py::bytes>& tokens) {
 Trained train_bpe_of(WordCounter& counter, const WordWeights& weights, std::size_t vocab_size,
                      Count min_frequency, const MergeRule& rule, const Encoder* encoder,
                      const std::vector<py::bytes>& tokens, std::size_t memory_bytes,
-                     const py::object& progress) {
+                     std::size_t threads, const py::object& progress) {
   const Tick tick = make_tick(progress);
   std::optional<Start> start;
   if (encoder) start = Start{encoder, vocabulary_of(tokens)};
   py::gil_scoped_release release;
-  return train_bpe(counter, weights, {vocab_size, min_frequency, 1}, rule, std::move(start),
+  return train_bpe(counter, weights, {vocab_size, min_frequency, 1, threads}, rule, std::move(start),
                    memory_bytes, tick);
 }
 
@@ -223,7 +223,7 @@ void register_training(py::module_& m) {
         py::arg("min_frequency") = 1, py::arg("rule") = MergeRule(),
         py::arg("encoder") = static_cast<const Encoder*>(nullptr),
         py::arg("tokens") = std::vector<py::bytes>(), py::arg("memory_bytes") = 0,
-        py::arg("progress") = py::none(),
+        py::arg("threads") = 1, py::arg("progress") = py::none(),
         "Byte-level BPE over counted words, which are taken out of the counter; from single bytes, "
         "or from the segmentation of `encoder`, whose vocabulary `tokens` is (bytes by id).");
 }

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <new>
+#include <type_traits>
 #include <vector>
 
 #if defined(__linux__)
@@ -40,6 +43,32 @@ struct BigAllocator {
   void deallocate(T* memory, std::size_t) { std::free(memory); }
 
   friend bool operator==(const BigAllocator&, const BigAllocator&) { return true; }
+};
+
+// An array of zero bytes that the system hands out as it is touched.
+template <class T>
+class ZeroedArray {
+ public:
+  static_assert(std::is_trivially_copyable_v<T>);
+  explicit ZeroedArray(std::size_t count) : memory_(std::calloc(count + 1, sizeof(T))) {
+    if (!memory_) throw std::bad_alloc();
+    const auto address = reinterpret_cast<std::uintptr_t>(memory_.get());
+    begin_ = reinterpret_cast<T*>((address + alignof(T) - 1) / alignof(T) * alignof(T));
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    constexpr std::uintptr_t kPage = 4096;
+    const std::uintptr_t page = (address + kPage - 1) / kPage * kPage;
+    madvise(reinterpret_cast<void*>(page), count * sizeof(T) / kPage * kPage, MADV_HUGEPAGE);
+#endif
+  }
+  T& operator[](std::size_t i) { return begin_[i]; }
+  const T& operator[](std::size_t i) const { return begin_[i]; }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<void, Free> memory_;
+  T* begin_;
 };
 
 template <class T>

@@ -1,23 +1,14 @@
 #include "core/encode.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include "core/utf8.h"
 
 namespace vocabshift {
 
-namespace {
-
-constexpr std::size_t kCacheSlots = std::size_t{1} << 16;
-
-}  // namespace
-
-Encoder::Scratch::Scratch() : cache_(kCacheSlots, CacheSlot{}) {}
-
 Encoder::Encoder(const EncoderModel& model)
     : merges_(model.merges.size()),
-      late_merges_(0),
       byte_level_(model.byte_level),
       ignore_merges_(model.ignore_merges),
       byte_fallback_(model.byte_fallback),
@@ -40,7 +31,18 @@ Encoder::Encoder(const EncoderModel& model)
     const auto& merge = model.merges[rank];
     merges_.set({merge.left, merge.right}, static_cast<std::uint32_t>(rank), merge.product);
   }
-  if (may_lose_symbols(model)) return;
+  if (!may_lose_symbols(model)) prepare_words(model);
+  if (!ignore_merges_) return;
+  // Tokens that only merge skipping gives: where merges are trees, they give the others as well.
+  for (std::uint32_t i = 0; i < ids_.size(); ++i) {
+    if (tree_.usable() && tree_.makes(ids_[i]) && tree_.fits(strings_[i])) continue;
+    skipped_to_.add(strings_[i]);
+    skipped_ids_.push_back(ids_[i]);
+  }
+}
+
+// Where pieces may be cut into words, and the quick ways for words.
+void Encoder::prepare_words(const EncoderModel& model) {
   std::vector<std::uint32_t> string_of;  // token id -> index into strings_
   for (std::uint32_t i = 0; i < ids_.size(); ++i) {
     if (ids_[i] >= string_of.size()) string_of.resize(ids_[i] + 1, kNoToken);
@@ -50,7 +52,11 @@ Encoder::Encoder(const EncoderModel& model)
   products.reserve(model.merges.size());
   for (const auto& merge : model.merges) products.push_back(strings_[string_of[merge.product]]);
   cutter_ = WordCutter(products, model.space);
-  split_off_late_merges(model);
+  const std::uint32_t crossing_rank = cutter_.crossing_rank();
+  if (crossing_rank != kNoRank) {
+    late_merges_ = LateMerges(model.merges, first_late_rank(model), merges_);
+  }
+  if (byte_level_) tree_ = MergeTree(byte_ids_, model.merges, crossing_rank, merges_);
 }
 
 // Whether a character may vanish or fuse with its neighbour before merging, so that what stands on
@@ -68,28 +74,22 @@ bool Encoder::may_lose_symbols(const EncoderModel& model) const {
 
 // Once no rank below the crossing rank applies, later ranks are all that can: unless an earlier
 // merge has a part that only a later one makes (never so in trained merges).
-void Encoder::split_off_late_merges(const EncoderModel& model) {
+std::size_t Encoder::first_late_rank(const EncoderModel& model) const {
   const std::uint32_t crossing_rank = cutter_.crossing_rank();
-  if (crossing_rank == kNoRank) return;
   std::vector<std::uint32_t> made_at;  // by token: 1 + the last rank that makes it, 0 for symbols
   for (std::uint32_t rank = 0; rank < model.merges.size(); ++rank) {
     const TokenId product = model.merges[rank].product;
-    if (product >= made_at.size()) made_at.resize(product + 1, 0);
+    if (product >= made_at.size()) made_at.resize(product + std::size_t{1}, 0);
     made_at[product] = rank + 1;  // a pair listed twice has its later rank
   }
   const auto is_late = [&](TokenId token) {
     return token < made_at.size() && made_at[token] > crossing_rank;
   };
-  std::uint32_t first = crossing_rank;
   for (std::uint32_t rank = 0; rank < crossing_rank; ++rank) {
     const auto& merge = model.merges[rank];
-    if (is_late(merge.left) || is_late(merge.right)) first = 0;
+    if (is_late(merge.left) || is_late(merge.right)) return 0;
   }
-  late_merges_ = MergeTable(model.merges.size() - first);
-  for (std::uint32_t rank = first; rank < model.merges.size(); ++rank) {
-    const auto& merge = model.merges[rank];
-    late_merges_.set({merge.left, merge.right}, rank, merge.product);
-  }
+  return crossing_rank;
 }
 
 TokenId Encoder::id_of(std::string_view character) const {
@@ -150,89 +150,78 @@ bool Encoder::rebuilds(std::string_view spelling, TokenId id, Scratch& scratch) 
   return symbols.size() == 1 && symbols[0] == id;
 }
 
-void Encoder::encode_word_uncached(std::string_view word, bool is_piece, Scratch& scratch,
-                                   std::vector<TokenId>& out) const {
-  if (is_piece && ignore_merges_) {
-    if (const TokenId id = id_of(word); id != kNoToken) {
-      out.push_back(id);
+void Encoder::encode_uncached(const Scratch::Word& word, Scratch& scratch,
+                              std::vector<TokenId>& out) const {
+  if (word.is_piece && ignore_merges_) {
+    if (const TokenId found = skipped_to_.find(word.text); found != kNoToken) {
+      out.push_back(skipped_ids_[found]);
       return;
     }
   }
+  if (tree_.usable() && tree_.fits(word.text)) {
+    return tree_.encode(word.text, scratch.tree_, out);
+  }
   std::vector<TokenId>& symbols = scratch.ids_;
   symbols.clear();
-  symbols_of(word, symbols);
+  symbols_of(word.text, symbols);
   merge_by_rank(merges_, symbols, cutter_.crossing_rank(), scratch.merging_);
   out.insert(out.end(), symbols.begin(), symbols.end());
 }
 
-void Encoder::encode_word(const Scratch::Word& word, Scratch& scratch,
-                          std::vector<TokenId>& out) const {
-  const std::string_view text = word.text;
-  if (text.size() > Scratch::kCachedBytes) {
-    return encode_word_uncached(text, word.is_piece, scratch, out);
-  }
-  Scratch::CacheSlot& slot = scratch.cache_[word.hash & (kCacheSlots - 1)];
-  if (slot.hash == word.hash && slot.length == text.size() && slot.is_piece == word.is_piece &&
-      std::memcmp(slot.bytes, text.data(), text.size()) == 0) {
-    out.insert(out.end(), slot.ids, slot.ids + slot.tokens);
-    return;
-  }
-  const std::size_t before = out.size();
-  encode_word_uncached(text, word.is_piece, scratch, out);
-  const std::size_t tokens = out.size() - before;
-  if (tokens > Scratch::kCachedTokens) return;
-  slot.hash = word.hash;
-  slot.length = static_cast<std::uint8_t>(text.size());
-  slot.tokens = static_cast<std::uint8_t>(tokens);
-  slot.is_piece = word.is_piece;
-  std::memcpy(slot.bytes, text.data(), text.size());
-  std::copy(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(), slot.ids);
-}
-
-void Encoder::encode_piece(std::string_view piece, Scratch& scratch,
-                           std::vector<TokenId>& out) const {
+void Encoder::encode_cut_piece(std::string_view piece, const char* readable_end, Scratch& scratch,
+                               std::vector<TokenId>& out) const {
   if (piece.empty()) return;
-  const auto wait = [&](std::string_view text, bool is_piece, bool ends_piece) {
-    std::uint64_t hash = 0;
-    if (text.size() <= Scratch::kCachedBytes) {
-      hash = word_key(text).hash();
-      const auto* slot = reinterpret_cast<const char*>(&scratch.cache_[hash & (kCacheSlots - 1)]);
-      __builtin_prefetch(slot);
-      __builtin_prefetch(slot + 64);
-    }
-    scratch.waiting_.push_back({text, hash, is_piece, ends_piece});
-  };
-  // Where no merge reaches across a cut, a piece that fits into the cache gains nothing from one.
-  const bool is_small = cutter_.crossing_rank() == kNoRank && piece.size() <= Scratch::kCachedBytes;
-  std::string_view word = is_small ? piece : cutter_.next_word(piece);
+  std::string_view word = cutter_.next_word(piece);
   if (word.size() == piece.size() || (ignore_merges_ && id_of(piece) != kNoToken)) {
-    wait(piece, true, true);
-  } else {
-    wait(word, false, false);
-    for (std::string_view rest = piece.substr(word.size()); !rest.empty();
-         rest.remove_prefix(word.size())) {
-      word = cutter_.next_word(rest);
-      wait(word, false, word.size() == rest.size());
-    }
+    return wait(piece, readable_end, true, true, scratch, out);
   }
-  if (scratch.waiting_.size() >= Scratch::kWaiting) flush(scratch, out);
+  wait(word, readable_end, false, false, scratch, out);
+  for (std::string_view rest = piece.substr(word.size()); !rest.empty();
+       rest.remove_prefix(word.size())) {
+    word = cutter_.next_word(rest);
+    wait(word, readable_end, false, word.size() == rest.size(), scratch, out);
+  }
 }
 
 void Encoder::flush(Scratch& scratch, std::vector<TokenId>& out) const {
-  std::size_t begin = out.size();  // of the piece under way
-  for (const Scratch::Word& word : scratch.waiting_) {
-    encode_word(word, scratch, out);
-    if (!word.ends_piece) continue;
-    if (cutter_.crossing_rank() != kNoRank && out.size() - begin > 1) {
-      std::vector<TokenId>& symbols = scratch.ids_;
-      symbols.assign(out.begin() + static_cast<std::ptrdiff_t>(begin), out.end());
-      merge_by_rank(late_merges_, symbols, kNoRank, scratch.merging_);
-      out.resize(begin);
-      out.insert(out.end(), symbols.begin(), symbols.end());
+  encode_waiting(scratch, out);
+}
+
+void Encoder::encode_waiting(Scratch& scratch, std::vector<TokenId>& out) const {
+  constexpr std::size_t kRoom = 512;
+  TokenId room[kRoom];  // ids are gathered here: growing `out` costs more than a short word
+  TokenId* to = room;
+  const auto empty_room = [&] {
+    out.insert(out.end(), room, to);
+    to = room;
+  };
+  const bool is_superword_model = cutter_.crossing_rank() != kNoRank;
+  const std::size_t count = std::exchange(scratch.waiting_count_, 0);
+  std::size_t begin = std::exchange(scratch.piece_begin_, Scratch::kNoPiece);
+  if (begin == Scratch::kNoPiece) begin = out.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Scratch::Word& word = scratch.waiting_[i];
+    if (to > room + kRoom - WordCache::kMostTokens) empty_room();
+    const bool may_be_cached = word.text.size() <= WordCache::kMaxWord;
+    TokenId* const end = may_be_cached ? scratch.cache_.copy(word.key, word.text.data(), to) : to;
+    if (end != to) {
+      to = end;
+    } else {
+      empty_room();
+      const std::size_t before = out.size();
+      encode_uncached(word, scratch, out);
+      if (may_be_cached) {
+        scratch.cache_.put(word.key, word.text.data(), out.data() + before, out.size() - before);
+      }
     }
-    begin = out.size();
+    if (is_superword_model && word.ends_piece) {
+      empty_room();
+      late_merges_.apply(out, begin, scratch.ids_, scratch.merging_);
+      begin = out.size();
+    }
   }
-  scratch.waiting_.clear();
+  empty_room();
+  if (count > 0 && !scratch.waiting_[count - 1].ends_piece) scratch.piece_begin_ = begin;
 }
 
 }  // namespace vocabshift

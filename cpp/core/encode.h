@@ -1,8 +1,9 @@
 // The encoder: pieces of text -> token ids, exactly as the BPE model of `tokenizers`.
 //
-// Owns initial symbols, merging by rank, merge skipping and the cache of words. A piece may be a
-// whole sentence (superword tokenizers): then words are encoded from the cache with the ranks that
-// cannot reach across a space, and the short sequence of tokens is merged with all ranks. Source:
+// Owns initial symbols, merge skipping, and which of the ways to the same ids is taken: the cache
+// of words, the linear-time way where the merges are trees, merging by rank otherwise. A piece may
+// be a whole sentence (superword tokenizers): then words are encoded with the ranks that cannot
+// reach across a space, and the short sequence of tokens is merged with all ranks. Source:
 // method.md section 5.
 #pragma once
 
@@ -13,11 +14,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/big_memory.h"
-#include "core/hash.h"
+#include "core/late_merges.h"
 #include "core/merge_by_rank.h"
+#include "core/merge_tree.h"
 #include "core/types.h"
 #include "core/vocabulary.h"
+#include "core/word_cache.h"
 #include "core/word_cutter.h"
 
 namespace vocabshift {
@@ -25,11 +27,8 @@ namespace vocabshift {
 // What the encoder is made from. Token strings are bytes: for a byte-level model the bytes a token
 // stands for, otherwise its UTF-8 text as the vocabulary spells it.
 struct EncoderModel {
-  struct Merge {
-    TokenId left, right, product;
-  };
   std::vector<std::pair<std::string, TokenId>> tokens;
-  std::vector<Merge> merges;  // by rank
+  std::vector<ModelMerge> merges;  // by rank
   bool byte_level = true;     // symbols are bytes; otherwise characters
   bool ignore_merges = false;
   bool byte_fallback = false;  // an unknown character becomes its <0xNN> tokens
@@ -42,41 +41,41 @@ class Encoder {
  public:
   // Per-thread state: the word cache and room to work. Never influences a result.
   class Scratch {
-   public:
-    Scratch();
-
    private:
     friend class Encoder;
-    static constexpr std::size_t kCachedBytes = 53;
-    static constexpr std::size_t kCachedTokens = 16;
-    struct CacheSlot {  // two cache lines: what is compared, and what is copied
-      std::uint64_t hash;
-      std::uint8_t length;  // of the word in bytes; 0: empty
-      std::uint8_t tokens;
-      bool is_piece;  // the word was a whole piece: merge skipping applied
-      char bytes[kCachedBytes];
-      TokenId ids[kCachedTokens];
-    };
-    static_assert(sizeof(CacheSlot) == 128);
     struct Word {  // of the pieces waiting to be encoded
       std::string_view text;
-      std::uint64_t hash;
-      bool is_piece;  // the whole of its piece
+      CacheKey key;  // of a word that may be in the cache
+      bool is_piece;
       bool ends_piece;
     };
-    static constexpr std::size_t kWaiting = 32;
-    BigVector<CacheSlot> cache_;
-    std::vector<Word> waiting_;
+    static constexpr std::size_t kWaiting = 64;
+    WordCache cache_;
+    std::array<Word, kWaiting> waiting_;
+    std::size_t waiting_count_ = 0;
+    static constexpr std::size_t kNoPiece = ~std::size_t{0};
+    std::size_t piece_begin_ = kNoPiece;  // in the output, of a piece that is only begun
     std::vector<TokenId> ids_;
     MergeScratch merging_;
+    MergeTree::Scratch tree_;
   };
 
   explicit Encoder(const EncoderModel& model);
 
   // Appends the ids of one piece (valid UTF-8) to `out`, now or at the next flush: the memory that
   // its words need in the cache is asked for first, and used when some more pieces wait. The piece
-  // must live until then.
-  void encode_piece(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const;
+  // must live until then. Up to `readable_end` memory may be read, though it is not of the piece.
+  void encode_piece(std::string_view piece, const char* readable_end, Scratch& scratch,
+                    std::vector<TokenId>& out) const {
+    if (cutter_.crossing_rank() == kNoRank && piece.size() <= WordCache::kMaxWord) {
+      wait(piece, readable_end, true, true, scratch, out);
+    } else {
+      encode_cut_piece(piece, readable_end, scratch, out);
+    }
+  }
+  void encode_piece(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const {
+    encode_piece(piece, piece.data() + piece.size(), scratch, out);
+  }
   void flush(Scratch& scratch, std::vector<TokenId>& out) const;
 
   // Whether merges alone rebuild the token `id` from its spelling (STT: "Teaching Old Tokenizers
@@ -88,17 +87,38 @@ class Encoder {
   void symbols_of(std::string_view text, std::vector<TokenId>& out) const;
 
  private:
+  void wait(std::string_view word, const char* readable_end, bool is_piece, bool ends_piece,
+            Scratch& scratch, std::vector<TokenId>& out) const {
+    Scratch::Word& waiting = scratch.waiting_[scratch.waiting_count_++];
+    waiting.text = word;
+    waiting.is_piece = is_piece;
+    waiting.ends_piece = ends_piece;
+    if (word.size() <= WordCache::kMaxWord) {
+      // Only merge skipping tells a piece from a word that is spelt alike.
+      waiting.key = CacheKey::of(word, static_cast<std::size_t>(readable_end - word.data()),
+                                 is_piece && ignore_merges_);
+      scratch.cache_.prefetch(waiting.key);
+    }
+    if (scratch.waiting_count_ == Scratch::kWaiting) encode_waiting(scratch, out);
+  }
+  void encode_cut_piece(std::string_view piece, const char* readable_end, Scratch& scratch,
+                        std::vector<TokenId>& out) const;
+  void encode_waiting(Scratch& scratch, std::vector<TokenId>& out) const;
+  void encode_uncached(const Scratch::Word& word, Scratch& scratch,
+                       std::vector<TokenId>& out) const;
+
   bool may_lose_symbols(const EncoderModel& model) const;
-  void split_off_late_merges(const EncoderModel& model);
-  void encode_word(const Scratch::Word& word, Scratch& scratch, std::vector<TokenId>& out) const;
-  void encode_word_uncached(std::string_view word, bool is_piece, Scratch& scratch,
-                            std::vector<TokenId>& out) const;
+  void prepare_words(const EncoderModel& model);
+  std::size_t first_late_rank(const EncoderModel& model) const;
   TokenId id_of(std::string_view text) const;  // kNoToken where no token is spelt so
 
   Vocabulary strings_;        // token strings, in the order of EncoderModel::tokens
   std::vector<TokenId> ids_;  // their ids
   MergeTable merges_;
-  MergeTable late_merges_;             // all that can happen once the words of a piece are encoded
+  MergeTree tree_;                     // of the merges that may be inside words
+  Vocabulary skipped_to_;              // whole pieces that are a token by merge skipping alone
+  std::vector<TokenId> skipped_ids_;   // their ids
+  LateMerges late_merges_;             // all that can happen once the words of a piece are encoded
   std::array<TokenId, 256> byte_ids_;  // byte-level: ids of bytes; else of their <0xNN> pieces
   bool byte_level_, ignore_merges_, byte_fallback_, fuse_unk_;
   TokenId unk_;

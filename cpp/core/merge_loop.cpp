@@ -2,31 +2,18 @@
 
 #include <algorithm>
 
+#include "core/threads.h"
+
 namespace vocabshift {
 
 namespace {
 
-constexpr std::size_t kAhead = 12;      // chunks to prefetch before the one being merged
+constexpr std::size_t kAhead = 12;      // index entries to prefetch before the one being used
+constexpr std::size_t kChunksPerThread = 4096;  // fewer are not worth a thread
 constexpr Count kFloorStep = 8;         // the floor falls by this factor
-constexpr std::size_t kTickEvery = 64;  // merges
+constexpr std::size_t kPulseEvery = 64;  // merges
 
 }  // namespace
-
-void MergeLoop::Side::see(TokenId token, Count count, Sequences::ChunkAt chunk) {
-  Neighbour& neighbour = by_token[token];
-  if (neighbour.chunk_count == 0) touched.push_back(token);
-  neighbour.sum += count;
-  if (neighbour.chunk_count != 0 && neighbour.last_chunk == chunk) return;
-  neighbour.last_chunk = chunk;
-  ++neighbour.chunk_count;
-  occurrences.push_back({token, chunk});
-}
-
-void MergeLoop::Side::clear() {
-  for (const TokenId token : touched) by_token[token] = Neighbour{};
-  touched.clear();
-  occurrences.clear();
-}
 
 MergeLoop::MergeLoop(Vocabulary vocabulary, Sequences sequences, MergeRule rule,
                      Duplicates duplicates)
@@ -37,7 +24,7 @@ MergeLoop::MergeLoop(Vocabulary vocabulary, Sequences sequences, MergeRule rule,
 
 void MergeLoop::build_index(const std::function<Count(Count largest)>& choose_floor) {
   if (floor_ != 0) sequences_.compact();  // merges have emptied most of the room they took
-  floor_ = index_.build(sequences_, choose_floor);
+  floor_ = index_.build(sequences_, vocabulary_.size(), choose_floor, pulse_);
   std::vector<Candidate> candidates;
   candidates.reserve(index_.size());
   index_.for_each(
@@ -47,18 +34,25 @@ void MergeLoop::build_index(const std::function<Count(Count largest)>& choose_fl
 
 Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
   const Count lowest = std::max<Count>({limits.min_frequency, limits.lowest_floor, 1});
-  left_.by_token.resize(std::max<std::size_t>(limits.vocab_size, vocabulary_.size()) + 1);
-  right_.by_token.resize(left_.by_token.size());
+  nothing_ = static_cast<TokenId>(std::max<std::size_t>(limits.vocab_size, vocabulary_.size()));
+  mergers_.assign(std::max<std::size_t>(limits.threads, 1), ChunkMerger(nothing_));
   const std::size_t start = vocabulary_.size();
+  pulse_ = [&] {
+    if (tick) tick(vocabulary_.size() - start, limits.vocab_size - start);
+  };
   if (start < limits.vocab_size && floor_ == 0) {
-    // By Zipf's law the k-th merge counts about 1/k of the first. The first floor serves the first
-    // sixteenth of the merges: they shorten the text so much that building anew is cheap then. A
-    // bad guess costs one more build, never another result.
+    // By Zipf's law the k-th merge counts about 1/k of the first, on real text some times less.
+    // Building the index costs more than keeping some thousands of pairs too many. A bad guess
+    // costs one more build, never another result.
     const Count wanted = limits.vocab_size - start;
-    build_index([&](Count largest) { return std::max(lowest, largest * 16 / wanted); });
+    build_index([&](Count largest) { return std::max(lowest, largest / 8 / wanted); });
   }
   std::string product;
   while (vocabulary_.size() < limits.vocab_size) {
+    if (sequences_.is_narrow() && vocabulary_.size() >= Sequences::kNarrowTokens) {
+      sequences_.widen();
+      build_index([&](Count) { return floor_; });
+    }
     if (queue_.empty()) {
       if (floor_ > lowest) {
         build_index([&](Count) { return std::max(lowest, floor_ / kFloorStep); });
@@ -83,121 +77,113 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
     if (is_duplicate && duplicates_ == Duplicates::kRefusePair) continue;
     if (!is_duplicate) id = vocabulary_.add(product);
     merges_.push_back({pair.left, pair.right, id, top.count});
-    apply(pair, id, *entry);
+    apply(pair, id, {entry->chunks, entry->chunk_count});
     // Subtle: with a reused id pairs of that token gain occurrences, which the index excludes.
     if (is_duplicate) build_index([&](Count) { return floor_; });
-    if (tick && merges_.size() % kTickEvery == 0) {
-      tick(vocabulary_.size() - start, limits.vocab_size - start);
-    }
+    if (merges_.size() % kPulseEvery == 0) pulse_();
   }
   return Stopped::kVocabSize;
 }
 
-void MergeLoop::apply(Pair pair, TokenId product, const PairIndex::Entry& entry) {
-  const Sequences::ChunkAt* chunks = entry.chunks;
-  const std::size_t count = entry.chunk_count;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) sequences_.prefetch(chunks[i + kAhead]);
-    merge_in_chunk(chunks[i], pair, product);
+// Merges with all threads where the pair stands in many chunks.
+void MergeLoop::apply(Pair pair, TokenId product, Chunks chunks) {
+  const std::vector<Part> parts = parts_of(chunks);
+  parallel_for(parts.size(), [&](std::size_t i) {
+    // Only the calling thread may be stopped.
+    mergers_[i].merge(sequences_, parts[i].chunks, pair, product, i == 0 ? pulse_ : Pulse());
+  });
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    mergers_[i].merge(sequences_, parts[i].seam, pair, product, Pulse());
+    if (i > 0) mergers_[0].join(mergers_[i]);
   }
+  tokens_saved_ += mergers_[0].tokens_saved;
   update_counts(pair, product);
-  left_.clear();
-  right_.clear();
+  for (std::size_t i = 0; i < parts.size(); ++i) mergers_[i].clear();
 }
 
-void MergeLoop::merge_in_chunk(Sequences::ChunkAt at, Pair pair, TokenId product) {
-  const Sequences::Chunk chunk = sequences_.chunk(at);
-  const std::uint32_t length = chunk.length();
-  TokenId* const tokens = chunk.tokens();
-  const auto is_match = [&](std::uint32_t i) {
-    return tokens[i] == pair.left && tokens[i + 1] == pair.right;
-  };
-  std::uint32_t read = 0;
-  while (read + 1 < length && !is_match(read)) ++read;
-  std::uint32_t write = read;
-  while (read + 1 < length) {
-    Sequences::ChunkAt where;
-    read += 2;
-    const TokenId next = read < length          ? tokens[read]
-                         : chunk.joined_after() ? sequences_.first_token_after(at, &where)
-                                                : kNoToken;
-    merge_at(at, write++, next, product);
-    while (read + 1 < length && !is_match(read)) tokens[write++] = tokens[read++];
+// Cuts chunks into about equal parts between sequences. The last chunks of a part are kept for
+// later, when no other thread writes what is read behind their tokens.
+std::vector<MergeLoop::Part> MergeLoop::parts_of(Chunks chunks) {
+  std::vector<Part> parts;
+  std::size_t begin = 0;
+  const std::size_t count = std::min(mergers_.size(), chunks.size() / kChunksPerThread);
+  for (std::size_t i = 1; i < count; ++i) {
+    std::size_t end = chunks.size() * i / count;
+    // Chunks of a long sequence come one after the other: give up where it does not end.
+    const std::size_t last_try = end + Sequences::kChunkTokens;
+    while (end < last_try && sequences_.chunk(chunks[end]).joined_before()) ++end;
+    if (end == last_try) continue;
+    std::size_t seam = end;
+    while (seam > begin && chunks[end] - chunks[seam - 1] < Sequences::kSeamWords) --seam;
+    parts.push_back({chunks.subspan(begin, seam - begin), chunks.subspan(seam, end - seam)});
+    begin = end;
   }
-  while (read < length) tokens[write++] = tokens[read++];
-  chunk.set_length(write);
-  if (!chunk.joined_after() || write == 0 || tokens[write - 1] != pair.left) return;
-  Sequences::ChunkAt after;
-  if (sequences_.first_token_after(at, &after) != pair.right) return;
-  sequences_.remove_first_token(after);
-  merge_at(at, write - 1, sequences_.first_token_after(at, &after), product);
-}
-
-// Puts the product at `index` and notes its neighbours. Tokens before it are final already.
-void MergeLoop::merge_at(Sequences::ChunkAt at, std::uint32_t index, TokenId right_neighbour,
-                         TokenId product) {
-  const Sequences::Chunk chunk = sequences_.chunk(at);
-  const Count count = chunk.weight();
-  tokens_saved_ += chunk.occurrences();
-  TokenId* const tokens = chunk.tokens();
-  tokens[index] = product;
-  if (index > 0) {
-    left_.see(tokens[index - 1], count, at);
-  } else if (chunk.joined_before()) {
-    Sequences::ChunkAt before;
-    const TokenId left = sequences_.last_token_before(at, &before);
-    if (left != kNoToken) left_.see(left, count, before);
-  }
-  if (right_neighbour != kNoToken) right_.see(right_neighbour, count, at);
+  parts.push_back({chunks.subspan(begin), {}});
+  return parts;
 }
 
 // (x, left) -> (x, product) and (right, y) -> (product, y). A product that follows a product was
 // first counted as (product, left) and is (product, product) in the end.
 void MergeLoop::update_counts(Pair pair, TokenId product) {
+  Neighbours& left = mergers_[0].left;
+  Neighbours& right = mergers_[0].right;
   const auto consume = [&](std::uint64_t key, Count count) {
     if (PairIndex::Entry* entry = index_.find(key)) entry->count -= count;
   };
-  const auto prefetch_key = [&](const Side& side, std::size_t i, bool is_left) {
-    if (i + kAhead >= side.touched.size()) return;
+  const auto prefetch_key = [&](const Neighbours& side, std::size_t i, bool is_left) {
+    if (i + kAhead >= side.touched_count) return;
     const TokenId token = side.touched[i + kAhead];
     index_.prefetch((is_left ? Pair{token, pair.left} : Pair{pair.right, token}).key());
   };
-  for (std::size_t i = 0; i < left_.touched.size(); ++i) {
-    prefetch_key(left_, i, true);
-    const TokenId token = left_.touched[i];
-    if (token != product) consume(Pair{token, pair.left}.key(), left_.by_token[token].sum);
+  for (std::size_t i = 0; i < left.touched_count; ++i) {
+    prefetch_key(left, i, true);
+    const TokenId token = left.touched[i];
+    if (token != product && token != nothing_) {
+      consume(Pair{token, pair.left}.key(), left.by_token[token].sum);
+    }
   }
-  for (std::size_t i = 0; i < right_.touched.size(); ++i) {
-    prefetch_key(right_, i, false);
-    const TokenId token = right_.touched[i];
-    consume(Pair{pair.right, token}.key(), right_.by_token[token].sum);
+  for (std::size_t i = 0; i < right.touched_count; ++i) {
+    prefetch_key(right, i, false);
+    const TokenId token = right.touched[i];
+    if (token != nothing_) consume(Pair{pair.right, token}.key(), right.by_token[token].sum);
   }
-  right_.by_token[pair.left].sum -= left_.by_token[product].sum;
+  right.by_token[pair.left].sum -= left.by_token[product].sum;
   index_.find(pair.key())->count = 0;
   born_.clear();
-  add_new_pairs(left_, product, false);
-  add_new_pairs(right_, product, true);
+  add_new_pairs(&ChunkMerger::left, product, false);
+  add_new_pairs(&ChunkMerger::right, product, true);
   for (const Candidate& candidate : born_) queue_.push(candidate);
   peak_memory_bytes_ =
       std::max(peak_memory_bytes_,
                sequences_.memory_bytes() + index_.memory_bytes() + queue_.memory_bytes());
 }
 
-void MergeLoop::add_new_pairs(Side& side, TokenId product, bool product_is_left) {
-  std::size_t kept = 0;
-  for (const TokenId token : side.touched) {
-    Neighbour& neighbour = side.by_token[token];
-    if (neighbour.sum < floor_ || neighbour.sum == 0) continue;
-    neighbour.chunks = index_.allocate(neighbour.chunk_count);
+void MergeLoop::add_new_pairs(Neighbours ChunkMerger::* which, TokenId product,
+                              bool product_is_left) {
+  Neighbours& side = mergers_[0].*which;
+  Sequences::ChunkAt ignored;
+  lists_.assign(1, {&ignored, 0});
+  for (std::size_t i = 0; i < side.touched_count; ++i) {
+    const TokenId token = side.touched[i];
+    Neighbours::Neighbour& neighbour = side.by_token[token];
+    const std::size_t chunks = neighbour.chunk_count;
+    neighbour.chunk_count = 0;
+    if (neighbour.sum < floor_ || neighbour.sum == 0 || token == nothing_) continue;
+    neighbour.chunk_count = static_cast<std::uint32_t>(lists_.size());  // from now on
+    lists_.push_back({index_.allocate(chunks), 1});
     const Pair pair = product_is_left ? Pair{product, token} : Pair{token, product};
-    index_.insert(pair.key(), neighbour.sum, {neighbour.chunks, neighbour.chunk_count});
+    index_.insert(pair.key(), neighbour.sum, {lists_.back().next, chunks});
     born_.push_back({neighbour.sum, pair.key()});
-    ++kept;
   }
-  if (kept == 0) return;
-  for (const Occurrence& occurrence : side.occurrences) {
-    Neighbour& neighbour = side.by_token[occurrence.neighbour];
-    if (neighbour.chunks) *neighbour.chunks++ = occurrence.chunk;
+  if (lists_.size() == 1) return;
+  for (const ChunkMerger& merger : mergers_) {
+    const Neighbours& seen = merger.*which;
+    for (std::size_t i = 0; i < seen.occurrence_count; ++i) {
+      const Neighbours::Occurrence occurrence = seen.occurrences[i];
+      ListEnd& list = lists_[side.by_token[occurrence.neighbour].chunk_count];
+      *list.next = occurrence.chunk;
+      list.next += list.step;
+    }
   }
 }
 

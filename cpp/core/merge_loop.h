@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/chunk_merger.h"
 #include "core/merge_queue.h"
 #include "core/merge_rule.h"
 #include "core/pair_index.h"
@@ -38,12 +39,14 @@ struct Limits {
   std::size_t vocab_size;   // tokens in the vocabulary, those it started with included
   Count min_frequency = 1;  // a pair must count at least this much
   Count lowest_floor = 1;   // counts below this are not to be trusted: stop there (kFloor)
+  std::size_t threads = 1;  // no result depends on it
 };
 
 class MergeLoop {
  public:
   MergeLoop(Vocabulary vocabulary, Sequences sequences, MergeRule rule, Duplicates duplicates);
 
+  // A tick that throws stops the run, and the loop can only be thrown away then.
   Stopped run(const Limits& limits, const Tick& tick);
 
   const std::vector<Merge>& merges() const { return merges_; }
@@ -54,33 +57,20 @@ class MergeLoop {
   std::size_t peak_memory_bytes() const { return peak_memory_bytes_; }
 
  private:
-  // What stood beside the merged occurrences, on one side, by token id.
-  struct Neighbour {
-    Count sum = 0;
-    std::uint32_t chunk_count = 0;
-    Sequences::ChunkAt last_chunk = 0;
-    Sequences::ChunkAt* chunks = nullptr;  // chunk list of the new pair, once it has one
+  struct Part {
+    Chunks chunks;  // to be merged while other parts are
+    Chunks seam;    // to be merged after that
   };
-  struct Occurrence {
-    TokenId neighbour;
-    Sequences::ChunkAt chunk;
-  };
-  struct Side {
-    std::vector<Neighbour> by_token;
-    std::vector<TokenId> touched;
-    std::vector<Occurrence> occurrences;
-
-    void see(TokenId token, Count count, Sequences::ChunkAt chunk);
-    void clear();
+  struct ListEnd {
+    Sequences::ChunkAt* next;
+    std::size_t step;  // 0: there is no list, and all is written to one place
   };
 
   void build_index(const std::function<Count(Count largest)>& choose_floor);
-  void apply(Pair pair, TokenId product, const PairIndex::Entry& entry);
-  void merge_in_chunk(Sequences::ChunkAt at, Pair pair, TokenId product);
-  void merge_at(Sequences::ChunkAt at, std::uint32_t index, TokenId right_neighbour,
-                TokenId product);
+  void apply(Pair pair, TokenId product, Chunks chunks);
+  std::vector<Part> parts_of(Chunks chunks);
   void update_counts(Pair pair, TokenId product);
-  void add_new_pairs(Side& side, TokenId product, bool product_is_left);
+  void add_new_pairs(Neighbours ChunkMerger::* which, TokenId product, bool product_is_left);
 
   Vocabulary vocabulary_;
   Sequences sequences_;
@@ -88,8 +78,11 @@ class MergeLoop {
   Duplicates duplicates_;
   PairIndex index_;
   MergeQueue queue_;
-  Count floor_ = 0;  // pairs below it are not in the index
-  Side left_, right_;
+  Count floor_ = 0;      // pairs below it are not in the index
+  TokenId nothing_ = 0;  // stands for the neighbour that a first or last token does not have
+  std::vector<ChunkMerger> mergers_;  // one per thread
+  Pulse pulse_;
+  std::vector<ListEnd> lists_;   // of the new pairs of one side
   std::vector<Candidate> born_;  // new pairs of the merge under way
   std::vector<Merge> merges_;
   Count tokens_saved_ = 0;

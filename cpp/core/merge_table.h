@@ -11,6 +11,11 @@ namespace vocabshift {
 
 inline constexpr std::uint32_t kNoRank = 0xFFFFFFFFu;
 
+// A merge of a model; its place in the list of merges is its rank.
+struct ModelMerge {
+  TokenId left, right, product;
+};
+
 class MergeTable {
  public:
   struct Found {

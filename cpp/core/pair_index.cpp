@@ -7,51 +7,8 @@ namespace vocabshift {
 
 namespace {
 
-// All pairs of a corpus with their counts and the number of chunks that hold them.
-struct PairCounter {
-  struct Slot {
-    std::uint64_t key;
-    Count count;
-    Sequences::ChunkAt last_chunk;  // the pair was counted there last
-    std::uint32_t chunk_count;
-  };
-  static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
-
-  BigVector<Slot> slots = BigVector<Slot>(std::size_t{1} << 12, Slot{kEmpty, 0, 0, 0});
-  std::size_t size = 0;
-
-  Slot& slot_for(std::uint64_t key) {
-    const std::size_t mask = slots.size() - 1;
-    std::size_t at = hash_pair(key) & mask;
-    while (slots[at].key != key && slots[at].key != kEmpty) at = (at + 1) & mask;
-    return slots[at];
-  }
-
-  void grow() {
-    BigVector<Slot> old(slots.size() * 2, Slot{kEmpty, 0, 0, 0});
-    old.swap(slots);
-    for (const Slot& slot : old) {
-      if (slot.key != kEmpty) slot_for(slot.key) = slot;
-    }
-  }
-
-  void add(std::uint64_t key, Count count, Sequences::ChunkAt chunk) {
-    Slot* slot = &slot_for(key);
-    if (slot->key == kEmpty) {
-      if ((size + 1) * 3 > slots.size() * 2) {
-        grow();
-        slot = &slot_for(key);
-      }
-      ++size;
-      *slot = {key, 0, 0, 0};
-    }
-    slot->count += count;
-    if (slot->chunk_count == 0 || slot->last_chunk != chunk) {
-      slot->last_chunk = chunk;
-      ++slot->chunk_count;
-    }
-  }
-};
+using ChunkAt = Sequences::ChunkAt;
+constexpr ChunkAt kNowhere = 0xFFFFFFFFu;
 
 }  // namespace
 
@@ -59,7 +16,6 @@ PairIndex::PairIndex() { reset(0); }
 
 void PairIndex::reset(std::size_t expected) {
   slots_.assign(std::bit_ceil(expected * 2 + 1024), Entry{kEmpty, 0, nullptr, 0, 0});
-  slots_.shrink_to_fit();
   size_ = 0;
   blocks_.clear();
   block_left_ = allocated_ = 0;
@@ -118,36 +74,109 @@ std::size_t PairIndex::memory_bytes() const {
   return slots_.capacity() * sizeof(Entry) + allocated_ * sizeof(Sequences::ChunkAt);
 }
 
-Count PairIndex::build(Sequences& sequences,
-                       const std::function<Count(Count largest)>& choose_floor) {
+Count PairIndex::build(Sequences& sequences, TokenId vocabulary_size,
+                       const std::function<Count(Count largest)>& choose_floor,
+                       const Pulse& pulse) {
   reset(0);
-  Count floor = 0;
-  {
-    PairCounter counter;
-    sequences.for_each_pair([&](TokenId left, TokenId right, Count count, Sequences::ChunkAt at) {
-      counter.add(Pair{left, right}.key(), count, at);
-    });
-    Count largest = 0;
-    for (const PairCounter::Slot& slot : counter.slots) largest = std::max(largest, slot.count);
-    floor = choose_floor(largest);
-    std::size_t kept = 0;
-    for (const PairCounter::Slot& slot : counter.slots) {
-      kept += slot.key != kEmpty && slot.count >= floor;
-    }
-    reset(kept);
-    for (const PairCounter::Slot& slot : counter.slots) {
-      if (slot.key == kEmpty || slot.count < floor) continue;
-      insert(slot.key, slot.count, {allocate(slot.chunk_count), 0});
+  return vocabulary_size <= kBytes ? build_from_bytes(sequences, choose_floor, pulse)
+                                   : build_sparse(sequences, choose_floor, pulse);
+}
+
+// Of 256 tokens all pairs fit into one table, which is indexed instead of searched.
+Count PairIndex::build_from_bytes(Sequences& sequences,
+                                  const std::function<Count(Count largest)>& choose_floor,
+                       const Pulse& pulse) {
+  struct Cell {
+    Count count = 0;
+    ChunkAt last_chunk = kNowhere;
+    std::uint32_t chunk_count = 0;
+  };
+  std::vector<Cell> cells(std::size_t{kBytes} * kBytes);
+  sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count count, ChunkAt at) {
+    Cell& cell = cells[left * kBytes + right];
+    cell.count += count;
+    cell.chunk_count += cell.last_chunk != at;
+    cell.last_chunk = at;
+  });
+  Count largest = 0;
+  for (const Cell& cell : cells) largest = std::max(largest, cell.count);
+  const Count floor = choose_floor(largest);
+
+  ChunkAt ignored[2];
+  struct ListEnd {
+    ChunkAt* last;
+    std::uint32_t is_kept;
+  };
+  std::vector<ListEnd> ends(cells.size(), ListEnd{ignored, 0});
+  for (TokenId left = 0; left < kBytes; ++left) {
+    for (TokenId right = 0; right < kBytes; ++right) {
+      const Cell& cell = cells[left * kBytes + right];
+      if (cell.count == 0 || cell.count < floor) continue;
+      ChunkAt* const list = allocate(cell.chunk_count + std::size_t{1});
+      *list = kNowhere;
+      insert(Pair{left, right}.key(), cell.count, {list + 1, cell.chunk_count});
+      ends[left * kBytes + right] = {list, 1};
     }
   }
-  sequences.for_each_pair([&](TokenId left, TokenId right, Count, Sequences::ChunkAt at) {
-    Entry* entry = find(Pair{left, right}.key());
+  sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count, ChunkAt at) {
+    ListEnd& end = ends[left * kBytes + right];
+    end.last += static_cast<std::uint32_t>(*end.last != at) & end.is_kept;
+    *end.last = at;
+  });
+  return floor;
+}
+
+// Most distinct pairs are rare. A sketch of counts, which only overestimates, tells which pairs
+// can reach the floor; only these are counted one by one.
+Count PairIndex::build_sparse(Sequences& sequences,
+                              const std::function<Count(Count largest)>& choose_floor,
+                       const Pulse& pulse) {
+  std::vector<Count> sketch(std::clamp<std::size_t>(
+      std::bit_ceil(sequences.arena_end() / std::size_t{8}), 1 << 10, 1 << 20));
+  const auto cell_of = [&](std::uint64_t hash) -> Count& {
+    return sketch[hash >> 32 & (sketch.size() - 1)];
+  };
+  sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count count, ChunkAt) {
+    cell_of(hash_pair(Pair{left, right}.key())) += count;
+  });
+  const Count floor = choose_floor(*std::max_element(sketch.begin(), sketch.end()));
+  sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count count, ChunkAt at) {
+    const std::uint64_t key = Pair{left, right}.key();
+    if (cell_of(hash_pair(key)) < floor) return;
+    Entry* entry = &slot_for(key);
+    if (entry->key == kEmpty) {
+      if ((size_ + 1) * 2 > slots_.size()) {
+        grow();
+        entry = &slot_for(key);
+      }
+      ++size_;
+      *entry = {key, 0, nullptr, 0, kNowhere};
+    }
+    entry->count += count;
+    entry->chunk_count += entry->last_chunk != at;
+    entry->last_chunk = at;
+  });
+  keep_from(floor);
+  sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count, ChunkAt at) {
+    const std::uint64_t key = Pair{left, right}.key();
+    if (cell_of(hash_pair(key)) < floor) return;
+    Entry* entry = find(key);
     if (!entry) return;
-    auto* chunks = const_cast<Sequences::ChunkAt*>(entry->chunks);
+    auto* chunks = const_cast<ChunkAt*>(entry->chunks);
     if (entry->chunk_count > 0 && chunks[entry->chunk_count - 1] == at) return;
     chunks[entry->chunk_count++] = at;
   });
   return floor;
+}
+
+// Forgets the pairs below the floor and makes room for the lists of the others.
+void PairIndex::keep_from(Count floor) {
+  BigVector<Entry> kept;
+  for (const Entry& entry : slots_) {
+    if (entry.key != kEmpty && entry.count >= floor) kept.push_back(entry);
+  }
+  reset(kept.size());
+  for (const Entry& entry : kept) insert(entry.key, entry.count, {allocate(entry.chunk_count), 0});
 }
 
 }  // namespace vocabshift

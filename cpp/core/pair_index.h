@@ -26,14 +26,15 @@ class PairIndex {
     Count count;
     const Sequences::ChunkAt* chunks;  // ascending; some may not hold the pair any more
     std::uint32_t chunk_count;
-    std::uint32_t unused;
+    Sequences::ChunkAt last_chunk;  // of the list; only used while it is built
   };
 
   PairIndex();
 
   // Counts all pairs of `sequences` and keeps those of at least the floor, which is chosen once the
   // largest count is known; returns it.
-  Count build(Sequences& sequences, const std::function<Count(Count largest)>& choose_floor);
+  Count build(Sequences& sequences, TokenId vocabulary_size,
+              const std::function<Count(Count largest)>& choose_floor, const Pulse& pulse);
 
   // nullptr where the pair is not kept.
   Entry* find(std::uint64_t key);
@@ -59,6 +60,12 @@ class PairIndex {
   static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
   static constexpr std::size_t kBlock = std::size_t{1} << 18;  // chunk numbers per block
 
+  static constexpr TokenId kBytes = 256;
+
+  Count build_from_bytes(Sequences& sequences,
+                         const std::function<Count(Count largest)>& choose_floor, const Pulse& pulse);
+  Count build_sparse(Sequences& sequences, const std::function<Count(Count largest)>& choose_floor, const Pulse& pulse);
+  void keep_from(Count floor);
   void reset(std::size_t expected);
   void grow();
   Entry& slot_for(std::uint64_t key);

@@ -2,85 +2,167 @@
 //
 // Every sequence is one or more chunks of at most kChunkTokens tokens in one arena of 32-bit
 // words, so that a merge touches one or two cache lines per occurrence, and a sequence of a
-// hundred million tokens costs no more per occurrence than a short one.
+// hundred million tokens costs no more per occurrence than a short one. Tokens take 16 bits as long
+// as all ids fit (narrow), 32 bits after that: what reads them has the type as a parameter.
 //
-// Chunk layout: [weight low][weight high][occurrences low][occurrences high][state][tokens …]
+// Chunk layout: [count][state][tokens …][room behind, see match_mask.h]
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "core/big_memory.h"
+#include "core/match_mask.h"
 #include "core/types.h"
 
 namespace vocabshift {
 
+using Pulse = std::function<void()>;  // called now and then from long work; throws to stop it
+
 class Sequences {
  public:
   static constexpr std::uint32_t kChunkTokens = 64;
-  static constexpr std::uint32_t kHeader = 5;  // words before a chunk's tokens
-  using ChunkAt = std::uint32_t;               // index of a chunk's header in the arena
+  using ChunkAt = std::uint32_t;  // index of a chunk's header in the arena
+
+  // What a sequence counts: `weight` decides which pairs merge; `occurrences` (the same where
+  // nothing is weighted) only counts tokens.
+  struct Counts {
+    Count weight;
+    Count occurrences;
+    friend bool operator==(const Counts&, const Counts&) = default;
+  };
+
+  static constexpr ChunkAt kSeamWords = 128;  // more than any chunk and what is read behind it
+  static constexpr TokenId kNarrowTokens = 1u << 16;  // ids below this fit into 16 bits
+  using Narrow = std::uint16_t;
+  using Wide = std::uint32_t;
 
   // A view of one chunk. `joined_*`: the sequence goes on in the neighbouring chunk.
   struct Chunk {
     std::uint32_t* header;
-    Count weight() const { return header[0] | static_cast<Count>(header[1]) << 32; }
-    Count occurrences() const { return header[2] | static_cast<Count>(header[3]) << 32; }
-    std::uint32_t length() const { return header[4] & 0xFF; }
-    std::uint32_t capacity() const { return (header[4] >> 8) & 0xFF; }
-    bool joined_before() const { return header[4] >> 16 & 1; }
-    bool joined_after() const { return header[4] >> 17 & 1; }
-    TokenId* tokens() const { return header + kHeader; }
-    void set_length(std::uint32_t length) const { header[4] = (header[4] & ~0xFFu) | length; }
+    std::uint32_t length() const { return header[1] & 0xFF; }
+    std::uint32_t words() const { return (header[1] >> 8) & 0xFF; }  // header and room included
+    bool joined_before() const { return header[1] & kJoinedBefore; }
+    bool joined_after() const { return header[1] & kJoinedAfter; }
+    bool is_whole() const { return (header[1] & (kJoinedBefore | kJoinedAfter)) == 0; }
+    template <class Token>
+    Token* tokens() const {
+      return reinterpret_cast<Token*>(header + kHeader);
+    }
+    void set_length(std::uint32_t length) const { header[1] = (header[1] & ~0xFFu) | length; }
   };
 
-  // Appends a sequence. `weight` decides which pairs merge; `occurrences` (the same where nothing
-  // is weighted) only counts tokens. Sequences of fewer than two tokens can never merge and may be
-  // left out by the caller.
-  void add(std::span<const TokenId> tokens, Count weight, Count occurrences);
+  // For ids below `token_limit`; more make it necessary to widen().
+  explicit Sequences(std::size_t token_limit = kNoToken)
+      : is_narrow_(token_limit <= kNarrowTokens) {}
 
-  Chunk chunk(ChunkAt at) { return {arena_.data() + at}; }
-  ChunkAt chunk_before(ChunkAt at) const { return at - kHeader - kChunkTokens; }
-  ChunkAt chunk_after(ChunkAt at) { return at + kHeader + chunk(at).capacity(); }
-  ChunkAt arena_end() const { return static_cast<ChunkAt>(arena_.size()); }
-  void prefetch(ChunkAt at) const { __builtin_prefetch(arena_.data() + at, 1); }
+  bool is_narrow() const { return is_narrow_; }
+
+  // Appends a sequence. Sequences of fewer than two tokens can never merge and may be left out by
+  // the caller.
+  void add(std::span<const TokenId> tokens, Counts counts);
+  void add(std::span<const TokenId> tokens, Count weight, Count occurrences) {
+    add(tokens, {weight, occurrences});
+  }
+
+  // The same in two steps, for a caller who wants another order: lay_out makes room for sequences
+  // that take `words` in all, put writes one into it and returns its end. No gap may be left.
+  void lay_out(std::uint64_t words);
+  ChunkAt put(ChunkAt at, std::span<const TokenId> tokens, Counts counts);
+  // Arena words that a sequence takes.
+  std::uint64_t words_for(std::uint64_t tokens) const {
+    const std::uint64_t rest = tokens % kChunkTokens;
+    return tokens / kChunkTokens * chunk_words(kChunkTokens) + (rest ? chunk_words(rest) : 0);
+  }
+
+  Chunk chunk(ChunkAt at) { return {reinterpret_cast<std::uint32_t*>(arena_.data()) + at}; }
+  Counts counts(Chunk chunk) const {
+    if (chunk.header[1] & kInterned) return interned_[chunk.header[0]];
+    return {chunk.header[0], chunk.header[0]};
+  }
+  ChunkAt chunk_before(ChunkAt at) const {
+    return at - static_cast<ChunkAt>(chunk_words(kChunkTokens));
+  }
+  ChunkAt chunk_after(ChunkAt at) { return at + chunk(at).words(); }
+  ChunkAt arena_end() const { return end_; }
+  void prefetch(ChunkAt at) const {
+    __builtin_prefetch(arena_.data() + std::size_t{4} * at, 1);
+    __builtin_prefetch(arena_.data() + std::size_t{4} * at + 64, 1);  // the next cache line
+  }
 
   // Nearest token of the same sequence before or after a chunk, or kNoToken; `where` is set to the
   // chunk that holds it. Chunks that merges have emptied are stepped over.
+  template <class Token>
   TokenId last_token_before(ChunkAt at, ChunkAt* where);
+  template <class Token>
   TokenId first_token_after(ChunkAt at, ChunkAt* where);
+  template <class Token>
   void remove_first_token(ChunkAt at);
 
   // Calls visit(left, right, weight, chunk) for every adjacent pair, overlaps included; `chunk` is
-  // the one that holds the left token.
+  // the one that holds the left token. `pulse` is called now and then.
   template <class F>
-  void for_each_pair(F&& visit) {
-    for (ChunkAt at = 0; at < arena_end(); at = chunk_after(at)) {
-      const Chunk here = chunk(at);
-      const std::uint32_t length = here.length();
-      const TokenId* tokens = here.tokens();
-      const Count weight = here.weight();
-      for (std::uint32_t i = 0; i + 1 < length; ++i) visit(tokens[i], tokens[i + 1], weight, at);
-      if (length > 0 && here.joined_after()) {
-        ChunkAt where;
-        const TokenId next = first_token_after(at, &where);
-        if (next != kNoToken) visit(tokens[length - 1], next, weight, at);
-      }
-    }
+  void for_each_pair(const Pulse& pulse, F&& visit) {
+    is_narrow_ ? for_each_pair_of<Narrow>(pulse, visit) : for_each_pair_of<Wide>(pulse, visit);
   }
 
   // Closes the holes that merges left, so that later passes read less. Chunk positions change.
   void compact();
+  // compact(), and makes room for any id. Not narrow any more.
+  void widen();
 
-  void reserve(std::size_t words) { arena_.reserve(words); }
-  std::size_t memory_bytes() const { return arena_.capacity() * sizeof(std::uint32_t); }
+  std::size_t memory_bytes() const { return arena_.capacity(); }
 
  private:
-  // Writes a sequence at `at`, where there must be room, and returns the end of it.
-  ChunkAt put(ChunkAt at, std::span<const TokenId> tokens, Count weight, Count occurrences);
+  static constexpr std::size_t kPulseEvery = 1 << 16;
+  static constexpr std::uint32_t kHeader = 2;  // words before a chunk's tokens
+  static constexpr std::uint32_t kJoinedBefore = 1u << 16;
+  static constexpr std::uint32_t kJoinedAfter = 1u << 17;
+  static constexpr std::uint32_t kInterned = 1u << 18;  // header[0] is a place in interned_
 
-  BigVector<std::uint32_t> arena_;
+  struct HashCounts {
+    std::size_t operator()(const Counts& counts) const;
+  };
+
+  // Of a chunk of so many tokens, header and room behind included.
+  std::uint64_t chunk_words(std::uint64_t tokens) const {
+    return kHeader + (tokens * (is_narrow_ ? 2 : 4) + kOverwrittenBehind + 3) / 4;
+  }
+  template <class F>
+  void for_each_sequence(F&& visit);
+  template <class Token, class F>
+  void for_each_pair_of(const Pulse& pulse, F& visit) {
+    std::size_t chunks = 0;
+    for (ChunkAt at = 0; at < end_; at = chunk_after(at)) {
+      if (++chunks % kPulseEvery == 0 && pulse) pulse();
+      const Chunk here = chunk(at);
+      const std::uint32_t length = here.length();
+      const Token* tokens = here.tokens<Token>();
+      const Count weight = counts(here).weight;
+      for (std::uint32_t i = 0; i + 1 < length; ++i) {
+        visit(TokenId{tokens[i]}, TokenId{tokens[i + 1]}, weight, at);
+      }
+      if (length > 0 && here.joined_after()) {
+        ChunkAt where;
+        const TokenId next = first_token_after<Token>(at, &where);
+        if (next != kNoToken) visit(TokenId{tokens[length - 1]}, next, weight, at);
+      }
+    }
+  }
+  std::uint32_t intern(Counts counts);
+  ChunkAt write_chunks(ChunkAt at, std::span<const TokenId> tokens, std::uint32_t count,
+                       std::uint32_t interned);
+
+  BigVector<std::byte> arena_;  // end_ words, and what may be read behind them
+  ChunkAt end_ = 0;
+  bool is_narrow_;
+  // Counts that are weighted, or too large for one word: as many as differ, which is few.
+  std::vector<Counts> interned_;
+  std::unordered_map<Counts, std::uint32_t, HashCounts> place_of_;
 };
 
 }  // namespace vocabshift

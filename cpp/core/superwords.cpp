@@ -220,6 +220,7 @@ std::vector<Count> SuperwordStage::sketch_borders(const std::vector<Count>& weig
 std::optional<Sequences> SuperwordStage::count_runs(const std::vector<Count>& sketch, Count bound,
                                                     const std::vector<Count>& weights,
                                                     const std::vector<bool>& never_merges,
+                                                    std::size_t vocab_size,
                                                     std::size_t memory_bytes,
                                                     const Tick& tick) const {
   const std::size_t threads = std::min(options_.threads, store_.block_count());
@@ -262,7 +263,7 @@ std::optional<Sequences> SuperwordStage::count_runs(const std::vector<Count>& sk
       tables.push_back({&of_thread[i].table(), i, i >= groups});
     }
   }
-  Sequences sequences;
+  Sequences sequences(vocab_size);
   std::vector<TokenId> tokens;
   WordJoin(tables).for_each(
       [&](std::string_view, std::size_t table) -> Count {
@@ -288,20 +289,20 @@ Trained SuperwordStage::train(const std::vector<Count>& weights, const Limits& l
   }
   const std::vector<Count> sketch = sketch_borders(weights, memory_bytes, tick);
   const std::vector<bool> never_merges = tokens_that_never_merge(vocabulary_, rule);
-  const std::size_t wanted =
-      limits.vocab_size - std::min<std::size_t>(limits.vocab_size, vocabulary_.size());
+  const std::size_t vocab_size = std::max<std::size_t>(limits.vocab_size, vocabulary_.size());
+  const std::size_t wanted = vocab_size - vocabulary_.size();
   Count bound = guess_bound(sketch, 2 * wanted + 64);
   bool is_short_of_memory = false;
   for (;;) {
     bound = std::max<Count>({bound, limits.min_frequency, 1});
-    auto runs = count_runs(sketch, bound, weights, never_merges, memory_bytes, tick);
+    auto runs = count_runs(sketch, bound, weights, never_merges, vocab_size, memory_bytes, tick);
     if (!runs) {
       is_short_of_memory = true;
       bound *= kMemoryStep;
       continue;
     }
     MergeLoop loop(vocabulary_, std::move(*runs), rule, Duplicates::kRefusePair);
-    const Stopped stopped = loop.run({limits.vocab_size, limits.min_frequency, bound}, tick);
+    const Stopped stopped = loop.run({limits.vocab_size, limits.min_frequency, bound, options_.threads}, tick);
     if (stopped != Stopped::kFloor || is_short_of_memory) {
       return {loop.vocabulary(),
               loop.merges(),

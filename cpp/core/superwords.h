@@ -78,7 +78,8 @@ class SuperwordStage {
   std::optional<Sequences> count_runs(const std::vector<Count>& sketch, Count bound,
                                       const std::vector<Count>& weights,
                                       const std::vector<bool>& never_merges,
-                                      std::size_t memory_bytes, const Tick& tick) const;
+                                      std::size_t vocab_size, std::size_t memory_bytes,
+                                      const Tick& tick) const;
 
   const Encoder& encoder_;
   Vocabulary vocabulary_;

@@ -22,8 +22,9 @@ void TextEncoder::encode_normalized(std::string_view text, Encoder::Scratch& scr
                                     std::vector<TokenId>& out) const {
   if (!pre_tokenizer_) throw std::logic_error("this encoder has no pre-tokenizer of its own");
   const auto encode_part = [&](std::string_view part) {
+    const char* const end = part.data() + part.size();
     pre_tokenizer_->split(
-        part, [&](std::string_view piece) { encoder_.encode_piece(piece, scratch, out); });
+        part, [&](std::string_view piece) { encoder_.encode_piece(piece, end, scratch, out); });
     encoder_.flush(scratch, out);
   };
   if (normalized_tokens_.empty()) return encode_part(text);

@@ -4,7 +4,12 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <memory>
+#include <span>
 #include <stdexcept>
+#include <utility>
+
+#include "core/merge_by_rank.h"
 
 namespace vocabshift {
 
@@ -20,47 +25,65 @@ std::array<TokenId, 256> ids_of_bytes(const Vocabulary& bytes) {
   return ids;
 }
 
-// Turns words into the sequences that are merged.
-class SequenceBuilder {
+// The tokens that a word begins with: its bytes, or what an encoder makes of it.
+class Segmenter {
  public:
-  SequenceBuilder(const Vocabulary& bytes, const Encoder* encoder)
-      : ids_(encoder ? std::array<TokenId, 256>{} : ids_of_bytes(bytes)), encoder_(encoder) {}
-
-  void add(std::string_view word, Count weight, Count occurrences) {
-    buffer_.clear();
-    if (encoder_) {
-      encoder_->encode_piece(word, scratch(), buffer_);
-      encoder_->flush(scratch(), buffer_);
+  Segmenter(const Vocabulary& bytes, const Encoder* encoder) : encoder_(encoder) {
+    if (encoder) {
+      scratch_ = std::make_unique<Encoder::Scratch>();
     } else {
-      for (const char byte : word) buffer_.push_back(ids_[static_cast<unsigned char>(byte)]);
+      ids_ = ids_of_bytes(bytes);
     }
-    tokens += occurrences * buffer_.size();
-    if (buffer_.size() > 1) sequences.add(buffer_, weight, occurrences);
   }
 
-  Sequences sequences;
-  Count tokens = 0;
+  // Valid until the next call.
+  std::span<const TokenId> operator()(std::string_view word) {
+    tokens_.clear();
+    if (encoder_) {
+      encoder_->encode_piece(word, *scratch_, tokens_);
+      encoder_->flush(*scratch_, tokens_);
+    } else {
+      for (const char byte : word) tokens_.push_back(ids_[static_cast<unsigned char>(byte)]);
+    }
+    return tokens_;
+  }
 
  private:
-  Encoder::Scratch& scratch() {
-    if (!scratch_) scratch_ = std::make_unique<Encoder::Scratch>();
-    return *scratch_;
-  }
-
-  std::array<TokenId, 256> ids_;
   const Encoder* encoder_;
   std::unique_ptr<Encoder::Scratch> scratch_;
-  std::vector<TokenId> buffer_;
+  std::array<TokenId, 256> ids_{};
+  std::vector<TokenId> tokens_;
 };
 
-std::size_t arena_words(std::string_view word) {
-  return word.size() + (word.size() / Sequences::kChunkTokens + 1) * Sequences::kHeader;
+// Words whose second and third bytes are alike (the first is most often a space) are laid side by
+// side: they are of one script, mostly of one language, and so a merge finds its words close
+// together instead of one on every page of memory.
+std::size_t bucket_of(std::string_view word) {
+  const auto byte = [&](std::size_t i) -> std::size_t {
+    return i < word.size() ? static_cast<unsigned char>(word[i]) : 0;
+  };
+  return byte(1) << 8 | byte(2);
 }
 
-// Room for the sequences of all words; memory that stays unused is never touched.
-std::size_t most_arena_words(WordCounter& counter) {
-  const WordCounter::Bound bound = counter.bound();
-  return bound.bytes + (bound.bytes / Sequences::kChunkTokens + bound.words) * Sequences::kHeader;
+// `for_each_word(visit(word, counts))` must give the same words in the same order every time.
+template <class ForEachWord>
+Sequences sequences_of(ForEachWord&& for_each_word, Segmenter& segment, std::size_t vocab_size) {
+  Sequences sequences(vocab_size);
+  std::vector<std::uint64_t> ends(std::size_t{1} << 16);  // of the buckets, in arena words
+  for_each_word([&](std::string_view word, Sequences::Counts) {
+    const std::size_t tokens = segment(word).size();
+    if (tokens > 1) ends[bucket_of(word)] += sequences.words_for(tokens);
+  });
+  std::uint64_t total = 0;
+  for (std::uint64_t& end : ends) end = std::exchange(total, total + end);
+  sequences.lay_out(total);
+  for_each_word([&](std::string_view word, Sequences::Counts counts) {
+    const std::span<const TokenId> tokens = segment(word);
+    if (tokens.size() < 2) return;
+    std::uint64_t& end = ends[bucket_of(word)];
+    end = sequences.put(static_cast<Sequences::ChunkAt>(end), tokens, counts);
+  });
+  return sequences;
 }
 
 // XLM-R's smoothing of the words of the target scripts: count ** alpha, scaled to the old sum.
@@ -100,18 +123,17 @@ class Smoothing {
 template <class ForEachWord>
 Count least_count_that_fits(ForEachWord&& for_each_word, std::size_t memory_bytes) {
   if (memory_bytes == 0) return 0;
+  const Sequences sizes;
   std::map<Count, std::size_t, std::greater<>> words_by_count;  // count -> arena words
   for_each_word([&](std::string_view word, Count weighted, Count) {
-    words_by_count[weighted] += arena_words(word);
+    words_by_count[weighted] += sizes.words_for(word.size());
   });
   std::size_t room = memory_bytes / sizeof(std::uint32_t) / kLoopFactor;
-  Count least = 0;
   for (const auto& [count, words] : words_by_count) {
     if (words > room) return count + 1;
     room -= words;
-    least = count;
   }
-  return least;
+  return 0;
 }
 
 }  // namespace
@@ -130,29 +152,50 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
   const auto for_each_word = [&](auto&& visit) { counter.for_each_word(weight_of, visit); };
   const Smoothing smoothed(weights, for_each_word);
   const Count least = least_count_that_fits(for_each_word, memory_bytes);
-  Count dropped_words = 0, dropped_occurrences = 0;
   Vocabulary vocabulary = start ? std::move(start->vocabulary) : byte_vocabulary();
-  SequenceBuilder builder(vocabulary, start ? start->encoder : nullptr);
-  if (!start && least == 0) builder.sequences.reserve(most_arena_words(counter));
+  Segmenter segment(vocabulary, start ? start->encoder : nullptr);
+  Trained trained{};
   for_each_word([&](std::string_view word, Count weighted, Count occurrences) {
     if (weighted < least) {
-      ++dropped_words;
-      dropped_occurrences += occurrences;
+      ++trained.dropped_words;
+      trained.dropped_occurrences += occurrences;
     } else {
-      builder.add(word, smoothed(word, weighted), occurrences);
+      trained.tokens += occurrences * segment(word).size();
     }
   });
-  counter.clear();  // the words live on as sequences
-  MergeLoop loop(std::move(vocabulary), std::move(builder.sequences), rule, Duplicates::kReuseId);
-  const Stopped stopped = loop.run(limits, tick);
-  return {loop.vocabulary(),
-          loop.merges(),
-          stopped,
-          builder.tokens - loop.tokens_saved(),
-          loop.peak_memory_bytes(),
-          1,
-          dropped_words,
-          dropped_occurrences};
+  const auto for_each_kept = [&](auto&& visit) {
+    for_each_word([&](std::string_view word, Count weighted, Count occurrences) {
+      if (weighted >= least) visit(word, Sequences::Counts{smoothed(word, weighted), occurrences});
+    });
+  };
+  Sequences sequences =
+      sequences_of(for_each_kept, segment, std::max(limits.vocab_size, std::size_t{vocabulary.size()}));
+  if (trained.dropped_words == 0) counter.clear();  // the words live on as sequences
+  MergeLoop loop(std::move(vocabulary), std::move(sequences), rule, Duplicates::kReuseId);
+  trained.stopped = loop.run(limits, tick);
+  trained.vocabulary = loop.vocabulary();
+  trained.merges = loop.merges();
+  trained.tokens -= loop.tokens_saved();
+  trained.peak_memory_bytes = loop.peak_memory_bytes();
+  trained.bound = 1;
+  if (trained.dropped_words > 0) {
+    MergeTable merges(loop.merges().size());
+    for (std::uint32_t rank = 0; rank < loop.merges().size(); ++rank) {
+      const Merge& merge = loop.merges()[rank];
+      merges.set({merge.left, merge.right}, rank, merge.product);
+    }
+    MergeScratch scratch;
+    std::vector<TokenId> tokens;
+    for_each_word([&](std::string_view word, Count weighted, Count occurrences) {
+      if (weighted >= least) return;
+      const std::span<const TokenId> segmented = segment(word);
+      tokens.assign(segmented.begin(), segmented.end());
+      merge_by_rank(merges, tokens, kNoRank, scratch);
+      trained.tokens += occurrences * tokens.size();
+    });
+    counter.clear();
+  }
+  return trained;
 }
 
 }  // namespace vocabshift

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from vocabshift.bpe.encoder import Encoder
     from vocabshift.bpe.load import load_tokenizer
     from vocabshift.bpe.tokenizer import Tokenizer
+    from vocabshift.cpt.packed_ids import PackedIds
     from vocabshift.errors import (
         CorpusError,
         InvalidTokenizerError,
@@ -37,6 +38,7 @@ _FACE = {
     "CorpusError": "vocabshift.errors",
     "Encoder": "vocabshift.bpe.encoder",
     "InvalidTokenizerError": "vocabshift.errors",
+    "PackedIds": "vocabshift.cpt.packed_ids",
     "Result": "vocabshift.results",
     "Results": "vocabshift.results",
     "SuperBpeTrainer": "vocabshift.trainers.superword",
@@ -58,6 +60,7 @@ __all__ = [
     "CorpusError",
     "Encoder",
     "InvalidTokenizerError",
+    "PackedIds",
     "Result",
     "Results",
     "SuperBpeTrainer",

@@ -139,6 +139,7 @@ def train_bpe(
     encoder: Encoder | None = None,
     tokens: list[bytes] = ...,
     memory_bytes: int = 0,
+    threads: int = 1,
     progress: _Progress = None,
 ) -> Trained: ...
 

@@ -38,6 +38,7 @@ class Saved:
 
     path: Path  # the file or folder that was written; read it only
     info: Mapping[str, Any]  # as it was given to `commit`
+    checksums: Mapping[str, int]  # CRC-32 of each file, by its path below `path`
 
 
 class Checkpoints:
@@ -74,14 +75,14 @@ class Checkpoints:
         unfinished.mkdir(parents=True)
         return unfinished / _DATA
 
-    def commit(self, phase: str, info: Mapping[str, Any] | None = None) -> None:
+    def commit(self, phase: str, info: Mapping[str, Any] | None = None) -> Saved | None:
         """Make what was written at `path(phase)` the finished phase, with `info` (plain JSON).
 
         It replaces an earlier one of that name. OSError where the disk is full: then nothing
         half-written stays, and the phases that were finished before do.
         """
         if self._folder is None:
-            return
+            return None
         unfinished = self._unfinished(phase)
         try:
             record = {
@@ -100,13 +101,14 @@ class Checkpoints:
         except BaseException as error:
             self._give_up(phase, error)
             raise
+        return _saved(self._folder / phase, record)
 
     def save(
         self, phase: str, write: Callable[[Path], object], info: Mapping[str, Any] | None = None
-    ) -> None:
+    ) -> Saved | None:
         """`write(path)`, then `commit`; what `write` leaves behind when it fails is removed."""
         if self._folder is None:
-            return
+            return None
         try:
             path = self.path(phase)
             assert path is not None
@@ -114,7 +116,7 @@ class Checkpoints:
         except BaseException as error:
             self._give_up(phase, error)
             raise
-        self.commit(phase, info)
+        return self.commit(phase, info)
 
     def load(self, phase: str) -> Saved | None:
         """The finished phase, every byte of it checked; None, and gone, where it is damaged."""
@@ -125,7 +127,7 @@ class Checkpoints:
         if record is None or not self._is_ours(place) or not _is_whole(place / _DATA, record):
             _remove(place)
             return None
-        return Saved(place / _DATA, record["info"])
+        return _saved(place, record)
 
     def drop(self, *phases: str) -> None:
         """Remove these phases, finished or not; without a name, all."""
@@ -167,6 +169,11 @@ def _checked(phase: str) -> str:
     if not _NAME.fullmatch(phase):
         raise ValueError(f"phase {phase!r}: a name of letters, digits, spaces, _ and - is needed")
     return phase
+
+
+def _saved(place: Path, record: Mapping[str, Any]) -> Saved:
+    checksums = {name: checksum for name, (_, checksum) in record["files"].items()}
+    return Saved(place / _DATA, record["info"], checksums)
 
 
 def _read_record(place: Path) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 CHECKPOINTS = "checkpoints"
@@ -105,13 +105,18 @@ def _take_lock(partial: Path, *, keep_checkpoints: bool) -> None:
 
 @contextmanager
 def _alone(partial: Path) -> Iterator[None]:
-    """Keep other processes from looking at the lock while this one takes it over."""
+    """Let no other process look at the lock while this one takes it over."""
+    in_use = FileExistsError(f"{partial} was just taken by another process; wait for it")
     descriptor = os.open(partial, os.O_RDONLY)
     try:
-        with suppress(OSError):  # a file system without locks: then the window stays open
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise in_use from None
+        except OSError:  # a file system without locks: two that begin at once are not told apart
+            pass
         if not partial.exists() or not os.path.samestat(os.fstat(descriptor), partial.stat()):
-            raise FileExistsError(f"{partial} was in use by another process; run it again")
+            raise in_use  # it has become an output since we opened it
         yield
     finally:
         os.close(descriptor)

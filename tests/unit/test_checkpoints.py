@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,7 +30,8 @@ def write_folder(path: Path) -> None:
 def saved(tmp_path: Path) -> Path:
     """A folder with the phases "count" (a folder) and "stage 1" (a file)."""
     checkpoints = Checkpoints(tmp_path / "kept", "key")
-    checkpoints.save("count", write_folder, {"n": 3})
+    count = checkpoints.save("count", write_folder, {"n": 3})
+    assert count == checkpoints.load("count")
     checkpoints.save("stage 1", lambda path: path.write_bytes(b"merges"))
     return tmp_path / "kept"
 
@@ -46,7 +48,9 @@ def test_what_was_saved_is_loaded(saved: Path) -> None:
     assert {"n": 3} == count.info
     assert bytes(range(256)) * 100 == (count.path / "ids").read_bytes()
     assert "नदी" == (count.path / "deep" / "words").read_text(encoding="utf-8")
+    assert {"ids", "empty", "deep/words"} == set(count.checksums)
     assert ({}, b"merges") == (stage.info, stage.path.read_bytes())
+    assert {"": zlib.crc32(b"merges")} == stage.checksums
     assert checkpoints.load("stage 2") is None
     assert ["count", "stage 1"] == names(saved)
 

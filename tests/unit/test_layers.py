@@ -45,7 +45,7 @@ ROOMS = {
         *("evaluation.score", "evaluation.glitch", "evaluation.latency", "evaluation.harness"),
     ),
     "lm_eval": ("evaluation.harness",),
-    "pyarrow": ("text.",),
+    "pyarrow": ("text.", "cpt.packed_shards"),
     "datasets": ("text.",),
 }
 FACE_ALONE = ("cli.", "demo.")  # these know the public face, and what a verb needs beside it

@@ -50,14 +50,26 @@ def print_line(message: str) -> None:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Progress]:
-    """A progress bar on stderr for each phase; silent where stderr is not a terminal."""
+def progress_bar(*, in_bytes: bool = False) -> Iterator[Progress]:
+    """A progress bar on stderr for each phase; silent where stderr is not a terminal.
+
+    `in_bytes`: what is reported are bytes, so that MB and MB/s can be shown.
+    """
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TransferSpeedColumn,
+    )
     from rich.progress import Progress as Bars
 
     console = Console(file=sys.stderr)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (
+        *(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()),
+        *((DownloadColumn(), TransferSpeedColumn()) if in_bytes else ()),
+    )
     with Bars(*columns, console=console, disable=not console.is_terminal) as bars:
         tasks: dict[str, Any] = {}
 

@@ -14,10 +14,10 @@ import sys
 from collections.abc import Sequence
 
 from vocabshift import __version__
-from vocabshift.cli import check, console, demo, evaluate, train, transfer
+from vocabshift.cli import check, console, demo, encode, evaluate, train, transfer
 from vocabshift.cli.options import Parser, UsageError
 
-VERBS = (demo, train, transfer, evaluate, check)
+VERBS = (demo, train, transfer, evaluate, check, encode)
 
 
 def build_parser() -> Parser:

@@ -17,12 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift.cpt.freeze import check_phase, decay_groups, trained_parameters
-from vocabshift.cpt.packing import PADDING, PackedSequences, pack, take
+from vocabshift.cpt.packed_ids import PackedIds
+from vocabshift.cpt.packing import PADDING, PackedSequences, draw, pack, pack_ids, take
 from vocabshift.errors import VocabMismatchError
 
 if TYPE_CHECKING:
     import torch
 
+    from vocabshift.bpe.encoder import Encoder
+    from vocabshift.bpe.tokenizer import Tokenizer
     from vocabshift.text.corpus import Corpus
 
 _IGNORED = -100  # torch's cross_entropy skips targets of this value
@@ -84,7 +87,7 @@ class Step:
 def pretrain(
     model: Any,
     tokenizer: Any,
-    corpus: Corpus | Iterable[str],
+    corpus: Corpus | PackedIds | Iterable[str],
     *,
     phases: Sequence[Phase],
     config: LoopConfig | None = None,
@@ -96,6 +99,7 @@ def pretrain(
     `model.config`, and cut to `config.sequence_length`; the text of a phase depends on budget,
     corpus and seed alone, never on the tokenizer. AdamW; linear warm-up, then a cosine to
     `config.final_rate`. Every phase begins with a fresh optimizer and another order of documents.
+    `corpus` may be PackedIds that were made with this tokenizer; the steps are the same.
 
     Raises VocabMismatchError where the tokenizer has ids beyond the model's rows, CorpusError
     where there is no text, ValueError for a sequence longer than the model's positions, and
@@ -108,16 +112,17 @@ def pretrain(
     ours = as_tokenizer(tokenizer)
     separator = _check(model, ours.row_count, config)
     encoder = Encoder(ours)
-    texts = _texts(corpus)
+    source = _source(corpus, ours)
     steps: list[Step] = []
     was_training = model.training
     model.train()
     try:
         for index, phase in enumerate(phases):
-            documents = take(texts, phase.n_bytes, seed=config.seed + index)
-            packed = pack(
-                documents,
-                encoder.encode_batch,
+            packed = _packed(
+                source,
+                encoder,
+                phase.n_bytes,
+                seed=config.seed + index,
                 separator=separator,
                 length=config.sequence_length,
             )
@@ -168,10 +173,34 @@ def _check(model: Any, n_rows: int, config: LoopConfig) -> tuple[int, ...]:
     return separator
 
 
-def _texts(corpus: Corpus | Iterable[str]) -> list[str]:
+def _source(
+    corpus: Corpus | PackedIds | Iterable[str], tokenizer: Tokenizer
+) -> PackedIds | list[str]:
+    if isinstance(corpus, PackedIds):
+        corpus.require(tokenizer)
+        return corpus
     if hasattr(corpus, "texts"):
         return [text for _, text in corpus.texts()]
     return list(corpus)
+
+
+def _packed(
+    source: PackedIds | list[str],
+    encoder: Encoder,
+    n_bytes: int,
+    *,
+    seed: int,
+    separator: tuple[int, ...],
+    length: int,
+) -> PackedSequences:
+    """Rows of the documents that a budget takes."""
+    if isinstance(source, PackedIds):
+        sizes = source.document_bytes
+        chosen = draw(sizes, n_bytes, seed=seed)
+        ids, offsets = source.gather(chosen)
+        return pack_ids(ids, offsets, sizes[chosen], separator=separator, length=length)
+    texts = take(source, n_bytes, seed=seed)
+    return pack(texts, encoder.encode_batch, separator=separator, length=length)
 
 
 def _run_phase(

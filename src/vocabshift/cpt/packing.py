@@ -52,23 +52,29 @@ def take(texts: Sequence[str], n_bytes: int, *, seed: int = 0) -> list[str]:
     Every round over `texts` has an order of its own, drawn from `seed`; the document that crosses
     the budget is taken whole. CorpusError where there is no text at all.
     """
+    lengths = [len(text.encode("utf-8")) for text in texts]
+    return [texts[index] for index in draw(lengths, n_bytes, seed=seed).tolist()]
+
+
+def draw(
+    lengths: Sequence[int] | NDArray[np.int64], n_bytes: int, *, seed: int = 0
+) -> NDArray[np.int64]:
+    """The same for documents of which only the lengths in bytes are known: their indexes."""
     if n_bytes < 1:
         raise ValueError(f"n_bytes is {n_bytes}; a budget of at least 1 byte of text is needed")
-    lengths = [len(text.encode("utf-8")) for text in texts]
-    if not any(lengths):
+    sizes = np.asarray(lengths, dtype=np.int64)
+    if not sizes.any():
         raise CorpusError("the corpus holds no text to train on; name files that are not empty")
     generator = np.random.default_rng(seed)
-    taken: list[str] = []
+    taken = []
     left = n_bytes
     while left > 0:
-        for index in generator.permutation(len(texts)):
-            if lengths[index] == 0:
-                continue
-            taken.append(texts[index])
-            left -= lengths[index]
-            if left <= 0:
-                break
-    return taken
+        order = generator.permutation(len(sizes))
+        order = order[sizes[order] > 0]
+        total = np.cumsum(sizes[order])
+        taken.append(order[: int(np.searchsorted(total, left)) + 1])
+        left -= int(total[-1])
+    return np.concatenate(taken)
 
 
 def pack(
@@ -79,14 +85,27 @@ def pack(
     `separator` is EOS, or EOS and BOS where a model has both: so every document begins in training
     as it begins when it is scored. `length` is the number of inputs of a row.
     """
+    ids, offsets = encode_batch(texts)
+    n_bytes = [len(text.encode("utf-8")) for text in texts]
+    return pack_ids(ids, offsets, n_bytes, separator=separator, length=length)
+
+
+def pack_ids(
+    ids: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    n_bytes: Sequence[int] | NDArray[np.int64],
+    *,
+    separator: Iterable[int],
+    length: int,
+) -> PackedSequences:
+    """The same for documents that are encoded: flat ids, offsets, and bytes of text of each."""
     if length < 2:
         raise ValueError(f"the sequence length is {length}; at least 2 tokens are needed")
-    if not texts:
+    if len(offsets) < 2:
         raise CorpusError("there is no document to pack")
     between = np.asarray(list(separator), dtype=np.int32)
     if not between.size:
         raise ValueError("a separator of at least one id is needed: the model's EOS")
-    ids, offsets = encode_batch(texts)
     pieces = [between]
     for start, end in pairwise(offsets):
         pieces += [np.asarray(ids[start:end], dtype=np.int32), between]
@@ -98,7 +117,7 @@ def pack(
     # A document ends where the separator after it ends; between its ends bytes are interpolated.
     document_tokens = np.diff(offsets) + between.size
     ends = np.concatenate([[between.size], between.size + np.cumsum(document_tokens)])
-    total = np.concatenate([[0], np.cumsum([len(text.encode("utf-8")) for text in texts])])
+    total = np.concatenate([[0], np.cumsum(n_bytes)])
     borders = np.minimum(np.arange(n_rows + 1) * length + 1, stream.size)
     at_border = np.floor(np.interp(borders, ends, total)).astype(np.int64)
     return PackedSequences(np.ascontiguousarray(rows), np.diff(at_border))

@@ -126,6 +126,7 @@ class _Training:
             None if start is None else compile_merges(list(start.tokens), start.merges),
             [] if start is None else list(start.tokens),
             self.work.share_of_memory(0.7),
+            self.work.threads,
             self.work.in_phase("stage 1"),
         )
         return Stage.of(trained)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.cpt.loop import LoopConfig, Phase, Step, learning_rate_share, pretrain
+from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
+from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.errors import CorpusError, VocabMismatchError
+from vocabshift.text.corpus import Corpus
 
 TEXTS = [
     "a small text that says little",
@@ -172,3 +177,28 @@ def test_learning_rate_share() -> None:
     assert shares == pytest.approx([0, 0.5, 1, 0.55, 0.1])
     assert learning_rate_share(0.0, warmup=0.0, final_rate=0.1) == pytest.approx(1)
     assert learning_rate_share(1.0, warmup=1.0, final_rate=0.1) == pytest.approx(1)
+
+
+def test_packed_ids_give_the_same_training(
+    make_model: Callable[..., Any], byte_tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    """Step for step as from the text, whether documents were packed with an EOS or without."""
+    corpus = Corpus.from_texts(TEXTS)
+    phases = [Phase(n_bytes=N_BYTES // 2), Phase(n_bytes=2 * N_BYTES)]
+    expected = pretrain(make_model(), byte_tokenizer, corpus, phases=phases, config=CONFIG)
+    for eos in ("<|end|>", None):
+        out = tmp_path / str(eos)
+        pack_corpus(byte_tokenizer, corpus, out, PackOptions(eos=eos, shard_tokens=100))
+        packed = PackedIds.open(out)
+        assert expected == pretrain(
+            make_model(), byte_tokenizer, packed, phases=phases, config=CONFIG
+        )
+
+
+def test_packed_ids_of_another_tokenizer_are_refused(
+    make_model: Callable[..., Any], byte_tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    pack_corpus(byte_tokenizer, Corpus.from_texts(TEXTS), tmp_path / "out")
+    other = replace(byte_tokenizer, normalizer={"type": "NFC"})
+    with pytest.raises(VocabMismatchError, match="another tokenizer"):
+        pretrain(make_model(), other, PackedIds.open(tmp_path / "out"), phases=[Phase(n_bytes=9)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vocabshift.cpt.packing import PADDING, pack, take
+from vocabshift.cpt.packing import PADDING, draw, pack, take
 from vocabshift.errors import CorpusError
 
 TEXTS = ["one", "deux mots", "तीन", "четыре слова здесь", ""]
@@ -113,3 +113,19 @@ def test_pack_refuses(texts: list[str], separator: list[int], length: int, messa
     """Impossible requests are named."""
     with pytest.raises(ValueError, match=message):
         pack(texts, encode_bytes, separator=separator, length=length)
+
+
+def test_draw_gives_what_a_loop_over_the_rounds_gives() -> None:
+    """Document by document, round by round, in the order of the same generator."""
+    lengths = [5, 0, 3, 11, 1, 0, 7]
+    for budget in (1, 4, 27, 28, 100):
+        for seed in range(5):
+            generator = np.random.default_rng(seed)
+            expected: list[int] = []
+            left = budget
+            while left > 0:
+                for index in generator.permutation(len(lengths)).tolist():
+                    if lengths[index] and left > 0:
+                        expected.append(index)
+                        left -= lengths[index]
+            assert expected == draw(lengths, budget, seed=seed).tolist()

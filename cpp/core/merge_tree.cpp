@@ -1,0 +1,231 @@
+#include "core/merge_tree.h"
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+
+namespace vocabshift {
+
+MergeTree::MergeTree(const std::array<TokenId, 256>& byte_ids, const std::vector<ModelMerge>& merges,
+                     std::size_t limit, const MergeTable& table) {
+  limit = std::min(limit, merges.size());
+  if (limit + 256 >= std::size_t{1} << kBits) return;
+  pairs_.assign(std::bit_ceil(limit * 2 + 2), kFree);
+  pair_mask_ = pairs_.size() - 1;
+  filter_.assign(std::bit_ceil(limit * 8 + 64) / 64, 0);
+  filter_mask_ = filter_.size() * 64 - 1;
+  for (Number byte = 0; byte < 256; ++byte) {
+    ids_.push_back(byte_ids[byte]);
+    parts_.push_back({byte, byte});
+    bytes_.push_back(static_cast<char>(byte));
+    begins_.push_back(byte + 1);
+  }
+  usable_ = accept_merges(merges, limit, table);
+  if (usable_) build_trie();
+  std::string().swap(bytes_);
+}
+
+// False where the merges are no trees.
+bool MergeTree::accept_merges(const std::vector<ModelMerge>& merges, std::size_t limit,
+                              const MergeTable& table) {
+  TokenId most = *std::max_element(ids_.begin(), ids_.end());
+  for (std::size_t i = 0; i < limit; ++i) {
+    most = std::max({most, merges[i].left, merges[i].right, merges[i].product});
+  }
+  std::vector<Number> number_of(most + std::size_t{1}, kNone);
+  for (Number byte = 0; byte < 256; ++byte) {
+    if (number_of[ids_[byte]] != kNone) return false;
+    number_of[ids_[byte]] = byte;
+  }
+  std::vector<ModelMerge> others;  // which must never happen
+  for (std::size_t rank = 0; rank < limit; ++rank) {
+    const ModelMerge& merge = merges[rank];
+    if (table.find(merge.left, merge.right).rank != rank) continue;
+    const Number left = number_of[merge.left];
+    const Number right = number_of[merge.right];
+    if (left == kNone || right == kNone || number_of[merge.product] != kNone) {
+      others.push_back(merge);
+    } else if (stand_side_by_side(left, right)) {  // if not, the two never meet
+      number_of[merge.product] = static_cast<Number>(ids_.size());
+      accept(left, right, merge.product);
+    }
+  }
+  for (const ModelMerge& merge : others) {
+    const Number left = number_of[merge.left];
+    const Number right = number_of[merge.right];
+    if (left == kNone || right == kNone) continue;  // never made
+    const Number product = number_of[merge.product];
+    if (product == kNone) {
+      note_misfit(left, right);
+    } else if (!spells(product, left, right)) {
+      return false;
+    }
+  }
+  if (misfits_.size() > kMostMisfits) return false;
+  misfit_begins_.resize(kMisfitBits);
+  for (const std::string& misfit : misfits_) misfit_begins_[begin_hash(misfit.data())] = true;
+  made_.resize(number_of.size());
+  for (const TokenId id : ids_) made_[id] = true;
+  return true;
+}
+
+void MergeTree::note_misfit(Number left, Number right) {
+  std::string& misfit = misfits_.emplace_back(bytes_of(left));
+  misfit += bytes_of(right);
+  misfit_begin_ = std::min(misfit_begin_, misfit.size());
+}
+
+bool MergeTree::fits(std::string_view text) const {
+  if (misfits_.empty()) return true;
+  for (std::size_t at = 0; at + misfit_begin_ <= text.size(); ++at) {
+    if (!misfit_begins_[begin_hash(text.data() + at)]) continue;
+    for (const std::string& misfit : misfits_) {
+      if (text.substr(at).starts_with(misfit)) return false;
+    }
+  }
+  return true;
+}
+
+bool MergeTree::spells(Number token, Number left, Number right) const {
+  const std::string_view text = bytes_of(token);
+  return text.size() == length(left) + length(right) && text.starts_with(bytes_of(left)) &&
+         text.ends_with(bytes_of(right));
+}
+
+void MergeTree::accept(Number left, Number right, TokenId product) {
+  const auto number = static_cast<Number>(ids_.size());
+  const std::uint64_t key = static_cast<std::uint64_t>(left) << kBits | right;
+  const std::uint64_t hash = hash_pair(key);
+  filter_[(hash >> 32 & filter_mask_) / 64] |= std::uint64_t{1} << (hash >> 32) % 64;
+  std::size_t at = hash & pair_mask_;
+  while (pairs_[at] != kFree) at = (at + 1) & pair_mask_;
+  pairs_[at] = key << kBits | number;
+  ids_.push_back(product);
+  parts_.push_back({left, right});
+  bytes_.append(bytes_, begins_[left], length(left));
+  bytes_.append(bytes_, begins_[right], length(right));
+  begins_.push_back(static_cast<std::uint32_t>(bytes_.size()));
+}
+
+// All tokens in the order of their bytes.
+std::vector<MergeTree::Number> MergeTree::by_bytes() const {
+  struct Entry {
+    std::uint64_t first;  // eight bytes, the first one highest
+    Number token;
+  };
+  std::vector<Entry> entries(ids_.size());
+  for (Number token = 0; token < ids_.size(); ++token) {
+    std::uint64_t first = 0;
+    const std::string_view text = bytes_of(token);
+    for (std::size_t i = 0; i < 8; ++i) {
+      first = first << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0u);
+    }
+    entries[token] = {first, token};
+  }
+  std::sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) {
+    return a.first != b.first ? a.first < b.first : bytes_of(a.token) < bytes_of(b.token);
+  });
+  std::vector<Number> tokens;
+  tokens.reserve(entries.size());
+  for (const Entry& entry : entries) tokens.push_back(entry.token);
+  return tokens;
+}
+
+void MergeTree::build_trie() {
+  struct Open {  // a node whose children are to be made, and the tokens that pass through it
+    std::uint32_t node;
+    std::uint32_t begin, end;
+    std::uint32_t depth;
+  };
+  const std::vector<Number> tokens = by_bytes();
+  shorter_.assign(ids_.size(), kNone);
+  std::vector<Open> open;
+  const auto add_children = [&](Number longest, std::uint32_t begin, std::uint32_t end,
+                                std::uint32_t depth) {
+    const std::size_t opened = open.size();
+    while (begin < end) {
+      const char byte = bytes_[begins_[tokens[begin]] + depth];
+      const std::uint32_t first = begin;
+      while (begin < end && bytes_[begins_[tokens[begin]] + depth] == byte) ++begin;
+      open.push_back({static_cast<std::uint32_t>(nodes_.size()), first, begin, depth + 1});
+      nodes_.push_back({longest, 0, 0, static_cast<unsigned char>(byte)});
+    }
+    std::reverse(open.begin() + static_cast<std::ptrdiff_t>(opened), open.end());
+  };
+  add_children(kNone, 0, static_cast<std::uint32_t>(tokens.size()), 0);
+  while (!open.empty()) {  // depth first: the first child is next
+    auto [node, begin, end, depth] = open.back();
+    open.pop_back();
+    if (length(tokens[begin]) == depth) {  // the token that ends here comes first
+      shorter_[tokens[begin]] = nodes_[node].longest;
+      nodes_[node].longest = tokens[begin++];
+    }
+    const std::size_t first = nodes_.size();
+    add_children(nodes_[node].longest, begin, end, depth);
+    nodes_[node].first_child = static_cast<std::uint32_t>(first);
+    nodes_[node].children = static_cast<std::uint16_t>(nodes_.size() - first);
+  }
+}
+
+MergeTree::Number MergeTree::longest_at(std::string_view text, std::size_t at) const {
+  const Node* node = &nodes_[static_cast<unsigned char>(text[at])];
+  while (++at < text.size() && node->children > 0) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const Node* child = &nodes_[node->first_child];
+    for (std::size_t size = node->children; size > 1;) {  // the last one whose byte is no higher
+      const std::size_t half = size / 2;
+      if (child[half].byte <= byte) child += half;
+      size -= half;
+    }
+    if (child->byte != byte) break;
+    node = child;
+  }
+  return node->longest;
+}
+
+// Whether encoding the bytes of both gives the two: undoes the last merge of either, again and
+// again, and looks whether what then stood at the border would have been joined before it. The
+// left one comes first where a merge is possible at two places.
+bool MergeTree::stand_side_by_side(Number left, Number right) const {
+  Number limit = kNone;  // merges from this one on came too late
+  for (;;) {
+    if (product_of(left, right) < limit) return false;
+    if (left > right) {
+      if (left < 256) return true;
+      limit = left;
+      left = parts_[left][1];
+    } else {
+      if (right < 256) return true;
+      limit = right + 1;
+      right = parts_[right][0];
+    }
+  }
+}
+
+void MergeTree::encode(std::string_view text, Scratch& scratch, std::vector<TokenId>& out) const {
+  std::vector<Number>& tokens = scratch.tokens;
+  std::vector<std::uint64_t>& closed = scratch.closed;
+  tokens.clear();
+  closed.assign(text.size() / 64 + 1, 0);
+  const auto is_closed = [&](std::size_t at) { return closed[at / 64] >> at % 64 & 1; };
+  Number token = text.empty() ? kNone : longest_at(text, 0);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = at + length(token);
+    if (!is_closed(end) && (tokens.empty() || stand_side_by_side(tokens.back(), token))) {
+      tokens.push_back(token);
+      at = end;
+      if (at < text.size()) token = longest_at(text, at);
+    } else if (shorter_[token] != kNone) {
+      token = shorter_[token];
+    } else {
+      if (tokens.empty()) throw std::logic_error("a text without an encoding");
+      closed[at / 64] |= std::uint64_t{1} << at % 64;
+      token = tokens.back();  // ends where it is closed: a shorter one is next
+      tokens.pop_back();
+      at -= length(token);
+    }
+  }
+  for (const Number number : tokens) out.push_back(ids_[number]);
+}
+
+}  // namespace vocabshift

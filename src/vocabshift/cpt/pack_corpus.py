@@ -1,0 +1,186 @@
+"""Pack a corpus into token ids on disk: what `vocabshift encode` does.
+
+Owns the folder and how a killed run goes on: every shard is a checkpoint, and the next run of the
+same work passes over the documents that are in one. Documents keep the order of the corpus, so
+neither the number of threads nor an interruption changes a byte.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from vocabshift import __version__
+from vocabshift.bpe.fingerprint import fingerprint
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.checkpoints import Checkpoints, Saved
+from vocabshift.cpt.packed_ids import FILE, VERSION
+from vocabshift.cpt.packed_shards import Format, dtype_for, file_names
+from vocabshift.cpt.packer import SHARD_TOKENS, GrowingShard, Packer, PackOptions, token_id
+from vocabshift.output_folder import CHECKPOINTS, atomic_folder, check_free
+from vocabshift.provenance import config_hash
+from vocabshift.text.corpus import Corpus, Documents
+from vocabshift.text.input_key import input_key
+
+__all__ = ["SHARD_TOKENS", "PackOptions", "eos_of", "pack_corpus"]
+
+Progress = Callable[[str, int, int | None], None]
+
+
+def pack_corpus(
+    tokenizer: Tokenizer,
+    corpus: Corpus,
+    out: str | Path,
+    options: PackOptions | None = None,
+    *,
+    threads: int = 1,
+    force: bool = False,
+    resume: bool = True,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Encode `corpus` into the folder `out`, and return what its `packed.json` says.
+
+    A run that was killed or failed is taken up where its last finished shard ended, if it is run
+    again with the same arguments on the same files; see `no_key_reason` for what cannot be.
+    ValueError for weights (each document is packed once) and for an EOS that is no token.
+    """
+    options = options or PackOptions()
+    if any(part.weight != 1 for part in corpus.parts):
+        raise ValueError("every document is packed once; leave out the @WEIGHT of the corpus")
+    header = _header(tokenizer, options)
+    target = check_free(out, force=force, inputs=corpus.paths)
+    source = input_key(corpus)
+    can_resume = source is not None
+    facts = {**header, "package": __version__, "input": source or uuid.uuid4().hex}
+    with atomic_folder(target, force=force, keep_checkpoints=can_resume, resume=resume) as partial:
+        checkpoints = Checkpoints(partial / CHECKPOINTS, config_hash(facts))
+        packer = Packer(tokenizer, options, threads)
+        shards = list(_shards(corpus, options.format, checkpoints, packer, progress))
+        for number, shard in enumerate(shards):
+            for name in file_names(number, options.format):
+                _put(shard.path / name, partial / name)
+        header |= _totals(shards)
+        document = json.dumps(header, ensure_ascii=False, indent=1)
+        (partial / FILE).write_text(document + "\n", encoding="utf-8")
+        checkpoints.drop()
+    return header
+
+
+def eos_of(tokenizer: Tokenizer) -> str | None:
+    """The EOS that the tokenizer's config names, if it is one of its tokens."""
+    eos = tokenizer.config.get("eos_token")
+    text = eos.get("content") if isinstance(eos, Mapping) else eos
+    return text if isinstance(text, str) and token_id(tokenizer, text) is not None else None
+
+
+def _header(tokenizer: Tokenizer, options: PackOptions) -> dict[str, Any]:
+    """What `packed.json` says before the text is known."""
+    eos = None
+    if options.eos is not None:
+        eos_id = token_id(tokenizer, options.eos)
+        if eos_id is None:
+            raise ValueError(
+                f"{options.eos!r} is no token of {tokenizer.name}; name one with --eos, or none"
+            )
+        eos = {"token": options.eos, "id": eos_id}
+    return {
+        "version": VERSION,
+        "format": options.format,
+        "dtype": dtype_for(tokenizer.row_count).name,
+        "tokenizer": {
+            "name": tokenizer.name,
+            "fingerprint": fingerprint(tokenizer),
+            "n_ids": tokenizer.row_count,
+        },
+        "eos": eos,
+        "parse_special": options.parse_special,
+        "shard_tokens": options.shard_tokens,
+    }
+
+
+def _shards(
+    corpus: Corpus,
+    form: Format,
+    checkpoints: Checkpoints,
+    packer: Packer,
+    progress: Progress | None,
+) -> Iterator[Saved]:
+    """The finished shards: those that were found, then those that are made now."""
+    n_done = number = 0
+    while (found := checkpoints.load(_phase(number))) is not None:
+        n_done += sum(counts["n_documents"] for _, counts in found.info["languages"])
+        yield found
+        number += 1
+    for documents in _without_first(_reported(corpus, progress), n_done):
+        for shard in packer.add(documents):
+            yield _keep(checkpoints, shard, number, form)
+            number += 1
+    if packer.shard.n_tokens or packer.shard.lengths:
+        yield _keep(checkpoints, packer.shard, number, form)
+
+
+def _keep(checkpoints: Checkpoints, shard: GrowingShard, number: int, form: Format) -> Saved:
+    saved = checkpoints.save(
+        _phase(number), lambda folder: shard.write(folder, number, form), shard.info
+    )
+    assert saved is not None  # there is a folder, and a key
+    return saved
+
+
+def _reported(corpus: Corpus, progress: Progress | None) -> Iterator[Documents]:
+    """The blocks of the corpus; each is told once the next is asked for."""
+    done, total = 0, corpus.n_bytes_hint
+    for documents in corpus.batches():
+        yield documents
+        done += documents.n_bytes
+        if progress is not None:
+            progress("encode", done, total)
+
+
+def _without_first(blocks: Iterator[Documents], n_documents: int) -> Iterator[Documents]:
+    """The blocks without the first `n_documents` documents."""
+    for block in blocks:
+        if n_documents < len(block):
+            yield replace(block, starts=block.starts[n_documents:], ends=block.ends[n_documents:])
+        n_documents = max(n_documents - len(block), 0)
+
+
+def _totals(shards: list[Saved]) -> dict[str, Any]:
+    """Counts of the whole, by language and by shard."""
+    languages: dict[str | None, Counter[str]] = {}
+    rows = []
+    for shard in shards:
+        row: Counter[str] = Counter()
+        for label, counts in shard.info["languages"]:
+            languages.setdefault(label, Counter()).update(counts)
+            row.update(counts)
+        rows.append({**row, "crc32": dict(shard.checksums)})
+    total: Counter[str] = Counter()
+    for counts in languages.values():
+        total.update(counts)
+    return {
+        **total,
+        "languages": [{"language": label, **counts} for label, counts in languages.items()],
+        "shards": rows,
+    }
+
+
+def _put(source: Path, target: Path) -> None:
+    """Give a file of a checkpoint its name in the output.
+
+    A second name where the file system has them: so the checkpoint is whole until all are there.
+    """
+    try:
+        os.link(source, target)
+    except OSError:
+        source.rename(target)
+
+
+def _phase(number: int) -> str:
+    return f"shard-{number:05}"

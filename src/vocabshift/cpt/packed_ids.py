@@ -1,0 +1,185 @@
+"""PackedIds: a folder of token ids ready for training, read without copying.
+
+Owns `packed.json` and how documents and tokens are found across shards. `vocabshift encode` and
+`pack_corpus` write such folders; how a shard lies on disk is the business of `packed_shards`.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift.bpe.fingerprint import fingerprint
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.cpt.packed_shards import (
+    FORMATS,
+    Ids,
+    check_files,
+    check_ids,
+    file_names,
+    open_shard,
+)
+from vocabshift.errors import CorpusError, VocabMismatchError
+
+FILE = "packed.json"
+VERSION = 1
+
+_COUNTS = ("n_documents", "n_tokens", "n_bytes")
+
+
+class PackedIds:
+    """Documents of token ids, one behind the other, mapped from disk.
+
+    A document ends with its EOS, where the folder was made with one. Arrays that come out are
+    views of the files, uint16 or uint32, and cannot be written to.
+    """
+
+    def __init__(self, folder: Path, header: Mapping[str, Any], *, checksums: bool) -> None:
+        """Open a folder whose `packed.json` says `header`; see `open`."""
+        self.folder = folder
+        self.header = header
+        self.dtype = np.dtype(header["dtype"]).newbyteorder("<")
+        tokenizer = header["tokenizer"]
+        self.fingerprint: str = tokenizer["fingerprint"]  # of the tokenizer
+        self.n_ids: int = tokenizer["n_ids"]  # every id is below
+        eos = header["eos"]
+        self.eos_id: int | None = None if eos is None else eos["id"]
+        self._shards = []
+        for number, facts in enumerate(header["shards"]):
+            counts = {name: facts[name] for name in _COUNTS}
+            if checksums:  # first of all: nothing of a damaged file is interpreted
+                check_files(folder, facts["crc32"])
+            shard = open_shard(folder, number, header["format"], self.dtype, **counts)
+            if checksums:
+                check_ids(folder, shard, self.n_ids)
+            self._shards.append(shard)
+        starts = {name: [0, *accumulate(s[name] for s in header["shards"])] for name in _COUNTS}
+        self._first_document: list[int] = starts["n_documents"]
+        self._first_token: list[int] = starts["n_tokens"]
+        for name in _COUNTS:
+            if starts[name][-1] != header[name]:
+                raise CorpusError(f"{folder / FILE}: {name} is not the sum over the shards")
+        self.n_tokens = self._first_token[-1]
+        self.n_bytes: int = header["n_bytes"]  # of the text
+
+    @classmethod
+    def open(cls, folder: str | Path, *, checksums: bool = True) -> PackedIds:
+        """Open and check a folder; CorpusError where anything in it is missing or damaged.
+
+        Every byte is read once and held against the checksums, at the speed of the disk; with
+        `checksums=False` only sizes, shapes and offsets are looked at.
+        """
+        path = Path(folder)
+        try:
+            header = json.loads((path / FILE).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise CorpusError(
+                f"{path} holds no packed ids ({FILE}: {error.strerror}); make some with "
+                "vocabshift encode"
+            ) from error
+        except ValueError as error:
+            raise CorpusError(f"{path / FILE} is damaged: {error}") from error
+        _check_header(path / FILE, header)
+        return cls(path, header, checksums=checksums)
+
+    def require(self, tokenizer: Tokenizer) -> None:
+        """VocabMismatchError unless the ids are those of this tokenizer."""
+        if fingerprint(tokenizer) != self.fingerprint:
+            raise VocabMismatchError(
+                f"{self.folder} was packed with another tokenizer "
+                f"({self.header['tokenizer'].get('name')}); pack the corpus again with this one"
+            )
+
+    def __len__(self) -> int:
+        """Number of documents."""
+        return self._first_document[-1]
+
+    def document(self, index: int) -> Ids:
+        """Ids of a document, its EOS included, shape (n_tokens,); no copy."""
+        if not 0 <= index < len(self):
+            raise IndexError(f"document {index} of {len(self)}")
+        number = bisect_right(self._first_document, index) - 1
+        shard, at = self._shards[number], index - self._first_document[number]
+        return shard.ids[shard.offsets[at] : shard.offsets[at + 1]]
+
+    def tokens(self, start: int, stop: int) -> Ids:
+        """Ids [start, stop) of all documents as one stream; copied only across shards."""
+        if not 0 <= start <= stop <= self.n_tokens:
+            raise IndexError(f"tokens [{start}, {stop}) of {self.n_tokens}")
+        number = max(bisect_right(self._first_token, start) - 1, 0)
+        parts = []
+        while start < stop:
+            first, end = self._first_token[number : number + 2]
+            parts.append(self._shards[number].ids[start - first : min(stop, end) - first])
+            start, number = min(stop, end), number + 1
+        parts = [part for part in parts if len(part)]
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=self.dtype)
+
+    def blocks(self, length: int) -> Iterator[Ids]:
+        """The stream in blocks of `length` inputs: tokens [i * length, (i + 1) * length].
+
+        A block holds one token more, the first of the next: inputs are `block[:-1]`, targets
+        `block[1:]`. The last one may be shorter.
+        """
+        if length < 1:
+            raise ValueError(f"a block of {length} tokens; at least 1 is needed")
+        for start in range(0, self.n_tokens - 1, length):
+            yield self.tokens(start, min(start + length + 1, self.n_tokens))
+
+    @property
+    def document_bytes(self) -> NDArray[np.int64]:
+        """Bytes of text of each document, shape (n_documents,)."""
+        return np.concatenate(
+            [np.zeros(0, dtype=np.int64), *(np.diff(shard.byte_offsets) for shard in self._shards)]
+        )
+
+    def gather(
+        self, indexes: Sequence[int] | NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Flat ids of these documents without their EOS, and offsets, as an encoder gives them."""
+        behind = 0 if self.eos_id is None else 1
+        parts = [self.document(int(index)) for index in indexes]
+        parts = [part[: len(part) - behind] for part in parts]
+        offsets = np.zeros(len(parts) + 1, dtype=np.int64)
+        np.cumsum([len(part) for part in parts], out=offsets[1:])
+        flat = np.concatenate([np.zeros(0, self.dtype), *parts])
+        return flat.astype(np.int32), offsets
+
+    def __repr__(self) -> str:
+        return f"PackedIds({str(self.folder)!r}, {len(self)} documents, {self.n_tokens} tokens)"
+
+
+def _check_header(file: Path, header: Any) -> None:
+    """CorpusError unless `packed.json` says all that is needed, in the right kinds."""
+    wrong = f"{file} is damaged, or of another version of vocabshift; make the folder again"
+    if not isinstance(header, dict) or header.get("version") != VERSION:
+        raise CorpusError(wrong)
+    try:
+        shards, eos, tokenizer = header["shards"], header["eos"], header["tokenizer"]
+        counts = [table[name] for table in (header, *shards) for name in _COUNTS]
+        counts += [tokenizer["n_ids"], *([] if eos is None else [eos["id"]])]
+        names = [
+            set(shard["crc32"]) == set(file_names(number, header["format"]))
+            for number, shard in enumerate(shards)
+        ]
+        is_right = (
+            header["format"] in FORMATS
+            and header["dtype"] in ("uint16", "uint32")
+            and isinstance(tokenizer["fingerprint"], str)
+            and all(type(count) is int and count >= 0 for count in counts)
+            and all(names)
+            and bool(names)
+        )
+    except (KeyError, TypeError, AttributeError):
+        is_right = False
+    if not is_right:
+        raise CorpusError(wrong)

@@ -1,0 +1,210 @@
+"""The files of one shard of packed ids: how they are written, mapped and checked.
+
+Numpy: `ids-00000.npy` (uint16 or uint32) and `offsets-00000.npy` (int64, one more than there are
+documents). Arrow: `ids-00000.arrow`, an IPC stream of one record batch with the column
+`input_ids`, a list of uint16 or uint32: what `datasets.Dataset.from_file` maps. Both have
+`bytes-00000.npy` beside them: offsets in bytes of the text that the documents came from. All is
+little-endian. Knows nothing of tokenizers, corpora or `packed.json`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift.errors import CorpusError
+
+Format = Literal["numpy", "arrow"]
+FORMATS: tuple[Format, ...] = ("numpy", "arrow")
+COLUMN = "input_ids"
+
+Ids = NDArray[Any]
+"""uint16 or uint32."""
+Offsets = NDArray[np.int64]
+
+_ARROW_LIMIT = 2**31 - 1  # tokens in a list array with 32-bit offsets
+_BLOCK = 4 << 20  # tokens or bytes looked at together
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Shard:
+    """Some documents, one behind the other; arrays may be mapped from disk."""
+
+    ids: Ids  # (n_tokens,)
+    offsets: Offsets  # (n_documents + 1,) document i is ids[offsets[i]:offsets[i + 1]]
+    byte_offsets: Offsets  # (n_documents + 1,) of the text, in bytes
+
+
+def dtype_for(n_ids: int) -> np.dtype[Any]:
+    """The narrower of the two that holds ids below `n_ids`."""
+    return np.dtype("<u2" if n_ids <= 2**16 else "<u4")
+
+
+def file_names(number: int, form: Format) -> tuple[str, ...]:
+    """The files of a shard, in a fixed order."""
+    if form == "arrow":
+        return f"ids-{number:05}.arrow", f"bytes-{number:05}.npy"
+    return f"ids-{number:05}.npy", f"offsets-{number:05}.npy", f"bytes-{number:05}.npy"
+
+
+def write_shard(
+    folder: Path,
+    number: int,
+    form: Format,
+    ids: Sequence[Ids],
+    *,
+    offsets: Offsets,
+    byte_offsets: Offsets,
+) -> None:
+    """Write the files of a shard, whose ids may come in several parts of one dtype."""
+    names = file_names(number, form)
+    if form == "arrow":
+        _write_arrow(folder / names[0], ids, offsets)
+    else:
+        _write_npy(folder / names[0], ids)
+        _write_npy(folder / names[1], [offsets])
+    _write_npy(folder / names[-1], [byte_offsets])
+
+
+def open_shard(
+    folder: Path,
+    number: int,
+    form: Format,
+    dtype: np.dtype[Any],
+    *,
+    n_tokens: int,
+    n_documents: int,
+    n_bytes: int,
+) -> Shard:
+    """Map a shard; CorpusError where a file is missing, cut short or not of this shape."""
+    names = file_names(number, form)
+    if form == "arrow":
+        ids, offsets = _map_arrow(folder / names[0], dtype)
+    else:
+        ids = _map_npy(folder / names[0], dtype)
+        offsets = _map_npy(folder / names[1], np.dtype("<i8"))
+    shard = Shard(ids, offsets, _map_npy(folder / names[-1], np.dtype("<i8")))
+    if len(ids) != n_tokens:
+        raise CorpusError(f"{folder / names[0]}: {len(ids)} tokens, not {n_tokens}; {_AGAIN}")
+    for values, total, what in (
+        (shard.offsets, n_tokens, "tokens"),
+        (shard.byte_offsets, n_bytes, "bytes of text"),
+    ):
+        if (
+            len(values) != n_documents + 1
+            or values[0] != 0
+            or values[-1] != total
+            or (np.diff(values) < 0).any()
+        ):
+            raise CorpusError(
+                f"{folder}, shard {number}: the offsets do not divide {total} {what} into "
+                f"{n_documents} documents; {_AGAIN}"
+            )
+    return shard
+
+
+def check_files(folder: Path, checksums: Mapping[str, int]) -> None:
+    """Read every byte; CorpusError where a file is missing or its CRC-32 differs."""
+    for name, expected in checksums.items():
+        checksum = 0
+        try:
+            with (folder / name).open("rb") as file:
+                while block := file.read(_BLOCK):
+                    checksum = zlib.crc32(block, checksum)
+        except OSError as error:
+            raise CorpusError(
+                f"{folder / name} cannot be read ({error.strerror}); {_AGAIN}"
+            ) from error
+        if checksum != expected:
+            raise CorpusError(f"{folder / name} is damaged (its checksum differs); {_AGAIN}")
+
+
+def check_ids(folder: Path, shard: Shard, n_ids: int) -> None:
+    """CorpusError where an id is not below `n_ids`."""
+    for start in range(0, len(shard.ids), _BLOCK):
+        highest = int(shard.ids[start : start + _BLOCK].max())
+        if highest >= n_ids:
+            raise CorpusError(f"{folder} holds the id {highest}, not below {n_ids}; {_AGAIN}")
+
+
+_AGAIN = "make the folder again with vocabshift encode"
+
+
+def _write_npy(path: Path, parts: Sequence[NDArray[Any]]) -> None:
+    """One .npy of the parts, joined; without a copy of the whole."""
+    dtype = parts[0].dtype.newbyteorder("<")
+    header = {
+        "descr": dtype.str,
+        "fortran_order": False,
+        "shape": (sum(map(len, parts)),),
+    }
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)  # type: ignore[no-untyped-call]
+        for part in parts:
+            file.write(np.ascontiguousarray(part, dtype=dtype).data)
+
+
+def _map_npy(path: Path, dtype: np.dtype[Any]) -> NDArray[Any]:
+    try:
+        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError, TypeError, OverflowError) as error:
+        why = error.strerror if isinstance(error, OSError) else None
+        raise CorpusError(f"{path} cannot be read ({why or error}); {_AGAIN}") from error
+    if not isinstance(mapped, np.ndarray) or mapped.dtype != dtype or mapped.ndim != 1:
+        raise CorpusError(f"{path} is no array of {dtype.name}; {_AGAIN}")
+    return mapped.view(np.ndarray)
+
+
+def _write_arrow(path: Path, parts: Sequence[Ids], offsets: Offsets) -> None:
+    import pyarrow as pa
+
+    if offsets[-1] > _ARROW_LIMIT:
+        raise ValueError(
+            f"a shard of {offsets[-1]} tokens is too long for Arrow, which counts to "
+            f"{_ARROW_LIMIT}; choose a smaller --shard-tokens"
+        )
+    ids = np.concatenate(parts)
+    # From buffers: pa.array would import pandas.
+    values = pa.Array.from_buffers(
+        pa.from_numpy_dtype(ids.dtype), len(ids), [None, pa.py_buffer(ids)]
+    )
+    bounds = pa.py_buffer(offsets.astype(np.int32))
+    lists = pa.Array.from_buffers(
+        pa.list_(values.type), len(offsets) - 1, [None, bounds], children=[values]
+    )
+    batch = pa.record_batch([lists], names=[COLUMN])
+    with path.open("wb") as file, pa.ipc.new_stream(file, batch.schema) as stream:
+        stream.write_batch(batch)
+
+
+def _map_arrow(path: Path, dtype: np.dtype[Any]) -> tuple[Ids, Offsets]:
+    import pyarrow as pa
+
+    try:
+        reader = pa.ipc.open_stream(pa.memory_map(str(path)))
+        batches = list(reader)
+        for batch in batches:
+            batch.validate(full=True)
+    except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
+        why = " ".join(str(error).split())
+        raise CorpusError(f"{path} cannot be read ({why}); {_AGAIN}") from error
+    schema = pa.schema([(COLUMN, pa.list_(pa.from_numpy_dtype(dtype)))])
+    if len(batches) != 1 or reader.schema != schema or batches[0].column(0).null_count:
+        raise CorpusError(f"{path} is no list of {dtype.name} named {COLUMN}; {_AGAIN}")
+    lists = batches[0].column(0)
+    return _of(lists.values, dtype), _of(lists.offsets, np.dtype("<i4")).astype(np.int64)
+
+
+def _of(array: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """A view of an Arrow array of numbers; to_numpy would import pandas."""
+    start = array.offset * dtype.itemsize
+    buffer = array.buffers()[1]
+    if not len(array):
+        return np.zeros(0, dtype=dtype)
+    return np.frombuffer(buffer, dtype=dtype, count=len(array), offset=start)

@@ -1,0 +1,252 @@
+"""Killed at any moment, the same command goes on, and the output is what it would have been.
+
+`kill -9` itself: a process that does nothing more. Where it happens is decided in two ways. At the
+seams: the process kills itself right before or right after it has made a phase a finished
+checkpoint. And anywhere: it is killed from outside after a while.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+# The command line, with a trap in the store: KILL names the phase, WHEN the side of the rename.
+# Every phase that is finished is told on stderr as "finished PHASE".
+_TRAPPED = """
+import os, signal, sys
+from pathlib import Path
+from vocabshift.checkpoints import Checkpoints
+from vocabshift.cli.main import main
+
+phase, when = os.environ.get("KILL"), os.environ.get("WHEN")
+commit, rename = Checkpoints.commit, Path.rename
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def trapped_rename(self, target):
+    if when == "before" and self.name == f".{phase}":
+        die()
+    rename(self, target)
+    if when == "after" and self.name == f".{phase}":
+        die()
+
+def told_commit(self, name, info=None):
+    if when == "writing" and name == phase:
+        die()
+    saved = commit(self, name, info)
+    if self.is_kept:
+        sys.stderr.write(f"finished {name}\\n")
+    return saved
+
+Checkpoints.commit, Path.rename = told_commit, trapped_rename
+sys.exit(main(sys.argv[1:]))
+"""
+MOMENTS = ("writing", "before", "after")
+
+Command = Callable[[Path], list[str]]
+"""The words of a verb that writes to the folder given."""
+
+
+def start(words: list[str], *, kill: str = "", when: str = "") -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", _TRAPPED, *words],
+        env={**os.environ, "KILL": kill, "WHEN": when},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(words: list[str]) -> list[str]:
+    """Run to the end; the phases that it did."""
+    process = start(words)
+    _, errors = process.communicate()
+    assert 0 == process.returncode, errors
+    told = [line for line in errors.splitlines() if line.startswith("finished ")]
+    return [line.removeprefix("finished ") for line in told]
+
+
+def kill_at(words: list[str], phase: str, when: str) -> None:
+    process = start(words, kill=phase, when=when)
+    _, errors = process.communicate()
+    assert -signal.SIGKILL == process.returncode, errors
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def finished(out: Path) -> list[str]:
+    """The checkpoints beside an output that is not there yet."""
+    assert not out.exists()
+    checkpoints = out.with_name(out.name + ".partial") / "checkpoints"
+    if not checkpoints.exists():
+        return []
+    return sorted(path.name for path in checkpoints.iterdir() if not path.name.startswith("."))
+
+
+def nothing_is_left(out: Path) -> bool:
+    return [] == [path for path in out.parent.iterdir() if path.name.startswith(out.name + ".")]
+
+
+def check_every_seam(command: Command, work: Path) -> None:
+    """Kill at each seam of each phase; go on; compare all bytes and the phases that were done."""
+    phases = finish(command(work / "undisturbed"))
+    assert len(phases) >= 2
+    expected = contents(work / "undisturbed")
+    for number, phase in enumerate(phases):
+        for when in MOMENTS:
+            out = work / f"{phase} {when}"
+            kill_at(command(out), phase, when)
+            done = number + (when == "after")
+            assert len(finished(out)) <= done  # a phase may drop an earlier one
+            assert (when == "after") == (phase in finished(out))
+            assert phases[done:] == finish(command(out))
+            assert expected == contents(out)
+            assert nothing_is_left(out)
+
+
+def check_kills_in_a_row(command: Command, work: Path) -> None:
+    """Every run is killed as soon as it has done one phase more, until none is left to do."""
+    phases = finish(command(work / "undisturbed"))
+    for phase in phases:
+        kill_at(command(work / "out"), phase, "after")
+        assert phase in finished(work / "out")
+    assert [] == finish(command(work / "out"))
+    assert contents(work / "undisturbed") == contents(work / "out")
+
+
+def check_any_moment(command: Command, work: Path, *, times: int) -> None:
+    """Kill after a random while, several times in a row, then let it end."""
+    began = time.monotonic()
+    finish(command(work / "undisturbed"))
+    seconds = time.monotonic() - began
+    chance = random.Random(1)
+    for turn in range(times):
+        out = work / f"out{turn}"
+        for _ in range(2):
+            process = start(command(out))
+            time.sleep(chance.uniform(0, seconds))
+            process.kill()
+            process.communicate()
+        if not out.exists():
+            finish(command(out))
+        assert contents(work / "undisturbed") == contents(out)
+        assert nothing_is_left(out)
+
+
+def check_other_configs(command: Command, others: list[Command], work: Path) -> None:
+    """What another command left is never used: the output is that of a run of its own."""
+    last = finish(command(work / "undisturbed"))[-1]
+    for number, other in enumerate(others):
+        phases = finish(other(work / f"own{number}"))
+        out = work / f"out{number}"
+        kill_at(command(out), last, "after")
+        assert last in finished(out)
+        assert phases == finish(other(out))
+        assert contents(work / f"own{number}") == contents(out)
+
+
+# Written for this test; numbers make lines differ.
+LINES = [
+    "The ferry crosses the river at {0} and comes back at {1}.",
+    "नाव नंबर {0} नदी पार करती है और {1} बजे लौटती है।",
+    "படகு {0} ஆற்றைக் கடந்து {1} மணிக்குத் திரும்பும்.",
+    "def crossing(n={0}):\n    return n + {1}",
+]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("corpus") / "text.jsonl"
+    rows = (LINES[n % 4].format(n * n % 997, n % 24) for n in range(4000))
+    path.write_text(
+        "".join(json.dumps({"text": row}, ensure_ascii=False) + "\n" for row in rows),
+        encoding="utf-8",
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def tokenizer(corpus: Path) -> Path:
+    folder = corpus.parent / "tokenizer"
+    words = ["train", "--recipe", "bpe", "--corpus", str(corpus), "--vocab-size", "400"]
+    finish([*words, "--special-tokens", "</s>", "-o", str(folder)])
+    return folder
+
+
+@pytest.fixture
+def encode(corpus: Path, tokenizer: Path) -> Command:
+    return encoder(corpus, tokenizer)
+
+
+def encoder(corpus: Path, tokenizer: Path, *more: str) -> Command:
+    words = ["encode", str(tokenizer), str(corpus), "--eos", "</s>", *more]
+    if "--shard-tokens" not in more:
+        words += ["--shard-tokens", "60000"]
+    return lambda out: [*words, "-o", str(out)]
+
+
+@pytest.mark.parametrize("form", ["numpy", "arrow"])
+def test_encode_goes_on_from_every_seam(
+    corpus: Path, tokenizer: Path, tmp_path: Path, form: str
+) -> None:
+    check_every_seam(encoder(corpus, tokenizer, "--format", form), tmp_path)
+
+
+def test_encode_survives_kills_in_a_row(encode: Command, tmp_path: Path) -> None:
+    check_kills_in_a_row(encode, tmp_path)
+
+
+def test_encode_survives_a_kill_at_any_moment(encode: Command, tmp_path: Path) -> None:
+    check_any_moment(encode, tmp_path, times=6)
+
+
+def test_encode_never_uses_the_shards_of_another_command(
+    corpus: Path, tokenizer: Path, tmp_path: Path
+) -> None:
+    other_text = corpus.with_name("other.jsonl")
+    other_text.write_bytes(corpus.read_bytes())
+    others = [
+        encoder(other_text, tokenizer),
+        encoder(corpus, tokenizer, "--shard-tokens", "50000"),
+        encoder(corpus, tokenizer, "--special-as-text"),
+        encoder(corpus, tokenizer, "--no-resume"),
+    ]
+    check_other_configs(encoder(corpus, tokenizer), others, tmp_path)
+
+
+def test_a_running_command_keeps_its_folder(encode: Command, tmp_path: Path) -> None:
+    """The second one is refused in one line, and the first one's work is whole."""
+    words = encode(tmp_path / "out")
+    first = start(words)
+    first.send_signal(signal.SIGSTOP)
+    partial = tmp_path / "out.partial"
+    while not (partial / "checkpoints").exists():
+        first.send_signal(signal.SIGCONT)
+        time.sleep(0.005)
+        first.send_signal(signal.SIGSTOP)
+        assert first.poll() is None, "it was done before it could be seen at work"
+    second = start(words)
+    _, errors = second.communicate()
+    first.send_signal(signal.SIGCONT)
+    first.communicate()
+    assert (2, 0) == (second.returncode, first.returncode)
+    assert f"is being written by process {first.pid}" in errors
+    assert 1 == errors.count("\n")
+    finish(encode(tmp_path / "undisturbed"))
+    assert contents(tmp_path / "undisturbed") == contents(tmp_path / "out")
