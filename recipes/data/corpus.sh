@@ -8,26 +8,36 @@
 # lines_into NAME COMMAND…: what a command prints, line by line, as an array of that name. (macOS
 # still comes with a bash that has no mapfile.)
 lines_into() {
-  local name=$1 line
+  local name=$1 line printed
   shift
+  printed=$("$@") || exit 2
   eval "$name=()"
-  while IFS= read -r line; do eval "$name+=(\"\$line\")"; done < <("$@")
+  while IFS= read -r line; do
+    if [ -n "$line" ]; then eval "$name+=(\"\$line\")"; fi
+  done <<<"$printed"
 }
 
 # The files of a folder with their labels: "hi=TRAIN/hi.txt". Further arguments are weights:
 # "en=2" counts every word of en.txt twice.
 specs() {
-  local folder=$1 file name weight pair
+  local folder=$1 file name weight pair used=0
   shift
   for file in "$folder"/*.txt "$folder"/*.jsonl; do
     [ -e "$file" ] || continue
     name=$(basename "${file%.*}")
     weight=
     for pair in "$@"; do
-      if [ "${pair%%=*}" = "$name" ]; then weight=@${pair#*=}; fi
+      if [ "${pair%%=*}" = "$name" ]; then
+        weight=@${pair#*=}
+        used=$((used + 1))
+      fi
     done
     printf '%s\n' "$name=$file$weight"
   done
+  if [ "$used" != $# ]; then
+    echo "WEIGHTS are $*; $folder does not have one text for each of these names" >&2
+    return 2
+  fi
 }
 
 # Program text as one language, "code".

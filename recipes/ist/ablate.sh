@@ -7,7 +7,7 @@
 #   recipes/ist/ablate.sh --smoke                         our own sample texts
 #
 # Variables, with their defaults: DATA=../shared/data-unpacked OUT=runs/ist-ablation VOCAB=32000
-# MB=50 (of all languages together; 0: all the text) SEED=1 WEIGHTS="en=2" THREADS=all
+# MB=50 (of all languages together; 0: all the text) SEED=1 WEIGHTS="en=4" THREADS=all
 # PYTHON=python3
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -17,7 +17,6 @@ OUT=${OUT:-runs/ist-ablation}
 VOCAB=${VOCAB:-32000}
 MB=${MB:-50}
 SEED=${SEED:-1}
-read -r -a WEIGHTS <<<"${WEIGHTS-en=2}"
 THREADS=${THREADS:+-j $THREADS}
 vocabshift() { "$PYTHON" -m vocabshift "$@"; }
 . recipes/data/corpus.sh
@@ -26,7 +25,7 @@ mkdir -p "$OUT"
 if [ "${1:-}" = --smoke ]; then
   prepare_sample_texts
   VOCAB=2000
-  read -r -a WEIGHTS <<<"eng=2"
+  WEIGHTS=eng=4
 else
   prepare_shared_text
   if [ "$MB" != 0 ]; then
@@ -38,6 +37,7 @@ else
     TRAIN=$SAMPLE
   fi
 fi
+read -r -a WEIGHTS <<<"${WEIGHTS-en=4}"
 lines_into PARALLEL specs "$EVAL/sib200-flores"
 lines_into CODE code_specs
 lines_into WEIGHTED specs "$TRAIN" ${WEIGHTS[@]+"${WEIGHTS[@]}"}

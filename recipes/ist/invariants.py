@@ -47,16 +47,15 @@ class Count:
     must_be_zero: bool = False
 
 
-def vocabulary_counts(
-    folder: str, tokenizer: Tokenizer, *, may_hold_terminals: bool
-) -> list[Count]:
+def vocabulary_counts(folder: str, tokenizer: Tokenizer, *, matra: bool) -> list[Count]:
     """What the tokens alone tell."""
-    texts = {token_id: data.decode(errors="ignore") for token_id, data in _own(tokenizer).items()}
+    own = _own(tokenizer)
+    texts = {token_id: data.decode(errors="ignore") for token_id, data in own.items()}
     digits = [sum(bool(_core.char_class(ord(c)) & _NUMBER) for c in t) for t in texts.values()]
     too_many = sum(n > _DIGITS_TOGETHER for n in digits)
     beside = sum(0 < n < len(text) for n, text in zip(digits, texts.values(), strict=True))
     of_terminals = []
-    kinds = {"superwords": [text for text in texts.values() if " " in text.strip(" ")]}
+    kinds = {"superwords": [texts[i] for i, data in own.items() if b" " in data.strip()]}
     stage1_merges = _figure(folder, "stage1_merges")
     if stage1_merges is not None:
         kinds[_STAGE2] = [t for i, t in texts.items() if i >= 256 + stage1_merges]
@@ -64,7 +63,7 @@ def vocabulary_counts(
         of_terminals.append(Count(kind, len(of_kind)))
         for what, characters in (("a terminal", _TERMINALS), ("a period", {"."})):
             holding = sum(not characters.isdisjoint(text) for text in of_kind)
-            must_be_zero = kind == _STAGE2 and not may_hold_terminals
+            must_be_zero = matra and kind == _STAGE2
             of_terminals.append(Count(f"{kind} that hold {what}", holding, must_be_zero))
     return [
         *of_terminals,
@@ -73,12 +72,21 @@ def vocabulary_counts(
     ]
 
 
-def check_counts(tokenizer: Tokenizer, text: Corpus | None, threads: int) -> list[Count]:
-    """What `vocabshift check` finds."""
+def check_counts(
+    folder: str, tokenizer: Tokenizer, text: Corpus | None, threads: int, *, matra: bool
+) -> list[Count]:
+    """What `vocabshift check` finds.
+
+    Matra's words may begin with a sign: "!=" is one of code, and no token of its second stage.
+    """
     report = check(tokenizer, text, threads=threads)
     spanning, by_pipeline = report.terminal_spanning, report.unreachable_by_pipeline
-    counts = [
-        Count("tokens that span a sentence end", len(spanning), must_be_zero=True),
+    counts = [Count("tokens that span a sentence end", len(spanning), must_be_zero=not matra)]
+    stage1_merges = _figure(folder, "stage1_merges")
+    if stage1_merges is not None:
+        late = [t for t in spanning if tokenizer.model.vocab[t] >= 256 + stage1_merges]
+        counts.append(Count(f"{_STAGE2} that span a sentence end", len(late), must_be_zero=True))
+    counts += [
         Count("unreachable by merges (STT)", len(report.unreachable), must_be_zero=True),
         Count("unreachable by the pipeline", len(by_pipeline), must_be_zero=True),
     ]
@@ -140,18 +148,18 @@ def main() -> int:
     parser.add_argument("--corpus", metavar="SPEC", nargs="+", help="text to encode twice")
     parser.add_argument("-j", "--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument(
-        "--no-terminals",
+        "--matra",
         action="store_true",
-        help="tokens of stage 2 must not hold a terminal or a period at all (Matra)",
+        help="Matra's promise: no token of stage 2 holds a terminal or a period at all",
     )
     parser.add_argument("--strict", action="store_true", help="exit with 2 if anything is amiss")
     args = parser.parse_args()
     columns: dict[str, list[Count]] = {}
     for source in args.tokenizers:
         tokenizer = load_tokenizer(source)
-        counts = vocabulary_counts(source, tokenizer, may_hold_terminals=not args.no_terminals)
+        counts = vocabulary_counts(source, tokenizer, matra=args.matra)
         held_out = Corpus.from_specs(args.eval) if args.eval else None
-        counts += check_counts(tokenizer, held_out, args.threads)
+        counts += check_counts(source, tokenizer, held_out, args.threads, matra=args.matra)
         if args.corpus:
             corpus = Corpus.from_specs(args.corpus)
             counts += corpus_counts(source, tokenizer, corpus, args.threads)

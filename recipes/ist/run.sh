@@ -9,7 +9,7 @@
 # A tokenizer that OUT holds already is not trained again. Variables, with their defaults:
 #   DATA=../shared/data-unpacked   train/LANG.txt, eval/…, tokenizers/…, as its unpack.sh leaves it
 #   OUT=runs/ist                   tokenizers, results.jsonl, invariants.md, tables.md, vocabulary.md
-#   WEIGHTS=""                     "en=2 code=2" counts these languages so many times
+#   WEIGHTS="en=4"                 counts these languages so many times; "" none
 #   OPTIONS=""                     more options of `vocabshift train`, such as "--memory 8GB"
 #   VENDORS="…"                    tokenizers to compare with: folders or files
 #   THREADS=all PYTHON=python3
@@ -19,7 +19,6 @@ PYTHON=${PYTHON:-python3}
 DATA=${DATA:-../shared/data-unpacked}
 OUT=${OUT:-runs/ist}
 THREADS=${THREADS:+-j $THREADS}
-read -r -a WEIGHTS <<<"${WEIGHTS:-}"
 read -r -a OPTIONS <<<"${OPTIONS:-}"
 vocabshift() { "$PYTHON" -m vocabshift "$@"; }
 . recipes/data/corpus.sh
@@ -29,11 +28,13 @@ mkdir -p "$OUT"
 if [ "${1:-}" = --smoke ]; then
   prepare_sample_texts
   OPTIONS=(--vocab-size 3000)
+  WEIGHTS=${WEIGHTS-eng=4}
   VENDORS=${VENDORS-}
 else
   prepare_shared_text
   VENDORS=${VENDORS-$(vendors)}
 fi
+read -r -a WEIGHTS <<<"${WEIGHTS-en=4}"
 read -r -a VENDORS <<<"$VENDORS"
 lines_into CORPUS specs "$TRAIN" ${WEIGHTS[@]+"${WEIGHTS[@]}"}
 lines_into PARALLEL specs "$EVAL/sib200-flores"

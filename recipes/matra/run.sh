@@ -11,7 +11,7 @@
 # A tokenizer that OUT holds already is not trained again. Variables, with their defaults:
 #   DATA=../shared/data-unpacked   train/LANG.txt, eval/…, tokenizers/…, as its unpack.sh leaves it
 #   OUT=runs/matra                 tokenizers, results.jsonl, invariants.md, tables.md, vocabulary.md
-#   WEIGHTS=""                     "en=2 code=2" counts these languages so many times
+#   WEIGHTS="en=4"                 counts these languages so many times; "" none
 #   OPTIONS=""                     more options of `vocabshift train`, such as "--memory 8GB"
 #   VENDORS="…"                    tokenizers to compare with: folders or files
 #   THREADS=all PYTHON=python3
@@ -20,7 +20,6 @@ cd "$(dirname "$0")/../.."
 PYTHON=${PYTHON:-python3}
 DATA=${DATA:-../shared/data-unpacked}
 OUT=${OUT:-runs/matra}
-read -r -a WEIGHTS <<<"${WEIGHTS:-}"
 read -r -a OPTIONS <<<"${OPTIONS:-}"
 THREADS=${THREADS:+-j $THREADS}
 vocabshift() { "$PYTHON" -m vocabshift "$@"; }
@@ -31,11 +30,13 @@ mkdir -p "$OUT"
 if [ "${1:-}" = --smoke ]; then
   prepare_sample_texts
   OPTIONS=(--vocab-size 3000)
+  WEIGHTS=${WEIGHTS-eng=4}
   VENDORS=${VENDORS-}
 else
   prepare_shared_text
   VENDORS=${VENDORS-$(vendors)}
 fi
+read -r -a WEIGHTS <<<"${WEIGHTS-en=4}"
 read -r -a VENDORS <<<"$VENDORS"
 lines_into CORPUS specs "$TRAIN" ${WEIGHTS[@]+"${WEIGHTS[@]}"}
 lines_into PARALLEL specs "$EVAL/sib200-flores"
@@ -64,7 +65,7 @@ train ist recipes/ist/ist.toml
 # 3. What it promises. Matra must keep all of it; the others stand beside it for scale.
 vocabshift check "$OUT/matra" --text "${PARALLEL[@]}" "${CODE[@]}" --strict
 "$PYTHON" recipes/ist/invariants.py "$OUT/matra" --eval "$EVAL"/*/*.* \
-  --corpus "${CORPUS[@]}" $THREADS --strict --no-terminals >"$OUT/invariants.md"
+  --corpus "${CORPUS[@]}" $THREADS --strict --matra >"$OUT/invariants.md"
 "$PYTHON" recipes/ist/invariants.py "${NAMES[@]/#/$OUT/}" $THREADS \
   >"$OUT/invariants-beside-others.md"
 

@@ -74,7 +74,7 @@ def test_a_recipe_writes_its_tokenizers_and_tables(
     counted = cells((out / "invariants.md").read_text(encoding="utf-8"))
     assert int(counted["tokens of stage 2"][0]) > 0
     for name in (
-        *("tokens that span a sentence end", "tokens of more than three digits"),
+        *("tokens of stage 2 that span a sentence end", "tokens of more than three digits"),
         *("unreachable by merges (STT)", "unreachable by the pipeline"),
         *("documents that do not come back", "documents with other ids than by tokenizers"),
         "tokens more or fewer than at the end of training",

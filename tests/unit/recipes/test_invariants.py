@@ -115,13 +115,30 @@ def test_a_terminal_in_stage_2_is_a_fault_where_that_is_asked(
 ) -> None:
     """IST's second stage ends tokens with terminals; Matra's must not."""
     folder, _ = trained
-    status, rows, _ = run(program, monkeypatch, capsys, folder, "--no-terminals", "--strict")
+    status, rows, _ = run(program, monkeypatch, capsys, folder, "--matra", "--strict")
     holding = (
         rows["tokens of stage 2 that hold a terminal"]
         + (rows["tokens of stage 2 that hold a period"])
     )
     assert (2 if holding != ["0", "0"] else 0) == status
     assert holding != ["0", "0"]
+
+
+def test_stage_1_may_join_signs_where_that_is_matras(
+    program, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    """ "!=" is a word of Matra's first stage: counted, and no fault there."""
+    folder = save(tmp_path / "matra", "!=", "a b")
+    for stage1_merges, late in ((1, "0"), (0, "1")):
+        figures = json.dumps({"figures": {"stage1_merges": stage1_merges}})
+        (Path(folder) / "vocabshift.json").write_text(figures, encoding="utf-8")
+        status, rows, _ = run(program, monkeypatch, capsys, folder, "--strict", "--matra")
+        assert ["1"] == rows["tokens that span a sentence end"]
+        assert [late] == rows["tokens of stage 2 that span a sentence end"]
+        # "!=" holds a terminal too, which its second stage may not.
+        assert [late] == rows["tokens of stage 2 that hold a terminal"]
+        assert (0 if late == "0" else 2) == status
+    assert 2 == run(program, monkeypatch, capsys, folder, "--strict")[0]
 
 
 def test_text_that_is_lost_is_counted(program, tmp_path: Path, monkeypatch, capsys) -> None:
