@@ -63,8 +63,7 @@ Trained train_bpe_of(WordCounter& counter, const WordWeights& weights, std::size
   if (encoder) start = Start{encoder, vocabulary_of(tokens)};
   py::gil_scoped_release release;
   return train_bpe(counter, weights, {vocab_size, min_frequency, 1, threads, chunks_per_thread},
-                   rule, std::move(start),
-                   memory_bytes, tick);
+                   rule, std::move(start), memory_bytes, tick);
 }
 
 // Keeps the encoder alive as long as the stage that refers to it.

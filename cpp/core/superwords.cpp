@@ -302,7 +302,8 @@ Trained SuperwordStage::train(const std::vector<Count>& weights, const Limits& l
       continue;
     }
     MergeLoop loop(vocabulary_, std::move(*runs), rule, Duplicates::kRefusePair);
-    const Stopped stopped = loop.run({limits.vocab_size, limits.min_frequency, bound, options_.threads}, tick);
+    const Stopped stopped =
+        loop.run({limits.vocab_size, limits.min_frequency, bound, options_.threads}, tick);
     if (stopped != Stopped::kFloor || is_short_of_memory) {
       return {loop.vocabulary(),
               loop.merges(),

@@ -77,9 +77,8 @@ class SuperwordStage {
                                     const Tick& tick) const;
   std::optional<Sequences> count_runs(const std::vector<Count>& sketch, Count bound,
                                       const std::vector<Count>& weights,
-                                      const std::vector<bool>& never_merges,
-                                      std::size_t vocab_size, std::size_t memory_bytes,
-                                      const Tick& tick) const;
+                                      const std::vector<bool>& never_merges, std::size_t vocab_size,
+                                      std::size_t memory_bytes, const Tick& tick) const;
 
   const Encoder& encoder_;
   Vocabulary vocabulary_;

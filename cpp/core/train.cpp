@@ -169,8 +169,8 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
       if (weighted >= least) visit(word, Sequences::Counts{smoothed(word, weighted), occurrences});
     });
   };
-  Sequences sequences =
-      sequences_of(for_each_kept, segment, std::max(limits.vocab_size, std::size_t{vocabulary.size()}));
+  Sequences sequences = sequences_of(for_each_kept, segment,
+                                     std::max(limits.vocab_size, std::size_t{vocabulary.size()}));
   if (trained.dropped_words == 0) counter.clear();  // the words live on as sequences
   MergeLoop loop(std::move(vocabulary), std::move(sequences), rule, Duplicates::kReuseId);
   trained.stopped = loop.run(limits, tick);

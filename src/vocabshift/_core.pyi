@@ -140,9 +140,8 @@ def train_bpe(
     tokens: list[bytes] = ...,
     memory_bytes: int = 0,
     threads: int = 1,
-    progress: _Progress = None,
-    threads: int = 1,
     chunks_per_thread: int = 4096,
+    progress: _Progress = None,
 ) -> Trained: ...
 
 class SuperwordStage:
