@@ -81,8 +81,8 @@ Sequences sequences_of(ForEachWord&& for_each_word, Segmenter& segment, std::siz
     const std::span<const TokenId> tokens = segment(word);
     if (tokens.size() < 2) return;
     std::uint64_t& end = ends[bucket_of(word)];
-    const auto token_at = [&](std::size_t i) { return ids[static_cast<unsigned char>(word[i])]; };
-    end = sequences.put(static_cast<Sequences::ChunkAt>(end), word.size(), counts, token_at);
+    const auto token_at = [&](std::size_t i) { return tokens[i]; };
+    end = sequences.put(static_cast<Sequences::ChunkAt>(end), tokens.size(), counts, token_at);
   });
   return sequences;
 }

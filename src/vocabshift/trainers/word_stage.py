@@ -125,9 +125,9 @@ class _Training:
             self.rule,
             None if start is None else compile_merges(list(start.tokens), start.merges),
             [] if start is None else list(start.tokens),
-            self.work.share_of_memory(0.7),
-            self.work.threads,
-            self.work.in_phase("stage 1"),
+            memory_bytes=self.work.share_of_memory(0.7),
+            threads=self.work.threads,
+            progress=self.work.in_phase("stage 1"),
         )
         return Stage.of(trained)
 
