@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from vocabshift.output_folder import atomic_folder, check_free
     from vocabshift.text.corpus import Corpus
     from vocabshift.text.count_folder import write_counts
-    from vocabshift.text.counting import CorpusReader, count_words
+    from vocabshift.text.counting import CorpusReader
     from vocabshift.text.patterns import get_pattern
     from vocabshift.text.table_records import check_installed
 
@@ -69,8 +69,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         by_language=True,
     )
     with atomic_folder(args.out, force=args.force) as folder, progress_bar() as progress:
-        counter = count_words(
-            reader,
+        counter = reader.count_words(
             threads=threads(args),
             progress=lambda done, total: progress("count", done, total),
             memory_bytes=args.memory or 0,

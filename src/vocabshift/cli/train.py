@@ -24,7 +24,7 @@ from vocabshift.cli.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vocabshift.text.corpus import Corpus
+    from vocabshift.trainers.source import Source
 
 _COMMON = (
     "vocab_size",
@@ -70,6 +70,11 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--recipe", metavar="RECIPE", help="one of: " + ", ".join(RECIPES))
     add_many(parser, "--corpus", metavar="SPEC", help="[lang=]PATH|DIR|GLOB|hf:DATASET[@WEIGHT]")
+    parser.add_argument(
+        "--counts",
+        metavar="DIR",
+        help="a folder that `vocabshift count` wrote, instead of a corpus",
+    )
     parser.add_argument(
         "--vocab-size", metavar="N", type=positive, help="tokens, special tokens not counted"
     )
@@ -136,13 +141,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         fill_from_toml(args, args.parser, args.config)
     options = recipe_options(args)
     out = check_free(Path(args.out), force=args.force)
-    corpus = _corpus(args)
+    source = _source(args)
     from vocabshift.trainers.run import train_to_folder  # heavy: after everything that is cheap
 
     with progress_bar() as progress:
         result: dict[str, Any] = train_to_folder(
             args.recipe,
-            corpus,
+            source,
             options,
             out,
             threads=threads(args),
@@ -159,7 +164,7 @@ def recipe_options(args: argparse.Namespace) -> dict[str, Any]:
     see = f"(see: {args.parser.prog} --help)"
     for flag, value in (
         ("--recipe", args.recipe),
-        ("--corpus", args.corpus),
+        ("--corpus (or --counts)", args.corpus or args.counts),
         ("--vocab-size", args.vocab_size),
         ("-o DIR", args.out),
     ):
@@ -177,8 +182,15 @@ def recipe_options(args: argparse.Namespace) -> dict[str, Any]:
     return options
 
 
-def _corpus(args: argparse.Namespace) -> Corpus:
-    """The corpus of the specs, cut down to the languages asked for."""
+def _source(args: argparse.Namespace) -> Source:
+    """The corpus of the specs, cut down to the languages asked for, or the folder of counts."""
+    if args.counts:
+        for flag in ("corpus", "languages", "documents"):
+            if getattr(args, flag):
+                raise UsageError(f"--counts stands for the whole corpus; leave --{flag} out")
+        from vocabshift.text.count_folder import CountFolder
+
+        return CountFolder.open(args.counts)
     from vocabshift.text.corpus import Corpus
 
     corpus = Corpus.from_specs(args.corpus, documents=args.documents or "line")

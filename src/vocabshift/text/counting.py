@@ -7,23 +7,21 @@ it (by the core's scanner, or by `tokenizers` for any other pattern), and the co
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
-from vocabshift.text.corpus import Corpus, Documents
-from vocabshift.text.documents import pack
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.documents import Documents, pack
 from vocabshift.text.normalize import normalizer_function
 from vocabshift.text.patterns import Pattern, compile_pattern, splitter
-
-WEIGHT_UNIT = 4096
-"""One occurrence of weight 1, in the fixed-point unit of weighted counts."""
+from vocabshift.text.weighing import Group, Weighed, check_sampling_alpha
 
 Progress = Callable[[int, int | None], None]
 """Called with the bytes done and the bytes in all, if these are known."""
@@ -39,18 +37,8 @@ class Prepared:
     group: int  # index into CorpusReader.groups
 
 
-@dataclass(slots=True)
-class Group:
-    """Documents that count alike."""
-
-    language: str | None  # None too where languages are not told apart
-    weight: float
-    n_bytes: int = 0
-    n_documents: int = 0
-
-
 @dataclass
-class CorpusReader:
+class CorpusReader(Weighed):
     """Reads a corpus for one pattern and normalizer; can be read again and again."""
 
     corpus: Corpus
@@ -66,8 +54,11 @@ class CorpusReader:
     n_special: int = 0  # special tokens that stood in the text
     fingerprint: str = ""  # of the text, labels and weights, as read last
 
+    is_counted: ClassVar[bool] = False
+    """Whether `add_to` gives pieces with counts."""
+
     def __post_init__(self) -> None:
-        check_sampling_alpha(self.sampling_alpha, self.corpus)
+        check_sampling_alpha(self.sampling_alpha, self.corpus.languages)
         self.normalize = normalizer_function(self.normalizer)
         compiled = compile_pattern(self.pattern)
         self.split = None if compiled is not None else splitter(self.pattern)
@@ -90,30 +81,6 @@ class CorpusReader:
         )
         reader.restore(self.state())
         return reader
-
-    def state(self) -> dict[str, Any]:
-        """What reading found out, as plain JSON values."""
-        return {
-            "groups": [asdict(group) for group in self.groups],
-            "n_special": self.n_special,
-            "fingerprint": self.fingerprint,
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over what another reader of the same corpus found out."""
-        self.groups = [Group(**group) for group in state["groups"]]
-        self.n_special = state["n_special"]
-        self.fingerprint = state["fingerprint"]
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes of all documents, as read last."""
-        return sum(group.n_bytes for group in self.groups)
-
-    @property
-    def n_documents(self) -> int:
-        """Documents, as read last."""
-        return sum(group.n_documents for group in self.groups)
 
     def read(self, progress: Progress | None = None) -> Iterator[Prepared]:
         """All blocks; CorpusError where the text changed since it was read last."""
@@ -139,6 +106,29 @@ class CorpusReader:
             raise CorpusError(
                 "the corpus changed between two passes over it; train again when it is at rest"
             )
+
+    def count_words(
+        self,
+        *,
+        threads: int = 1,
+        progress: Progress | None = None,
+        memory_bytes: int = 0,
+        spill_folder: Path | None = None,
+    ) -> _core.WordCounter:
+        """Count the words of the pattern, group by group; ready for training.
+
+        With a budget (0: none), words that outgrow it wait on disk in `spill_folder`.
+        """
+        folder = "." if spill_folder is None else str(spill_folder)
+        counter = _core.WordCounter(self.scanner, threads, memory_bytes, folder)
+        for block in self.read(progress):
+            counter.add(block.data, block.starts, block.ends, block.group)
+        return counter
+
+    def add_to(self, stage: _core.SuperwordStage, progress: Progress | None = None) -> None:
+        """Give all documents to a stage that has this reader's scanner."""
+        for block in self.read(progress):
+            stage.add(block.data, block.starts, block.ends, block.group)
 
     def _prepare(self, documents: Documents) -> Iterator[Prepared]:
         group = self._group_of(documents)
@@ -174,82 +164,3 @@ class CorpusReader:
                 else:
                     for piece in self.split(normalized):
                         yield piece.encode()
-
-    @property
-    def weights(self) -> list[float]:
-        """What an occurrence counts, by group: weight of its documents times sampling."""
-        return sampled_weights(self.groups, self.sampling_alpha)
-
-    def fixed_point_weights(self) -> list[int]:
-        """Weight of each group in the core's unit: 1 where all are alike, else WEIGHT_UNIT times.
-
-        Rescaled so that the smallest is at least 1 (method.md, section 1).
-        """
-        weights = self.weights
-        if len(set(weights)) <= 1:
-            return [1] * len(weights)
-        return [round(weight * self._scale()) for weight in weights]
-
-    def min_count(self, min_frequency: int) -> int:
-        """`min_frequency` in the unit of `fixed_point_weights`."""
-        return max(1, round(min_frequency * self._scale()))
-
-    def _scale(self) -> float:
-        """What one occurrence of weight 1 counts."""
-        weights = self.weights
-        if len(set(weights)) <= 1:
-            return 1
-        return max(WEIGHT_UNIT, 1 / min(weights))
-
-
-def check_sampling_alpha(alpha: float | None, corpus: Corpus) -> None:
-    """ValueError for a temperature outside (0, 1], or languages that have no label."""
-    if alpha is None:
-        return
-    if not 0 < alpha <= 1:
-        raise ValueError(
-            f"sampling_alpha is {alpha!r}; give a number above 0 and up to 1: 1 leaves languages "
-            "as large as they are, 0.3 makes them nearly equal"
-        )
-    if not corpus.languages:
-        raise ValueError(
-            "sampling_alpha needs languages, and the corpus has no labels; label it as lang=PATH"
-        )
-
-
-def sampled_weights(groups: Sequence[Group], alpha: float | None) -> list[float]:
-    """Weights by group with temperature sampling (XLM-R, section 3.1), the total unchanged.
-
-    Nothing is copied: a language of share p counts p ** alpha / sum(q ** alpha) / p times.
-    """
-    if alpha is None:
-        return [group.weight for group in groups]
-    totals: dict[str | None, float] = {}
-    for group in groups:
-        totals[group.language] = totals.get(group.language, 0.0) + group.weight * group.n_bytes
-    whole = sum(totals.values())
-    powers = {language: (total / whole) ** alpha for language, total in totals.items() if total > 0}
-    norm = sum(powers.values())
-    factors = {
-        language: power / norm / (totals[language] / whole) for language, power in powers.items()
-    }
-    return [group.weight * factors.get(group.language, 1.0) for group in groups]
-
-
-def count_words(
-    reader: CorpusReader,
-    *,
-    threads: int = 1,
-    progress: Progress | None = None,
-    memory_bytes: int = 0,
-    spill_folder: str | Path | None = None,
-) -> _core.WordCounter:
-    """Count the pre-tokens of a corpus by group, ready for training.
-
-    Where counting would take more than `memory_bytes` (0: no limit), words go to nameless files in
-    `spill_folder` (None: the current one); the counts are the same. OSError where that fails.
-    """
-    counter = _core.WordCounter(reader.scanner, threads, memory_bytes, str(spill_folder or "."))
-    for block in reader.read(progress):
-        counter.add(block.data, block.starts, block.ends, block.group)
-    return counter

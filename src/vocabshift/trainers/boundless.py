@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.bpe.compiled_model import compile_merges
-from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader, Prepared, Progress
 from vocabshift.text.patterns import Pattern, Split, compile_pattern, get_pattern, splitter
 from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer, forbidden
+from vocabshift.trainers.source import Source
 from vocabshift.trainers.stage import Stage
 from vocabshift.trainers.trainer import (
     Training,
@@ -99,7 +99,7 @@ class BoundlessTrainer(ByteLevelTrainer):
             message = f"merge_pattern {self.merge_pattern!r} is not a regex: {error}"
             raise ValueError(message) from None
 
-    def run(self, corpus: Corpus, work: Work | None = None) -> Training:
+    def run(self, corpus: Source, work: Work | None = None) -> Training:
         """Train on `corpus`, which is read four times, and return the tokenizer with a report."""
         work = work or Work()
         learned = self.learn(corpus, work)
@@ -122,10 +122,10 @@ class BoundlessTrainer(ByteLevelTrainer):
         )
         return Training(training.tokenizer, report)
 
-    def learn(self, corpus: Corpus, work: Work) -> BoundlessMerges:
+    def learn(self, corpus: Source, work: Work) -> BoundlessMerges:
         """The run of both kinds of merges."""
         pieces, words = get_pattern(self.stage2_pre_tokenizer), get_pattern(self.pre_tokenizer)
-        reader = self._reader(corpus, (*pieces, *words))
+        reader = self._text_reader(corpus, (*pieces, *words))
         rule = self._word_rule(reader, self.vocab_size)
         learned = learn_words(reader, rule, WordWeight(), work)
         cut = CutReader(reader, pieces, words)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import get_pattern
 from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
+from vocabshift.trainers.source import Source
 from vocabshift.trainers.trainer import Training
 from vocabshift.trainers.word_stage import WordWeight, learn_words
 from vocabshift.trainers.work import Work
@@ -19,7 +19,7 @@ class BpeTrainer(ByteLevelTrainer):
 
     recipe: ClassVar[str] = "bpe"
 
-    def run(self, corpus: Corpus, work: Work | None = None) -> Training:
+    def run(self, corpus: Source, work: Work | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report."""
         work = work or Work()
         reader = self._reader(corpus, get_pattern(self.pre_tokenizer))

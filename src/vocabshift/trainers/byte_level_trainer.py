@@ -12,12 +12,13 @@ from typing import ClassVar
 from vocabshift.bpe import byte_level
 from vocabshift.bpe.model import BpeModel
 from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.errors import CorpusError
 from vocabshift.provenance import config_hash
-from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.normalize import normalizer_spec
 from vocabshift.text.patterns import Pattern, get_pattern, to_spec
 from vocabshift.text.syllables import LINKERS
+from vocabshift.trainers.source import Reader, Source, make_reader
 from vocabshift.trainers.special_tokens import (
     add_special_tokens,
     check_special_tokens,
@@ -80,25 +81,40 @@ class ByteLevelTrainer:
         check_special_tokens(self.special_tokens)
 
     def train(
-        self, corpus: Corpus, *, threads: int = 1, progress: Progress | None = None
+        self, corpus: Source, *, threads: int = 1, progress: Progress | None = None
     ) -> Tokenizer:
         """Train on `corpus` and return the tokenizer; it does not depend on `threads`."""
         return self.run(corpus, Work(threads=threads, progress=progress)).tokenizer
 
-    def run(self, corpus: Corpus, work: Work | None = None) -> Training:
+    def run(self, corpus: Source, work: Work | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report."""
         raise NotImplementedError
 
-    def _reader(self, corpus: Corpus, pattern: Pattern) -> CorpusReader:
-        """The corpus as stage 1 sees it."""
+    def _reader(self, corpus: Source, pattern: Pattern, words: Pattern = ()) -> Reader:
+        """The corpus as stage 1 sees it: cut by `pattern`, and then by that of the words."""
         contents = set(self.special_tokens)
         if self.special_tokens_from is not None:
             contents |= special_contents(self.special_tokens_from)
-        return CorpusReader(
-            corpus, pattern, self.normalizer, tuple(sorted(contents)), self.sampling_alpha
+        return make_reader(
+            corpus,
+            pattern,
+            words,
+            normalizer=self.normalizer,
+            special_tokens=tuple(sorted(contents)),
+            sampling_alpha=self.sampling_alpha,
         )
 
-    def _word_rule(self, reader: CorpusReader, vocab_size: int) -> WordRule:
+    def _text_reader(self, corpus: Source, pattern: Pattern) -> CorpusReader:
+        """The same for a recipe that needs the text itself; CorpusError for counts."""
+        reader = self._reader(corpus, pattern)
+        if not isinstance(reader, CorpusReader):
+            raise CorpusError(
+                f"recipe {self.recipe} needs the text itself, and a folder of counts does not say "
+                "what stood beside what; give --corpus"
+            )
+        return reader
+
+    def _word_rule(self, reader: Reader, vocab_size: int) -> WordRule:
         """What stage 1 may learn."""
         return WordRule(
             vocab_size=vocab_size,
@@ -112,7 +128,7 @@ class ByteLevelTrainer:
     def _conjoiners(self) -> str:
         return "".join(LINKERS.values()) if self.grapheme_safe else ""
 
-    def _finish(self, stages: list[Stage], reader: CorpusReader, work: Work) -> Training:
+    def _finish(self, stages: list[Stage], reader: Reader, work: Work) -> Training:
         """Tokenizer and report from the merges of all stages; the last one's pattern is written."""
         tokens = stages[-1].tokens
         images = [byte_level.to_image(token) for token in tokens]
@@ -155,7 +171,7 @@ class ByteLevelTrainer:
         return Training(tokenizer, report)
 
 
-def forbidden(reader: CorpusReader) -> set[bytes]:
+def forbidden(reader: Reader) -> set[bytes]:
     """What no merge may make: a special token must not come out of ordinary text."""
     return {content.encode() for content in reader.special_tokens}
 

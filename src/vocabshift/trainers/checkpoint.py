@@ -10,26 +10,33 @@ from typing import Any
 
 from vocabshift.checkpoints import Checkpoints, Saved
 from vocabshift.provenance import config_hash
-from vocabshift.text.corpus import Corpus
 from vocabshift.text.input_key import input_key, no_key_reason
+from vocabshift.trainers.source import Source, source_key
 from vocabshift.trainers.special_tokens import special_contents
 from vocabshift.trainers.trainer import config_of
 
 __all__ = ["Checkpoints", "Saved", "input_key", "no_key_reason", "training_key"]
 
 
-def training_key(trainer: Any, corpus: Corpus) -> str | None:
-    """Key of training with this trainer on this corpus; None where the corpus has none.
+def training_key(trainer: Any, source: Source, memory_bytes: int = 0) -> str | None:
+    """Key of training with this trainer on this source; None where the source has none.
 
-    The number of threads is left out: no result depends on it.
+    The number of threads is left out: no result depends on it. One may depend on the memory
+    budget, where it leaves words out.
     """
     from vocabshift import __version__
 
-    text = input_key(corpus)
+    text = source_key(source)
     if text is None:
         return None
-    source = getattr(trainer, "special_tokens_from", None)
-    contents = [] if source is None else sorted(special_contents(source))
+    special = getattr(trainer, "special_tokens_from", None)
+    contents = [] if special is None else sorted(special_contents(special))
     return config_hash(
-        {"version": __version__, "config": config_of(trainer), "input": text, "special": contents}
+        {
+            "version": __version__,
+            "config": config_of(trainer),
+            "input": text,
+            "special": contents,
+            "memory": memory_bytes,
+        }
     )

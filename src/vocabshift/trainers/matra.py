@@ -23,10 +23,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from vocabshift import _core
-from vocabshift.text.counting import WEIGHT_UNIT, CorpusReader
+from vocabshift.errors import CorpusError
 from vocabshift.text.patterns import Pattern, compile_pattern, get_pattern
 from vocabshift.text.sentences import TERMINALS
 from vocabshift.text.target_scripts import MATRA_SCRIPTS, MEETEI_MAYEK_LETTERS
+from vocabshift.text.weighing import WEIGHT_UNIT
+from vocabshift.trainers.source import Reader
 from vocabshift.trainers.superword import SuperwordTrainer
 from vocabshift.trainers.superword_stage import SuperwordRule
 from vocabshift.trainers.word_stage import WordWeight
@@ -105,7 +107,12 @@ class MatraTrainer(SuperwordTrainer):
             return WordWeight(_SCRIPTS, WEIGHT_UNIT, WEIGHT_UNIT, self.alpha)
         return WordWeight(_SCRIPTS, WEIGHT_UNIT, self._target)
 
-    def _superword_rule(self, reader: CorpusReader) -> SuperwordRule:
+    def _superword_rule(self, reader: Reader) -> SuperwordRule:
+        if reader.is_counted and self._weighs_sentences:
+            raise CorpusError(
+                "Matra weighs sentences, and a folder of counts holds none; train from the text "
+                "(--corpus), or without these weights (--word-weight none or smoothed)"
+            )
         rule = super()._superword_rule(reader)
         # Without the prohibition a "sentence" is a line: newlines are walls of the pattern anyway.
         terminals = _SENTENCE_ENDS if self.terminal_prohibition else _NEWLINE

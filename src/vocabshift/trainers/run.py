@@ -18,12 +18,12 @@ from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import InvalidTokenizerError, UnreachableTokenError
 from vocabshift.output_folder import CHECKPOINTS, atomic_folder, check_free
 from vocabshift.provenance import write_provenance
-from vocabshift.text.corpus import Corpus
 from vocabshift.trainers.boundless import BoundlessTrainer
 from vocabshift.trainers.bpe import BpeTrainer
 from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
 from vocabshift.trainers.checkpoint import Checkpoints, training_key
 from vocabshift.trainers.matra import MatraTrainer, variant_options
+from vocabshift.trainers.source import Source, source_paths, source_texts
 from vocabshift.trainers.stacked import StackedTrainer
 from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
 from vocabshift.trainers.trainer import Progress, config_of
@@ -64,7 +64,7 @@ def make_trainer(recipe: str, options: Mapping[str, Any]) -> ByteLevelTrainer:
 
 def train_to_folder(
     recipe: str,
-    corpus: Corpus,
+    source: Source,
     options: Mapping[str, Any],
     out: Path,
     *,
@@ -80,21 +80,24 @@ def train_to_folder(
     What a run that was killed had finished is used, unless `resume` is off.
     """
     trainer = make_trainer(recipe, options)
-    inputs: list[str | Path] = [*corpus.paths]
+    inputs: list[str | Path] = [*source_paths(source)]
     if trainer.special_tokens_from is not None:
         inputs.append(trainer.special_tokens_from)
     check_free(out, force=force, inputs=inputs)
     with atomic_folder(out, force=force, keep_checkpoints=True, resume=resume) as partial:
+        key = training_key(trainer, source, memory_bytes)
         work = Work(
             threads=threads,
             progress=progress,
             memory_bytes=memory_bytes,
-            checkpoints=Checkpoints(partial / CHECKPOINTS, training_key(trainer, corpus)),
+            checkpoints=Checkpoints(
+                partial / CHECKPOINTS, training_key(trainer, source, memory_bytes)
+            ),
             folder=partial,
         )
-        training = trainer.run(corpus, work)
+        training = trainer.run(source, work)
         write_files(training.tokenizer, partial)
-        _verify_segmentation(training.tokenizer, partial, corpus)
+        _verify_segmentation(training.tokenizer, partial, source)
         unreachable = len(unreachable_tokens(training.tokenizer))
         if unreachable:
             raise UnreachableTokenError(
@@ -115,11 +118,11 @@ def train_to_folder(
     return {"out": str(out), **report, "unreachable": unreachable}
 
 
-def _verify_segmentation(tokenizer: Tokenizer, folder: Path, corpus: Corpus) -> None:
+def _verify_segmentation(tokenizer: Tokenizer, folder: Path, source: Source) -> None:
     """InvalidTokenizerError where `tokenizers` and our encoder read the folder differently."""
     import tokenizers
 
-    texts = [text for _, text in islice(corpus.texts(), _VERIFIED_DOCUMENTS)]
+    texts = list(islice(source_texts(source), _VERIFIED_DOCUMENTS))
     backend = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
     ids, offsets = Encoder(tokenizer).encode_batch(texts)
     for i, encoding in enumerate(backend.encode_batch(texts, add_special_tokens=False)):

@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 from vocabshift import _core
 from vocabshift.bpe.compiled_model import compile_merges
 from vocabshift.errors import CorpusError
-from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import get_pattern
 from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
+from vocabshift.trainers.source import Source
 from vocabshift.trainers.stage import Stage
 from vocabshift.trainers.trainer import Training, TrainingReport
 from vocabshift.trainers.word_stage import WordWeight
@@ -82,10 +82,10 @@ class StackedTrainer(ByteLevelTrainer):
                 "stacked has no grapheme-safe order: leave grapheme_safe out, or use recipe bpe"
             )
 
-    def run(self, corpus: Corpus, work: Work | None = None) -> Training:
+    def run(self, corpus: Source, work: Work | None = None) -> Training:
         """Train on `corpus`, which is read twice, and return the tokenizer with a report."""
         work = work or Work()
-        reader = self._reader(corpus, get_pattern(self.pre_tokenizer))
+        reader = self._text_reader(corpus, get_pattern(self.pre_tokenizer))
         with work.watch.phase("count"):
             parts = _count_by_script(reader, work.threads, work.in_phase("count"))
         budgets = divide(

@@ -14,10 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vocabshift.text.corpus import Corpus
-from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import Pattern, get_pattern
 from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer, forbidden
+from vocabshift.trainers.source import Reader, Source
 from vocabshift.trainers.superword_stage import SuperwordRule, learn_superwords
 from vocabshift.trainers.trainer import Training, check_positive
 from vocabshift.trainers.word_stage import WordWeight, learn_words
@@ -60,11 +59,11 @@ class SuperwordTrainer(ByteLevelTrainer):
         """Tokens that stage 1 may learn up to, the bytes included."""
         return round(self.transition * self.vocab_size)
 
-    def run(self, corpus: Corpus, work: Work | None = None) -> Training:
+    def run(self, corpus: Source, work: Work | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report."""
         work = work or Work()
         pieces = get_pattern(self.stage2_pre_tokenizer)
-        reader = self._reader(corpus, (*pieces, *get_pattern(self.pre_tokenizer)))
+        reader = self._reader(corpus, pieces, get_pattern(self.pre_tokenizer))
         rule = self._word_rule(reader, self.stage1_size)
         words = learn_words(reader, rule, self._word_weight(), work)
         reader = reader.again(pieces)
@@ -77,7 +76,7 @@ class SuperwordTrainer(ByteLevelTrainer):
         """What words count beside others."""
         return WordWeight()
 
-    def _superword_rule(self, reader: CorpusReader) -> SuperwordRule:
+    def _superword_rule(self, reader: Reader) -> SuperwordRule:
         """What stage 2 may learn."""
         return SuperwordRule(
             vocab_size=self.vocab_size,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vocabshift import _core
 from vocabshift.bpe.compiled_model import compile_merges
-from vocabshift.text.counting import CorpusReader
+from vocabshift.trainers.source import Reader
 from vocabshift.trainers.stage import Stage
 from vocabshift.trainers.work import Work
 
@@ -44,7 +44,7 @@ class SuperwordRule:
         )
 
 
-def learn_superwords(reader: CorpusReader, words: Stage, rule: SuperwordRule, work: Work) -> Stage:
+def learn_superwords(reader: Reader, words: Stage, rule: SuperwordRule, work: Work) -> Stage:
     """Continue the vocabulary of `words` inside the pieces of the reader's pattern."""
     with tempfile.TemporaryDirectory(prefix="vocabshift-", dir=work.folder) as temporary:
         with work.watch.phase("encode"):
@@ -62,7 +62,7 @@ def learn_superwords(reader: CorpusReader, words: Stage, rule: SuperwordRule, wo
 
 
 def _encoded(
-    reader: CorpusReader, words: Stage, rule: SuperwordRule, work: Work, temporary: Path
+    reader: Reader, words: Stage, rule: SuperwordRule, work: Work, temporary: Path
 ) -> _core.SuperwordStage:
     tokens = list(words.tokens)
     encoder = compile_merges(tokens, words.merges)
@@ -75,6 +75,7 @@ def _encoded(
             work.threads,
             file="" if file is None else str(file),
             sentences=rule.sentences,
+            counted=reader.is_counted,
             resume=resume,
         )
 
@@ -85,8 +86,7 @@ def _encoded(
     kept = work.checkpoints.path("encode")
     file = kept or (temporary / "encoded" if work.memory_bytes else None)
     encoded = stage(file)
-    for block in reader.read(work.in_phase("encode")):
-        encoded.add(block.data, block.starts, block.ends, block.group)
+    reader.add_to(encoded, work.in_phase("encode"))
     encoded.finish()
     if kept is not None:
         work.checkpoints.commit("encode", reader.state())

@@ -13,9 +13,9 @@ import numpy as np
 
 from vocabshift import _core
 from vocabshift.bpe.compiled_model import compile_merges
-from vocabshift.text.counting import CorpusReader, count_words
 from vocabshift.text.patterns import compile_pattern, get_pattern
 from vocabshift.text.target_scripts import Range
+from vocabshift.trainers.source import Reader
 from vocabshift.trainers.stage import Stage, byte_tokens
 from vocabshift.trainers.work import Work
 
@@ -62,7 +62,7 @@ class WordRule:
         )
 
 
-def learn_words(reader: CorpusReader, rule: WordRule, weight: WordWeight, work: Work) -> Stage:
+def learn_words(reader: Reader, rule: WordRule, weight: WordWeight, work: Work) -> Stage:
     """Merges inside the words of the reader's pattern, up to `rule.vocab_size` tokens."""
     saved = work.checkpoints.load("stage 1")
     if saved is not None:
@@ -88,14 +88,13 @@ def learn_words(reader: CorpusReader, rule: WordRule, weight: WordWeight, work: 
     return stage
 
 
-def _count(reader: CorpusReader, work: Work) -> _core.WordCounter:
+def _count(reader: Reader, work: Work) -> _core.WordCounter:
     with work.watch.phase("count"):
         saved = work.checkpoints.load("count")
         if saved is not None:
             reader.restore(saved.info)
             return _core.WordCounter.load(str(saved.path))
-        counter = count_words(
-            reader,
+        counter = reader.count_words(
             threads=work.threads,
             progress=work.in_phase("count"),
             memory_bytes=work.share_of_memory(0.5),

@@ -1,0 +1,117 @@
+"""What text counts: groups of documents that count alike, and their weights.
+
+Owns temperature sampling over languages and how weights become fixed-point numbers. Knows nothing
+of how text is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+WEIGHT_UNIT = 4096
+"""One occurrence of weight 1, in the fixed-point unit of weighted counts."""
+
+
+@dataclass(slots=True)
+class Group:
+    """Documents that count alike."""
+
+    language: str | None  # None too where languages are not told apart
+    weight: float
+    n_bytes: int = 0
+    n_documents: int = 0
+
+
+class Weighed:
+    """Text in groups; what reading it found out, and what it counts."""
+
+    sampling_alpha: float | None
+    groups: list[Group]  # in order of appearance
+    n_special: int  # special tokens that stood in the text
+    fingerprint: str  # of the text, labels and weights
+
+    def state(self) -> dict[str, Any]:
+        """What reading found out, as plain JSON values."""
+        return {
+            "groups": [asdict(group) for group in self.groups],
+            "n_special": self.n_special,
+            "fingerprint": self.fingerprint,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over what another reader of the same text found out."""
+        self.groups = [Group(**group) for group in state["groups"]]
+        self.n_special = state["n_special"]
+        self.fingerprint = state["fingerprint"]
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all documents, as read last."""
+        return sum(group.n_bytes for group in self.groups)
+
+    @property
+    def n_documents(self) -> int:
+        """Documents, as read last."""
+        return sum(group.n_documents for group in self.groups)
+
+    @property
+    def weights(self) -> list[float]:
+        """What an occurrence counts, by group: weight of its documents times sampling."""
+        return sampled_weights(self.groups, self.sampling_alpha)
+
+    def fixed_point_weights(self) -> list[int]:
+        """Weight of each group in the core's unit: 1 where all are alike, else WEIGHT_UNIT times.
+
+        Rescaled so that the smallest is at least 1 (method.md, section 1).
+        """
+        weights = self.weights
+        if len(set(weights)) <= 1:
+            return [1] * len(weights)
+        return [round(weight * self._scale()) for weight in weights]
+
+    def min_count(self, min_frequency: int) -> int:
+        """`min_frequency` in the unit of `fixed_point_weights`."""
+        return max(1, round(min_frequency * self._scale()))
+
+    def _scale(self) -> float:
+        """What one occurrence of weight 1 counts."""
+        weights = self.weights
+        if len(set(weights)) <= 1:
+            return 1
+        return max(WEIGHT_UNIT, 1 / min(weights))
+
+
+def check_sampling_alpha(alpha: float | None, languages: Sequence[str]) -> None:
+    """ValueError for a temperature outside (0, 1], or languages that have no label."""
+    if alpha is None:
+        return
+    if not 0 < alpha <= 1:
+        raise ValueError(
+            f"sampling_alpha is {alpha!r}; give a number above 0 and up to 1: 1 leaves languages "
+            "as large as they are, 0.3 makes them nearly equal"
+        )
+    if not languages:
+        raise ValueError(
+            "sampling_alpha needs languages, and the corpus has no labels; label it as lang=PATH"
+        )
+
+
+def sampled_weights(groups: Sequence[Group], alpha: float | None) -> list[float]:
+    """Weights by group with temperature sampling (XLM-R, section 3.1), the total unchanged.
+
+    Nothing is copied: a language of share p counts p ** alpha / sum(q ** alpha) / p times.
+    """
+    if alpha is None:
+        return [group.weight for group in groups]
+    totals: dict[str | None, float] = {}
+    for group in groups:
+        totals[group.language] = totals.get(group.language, 0.0) + group.weight * group.n_bytes
+    whole = sum(totals.values())
+    powers = {language: (total / whole) ** alpha for language, total in totals.items() if total > 0}
+    norm = sum(powers.values())
+    factors = {
+        language: power / norm / (totals[language] / whole) for language, power in powers.items()
+    }
+    return [group.weight * factors.get(group.language, 1.0) for group in groups]
