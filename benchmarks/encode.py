@@ -71,21 +71,21 @@ def with_tokenizers(tokenizer: Path, threads: int) -> Encode:
     return encode
 
 
-def with_fastokens(tokenizer: Path, threads: int) -> Encode:
+def with_fastokens(tokenizer: Path, _threads: int) -> Encode:
     from fastokens import _native
 
     backend = _native.Tokenizer.from_file(str(tokenizer / "tokenizer.json"))
     return lambda texts: [backend.encode(text) for text in texts]
 
 
-def with_gigatoken(tokenizer: Path, threads: int) -> Encode:
+def with_gigatoken(tokenizer: Path, _threads: int) -> Encode:
     import gigatoken
 
     backend = gigatoken.Tokenizer(str(tokenizer / "tokenizer.json"))
     return lambda texts: [backend.encode(text) for text in texts]
 
 
-def with_tiktoken(tokenizer: Path, threads: int) -> Encode:
+def with_tiktoken(tokenizer: Path, _threads: int) -> Encode:
     """Only for tokenizers that are rank files: one Split, and merges in the order of the ids."""
     import tiktoken
 

@@ -108,7 +108,15 @@ def _spread(ratios: list[float]) -> str:
 def machine() -> str:
     """One line about where this ran."""
     names = []
-    for package in ("vocabshift", "tokenizers", "rustbpe", "ffbpe", "tiktoken", "fastokens", "gigatoken"):
+    for package in (
+        "vocabshift",
+        "tokenizers",
+        "rustbpe",
+        "ffbpe",
+        "tiktoken",
+        "fastokens",
+        "gigatoken",
+    ):
         try:
             names.append(f"{package} {version(package)}")
         except PackageNotFoundError:
