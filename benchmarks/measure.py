@@ -21,8 +21,10 @@ from importlib.metadata import PackageNotFoundError, version
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-Work = Callable[[Path], Callable[[], int | None]]
-"""Prepares outside the clock (imports, loading); what it returns is timed and gives a checksum."""
+Checksum = int | None
+Work = Callable[[Path], Callable[[], Checksum | Callable[[], Checksum]]]
+"""Prepares outside the clock (imports, loading); what it returns is timed and gives a checksum, or
+a function that computes it when the clock has stopped."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,9 @@ class Run:
 def _child(work: Work, path: Path, pipe: Connection) -> None:
     timed = work(path)
     before, start = _cpu_seconds(), time.perf_counter()
-    checksum = timed()
+    result = timed()
     wall, cpu = time.perf_counter() - start, _cpu_seconds() - before
+    checksum = result() if callable(result) else result
     scale = 1 / 2**20 if sys.platform == "darwin" else 1 / 2**10
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     pipe.send(Run(wall, cpu, peak * scale, checksum))
@@ -59,7 +62,7 @@ def run_once(work: Work, path: Path) -> Run:
     try:
         return ours.recv()
     except EOFError:
-        raise RuntimeError(f"{work.__name__} died with exit code {process.exitcode}") from None
+        raise RuntimeError(f"{work} died with exit code {process.exitcode}") from None
     finally:
         process.join()
 
@@ -119,6 +122,7 @@ def machine() -> str:
         "ffbpe",
         "tiktoken",
         "fastokens",
+        "gigatoken",
     ):
         try:
             names.append(f"{package} {version(package)}")
