@@ -200,5 +200,6 @@ def test_packed_ids_of_another_tokenizer_are_refused(
 ) -> None:
     pack_corpus(byte_tokenizer, Corpus.from_texts(TEXTS), tmp_path / "out")
     other = replace(byte_tokenizer, normalizer={"type": "NFC"})
+    packed = PackedIds.open(tmp_path / "out")
     with pytest.raises(VocabMismatchError, match="another tokenizer"):
-        pretrain(make_model(), other, PackedIds.open(tmp_path / "out"), phases=[Phase(n_bytes=9)])
+        pretrain(make_model(), other, packed, phases=[Phase(n_bytes=9)], config=CONFIG)
