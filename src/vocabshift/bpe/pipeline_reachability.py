@@ -20,9 +20,10 @@ from vocabshift.bpe.tokenizer import Tokenizer
 
 # What may stand beside a token: nothing, a letter, a digit, a space, punctuation, a newline, a
 # letter of an Indian script; behind it also other whitespace that a newline ends, since patterns
-# cut a run of whitespace at its last newline.
-_BEFORE = ("", "a", "1", " ", "!", "\n", "क")
-_CONTEXTS = tuple(product(_BEFORE, (*_BEFORE, "\t\n")))
+# cut a run of whitespace at its last newline; before it also a run of punctuation, which takes
+# newlines and slashes along in some patterns.
+_BEHIND = ("", "a", "1", " ", "!", "\n", "क")
+_CONTEXTS = tuple(product((*_BEHIND, "!!"), (*_BEHIND, "\t\n")))
 
 
 def unreachable_by_pipeline(

@@ -60,6 +60,17 @@ class VocabularyReport:
         """Plain JSON values."""
         return {**asdict(self), "rows": [asdict(row) for row in self.rows]}
 
+    @classmethod
+    def from_rows(cls, rows: Sequence[Mapping[str, Any]], tokenizer: str = "") -> VocabularyReport:
+        """The report whose rows were plain JSON values."""
+        parsed = tuple(VocabularyRow(**row) for row in rows)
+        return cls(
+            tokenizer,
+            sum(row.tokens for row in parsed),
+            sum(row.superwords for row in parsed),
+            parsed,
+        )
+
     def to_rich(self) -> Table:
         """The table for the terminal; the column of training text only where it is known."""
         from rich.table import Table

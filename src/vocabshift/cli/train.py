@@ -199,6 +199,7 @@ def _source(args: argparse.Namespace) -> Source:
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Summary for people."""
+    from vocabshift.bpe.vocabulary_report import VocabularyReport
     from vocabshift.cli.console import show_summary
 
     merges = f"{result['merges']:,}"
@@ -213,13 +214,26 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "tokens of the corpus": result["training_tokens"],
         **_boundless_facts(result),
         "unreachable tokens": result["unreachable"],
+        **_memory_facts(result),
         "seconds": f"{sum(phase['seconds'] for phase in result['phases']):.1f}",
         "config hash": result["config_hash"],
     }
     then = (
         f"vocabshift evaluate {result['out']} --text SPEC    or    vocabshift check {result['out']}"
     )
+    console.print(VocabularyReport.from_rows(result["vocabulary"]).to_rich())
     show_summary(console, "train", facts, then)
+
+
+def _memory_facts(result: dict[str, Any]) -> dict[str, Any]:
+    """What a memory budget took away; nothing where the result is exact."""
+    facts: dict[str, Any] = {}
+    if result.get("dropped_words"):
+        facts["words left out for want of memory"] = result["dropped_words"]
+        facts["how often these stand in the text"] = result["dropped_occurrences"]
+    if result["stopped_because"] == "memory":
+        facts["stopped early"] = "the next superwords are too rare for the memory budget"
+    return facts
 
 
 def _boundless_facts(result: dict[str, Any]) -> dict[str, Any]:

@@ -129,7 +129,11 @@ class CountFolder:
 
     def reader_state(self) -> dict[str, Any]:
         """What reading the corpus found out, as `CorpusReader.restore` takes it."""
+        by_language: dict[str | None, int] = {}
+        for group in self.groups:
+            by_language[group.language] = by_language.get(group.language, 0) + group.bytes
         return {
+            "language_bytes": list(by_language.items()),
             "groups": [
                 {
                     "language": group.language,

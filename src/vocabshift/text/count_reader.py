@@ -28,6 +28,7 @@ class CountReader(Weighed):
     """Pattern that cuts the counted pieces into words; nothing: they are the words."""
     sampling_alpha: float | None = None
     groups: list[Group] = field(default_factory=list)
+    language_bytes: dict[str | None, int] = field(default_factory=dict)
     n_special: int = 0
     fingerprint: str = ""
 

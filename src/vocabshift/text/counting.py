@@ -51,6 +51,7 @@ class CorpusReader(Weighed):
     share p of the (weighted) bytes counts in proportion to p ** alpha. None: as they are."""
     by_language: bool = False  # one group a language even where it makes no difference
     groups: list[Group] = field(default_factory=list)  # in order of appearance
+    language_bytes: dict[str | None, int] = field(default_factory=dict)
     n_special: int = 0  # special tokens that stood in the text
     fingerprint: str = ""  # of the text, labels and weights, as read last
 
@@ -88,6 +89,7 @@ class CorpusReader(Weighed):
         total = self.corpus.n_bytes_hint
         state = 0
         self.groups = [replace(group, n_bytes=0, n_documents=0) for group in self.groups]
+        self.language_bytes = {}
         self.n_special = 0
         done = 0
         for documents in self.corpus.batches():
@@ -150,6 +152,8 @@ class CorpusReader(Weighed):
         group = self.groups[index]
         group.n_bytes += documents.n_bytes
         group.n_documents += len(documents)
+        label = documents.language
+        self.language_bytes[label] = self.language_bytes.get(label, 0) + documents.n_bytes
         return index
 
     def _pieces(self, documents: Documents) -> Iterator[bytes]:

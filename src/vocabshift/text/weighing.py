@@ -29,6 +29,7 @@ class Weighed:
 
     sampling_alpha: float | None
     groups: list[Group]  # in order of appearance
+    language_bytes: dict[str | None, int]  # of the documents, by label
     n_special: int  # special tokens that stood in the text
     fingerprint: str  # of the text, labels and weights
 
@@ -36,6 +37,7 @@ class Weighed:
         """What reading found out, as plain JSON values."""
         return {
             "groups": [asdict(group) for group in self.groups],
+            "language_bytes": list(self.language_bytes.items()),
             "n_special": self.n_special,
             "fingerprint": self.fingerprint,
         }
@@ -43,6 +45,7 @@ class Weighed:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over what another reader of the same text found out."""
         self.groups = [Group(**group) for group in state["groups"]]
+        self.language_bytes = dict(state["language_bytes"])
         self.n_special = state["n_special"]
         self.fingerprint = state["fingerprint"]
 

@@ -120,7 +120,7 @@ class BoundlessTrainer(ByteLevelTrainer):
             documents_differing=measured.documents_differing / max(measured.documents, 1),
             left_out=len(export.left_out),
         )
-        return Training(training.tokenizer, report)
+        return replace(training, report=report)
 
     def learn(self, corpus: Source, work: Work) -> BoundlessMerges:
         """The run of both kinds of merges."""

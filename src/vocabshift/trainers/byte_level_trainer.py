@@ -168,7 +168,7 @@ class ByteLevelTrainer:
             dropped_occurrences=sum(stage.dropped_occurrences for stage in stages),
             phases=tuple(work.watch.phases),
         )
-        return Training(tokenizer, report)
+        return Training(tokenizer, report, reader.language_bytes)
 
 
 def forbidden(reader: Reader) -> set[bytes]:

@@ -15,6 +15,7 @@ from vocabshift.bpe.encoder import Encoder
 from vocabshift.bpe.pretrained_folder import write_files
 from vocabshift.bpe.reachability import unreachable_tokens
 from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.bpe.vocabulary_report import vocabulary_report
 from vocabshift.errors import InvalidTokenizerError, UnreachableTokenError
 from vocabshift.output_folder import CHECKPOINTS, atomic_folder, check_free
 from vocabshift.provenance import write_provenance
@@ -104,7 +105,10 @@ def train_to_folder(
                 f"training left {unreachable} tokens that their merges cannot rebuild: this is a "
                 "fault of vocabshift; please report it with the corpus or a part of it"
             )
-        figures = asdict(training.report)
+        vocabulary = vocabulary_report(
+            training.tokenizer, language_bytes=training.language_bytes
+        ).to_dict()["rows"]
+        figures = {**asdict(training.report), "vocabulary": vocabulary}
         for key in ("phases", "config_hash", "corpus_fingerprint"):  # run by run, or elsewhere
             del figures[key]
         write_provenance(
@@ -115,7 +119,7 @@ def train_to_folder(
             corpus_fingerprint=training.report.corpus_fingerprint,
         )
     report = asdict(training.report)
-    return {"out": str(out), **report, "unreachable": unreachable}
+    return {"out": str(out), **report, "unreachable": unreachable, "vocabulary": vocabulary}
 
 
 def _verify_segmentation(tokenizer: Tokenizer, folder: Path, source: Source) -> None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -117,7 +117,7 @@ class StackedTrainer(ByteLevelTrainer):
         stage = Stage.of_merges(tokens, stack.merges, stopped, training_tokens)
         training = self._finish([stage], reader, work)
         values = {f.name: getattr(training.report, f.name) for f in fields(training.report)}
-        return Training(training.tokenizer, StackedReport(**values, scripts=scripts))
+        return replace(training, report=StackedReport(**values, scripts=scripts))
 
     def _learn_script(self, part: _Part, reader: CorpusReader, work: Work, script: str) -> Stage:
         """BPE from the words of one script, up to the whole vocabulary: other parts may take some

@@ -9,7 +9,7 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -56,6 +56,8 @@ class Training:
 
     tokenizer: Tokenizer
     report: TrainingReport
+    language_bytes: Mapping[str | None, int] = field(default_factory=dict)
+    """Bytes of training text by label of the corpus."""
 
 
 def config_of(trainer: Any) -> dict[str, Any]:
