@@ -220,6 +220,9 @@ void Encoder::encode_waiting(Scratch& scratch, std::vector<TokenId>& out) const 
       late_merges_.apply(out, begin, scratch.ids_, scratch.merging_);
       begin = out.size();
     }
+    if (scratch.piece_ends_ && word.ends_piece) {
+      scratch.piece_ends_->push_back(out.size() + static_cast<std::size_t>(to - room));
+    }
   }
   empty_room();
   if (count > 0 && !scratch.waiting_[count - 1].ends_piece) scratch.piece_begin_ = begin;

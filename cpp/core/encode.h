@@ -41,6 +41,10 @@ class Encoder {
  public:
   // Per-thread state: the word cache and room to work. Never influences a result.
   class Scratch {
+   public:
+    // Where pieces end in the output, one entry each, from now on; null: nobody asks.
+    void note_piece_ends(std::vector<std::size_t>* ends) { piece_ends_ = ends; }
+
    private:
     friend class Encoder;
     struct Word {  // of the pieces waiting to be encoded
@@ -58,6 +62,7 @@ class Encoder {
     std::vector<TokenId> ids_;
     MergeScratch merging_;
     MergeTree::Scratch tree_;
+    std::vector<std::size_t>* piece_ends_ = nullptr;
   };
 
   explicit Encoder(const EncoderModel& model);

@@ -13,6 +13,7 @@ namespace {
 constexpr Count kBoundStep = 4;   // a bound that was too high falls by this factor
 constexpr Count kMemoryStep = 2;  // a bound whose runs do not fit rises by this factor
 constexpr std::size_t kMostCells = std::size_t{1} << 26;  // of the sketch, 8 bytes each
+constexpr std::size_t kPiecesAtOnce = 1024;               // to encode and then to take apart
 constexpr Count kMostTimes = 0xFFFFFFFFu;                 // a piece with a larger count is repeated
 
 std::size_t cell_of(TokenId left, TokenId right, std::size_t cells) {
@@ -113,41 +114,60 @@ void SuperwordStage::add_counted(const Documents& documents, const Count* counts
 void SuperwordStage::encode_block(const Documents& documents, std::size_t begin, std::size_t end,
                                   const Count* counts, Encoder::Scratch& scratch, Block& block,
                                   Count& tokens) const {
-  std::vector<TokenId> ids;
+  const char* const readable_end = documents.text.data() + documents.text.size();
+  std::vector<TokenId> ids;  // of several documents: the encoder likes to look ahead
+  std::vector<std::size_t> ends;                           // of their pieces in ids
+  std::vector<std::pair<std::size_t, std::size_t>> places;  // of the pieces: document, offset
   std::vector<SentenceWeights::Sentence> sentences;
+  std::size_t sentences_of = documents.count;
+  scratch.note_piece_ends(&ends);
+  const auto drain = [&] {
+    encoder_.flush(scratch, ids);
+    for (std::size_t i = 0, from = 0; i < ends.size(); from = ends[i++]) {
+      const auto [document, offset] = places[i];
+      const std::span<const TokenId> piece(ids.data() + from, ends[i] - from);
+      tokens += piece.size() * (counts ? counts[document] : 1);
+      if (piece.size() < 2) continue;
+      if (options_.sentences) {
+        if (sentences_of != document) options_.sentences->split(documents[document], sentences);
+        sentences_of = document;
+        add_sentences(piece, offset, sentences, block);
+      } else {
+        add_piece(piece, counts ? counts[document] : 1, block);
+      }
+    }
+    ids.clear();
+    ends.clear();
+    places.clear();
+  };
   for (std::size_t i = begin; i < end; ++i) {
     const std::string_view document = documents[i];
-    if (options_.sentences) options_.sentences->split(document, sentences);
     pre_tokenizer_.split(document, [&](std::string_view piece) {
-      ids.clear();
-      encoder_.encode_piece(piece, scratch, ids);
-      encoder_.flush(scratch, ids);
-      tokens += ids.size() * (counts ? counts[i] : 1);
-      if (ids.size() < 2) return;
-      if (options_.sentences) {
-        const auto offset = static_cast<std::size_t>(piece.data() - document.data());
-        return add_sentences(piece, offset, ids, sentences, block);
-      }
-      Count left = counts ? counts[i] : 1;
-      do {
-        block.insert(block.end(), ids.begin(), ids.end());
-        block.push_back(kNoToken);
-        if (counts) block.push_back(static_cast<TokenId>(std::min(left, kMostTimes)));
-        left -= std::min(left, kMostTimes);
-      } while (left > 0);
+      places.emplace_back(i, piece.data() - document.data());
+      encoder_.encode_piece(piece, readable_end, scratch, ids);
     });
+    if (places.size() >= kPiecesAtOnce) drain();
   }
+  drain();
+  scratch.note_piece_ends(nullptr);
+}
+
+void SuperwordStage::add_piece(std::span<const TokenId> piece, Count times, Block& block) const {
+  do {
+    block.insert(block.end(), piece.begin(), piece.end());
+    block.push_back(kNoToken);
+    if (has_factors()) block.push_back(static_cast<TokenId>(std::min(times, kMostTimes)));
+    times -= std::min(times, kMostTimes);
+  } while (times > 0);
 }
 
 // Ends a piece of the block at every sentence border. A token that reaches over one holds a
 // terminal, or a part of one and more: it never merges, so it stands alone.
-void SuperwordStage::add_sentences(std::string_view piece, std::size_t offset,
-                                   std::vector<TokenId>& ids,
+void SuperwordStage::add_sentences(std::span<const TokenId> piece, std::size_t offset,
                                    const std::vector<SentenceWeights::Sentence>& sentences,
                                    Block& block) const {
   auto sentence = std::partition_point(sentences.begin(), sentences.end(),
                                        [&](const auto& s) { return s.end <= offset; });
-  if (sentence == sentences.end() || piece.empty()) return;
   const std::size_t begin = block.size();
   std::size_t from = begin;  // of the piece under way
   std::size_t at = offset;
@@ -160,7 +180,7 @@ void SuperwordStage::add_sentences(std::string_view piece, std::size_t offset,
     }
     from = block.size();
   };
-  for (const TokenId id : ids) {
+  for (const TokenId id : piece) {
     const std::size_t end = at + vocabulary_[id].size();
     if (sentence->end < end) {  // the token reaches over the border
       end_piece();

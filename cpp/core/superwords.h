@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -68,7 +69,8 @@ class SuperwordStage {
   void encode_block(const Documents& documents, std::size_t begin, std::size_t end,
                     const Count* counts, Encoder::Scratch& scratch, Block& block,
                     Count& tokens) const;
-  void add_sentences(std::string_view piece, std::size_t offset, std::vector<TokenId>& ids,
+  void add_piece(std::span<const TokenId> piece, Count times, Block& block) const;
+  void add_sentences(std::span<const TokenId> piece, std::size_t offset,
                      const std::vector<SentenceWeights::Sentence>& sentences, Block& block) const;
   bool has_factors() const { return options_.sentences || options_.counted; }
   template <class F>
