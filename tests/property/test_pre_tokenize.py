@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import unicodedata
 from collections.abc import Callable
 
 import pytest
@@ -24,6 +25,7 @@ from vocabshift.text.patterns import (
     compile_pattern,
     sentence_split,
 )
+from vocabshift.text.regexes import join_words
 from vocabshift.text.sentences import TERMINALS, SentencePolicy
 
 POLICIES = {
@@ -31,6 +33,7 @@ POLICIES = {
     "period alone": SentencePolicy(terminals=""),
     "two terminals": SentencePolicy("।!"),
 }
+WORDS = {"gpt2": GPT2, "cl100k": CL100K, "qwen2": QWEN2, "o200k": O200K, "tekken": TEKKEN}
 PATTERNS = {
     **{name: pattern for name, pattern in NAMED.items() if name != "deepseek"},
     **{
@@ -45,6 +48,11 @@ PATTERNS = {
         for name, p in POLICIES.items()
     },
     "o200k, sentences": NAMED["o200k"] + sentence_split(SentencePolicy()),
+    **{f"{name}, words joined": (Split(join_words(regex)),) for name, regex in WORDS.items()},
+    "tekken, words joined, sentences": (
+        Split(join_words(TEKKEN)),
+        *sentence_split(SentencePolicy()),
+    ),
 }
 
 
@@ -95,3 +103,26 @@ def test_every_character_of_the_strategies(name: str) -> None:
     for character in sorted(set(pool)):
         for text in (character, f"a{character}b", f" {character} ", f"{character * 3}\n1"):
             cuts_alike(name, text)
+
+
+@pytest.mark.parametrize("words", WORDS)
+@examples(150)
+@given(text=texts)
+def test_joined_words_are_whole_words_over_single_spaces(words: str, text: str) -> None:
+    """Each wall that goes stood before one space and a letter, behind a letter or a mark."""
+    kept = {sum(map(len, pieces)) for pieces in prefixes(both(f"{words}, words joined")[1](text))}
+    for before in prefixes(both(words)[1](text)):
+        at = sum(map(len, before))
+        behind, after = text[at - 1 : at], text[at : at + 2]
+        joins = (
+            unicodedata.category(behind)[0] in "LM"
+            and behind != "\ufe0f"
+            and after[:1] == " "
+            and unicodedata.category(after[1:] or " ")[0] == "L"
+        )
+        assert (at in kept) != joins
+
+
+def prefixes(pieces: list[str]) -> list[list[str]]:
+    """The pieces before each wall."""
+    return [pieces[:count] for count in range(1, len(pieces))]
