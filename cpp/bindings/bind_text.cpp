@@ -105,6 +105,8 @@ void register_text(py::module_& m) {
              return SyllableRules(scripts, {linkers.begin(), linkers.end()}, std::move(conjuncts));
            }),
            py::arg("scripts"), py::arg("linkers"), py::arg("conjuncts"));
+  py::class_<JoinedWords>(m, "JoinedWords", "A step: a word pattern without its space wall.")
+      .def(py::init([](Pattern words) { return JoinedWords{words}; }), py::arg("words"));
   py::class_<PreTokenizer>(m, "PreTokenizer",
                            "Compiled steps: text -> pieces, byte for byte the regexes'.")
       .def(py::init<std::vector<PreTokenizer::Step>>(), py::arg("steps"))

@@ -42,9 +42,9 @@ std::set<char32_t> as_set(const std::u32string& characters) {
 
 MergeRule make_rule(std::size_t max_token_bytes, std::size_t max_words,
                     std::set<std::string, std::less<>> forbidden, const std::u32string& terminals,
-                    bool whole_characters, const std::u32string& conjoiners) {
-  return {max_token_bytes,   max_words,        std::move(forbidden),
-          as_set(terminals), whole_characters, as_set(conjoiners)};
+                    bool whole_characters, bool whole_first, const std::u32string& conjoiners) {
+  return {max_token_bytes,  max_words,   std::move(forbidden), as_set(terminals),
+          whole_characters, whole_first, as_set(conjoiners)};
 }
 
 Vocabulary vocabulary_of(const std::vector<py::bytes>& tokens) {
@@ -119,7 +119,7 @@ void register_rules(py::module_& m) {
       .def(py::init(&make_rule), py::kw_only(), py::arg("max_token_bytes") = 0,
            py::arg("max_words") = 0, py::arg("forbidden") = std::set<std::string, std::less<>>(),
            py::arg("terminals") = std::u32string(), py::arg("whole_characters") = false,
-           py::arg("conjoiners") = std::u32string())
+           py::arg("whole_first") = false, py::arg("conjoiners") = std::u32string())
       .def(
           "allows",
           [](const MergeRule& self, const std::string& product) { return self.allows(product); },

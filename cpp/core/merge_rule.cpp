@@ -93,9 +93,15 @@ bool MergeRule::allows(std::string_view product) const {
   if (max_token_bytes != 0 && product.size() > max_token_bytes) return false;
   if (!forbidden.empty() && forbidden.contains(product)) return false;
   if (max_words != 0 && words_in(product) > max_words) return false;
-  if (terminals.empty() && !whole_characters && conjoiners.empty()) return true;
+  if (terminals.empty() && !whole_characters && !whole_first && conjoiners.empty()) {
+    return true;
+  }
   const Characters characters(product);
   if (whole_characters && (characters.begins_inside || characters.ends_inside)) return false;
+  if (whole_first && characters.begins_inside &&
+      (characters.ends_inside || !characters.whole.empty())) {
+    return false;
+  }
   if (!terminals.empty() && std::any_of(characters.whole.begin(), characters.whole.end(),
                                         [&](char32_t c) { return terminals.contains(c); })) {
     return false;

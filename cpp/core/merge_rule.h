@@ -20,6 +20,9 @@ struct MergeRule {
   std::set<char32_t> terminals = {};
   // A product begins and ends between characters.
   bool whole_characters = false;
+  // A product that begins inside a character holds nothing behind it: the last bytes of a terminal
+  // never join what follows.
+  bool whole_first = false;
   // Not empty: grapheme-safe. A product that holds more than (a part of) one orthographic syllable
   // begins and ends between syllables. These are the signs that join the letter behind them to the
   // syllable before (virama, coeng); what is a mark is the core's knowledge.

@@ -54,12 +54,20 @@ class SentencePolicy {
   bool period_ = false;
 };
 
+// A word pattern without its space wall: a piece goes on over a single space where a letter (or a
+// mark on one; not U+FE0F, which emoji carry) stands before it and a letter behind it. So every
+// piece is one or more whole pieces of the pattern, and all its other walls stay:
+// (?:R)(?:(?<=[\p{L}\p{M}&&[^\ufe0f]])(?= \p{L})(?:R))*
+struct JoinedWords {
+  Pattern words;
+};
+
 // A compiled pre-tokenizer: steps, each of which cuts every piece that the one before it left.
 // Pieces are the matches of a pattern and the gaps between them; a sentence's terminal goes with
 // the piece before it. Without steps the text is one piece.
 class PreTokenizer {
  public:
-  using Step = std::variant<Pattern, SentencePolicy, SyllableRules>;
+  using Step = std::variant<Pattern, SentencePolicy, SyllableRules, JoinedWords>;
 
   explicit PreTokenizer(std::vector<Step> steps) : steps_(std::move(steps)) {}
 
@@ -88,6 +96,8 @@ class PreTokenizer {
       split_pattern(*pattern, text, piece);
     } else if (const auto* policy = std::get_if<SentencePolicy>(&step)) {
       split_sentences(*policy, text, piece);
+    } else if (const auto* joined = std::get_if<JoinedWords>(&step)) {
+      split_joined(joined->words, text, piece);
     } else {
       scan::syllables(text, *std::get_if<SyllableRules>(&step), piece);
     }
@@ -119,6 +129,20 @@ class PreTokenizer {
       case Pattern::kHan:
         return scan::han_characters(text, piece);
     }
+  }
+
+  template <class F>
+  static void split_joined(Pattern words, std::string_view text, F&& piece) {
+    std::string_view waiting;
+    split_pattern(words, text, [&](std::string_view word) {
+      if (!waiting.empty() && scan::follows_word(text.data(), word)) {
+        waiting = {waiting.data(), waiting.size() + word.size()};
+        return;
+      }
+      if (!waiting.empty()) piece(waiting);
+      waiting = word;
+    });
+    if (!waiting.empty()) piece(waiting);
   }
 
   // Split(terminals, MergedWithPrevious): a match joins the gap before it; a match right after

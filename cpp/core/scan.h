@@ -267,4 +267,16 @@ void words(std::string_view text, F&& piece) {
   }
 }
 
+// Whether a piece of the text from `begin` is a single space and a letter, behind a letter or its
+// mark: (?<=[\p{L}\p{M}&&[^\ufe0f]])(?= \p{L}).
+inline bool follows_word(const char* begin, std::string_view piece) {
+  const char* const at = piece.data();
+  if (at == begin || piece.size() < 2 || *at != ' ') return false;
+  if (!(class_at(at + 1).bits & kLetter)) return false;
+  const char* previous = at - 1;
+  while (is_continuation_byte(*previous)) --previous;
+  return (class_at(previous).bits & (kLetter | kMark)) &&
+         std::string_view(previous, at) != "\xEF\xB8\x8F";
+}
+
 }  // namespace vocabshift::scan

@@ -116,6 +116,26 @@ def test_a_config_trains_the_same(corpus: Path, tmp_path: Path, run_json: RunJso
     ).read_bytes()
 
 
+def test_superwords_on_top(
+    trained: dict[str, Path], corpus: Path, tmp_path: Path, run_json: RunJson, capsys
+) -> None:
+    """The base's ids stay; people see what the new walls changed."""
+    words = ["train", "--recipe", "on-top", "--base", trained["bpe"], "--corpus", *_specs(corpus)]
+    by_count = run_json(*words, "--n-tokens", 30, "-o", tmp_path / "a")
+    by_size = run_json(*words, "--vocab-size", 430, "-o", tmp_path / "b")
+    assert (430, 30) == (by_count["vocab_size"], by_count["new_tokens"])
+    assert {"hi", "en"} == {*by_count["changed_lines"]} == {*by_count["changed_tokens"]}
+    assert by_size["training_tokens"] == by_count["training_tokens"]
+    first, second = (tmp_path / name / "tokenizer.json" for name in "ab")
+    assert first.read_bytes() == second.read_bytes()
+    old = json.loads((trained["bpe"] / "tokenizer.json").read_bytes())["model"]["vocab"]
+    assert old.items() <= json.loads(first.read_bytes())["model"]["vocab"].items()
+    assert 0 == main([*map(str, words), "--n-tokens", "30", "-o", str(tmp_path / "c")])
+    shown = capsys.readouterr().out
+    for fact in ("30 new tokens", "own", "ist-stage2 ", "tokens of the base lost"):
+        assert fact in shown
+
+
 def test_check_finds_nothing_amiss(trained, corpus: Path, run_json: RunJson) -> None:
     """Every token of ours can be produced, and text comes back."""
     entries = run_json("check", *trained.values(), "--text", *_specs(corpus))["tokenizers"]
@@ -191,6 +211,7 @@ def bad(corpus: Path, trained, tmp_path: Path, monkeypatch) -> None:
 
 
 TRAIN = "train --recipe ist --vocab-size 300 -o out --corpus"
+ON_TOP = "train --recipe on-top -o out --corpus en.txt"
 
 BAD_INPUT = [
     (f"{TRAIN} none.txt", "none.txt"),
@@ -205,6 +226,14 @@ BAD_INPUT = [
     (f"{TRAIN} en.txt -o there", "there"),
     (f"{TRAIN} en.txt --special-tokens-from none", "none"),
     (f"{TRAIN} en.txt --pre-tokenizer (", "("),
+    (f"{TRAIN} en.txt --base {{bpe}}", "--base"),
+    (f"{ON_TOP} --n-tokens 3", "--base is required"),
+    (f"{ON_TOP} --base {{bpe}}", "--n-tokens is required"),
+    (f"{ON_TOP} --base {{bpe}} --n-tokens 3 --vocab-size 500", "one of them"),
+    (f"{ON_TOP} --base {{bpe}} --n-tokens 0", "0"),
+    (f"{ON_TOP} --base {{bpe}} --vocab-size 400", "400"),
+    (f"{ON_TOP} --base none --n-tokens 3", "none"),
+    (f"{ON_TOP} --base unigram --n-tokens 3", "Unigram"),
     ("check none", "none"),
     ("check damaged", "damaged"),
     ("check unigram", "Unigram"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from vocabshift.text.regexes import (
     TEKKEN,
     WALLS,
 )
+from vocabshift.text.regexes import join_words
 from vocabshift.text.sentences import TERMINALS, SentencePolicy
 from vocabshift.text.syllables import CONJUNCTS, LINKERS, SYLLABLES
 
@@ -45,6 +47,7 @@ STEPS = (
     *(step for policy in POLICIES.values() for step in sentence_split(policy)),
 )
 NATIVE = {name: pattern for name, pattern in NAMED.items() if name != "deepseek"}
+WORDS = {"gpt2": GPT2, "cl100k": CL100K, "qwen2": QWEN2, "o200k": O200K, "tekken": TEKKEN}
 PATTERNS = {
     **NATIVE,
     **{
@@ -61,6 +64,11 @@ PATTERNS = {
         for name, p in POLICIES.items()
     },
     "o200k, sentences": NAMED["o200k"] + sentence_split(SentencePolicy()),
+    **{f"{name}, words joined": (Split(join_words(regex)),) for name, regex in WORDS.items()},
+    "tekken, words joined, sentences": (
+        Split(join_words(TEKKEN)),
+        *sentence_split(SentencePolicy()),
+    ),
 }
 
 
@@ -237,3 +245,24 @@ def test_real_text_of_every_language(name: str, shared_data: Path) -> None:
         text = "\n".join(lines)
         regex_pieces, pieces = (split(text) for split in both(name))
         assert regex_pieces == pieces, file
+@pytest.mark.parametrize("words", WORDS)
+@examples(150)
+@given(text=texts)
+def test_joined_words_are_whole_words_over_single_spaces(words: str, text: str) -> None:
+    """Each wall that goes stood before one space and a letter, behind a letter or a mark."""
+    kept = {sum(map(len, pieces)) for pieces in prefixes(both(f"{words}, words joined")[1](text))}
+    for before in prefixes(both(words)[1](text)):
+        at = sum(map(len, before))
+        behind, after = text[at - 1 : at], text[at : at + 2]
+        joins = (
+            unicodedata.category(behind)[0] in "LM"
+            and behind != "\ufe0f"
+            and after[:1] == " "
+            and unicodedata.category(after[1:] or " ")[0] == "L"
+        )
+        assert (at in kept) != joins
+
+
+def prefixes(pieces: list[str]) -> list[list[str]]:
+    """The pieces before each wall."""
+    return [pieces[:count] for count in range(1, len(pieces))]

@@ -5,7 +5,7 @@ Source: method.md section 2, with IST and SuperBPE.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from reference.bpe import Merge, learn, merged
 
@@ -29,6 +29,7 @@ def train(
     min_frequency: int = 1,
     max_words: int | None = None,
     max_token_bytes: int | None = None,
+    refused: Callable[[bytes], bool] = lambda _: False,
 ) -> tuple[list[bytes], list[Merge]]:
     """Tokens by id, and the merges of stage 2 in order, for pieces with their (weighted) counts."""
     tokens = list(stage1_tokens)
@@ -36,7 +37,7 @@ def train(
     sequences = [(encode(piece, tokens, stage1_merges), count) for piece, count in pieces]
 
     def allowed(product: bytes) -> bool:
-        if product in tokens:  # refused for good: no id is ever given twice
+        if product in tokens or refused(product):  # for good: no id is ever given twice
             return False
         if max_token_bytes is not None and len(product) > max_token_bytes:
             return False

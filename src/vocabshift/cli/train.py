@@ -42,6 +42,10 @@ _MATRA = (*_TWO_STAGES, "alpha", "word_weight", "variant")
 
 _BOUNDLESS = (*_COMMON, "stage2_pre_tokenizer", "max_words", "merge_pattern")
 _STACKED = (*_COMMON, "budgets")
+_ON_TOP = (
+    *("base", "n_tokens", "vocab_size", "stage2_pre_tokenizer", "max_words"),
+    *("max_token_bytes", "min_frequency", "sampling_alpha"),
+)
 
 RECIPES = {
     "bpe": _COMMON,
@@ -50,6 +54,7 @@ RECIPES = {
     "matra": _MATRA,
     "boundless": _BOUNDLESS,
     "stacked": _STACKED,
+    "on-top": _ON_TOP,
 }
 """Options that each recipe takes, by the trainer's names."""
 
@@ -78,6 +83,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--vocab-size", metavar="N", type=positive, help="tokens, special tokens not counted"
     )
+    parser.add_argument("--base", metavar="TOKENIZER", help="on-top: what gets the superwords")
+    parser.add_argument("--n-tokens", metavar="N", type=positive, help="on-top: superwords to add")
     parser.add_argument(
         "--transition", metavar="T", type=share, help="share of the vocabulary learned in stage 1"
     )
@@ -165,7 +172,7 @@ def recipe_options(args: argparse.Namespace) -> dict[str, Any]:
     for flag, value in (
         ("--recipe", args.recipe),
         ("--corpus (or --counts)", args.corpus or args.counts),
-        ("--vocab-size", args.vocab_size),
+        *_required(args),
         ("-o DIR", args.out),
     ):
         if not value:
@@ -180,6 +187,15 @@ def recipe_options(args: argparse.Namespace) -> dict[str, Any]:
             flag = "--" + name.replace("_", "-")
             raise UsageError(f"recipe {args.recipe} does not take {flag}; leave it out {see}")
     return options
+
+
+def _required(args: argparse.Namespace) -> list[tuple[str, Any]]:
+    """What must be given to say how large the vocabulary is to be."""
+    if args.recipe != "on-top":
+        return [("--vocab-size", args.vocab_size)]
+    if args.n_tokens and args.vocab_size:
+        raise UsageError("--n-tokens and --vocab-size say the same; give one of them")
+    return [("--base", args.base), ("--n-tokens", args.n_tokens or args.vocab_size)]
 
 
 def _source(args: argparse.Namespace) -> Source:
@@ -213,6 +229,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "superwords": result["superwords"],
         "tokens of the corpus": result["training_tokens"],
         **_boundless_facts(result),
+        **_on_top_facts(result),
         "unreachable tokens": result["unreachable"],
         **_memory_facts(result),
         "seconds": f"{sum(phase['seconds'] for phase in result['phases']):.1f}",
@@ -243,4 +260,22 @@ def _boundless_facts(result: dict[str, Any]) -> dict[str, Any]:
     return {
         "tokens by BoundlessBPE itself": result["boundless_tokens"],
         "documents that differ": f"{result['documents_differing']:.1%}",
+    }
+
+
+def _on_top_facts(result: dict[str, Any]) -> dict[str, Any]:
+    """What the new walls alone changed in the base, and what other walls would have."""
+    if "tokens_lost" not in result:
+        return {}
+    names = (f"{c['name']} {c['changed_tokens']:.2%}" for c in result["candidates"])
+    changed = (
+        f"{language} {share:.1%} / {result['changed_tokens'][language]:.2%}"
+        for language, share in result["changed_lines"].items()
+    )
+    return {
+        "superwords on top of": f"{result['base']} ({result['new_tokens']:,} new tokens)",
+        "pattern": result["stage2_pre_tokenizer"],
+        "tokens that each pattern changes": ", ".join(names),
+        "lines / tokens changed by walls alone": ", ".join(changed),
+        "tokens of the base lost": len(result["tokens_lost"]),
     }

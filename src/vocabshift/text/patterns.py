@@ -25,6 +25,7 @@ from vocabshift.text.regexes import (
     QWEN2,
     TEKKEN,
     WALLS,
+    join_words,
 )
 from vocabshift.text.sentences import SentencePolicy, parse_sentence_regex
 from vocabshift.text.syllables import SYLLABLES, syllable_rules
@@ -88,6 +89,8 @@ _SCANNERS = {
     DIGIT_TRIPLES: _core.Pattern.DIGIT_TRIPLES,
     HAN: _core.Pattern.HAN,
 }
+
+_JOINED = {join_words(words): _SCANNERS[words] for words in (GPT2, CL100K, QWEN2, O200K, TEKKEN)}
 
 
 def get_pattern(name_or_regex: str | Pattern) -> Pattern:
@@ -168,10 +171,14 @@ def compile_pattern(pattern: Sequence[Split]) -> _core.PreTokenizer | None:
     return _core.PreTokenizer([step for step in steps if step is not None])
 
 
-def _step_of(split: Split) -> _core.Pattern | _core.SentenceEnds | _core.SyllableRules | None:
+def _step_of(
+    split: Split,
+) -> _core.Pattern | _core.SentenceEnds | _core.SyllableRules | _core.JoinedWords | None:
     if split.invert:
         return None
     if split.behavior == "Isolated":
+        if split.regex in _JOINED:
+            return _core.JoinedWords(_JOINED[split.regex])
         return syllable_rules() if split.regex == SYLLABLES else _SCANNERS.get(split.regex)
     if split.behavior != "MergedWithPrevious":
         return None

@@ -94,3 +94,13 @@ DEEPSEEK = (
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?"
     "[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
 )
+
+
+def join_words(words: str) -> str:
+    r"""A word pattern without its space wall, all its other walls kept.
+
+    A piece goes on over a single space where a letter, or a mark (not U+FE0F, which emoji carry),
+    stands before it and a letter behind it. There `words` itself is matched anew, and nothing
+    follows that could make it match less: every piece is one or more whole pieces of `words`.
+    """
+    return rf"(?:{words})(?:(?<=[\p{{L}}\p{{M}}&&[^\ufe0f]])(?= \p{{L}})(?:{words}))*"

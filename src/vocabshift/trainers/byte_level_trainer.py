@@ -7,6 +7,7 @@ after the word stage is each trainer's own business.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from vocabshift.bpe import byte_level
@@ -79,6 +80,16 @@ class ByteLevelTrainer:
         get_pattern(self.pre_tokenizer)
         normalizer_spec(self.normalizer)
         check_special_tokens(self.special_tokens)
+
+    @property
+    def read_from(self) -> list[str | Path]:
+        """What training reads beside the corpus."""
+        return [] if self.special_tokens_from is None else [self.special_tokens_from]
+
+    @property
+    def inherited(self) -> set[str]:
+        """Tokens that were not learned here: none but those of a base."""
+        return set()
 
     def train(
         self, corpus: Source, *, threads: int = 1, progress: Progress | None = None

@@ -27,10 +27,13 @@ from vocabshift.trainers.matra import MatraTrainer, variant_options
 from vocabshift.trainers.source import Source, source_paths, source_texts
 from vocabshift.trainers.stacked import StackedTrainer
 from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
+from vocabshift.trainers.superwords_on_top import SuperwordsOnTopTrainer
 from vocabshift.trainers.trainer import Progress, config_of
 from vocabshift.trainers.work import Work
 
-RECIPES: Mapping[str, type[ByteLevelTrainer]] = {
+AnyTrainer = ByteLevelTrainer | SuperwordsOnTopTrainer
+
+RECIPES: Mapping[str, type[AnyTrainer]] = {
     trainer.recipe: trainer
     for trainer in (
         BpeTrainer,
@@ -39,13 +42,14 @@ RECIPES: Mapping[str, type[ByteLevelTrainer]] = {
         MatraTrainer,
         BoundlessTrainer,
         StackedTrainer,
+        SuperwordsOnTopTrainer,
     )
 }
 
 _VERIFIED_DOCUMENTS = 500  # of the corpus, encoded by `tokenizers` with the written file
 
 
-def make_trainer(recipe: str, options: Mapping[str, Any]) -> ByteLevelTrainer:
+def make_trainer(recipe: str, options: Mapping[str, Any]) -> AnyTrainer:
     """The trainer of a recipe; ValueError for an unknown recipe or option."""
     if recipe not in RECIPES:
         raise ValueError(f"unknown recipe {recipe!r}; known are: {', '.join(RECIPES)}")
@@ -59,8 +63,9 @@ def make_trainer(recipe: str, options: Mapping[str, Any]) -> ByteLevelTrainer:
             raise ValueError(
                 f"recipe {recipe} has no option {name!r}; its options are {', '.join(known)}"
             )
-    special = tuple(options.get("special_tokens", ()))
-    return kind(**{**options, "special_tokens": special})
+    if "special_tokens" in options:
+        options["special_tokens"] = tuple(options["special_tokens"])
+    return kind(**options)
 
 
 def train_to_folder(
@@ -81,28 +86,24 @@ def train_to_folder(
     What a run that was killed had finished is used, unless `resume` is off.
     """
     trainer = make_trainer(recipe, options)
-    inputs: list[str | Path] = [*source_paths(source)]
-    if trainer.special_tokens_from is not None:
-        inputs.append(trainer.special_tokens_from)
-    check_free(out, force=force, inputs=inputs)
+    check_free(out, force=force, inputs=[*source_paths(source), *trainer.read_from])
     with atomic_folder(out, force=force, keep_checkpoints=True, resume=resume) as partial:
         key = training_key(trainer, source, memory_bytes)
         work = Work(
             threads=threads,
             progress=progress,
             memory_bytes=memory_bytes,
-            checkpoints=Checkpoints(
-                partial / CHECKPOINTS, training_key(trainer, source, memory_bytes)
-            ),
+            checkpoints=Checkpoints(partial / CHECKPOINTS, key),
             folder=partial,
         )
         training = trainer.run(source, work)
         write_files(training.tokenizer, partial)
         _verify_segmentation(training.tokenizer, partial, source)
-        unreachable = len(unreachable_tokens(training.tokenizer))
-        if unreachable:
+        unreachable = unreachable_tokens(training.tokenizer)
+        learned = set(unreachable) - trainer.inherited
+        if learned:
             raise UnreachableTokenError(
-                f"training left {unreachable} tokens that their merges cannot rebuild: this is a "
+                f"training left {len(learned)} tokens that their merges cannot rebuild: this is a "
                 "fault of vocabshift; please report it with the corpus or a part of it"
             )
         vocabulary = vocabulary_report(
@@ -119,7 +120,12 @@ def train_to_folder(
             corpus_fingerprint=training.report.corpus_fingerprint,
         )
     report = asdict(training.report)
-    return {"out": str(out), **report, "unreachable": unreachable, "vocabulary": vocabulary}
+    return {
+        "out": str(out),
+        **report,
+        "unreachable": len(unreachable),
+        "vocabulary": vocabulary,
+    }
 
 
 def _verify_segmentation(tokenizer: Tokenizer, folder: Path, source: Source) -> None:

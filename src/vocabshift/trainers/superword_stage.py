@@ -29,6 +29,7 @@ class SuperwordRule:
     forbidden: set[bytes] = field(default_factory=set)
     conjoiners: str = ""
     terminals: str = ""  # characters that no product may hold
+    whole_first: bool = False  # no product holds the end of a character and what follows it
     sentences: _core.SentenceWeights | None = None  # None: documents weigh by their group alone
     unit: int = 1  # what a sentence without target words counts
 
@@ -40,6 +41,7 @@ class SuperwordRule:
             forbidden=self.forbidden,
             terminals=self.terminals,
             whole_characters=self.sentences is not None,
+            whole_first=self.whole_first,
             conjoiners=self.conjoiners,
         )
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tokenizers import Tokenizer as Backend
@@ -19,10 +21,24 @@ TEXTS = ["the cat. the cat sat on the mat.", "घर में राम। घ�
 CORPUS = Corpus.from_texts(TEXTS)
 
 
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], dict[str, Any]]:
+    """Options that make any recipe train a vocabulary of a size."""
+    folder = tmp_path_factory.mktemp("base") / "small"
+    make_trainer("bpe", {"vocab_size": 270}).train(CORPUS).save_pretrained(folder)
+
+    def of(recipe: str, size: int) -> dict[str, Any]:
+        return {"vocab_size": size, **({"base": str(folder)} if recipe == "on-top" else {})}
+
+    return of
+
+
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_the_folder_and_the_keys_of_the_contract(recipe: str, tmp_path: Path) -> None:
+def test_the_folder_and_the_keys_of_the_contract(
+    recipe: str, tmp_path: Path, options: Callable[[str, int], dict[str, Any]]
+) -> None:
     out = tmp_path / "out"
-    result = train_to_folder(recipe, CORPUS, {"vocab_size": 300}, out)
+    result = train_to_folder(recipe, CORPUS, options(recipe, 300), out)
     keys = (
         *("out", "recipe", "vocab_size", "merges", "stage1_merges", "stage2_merges"),
         *("training_tokens", "phases", "config_hash"),
@@ -56,10 +72,12 @@ def test_provenance(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_folders_do_not_depend_on_threads_or_names(recipe: str, tmp_path: Path) -> None:
+def test_folders_do_not_depend_on_threads_or_names(
+    recipe: str, tmp_path: Path, options: Callable[[str, int], dict[str, Any]]
+) -> None:
     first, second = tmp_path / "a", tmp_path / "b"
-    train_to_folder(recipe, CORPUS, {"vocab_size": 320}, first, threads=1)
-    train_to_folder(recipe, CORPUS, {"vocab_size": 320}, second, threads=3)
+    train_to_folder(recipe, CORPUS, options(recipe, 320), first, threads=1)
+    train_to_folder(recipe, CORPUS, options(recipe, 320), second, threads=3)
     names = sorted(file.name for file in first.iterdir())
     assert names == sorted(file.name for file in second.iterdir())
     assert [(first / name).read_bytes() for name in names] == [
