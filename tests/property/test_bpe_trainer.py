@@ -85,10 +85,10 @@ def test_merges_and_counts_equal_the_reference(
     reader = CorpusReader(corpus, pattern)
     trained = _core.train_bpe(
         count_words(reader),
-        reader.fixed_point_weights(),
+        _core.WordWeights(reader.fixed_point_weights()),
         vocab_size,
         reader.min_count(min_frequency),
-        max_bytes or 0,
+        _core.MergeRule(max_token_bytes=max_bytes or 0),
     )
     assert tokens == trained.tokens
     assert [merge[:3] for merge in merges] == [tuple(row) for row in trained.merges.tolist()]

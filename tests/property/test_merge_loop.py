@@ -29,7 +29,9 @@ def trained_on(
     texts: list[str], vocab_size: int, weights: list[int] | None = None, **options: int
 ) -> tuple[object, ...]:
     reader = CorpusReader(Corpus.from_texts(texts), ())
-    trained = _core.train_bpe(count_words(reader), weights or [1], vocab_size, **options)
+    trained = _core.train_bpe(
+        count_words(reader), _core.WordWeights(weights or [1]), vocab_size, **options
+    )
     return (
         trained.merges.tolist(),
         trained.counts.tolist(),
@@ -70,14 +72,15 @@ def test_lowered_floors_equal_the_reference(
     counts = {word.encode(): max(1, largest // 4**i) for i, word in enumerate(words)}
     counts.setdefault(long_word.encode(), 1)
     data = b"".join(counts)
-    counter = _core.WordCounter(_core.PreTokenizer(_core.Pattern.WHOLE))
+    counter = _core.WordCounter(_core.PreTokenizer([]))
     at = 0
     for word, count in counts.items():
         starts = [at] * count
         counter.add(data, starts, [at + len(word)] * count)
         at += len(word)
-    counter.finish()
-    trained = _core.train_bpe(counter, [1], vocab_size, threads=2, chunks_per_thread=4)
+    trained = _core.train_bpe(
+        counter, _core.WordWeights([1]), vocab_size, threads=2, chunks_per_thread=4
+    )
     tokens, merges = bpe.train(Counter(counts), vocab_size)
     assert tokens == trained.tokens
     assert [merge[:3] for merge in merges] == [tuple(row) for row in trained.merges.tolist()]
@@ -90,16 +93,15 @@ def test_more_tokens_than_sixteen_bits_number(threads: int) -> None:
     source = random.Random(5)
     texts = [" ".join("".join(source.choices("abcdefgh", k=8)) for _ in range(42_000))]
     trainer = BpeTrainer(vocab_size=67_000)
-    merges = trainer.run(Corpus.from_texts(texts), threads=threads).tokenizer.model.merges
+    merges = trainer.train(Corpus.from_texts(texts), threads=threads).model.merges
     assert len(merges) == 67_000 - 256
     assert merges_of_tokenizers(texts, NAMED["o200k"], 67_000) == list(merges)
 
 
 def test_stops_inside_the_first_merges_of_a_huge_word() -> None:
     word = bytes(random.Random(1).choices(b"abcdefghijklmnop", k=8_000_000))
-    counter = _core.WordCounter(_core.PreTokenizer(_core.Pattern.WHOLE))
+    counter = _core.WordCounter(_core.PreTokenizer([]))
     counter.add(word, [0], [len(word)])
-    counter.finish()
     seen = []
 
     def stop(done: int, total: int) -> None:
@@ -107,6 +109,6 @@ def test_stops_inside_the_first_merges_of_a_huge_word() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        _core.train_bpe(counter, [1], 1000, progress=stop, threads=2)
+        _core.train_bpe(counter, _core.WordWeights([1]), 1000, progress=stop, threads=2)
     assert seen == [(seen[0][0], 744)]
     assert seen[0][0] < 64

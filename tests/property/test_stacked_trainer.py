@@ -140,7 +140,7 @@ def test_words_by_script(text: str) -> None:
     """Every word once, in order, with the script of its first letter."""
     names = _core.script_names()
     data = text.encode()
-    cut = _core.PreTokenizer(_core.Pattern.O200K)
+    cut = _core.PreTokenizer([_core.Pattern.O200K])
     starts, ends, scripts = _core.words_by_script(
         cut, data, np.array([0]), np.array([len(data)]), threads=2
     )

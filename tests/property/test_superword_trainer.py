@@ -77,9 +77,16 @@ def reference_merges(
         "max_token_bytes": trainer.max_token_bytes,
     }
     tokens, merges = bpe.train(words, stage1_size, **limits)
-    tokens, more = superword.train(
-        pieces.items(), tokens, merges, trainer.vocab_size, max_words=trainer.max_words, **limits
-    )
+    more = []
+    if stage1_size < trainer.vocab_size:
+        tokens, more = superword.train(
+            pieces.items(),
+            tokens,
+            merges,
+            trainer.vocab_size,
+            max_words=trainer.max_words,
+            **limits,
+        )
     images = [byte_level.to_image(token) for token in tokens]
     return [(images[left], images[right]) for left, right, _, _ in (*merges, *more)]
 

@@ -31,9 +31,10 @@ class SuperwordTrainer(ByteLevelTrainer):
     """
 
     transition: float = 0.9
-    """Share of the vocabulary that stage 1 learns, in (0, 1]."""
+    """Share of the vocabulary that stage 1 learns, in (0, 1]; 1: there is no stage 2."""
     stage2_pre_tokenizer: str | Pattern = "ist-stage2"
-    """Pattern of stage 2, and of the exported tokenizer."""
+    """Pattern of stage 2, and of the exported tokenizer (followed by that of stage 1 where there is
+    no stage 2: without superwords the words stay apart)."""
     max_words: int | None = None
     """Most words, divided by spaces, that a superword may hold."""
 
@@ -66,11 +67,11 @@ class SuperwordTrainer(ByteLevelTrainer):
         reader = self._reader(corpus, pieces, get_pattern(self.pre_tokenizer))
         rule = self._word_rule(reader, self.stage1_size)
         words = learn_words(reader, rule, self._word_weight(), work)
+        if self.stage1_size == self.vocab_size:
+            return self._finish([words], reader, work)
         reader = reader.again(pieces)
-        stages = [words]
-        if len(words.tokens) < self.vocab_size:
-            stages.append(learn_superwords(reader, words, self._superword_rule(reader), work))
-        return self._finish(stages, reader, work)
+        superwords = learn_superwords(reader, words, self._superword_rule(reader), work)
+        return self._finish([words, superwords], reader, work)
 
     def _word_weight(self) -> WordWeight:
         """What words count beside others."""

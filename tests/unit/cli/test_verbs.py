@@ -68,9 +68,11 @@ def calls(monkeypatch) -> list[tuple]:
         fake.__dict__.update(names)
         monkeypatch.setitem(sys.modules, module, fake)
 
-    def train_to_folder(recipe, corpus, options, out, *, threads, force, progress):
+    def train_to_folder(
+        recipe, corpus, options, out, *, threads, memory_bytes, force, resume, progress
+    ):
         progress("count", 1, 2)
-        calls.append(("train", recipe, corpus, options, out, threads, force))
+        calls.append(("train", recipe, corpus, options, out, threads, force, memory_bytes, resume))
         return {"out": str(out), **TRAINED}
 
     def transfer_folder(model, tokenizer, out, *, init, force):
@@ -120,8 +122,9 @@ def test_train(calls, capsys, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     more = ("--corpus", "eng=b.txt", "c.txt", "--transition", "0.8", "-j", "2", "--force")
     assert {"out": "o", **TRAINED} == _json(capsys, *TRAIN, *more)
-    _, recipe, corpus, options, out, threads, force = calls[0]
+    _, recipe, corpus, options, out, threads, force, memory_bytes, resume = calls[0]
     assert ("ist", Path("o"), 2, True) == (recipe, out, threads, force)
+    assert (0, True) == (memory_bytes, resume)
     assert {"vocab_size": 32000, "transition": 0.8} == options
     assert (["hin=a.txt", "eng=b.txt", "c.txt"], "line") == (corpus.specs, corpus.documents)
 

@@ -10,7 +10,7 @@ import pytest
 from reference.pre_tokenize import pre_tokenizer
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.counting import WEIGHT_UNIT, CorpusReader, count_words
+from vocabshift.text.counting import WEIGHT_UNIT, CorpusReader, Group, count_words
 from vocabshift.text.patterns import NAMED, Pattern, Split
 
 TEXTS = {
@@ -58,6 +58,11 @@ def test_one_group_for_each_weight() -> None:
     assert 3 * WEIGHT_UNIT == reader.min_count(3)
 
 
+def reader_of(weights: list[float]) -> CorpusReader:
+    groups = [Group(None, weight) for weight in weights]
+    return CorpusReader(Corpus.from_texts(["a"]), (), groups=groups)
+
+
 @pytest.mark.parametrize(
     ("weights", "fixed", "min_count"),
     [
@@ -71,15 +76,14 @@ def test_one_group_for_each_weight() -> None:
 )
 def test_fixed_point_weights(weights: list[float], fixed: list[int], min_count: int) -> None:
     """Weights all alike change nothing; the smallest is never below one unit."""
-    reader = CorpusReader(Corpus.from_texts(["a"]), (), weights=weights)
+    reader = reader_of(weights)
     assert fixed == reader.fixed_point_weights()
     assert min_count == reader.min_count(2)
 
 
 def test_min_frequency_is_compared_with_the_weighted_count() -> None:
     """Two occurrences of weight 1 are two, whichever weight comes first."""
-    one = CorpusReader(Corpus.from_texts(["a"]), (), weights=[0.1, 1.0])
-    other = CorpusReader(Corpus.from_texts(["a"]), (), weights=[1.0, 0.1])
+    one, other = reader_of([0.1, 1.0]), reader_of([1.0, 0.1])
     assert other.min_count(2) == one.min_count(2)
 
 

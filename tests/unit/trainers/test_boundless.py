@@ -9,7 +9,7 @@ from vocabshift.bpe import byte_level
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, from_spec
 from vocabshift.trainers.boundless import BoundlessReport, BoundlessTrainer
-from vocabshift.trainers.trainer import Stopwatch
+from vocabshift.trainers.work import Work
 
 SENTENCES = [
     "of the people, by the people, for the people of the land. by the sea. by the sea shore.",
@@ -29,7 +29,7 @@ def tokens_of(texts: list[str], **options: object) -> list[str]:
     """The tokens learned, as text."""
     options = {"vocab_size": 400} | options
     trainer = BoundlessTrainer(**options)  # type: ignore[arg-type]
-    tokens = trainer.learn(Corpus.from_texts(texts), Stopwatch()).joined.tokens[256:]
+    tokens = trainer.learn(Corpus.from_texts(texts), Work()).joined.tokens[256:]
     return [token.decode(errors="replace") for token in tokens]
 
 
@@ -46,7 +46,7 @@ def test_both_kinds_compete_in_one_run() -> None:
 
 def test_a_word_joins_only_when_it_is_one_token() -> None:
     """ " ab" is whole after two merges; until then " ab ab" holds nothing to join."""
-    learned = BoundlessTrainer(vocab_size=259).learn(Corpus.from_texts([" ab ab ab"]), Stopwatch())
+    learned = BoundlessTrainer(vocab_size=259).learn(Corpus.from_texts([" ab ab ab"]), Work())
     assert [b"ab", b" ab", b" ab ab"] == learned.joined.tokens[256:]
     assert [False, False, True] == learned.joined.is_supermerge.tolist()
     assert [3, 3, 2] == learned.joined.counts.tolist()
@@ -133,7 +133,7 @@ def test_a_superword_out_of_reach_is_left_out() -> None:
         vocab_size=264, pre_tokenizer=r"^..|\w", stage2_pre_tokenizer="superbpe-stage2"
     )
     corpus = Corpus.from_texts(texts)
-    assert b"xxabcd" == trainer.learn(corpus, Stopwatch()).joined.tokens[-1]
+    assert b"xxabcd" == trainer.learn(corpus, Work()).joined.tokens[-1]
     report = run(trainer, corpus)
     assert (1, 263) == (report.left_out, report.vocab_size)
 
@@ -144,7 +144,7 @@ def test_weights_decide() -> None:
         for weight in (1.0, 9.0)
     ]
     trainer = BoundlessTrainer(vocab_size=261)
-    learned = [trainer.learn(corpus, Stopwatch()).joined.tokens[256:] for corpus in corpora]
+    learned = [trainer.learn(corpus, Work()).joined.tokens[256:] for corpus in corpora]
     assert [b" b c", b" y z"] == [one[2] for one in learned]
 
 
@@ -166,7 +166,7 @@ def make_stage(**changes: object) -> _core.BoundlessStage:
     """A stage over the 256 bytes alone."""
     import numpy as np
 
-    whole = _core.PreTokenizer(_core.Pattern.WHOLE)
+    whole = _core.PreTokenizer([])
     options = {
         "tokens": BYTES,
         "merges": np.empty((0, 3), np.uint32),

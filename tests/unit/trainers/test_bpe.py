@@ -14,6 +14,7 @@ from vocabshift.provenance import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.trainers.bpe import BpeTrainer
 from vocabshift.trainers.trainer import config_of
+from vocabshift.trainers.work import Work
 
 CORPUS = Corpus.from_texts({"eng": ["low low low lower lowest", "new newer"], "hin": ["घर घर"]})
 
@@ -128,7 +129,9 @@ def test_a_regex_or_a_pattern_of_ones_own() -> None:
 
 def test_progress_is_told_by_phase() -> None:
     seen: list[str] = []
-    BpeTrainer(vocab_size=300).run(CORPUS, progress=lambda phase, done, total: seen.append(phase))
+    BpeTrainer(vocab_size=300).run(
+        CORPUS, Work(progress=lambda phase, done, total: seen.append(phase))
+    )
     assert {"count"} <= set(seen) <= {"count", "stage 1"}
 
 

@@ -74,10 +74,19 @@ def test_max_token_bytes_holds_in_both_stages() -> None:
     assert 7 == max(len(token) for token in trainer.train(CORPUS).model.vocab)
 
 
-def test_transition_one_is_bpe_inside_words_of_sentences() -> None:
-    report = SuperwordTrainer(vocab_size=290, transition=1.0).run(CORPUS).report
-    assert 0 == report.stage2_merges
-    assert 0 == report.superwords
+@pytest.mark.parametrize(("vocab_size", "transition"), [(290, 1.0), (290, 0.999), (5000, 1.0)])
+def test_transition_one_is_bpe_inside_words_of_sentences(
+    vocab_size: int, transition: float
+) -> None:
+    """Words that run out make no room for superwords, and the words stay apart in the file."""
+    texts = [*SENTENCES, "it'sB ABCd aB BC x(a (a b(a"]
+    trainer = SuperwordTrainer(vocab_size=vocab_size, transition=transition)
+    training = trainer.run(Corpus.from_texts(texts))
+    assert 0 == training.report.stage2_merges
+    assert 0 == training.report.superwords
+    assert (*NAMED["ist-stage2"], *NAMED["o200k"]) == from_spec(training.tokenizer.pre_tokenizer)
+    encodings = training.tokenizer.backend.encode_batch(texts)
+    assert sum(len(encoding.ids) for encoding in encodings) == training.report.training_tokens
 
 
 def test_when_stage1_runs_out_stage2_takes_the_rest() -> None:
