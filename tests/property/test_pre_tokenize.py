@@ -30,8 +30,8 @@ from vocabshift.text.regexes import (
     QWEN2,
     TEKKEN,
     WALLS,
+    join_words,
 )
-from vocabshift.text.regexes import join_words
 from vocabshift.text.sentences import TERMINALS, SentencePolicy
 from vocabshift.text.syllables import CONJUNCTS, LINKERS, SYLLABLES
 
@@ -245,6 +245,8 @@ def test_real_text_of_every_language(name: str, shared_data: Path) -> None:
         text = "\n".join(lines)
         regex_pieces, pieces = (split(text) for split in both(name))
         assert regex_pieces == pieces, file
+
+
 @pytest.mark.parametrize("words", WORDS)
 @examples(150)
 @given(text=texts)
