@@ -18,7 +18,7 @@ from vocabshift.bpe.encoder import Encoder
 from vocabshift.bpe.reachability import unreachable_tokens
 from vocabshift.bpe.tokenizer_json import to_json
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.counting import CorpusReader, count_words
+from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED, Pattern, Split
 from vocabshift.trainers.bpe import BpeTrainer
 
@@ -84,7 +84,7 @@ def test_merges_and_counts_equal_the_reference(
     )
     reader = CorpusReader(corpus, pattern)
     trained = _core.train_bpe(
-        count_words(reader),
+        reader.count_words(),
         _core.WordWeights(reader.fixed_point_weights()),
         vocab_size,
         reader.min_count(min_frequency),

@@ -13,7 +13,7 @@ from strategies import documents, examples
 from vocabshift import _core
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder, count_words_of_pieces, write_counts
-from vocabshift.text.counting import CorpusReader, count_words
+from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED, compile_pattern
 
 corpora = st.lists(
@@ -32,7 +32,7 @@ def corpus_of(by_language: list[tuple[list[str], float]]) -> Corpus:
 
 def write(reader: CorpusReader, folder: Path, threads: int = 1, memory_bytes: int = 0) -> Path:
     folder.mkdir()
-    counter = count_words(reader, threads=threads, memory_bytes=memory_bytes, spill_folder=folder)
+    counter = reader.count_words(threads=threads, memory_bytes=memory_bytes, spill_folder=folder)
     write_counts(counter, reader, folder)
     return folder
 
@@ -72,7 +72,7 @@ def test_counts_stand_for_the_corpus(
     other = CorpusReader(corpus_of(by_language), pattern, normalizer, by_language=True)
     other.restore(folder.reader_state())
     assert other.state() == reader.state()
-    assert merges(count_words(reader), reader) == merges(counter, other)
+    assert merges(reader.count_words(), reader) == merges(counter, other)
 
 
 @examples(40)
@@ -94,7 +94,7 @@ def test_words_inside_counted_pieces(
     inner = compile_pattern(words)
     assert inner is not None
     found = count_words_of_pieces(folder, inner, threads=threads)
-    expected = count_words(CorpusReader(corpus, (*walls, *words), by_language=True))
+    expected = CorpusReader(corpus, (*walls, *words), by_language=True).count_words()
     for group in range(expected.group_count):
         assert sorted(expected.words(group)) == sorted(found.words(group))
 

@@ -14,7 +14,7 @@ from reference.peer import merges_of_tokenizers
 from strategies import documents, examples
 from vocabshift import _core
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.counting import CorpusReader, count_words
+from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED
 from vocabshift.trainers.bpe import BpeTrainer
 
@@ -30,7 +30,7 @@ def trained_on(
 ) -> tuple[object, ...]:
     reader = CorpusReader(Corpus.from_texts(texts), ())
     trained = _core.train_bpe(
-        count_words(reader), _core.WordWeights(weights or [1]), vocab_size, **options
+        reader.count_words(), _core.WordWeights(weights or [1]), vocab_size, **options
     )
     return (
         trained.merges.tolist(),

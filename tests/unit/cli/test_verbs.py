@@ -43,6 +43,12 @@ TRAINED = {
     "config_hash": "abc",
     "unreachable": 0,
     "superwords": 3000,
+    "stopped_because": "memory",
+    "dropped_words": 7,
+    "dropped_occurrences": 9,
+    "vocabulary": [
+        {"name": "Tamil", "tokens": 12, "share": 1.0, "superwords": 3, "mean_bytes": 4.5}
+    ],
 }
 
 CHECKED = SimpleNamespace(
@@ -154,7 +160,7 @@ def test_train_keeps_the_languages_asked_for(calls, capsys, tmp_path: Path, monk
     ("words", "message"),
     [
         (("train",), "--recipe is required"),
-        (TRAIN[:3], "--corpus is required"),
+        (TRAIN[:3], "--corpus (or --counts) is required"),
         (TRAIN[:5], "--vocab-size is required"),
         (TRAIN[:7], "-o DIR is required"),
         ((*TRAIN, "--recipe", "magic"), "unknown recipe 'magic'; known are: bpe, superbpe, ist"),
@@ -241,7 +247,7 @@ def test_demo(calls, capsys, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        (TRAIN, ["31,744 (28,000 + 3,744 in stage 2)", "next: vocabshift evaluate o"]),
+        (TRAIN, ["31,744 (28,000 + 3,744 in stage 2)", "Tamil", "stopped early", "next: vocabshift ev"]),
         (("transfer", "m", "t", "-o", "o"), ["tied to the embeddings", "next: vocabshift"]),
         (("evaluate", "a", "--text", "x"), ["fertility", "1.50 ±0.25"]),
         (("check", "t"), ["unreachable_by_pipeline", "next: the same with --details"]),

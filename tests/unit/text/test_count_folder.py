@@ -14,7 +14,7 @@ import pytest
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import FILE, CountFolder, write_counts
-from vocabshift.text.counting import CorpusReader, count_words
+from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED, Split
 
 
@@ -25,7 +25,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     reader = CorpusReader(corpus, NAMED["o200k"], "nfc", ("<|end|>",), by_language=True)
     folder = tmp_path_factory.mktemp("counts")
-    write_counts(count_words(reader), reader, folder)
+    write_counts(reader.count_words(), reader, folder)
     return folder
 
 

@@ -10,8 +10,9 @@ import pytest
 from reference.pre_tokenize import pre_tokenizer
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.counting import WEIGHT_UNIT, CorpusReader, Group, count_words
+from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED, Pattern, Split
+from vocabshift.text.weighing import WEIGHT_UNIT, Group
 
 TEXTS = {
     "hin": ["राम का घर है। राम का नाम है।", "घर घर"],
@@ -20,7 +21,7 @@ TEXTS = {
 
 
 def words_of(reader: CorpusReader, threads: int = 1) -> list[Counter[bytes]]:
-    counter = count_words(reader, threads=threads)
+    counter = reader.count_words(threads=threads)
     return [Counter(dict(counter.words(group))) for group in range(counter.group_count)]
 
 
@@ -90,7 +91,7 @@ def test_min_frequency_is_compared_with_the_weighted_count() -> None:
 def test_figures_and_progress() -> None:
     reader = CorpusReader(Corpus.from_texts(TEXTS), NAMED["o200k"])
     seen: list[tuple[int, int | None]] = []
-    count_words(reader, progress=lambda done, total: seen.append((done, total)))
+    reader.count_words(progress=lambda done, total: seen.append((done, total)))
     n_bytes = sum(len(text.encode()) for texts in TEXTS.values() for text in texts)
     assert n_bytes == reader.n_bytes
     assert 4 == reader.n_documents
@@ -122,7 +123,7 @@ def test_text_that_changes_between_two_passes_is_an_error(tmp_path: Path) -> Non
     file = tmp_path / "a.txt"
     file.write_text("one two\n", encoding="utf-8")
     reader = CorpusReader(Corpus.from_files({"eng": file}), NAMED["o200k"])
-    count_words(reader)
+    reader.count_words()
     again = reader.again(NAMED["ist-stage2"])
     assert 1 == len(list(again.read()))
     file.write_text("one, two\n", encoding="utf-8")
