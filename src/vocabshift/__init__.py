@@ -1,6 +1,6 @@
 """Give a pretrained language model a better tokenizer and keep the model.
 
-The public face: about fifteen names, each loaded on first touch, so that ``import vocabshift``
+The public face: about two dozen names, each loaded on first touch, so that ``import vocabshift``
 stays light.
 """
 
@@ -26,23 +26,33 @@ if TYPE_CHECKING:
     from vocabshift.results import Result, Results
     from vocabshift.surgery.transfer import transfer
     from vocabshift.text.corpus import Corpus
+    from vocabshift.text.count_folder import CountFolder
+    from vocabshift.trainers.boundless import BoundlessTrainer
     from vocabshift.trainers.bpe import BpeTrainer
+    from vocabshift.trainers.matra import MatraTrainer
+    from vocabshift.trainers.stacked import StackedTrainer
     from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
+    from vocabshift.trainers.superwords_on_top import SuperwordsOnTopTrainer
 
 __version__ = "0.1.0"
 
 _FACE = {
+    "BoundlessTrainer": "vocabshift.trainers.boundless",
     "BpeTrainer": "vocabshift.trainers.bpe",
     "CheckReport": "vocabshift.bpe.check",
     "Corpus": "vocabshift.text.corpus",
     "CorpusError": "vocabshift.errors",
+    "CountFolder": "vocabshift.text.count_folder",
     "Encoder": "vocabshift.bpe.encoder",
     "InvalidTokenizerError": "vocabshift.errors",
+    "MatraTrainer": "vocabshift.trainers.matra",
     "PackedIds": "vocabshift.cpt.packed_ids",
     "Result": "vocabshift.results",
     "Results": "vocabshift.results",
+    "StackedTrainer": "vocabshift.trainers.stacked",
     "SuperBpeTrainer": "vocabshift.trainers.superword",
     "SuperwordTrainer": "vocabshift.trainers.superword",
+    "SuperwordsOnTopTrainer": "vocabshift.trainers.superwords_on_top",
     "Tokenizer": "vocabshift.bpe.tokenizer",
     "UnreachableTokenError": "vocabshift.errors",
     "VocabMismatchError": "vocabshift.errors",
@@ -54,17 +64,22 @@ _FACE = {
 }
 
 __all__ = [
+    "BoundlessTrainer",
     "BpeTrainer",
     "CheckReport",
     "Corpus",
     "CorpusError",
+    "CountFolder",
     "Encoder",
     "InvalidTokenizerError",
+    "MatraTrainer",
     "PackedIds",
     "Result",
     "Results",
+    "StackedTrainer",
     "SuperBpeTrainer",
     "SuperwordTrainer",
+    "SuperwordsOnTopTrainer",
     "Tokenizer",
     "UnreachableTokenError",
     "VocabMismatchError",

@@ -31,7 +31,14 @@ LAYERS = {
 # Prefixes of the modules that may import a package; the rest may not, not even inside a function.
 ROOMS = {
     "vocabshift._core": (
-        *("text.counting", "text.count_folder", "text.count_reader", "text.patterns", "text.lines", "text.syllables"),
+        *(
+            "text.counting",
+            "text.count_folder",
+            "text.count_reader",
+            "text.patterns",
+            "text.lines",
+            "text.syllables",
+        ),
         *("bpe.encoder", "bpe.pipeline", "bpe.compiled_model", "bpe.reachability"),
         "bpe.vocabulary_report",
         *("trainers.", "extension.", "pruning.orders"),

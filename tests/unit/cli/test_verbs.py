@@ -247,7 +247,10 @@ def test_demo(calls, capsys, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        (TRAIN, ["31,744 (28,000 + 3,744 in stage 2)", "Tamil", "stopped early", "next: vocabshift ev"]),
+        (
+            TRAIN,
+            ["31,744 (28,000 + 3,744 in stage 2)", "Tamil", "stopped early", "next: vocabshift ev"],
+        ),
         (("transfer", "m", "t", "-o", "o"), ["tied to the embeddings", "next: vocabshift"]),
         (("evaluate", "a", "--text", "x"), ["fertility", "1.50 ±0.25"]),
         (("check", "t"), ["unreachable_by_pipeline", "next: the same with --details"]),
