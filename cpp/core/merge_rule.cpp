@@ -12,6 +12,7 @@ namespace {
 
 constexpr char32_t kZeroWidthNonJoiner = 0x200C;
 constexpr char32_t kZeroWidthJoiner = 0x200D;
+constexpr char32_t kNone = 0x110000;  // behind the last code point
 
 // The whole characters of a part of UTF-8 text, and whether it begins or ends inside one.
 struct Characters {
@@ -28,8 +29,9 @@ struct Characters {
       const std::size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
       std::size_t end = at + 1;
       while (end < bytes.size() && is_continuation_byte(bytes[end])) ++end;
-      if (end - at == length) {
-        whole.push_back(decode_utf8(bytes.data() + at).code_point);
+      const char32_t c = end - at == length ? decode_utf8(bytes.data() + at).code_point : kNone;
+      if (c < kNone) {
+        whole.push_back(c);
       } else {
         ends_inside = true;
       }

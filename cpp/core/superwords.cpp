@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 
 namespace vocabshift {
@@ -13,6 +14,7 @@ namespace {
 constexpr Count kBoundStep = 4;   // a bound that was too high falls by this factor
 constexpr Count kMemoryStep = 2;  // a bound whose runs do not fit rises by this factor
 constexpr std::size_t kMostCells = std::size_t{1} << 26;  // of the sketch, 8 bytes each
+constexpr std::size_t kLeastCells = 1024;                 // whatever the memory
 constexpr std::size_t kPiecesAtOnce = 1024;               // to encode and then to take apart
 constexpr Count kMostTimes = 0xFFFFFFFFu;                 // a piece with a larger count is repeated
 
@@ -115,8 +117,8 @@ void SuperwordStage::encode_block(const Documents& documents, std::size_t begin,
                                   const Count* counts, Encoder::Scratch& scratch, Block& block,
                                   Count& tokens) const {
   const char* const readable_end = documents.text.data() + documents.text.size();
-  std::vector<TokenId> ids;  // of several documents: the encoder likes to look ahead
-  std::vector<std::size_t> ends;                           // of their pieces in ids
+  std::vector<TokenId> ids;       // of several documents: the encoder likes to look ahead
+  std::vector<std::size_t> ends;  // of their pieces in ids
   std::vector<std::pair<std::size_t, std::size_t>> places;  // of the pieces: document, offset
   std::vector<SentenceWeights::Sentence> sentences;
   std::size_t sentences_of = documents.count;
@@ -202,11 +204,14 @@ void SuperwordStage::add_sentences(std::span<const TokenId> piece, std::size_t o
 template <class F>
 void SuperwordStage::for_each_piece(std::size_t block, Block& buffer, F&& visit) const {
   const std::span<const TokenId> ids = store_.read(block, buffer);
+  const auto damaged = [] { return std::invalid_argument("the encoded text on disk is damaged"); };
+  const TokenId vocab_size = vocabulary_.size();
   for (std::size_t begin = 0; begin < ids.size();) {
     std::size_t end = begin;
-    while (end < ids.size() && ids[end] != kNoToken) ++end;
+    while (end < ids.size() && ids[end] < vocab_size) ++end;
+    if (end < ids.size() && ids[end] != kNoToken) throw damaged();
     const std::size_t next = end + (has_factors() ? 2 : 1);
-    if (next > ids.size()) throw std::invalid_argument("the encoded text on disk is damaged");
+    if (next > ids.size()) throw damaged();
     visit(ids.subspan(begin, end - begin), has_factors() ? ids[end + 1] : 1);
     begin = next;
   }
@@ -216,9 +221,11 @@ std::vector<Count> SuperwordStage::sketch_borders(const std::vector<Count>& weig
                                                   std::size_t memory_bytes,
                                                   const Tick& tick) const {
   std::size_t most = kMostCells;
-  while (memory_bytes != 0 && most * sizeof(Count) > memory_bytes / 4) most /= 2;
+  while (memory_bytes != 0 && most > kLeastCells && most * sizeof(Count) > memory_bytes / 4) {
+    most /= 2;
+  }
   const std::size_t cells =
-      std::min(std::bit_ceil(static_cast<std::size_t>(tokens_) / 8 + 1024), most);
+      std::min(std::bit_ceil(static_cast<std::size_t>(tokens_) / 8 + kLeastCells), most);
   std::vector<Count> sketch(cells);
   Block buffer;
   for (std::size_t block = 0; block < store_.block_count(); ++block) {
@@ -243,9 +250,13 @@ std::optional<Sequences> SuperwordStage::count_runs(const std::vector<Count>& sk
                                                     std::size_t vocab_size,
                                                     std::size_t memory_bytes,
                                                     const Tick& tick) const {
-  const std::size_t threads = std::min(options_.threads, store_.block_count());
   const std::size_t groups = store_.group_count();
   const bool is_weighted = options_.sentences.has_value();
+  std::size_t threads = std::min(options_.threads, store_.block_count());
+  if (memory_bytes != 0) {  // the tables of a thread take memory even where they hold little
+    const std::size_t of_thread = (is_weighted ? 2 : 1) * groups * WordTable().memory_bytes();
+    threads = std::min(threads, memory_bytes / 4 / std::max<std::size_t>(of_thread, 1) + 1);
+  }
   std::vector<std::vector<Runs>> runs(threads);
   for (auto& tables : runs) tables.resize(is_weighted ? 2 * groups : groups);
   std::vector<Block> buffers(threads);
@@ -272,7 +283,10 @@ std::optional<Sequences> SuperwordStage::count_runs(const std::vector<Count>& sk
                  [&](std::size_t thread) { count_block(thread, first + thread); });
     std::size_t taken = 0;
     for (const auto& of_thread : runs) {
-      for (const Runs& table : of_thread) taken += table.table().memory_bytes();
+      for (const Runs& table : of_thread) {
+        // Subtle: empty tables do not count, so that a bound above all borders always fits.
+        if (table.table().size() > 0) taken += table.table().memory_bytes();
+      }
     }
     if (memory_bytes != 0 && taken > memory_bytes) return std::nullopt;
     if (tick) tick(first, 0);
@@ -318,6 +332,8 @@ Trained SuperwordStage::train(const std::vector<Count>& weights, const Limits& l
     auto runs = count_runs(sketch, bound, weights, never_merges, vocab_size, memory_bytes, tick);
     if (!runs) {
       is_short_of_memory = true;
+      if (bound > std::numeric_limits<Count>::max() / kMemoryStep)
+        throw std::invalid_argument("counts are too large");
       bound *= kMemoryStep;
       continue;
     }

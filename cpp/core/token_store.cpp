@@ -10,11 +10,13 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "core/hash.h"
+
 namespace vocabshift {
 
 namespace {
 
-constexpr char kMagic[] = "vocabshift ids 1";  // 16 bytes, the terminating 0 not written
+constexpr char kMagic[] = "vocabshift ids 2";  // 16 bytes, the terminating 0 not written
 constexpr std::size_t kMagicBytes = 16;
 constexpr std::uint32_t kLastBlock = 0xFFFFFFFFu;
 
@@ -63,9 +65,10 @@ TokenStore TokenStore::open(const std::string& path) {
     if (size - store.end_ < sizeof(Block)) throw damaged();
     read_fully(store.file_, path, &block, sizeof(Block), store.end_);
     store.end_ += sizeof(Block);
+    if (block.reserved != 0) throw damaged();
     if (block.group == kLastBlock) {
       store.tokens_ = block.size;
-      if (store.end_ != size) throw damaged();
+      if (store.end_ != size || block.checksum != store.last_block().checksum) throw damaged();
       return store;
     }
     if (block.size > (size - store.end_) / sizeof(TokenId)) throw damaged();
@@ -104,8 +107,25 @@ void TokenStore::write(const void* data, std::size_t bytes) {
   }
 }
 
+std::uint64_t TokenStore::checksum_of(const Block& block, std::span<const TokenId> ids) {
+  const auto* const bytes = reinterpret_cast<const char*>(ids.data());
+  const std::uint64_t of_head = mix(block.size ^ kSeed0, block.group ^ kSeed1);
+  return mix(of_head ^ block.reserved, hash_bytes({bytes, ids.size_bytes()}) ^ kSeed0);
+}
+
+// Ends the file: the number of tokens, and a checksum of all heads.
+TokenStore::Block TokenStore::last_block() const {
+  Block last{kLastBlock, 0, tokens_, 0};
+  last.checksum = checksum_of(last, {});
+  for (const Block& block : blocks_) {
+    last.checksum = mix(last.checksum ^ kSeed0, block.checksum ^ checksum_of(block, {}));
+  }
+  return last;
+}
+
 void TokenStore::append(std::uint32_t group, std::vector<TokenId>&& block) {
-  const Block header{group, 0, block.size()};
+  Block header{group, 0, block.size(), 0};
+  if (file_ >= 0) header.checksum = checksum_of(header, block);
   blocks_.push_back(header);
   if (file_ < 0) {
     block.shrink_to_fit();
@@ -120,7 +140,7 @@ void TokenStore::append(std::uint32_t group, std::vector<TokenId>&& block) {
 void TokenStore::finish(Count tokens) {
   tokens_ = tokens;
   if (file_ < 0) return;
-  const Block last{kLastBlock, 0, tokens};
+  const Block last = last_block();
   write(&last, sizeof(last));
 }
 
@@ -134,6 +154,9 @@ std::span<const TokenId> TokenStore::read(std::size_t block, std::vector<TokenId
   if (file_ < 0) return memory_[block];
   buffer.resize(blocks_[block].size);
   read_fully(file_, path_, buffer.data(), buffer.size() * sizeof(TokenId), offsets_[block]);
+  if (checksum_of(blocks_[block], buffer) != blocks_[block].checksum) {
+    throw std::invalid_argument(path_ + " is damaged: a block does not add up");
+  }
   return buffer;
 }
 

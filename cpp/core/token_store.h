@@ -16,8 +16,8 @@ class TokenStore {
  public:
   TokenStore() = default;                        // in memory
   explicit TokenStore(const std::string& path);  // into a new file
-  // A finished file; std::invalid_argument where it is damaged, std::system_error where it cannot
-  // be read.
+  // A finished file; std::invalid_argument where it is not whole, std::system_error where it cannot
+  // be read. What the blocks hold is checked when they are read.
   static TokenStore open(const std::string& path);
   TokenStore(TokenStore&& other) noexcept;
   TokenStore& operator=(TokenStore&& other) noexcept;
@@ -33,15 +33,19 @@ class TokenStore {
   std::size_t group_count() const;
   Count tokens() const { return tokens_; }  // as given to finish
   // The ids of a block, in `buffer` where they come from a file. May be called by many threads.
+  // std::invalid_argument where the file is not what was written.
   std::span<const TokenId> read(std::size_t block, std::vector<TokenId>& buffer) const;
 
  private:
   struct Block {
     std::uint32_t group;
     std::uint32_t reserved;
-    std::uint64_t size;  // ids
+    std::uint64_t size;      // ids
+    std::uint64_t checksum;  // of the rest and the ids
   };
 
+  static std::uint64_t checksum_of(const Block& block, std::span<const TokenId> ids);
+  Block last_block() const;
   void write(const void* data, std::size_t bytes);
 
   std::vector<Block> blocks_;
