@@ -45,6 +45,7 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/train.py --quick
+	$(BIN)/python benchmarks/superwords.py --quick
 	$(BIN)/python benchmarks/encode.py --quick
 	$(BIN)/python benchmarks/pack.py --quick
 

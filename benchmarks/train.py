@@ -22,7 +22,7 @@ import measure
 from vocabshift.text.patterns import O200K
 
 
-def _lines(path: Path) -> Iterator[str]:
+def lines(path: Path) -> Iterator[str]:
     with path.open(encoding="utf-8", newline="\n") as file:
         for line in file:
             yield line.rstrip("\n")
@@ -60,7 +60,7 @@ def with_tokenizers(path: Path, *, vocab_size: int, threads: int) -> Callable[[]
     )
 
     def train() -> int:
-        tokenizer.train_from_iterator(_lines(path), trainer)
+        tokenizer.train_from_iterator(lines(path), trainer)
         return measure.checksum_of(json.loads(tokenizer.to_str())["model"]["merges"])
 
     return train
@@ -73,7 +73,7 @@ def with_rustbpe(path: Path, *, vocab_size: int, threads: int) -> Callable[[], N
     tokenizer = rustbpe.Tokenizer()
 
     def train() -> None:
-        tokenizer.train_from_iterator(_lines(path), vocab_size, pattern=O200K)
+        tokenizer.train_from_iterator(lines(path), vocab_size, pattern=O200K)
 
     return train
 
@@ -84,7 +84,7 @@ def with_ffbpe(path: Path, *, vocab_size: int, threads: int) -> Callable[[], Non
 
     def train() -> None:
         counter = ffbpe.PreTokenizer([], pat_str=O200K).word_counter()
-        counter.add_source(_lines(path), max_records=4096, max_bytes=64 << 20, prefetch=1)
+        counter.add_source(lines(path), max_records=4096, max_bytes=64 << 20, prefetch=1)
         trainer = ffbpe.BpeTrainer([], initial_alphabet="byte_level", tie_break="smallest_pair_id")
         trainer.add_word_counter(counter)
         trainer.train(vocab_size)
