@@ -61,9 +61,7 @@ def stage_2_alone(
     return train
 
 
-def with_tokenizers(
-    path: Path, *, vocab_size: int, transition: float, threads: int
-) -> Callable[[], None]:
+def with_tokenizers(path: Path, *, vocab_size: int, threads: int) -> Callable[[], None]:
     os.environ["RAYON_NUM_THREADS"] = str(threads)
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
@@ -94,14 +92,10 @@ def main() -> None:
     args = parser.parse_args()
     if args.quick or not args.text:
         args.text, args.vocab_size = sample_text(), 4_000
-    options = {
-        "vocab_size": args.vocab_size,
-        "transition": args.transition,
-        "threads": args.threads,
-    }
+    options = {"vocab_size": args.vocab_size, "threads": args.threads}
     works = {
-        "stage 2 of vocabshift": partial(stage_2_alone, **options),
-        "vocabshift, both stages": partial(with_vocabshift, **options),
+        "stage 2 of vocabshift": partial(stage_2_alone, transition=args.transition, **options),
+        "vocabshift, both stages": partial(with_vocabshift, transition=args.transition, **options),
         "tokenizers": partial(with_tokenizers, **options),
     }
     n_bytes = args.text.stat().st_size
