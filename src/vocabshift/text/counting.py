@@ -25,6 +25,8 @@ from vocabshift.text.patterns import Pattern, compile_pattern, splitter
 WEIGHT_UNIT = 4096
 """One occurrence of weight 1, in the fixed-point unit of weighted counts."""
 
+_LARGEST_WEIGHT = 1 << 40  # leaves room for sums in 64 bits
+
 Progress = Callable[[int, int | None], None]
 """Called with the bytes done and the bytes in all, if these are known."""
 
@@ -119,11 +121,13 @@ class CorpusReader:
         """All blocks; CorpusError where the text changed since it was read last."""
         before = self.fingerprint
         total = self.corpus.n_bytes_hint
+        silent = dict.fromkeys(self.corpus.languages)  # the languages of which no text came yet
         state = 0
         self.groups = [replace(group, n_bytes=0, n_documents=0) for group in self.groups]
         self.n_special = 0
         done = 0
         for documents in self.corpus.batches():
+            silent.pop(documents.language, None)
             label = f"{documents.language}@{documents.weight!r}".encode()
             state = _core.fingerprint(
                 documents.data,
@@ -134,6 +138,11 @@ class CorpusReader:
             yield from self._prepare(documents)
             if progress is not None:
                 progress(done := done + documents.n_bytes, total)
+        if silent:
+            raise CorpusError(
+                f"no text is labelled {', '.join(silent)}: name files that are not empty, or leave "
+                "the label out"
+            )
         self.fingerprint = f"{state:016x}"
         if before and before != self.fingerprint:
             raise CorpusError(
@@ -188,7 +197,13 @@ class CorpusReader:
         weights = self.weights
         if len(set(weights)) <= 1:
             return [1] * len(weights)
-        return [round(weight * self._scale()) for weight in weights]
+        scale = self._scale()
+        if max(scale, max(weights) * scale) > _LARGEST_WEIGHT:
+            raise ValueError(
+                f"documents count between {min(weights):g} and {max(weights):g} times, too far "
+                "apart for exact counts; give weights between 0.000001 and 1000000"
+            )
+        return [round(weight * scale) for weight in weights]
 
     def min_count(self, min_frequency: int) -> int:
         """`min_frequency` in the unit of `fixed_point_weights`."""
