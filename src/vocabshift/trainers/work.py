@@ -47,5 +47,5 @@ class Work:
         return int(self.memory_bytes * share)
 
 
-MIN_MEMORY = 64 << 20
+MIN_MEMORY = 64_000_000
 """Smallest memory budget, in bytes."""
