@@ -227,12 +227,20 @@ std::vector<Count> SuperwordStage::sketch_borders(const std::vector<Count>& weig
   const std::size_t cells =
       std::min(std::bit_ceil(static_cast<std::size_t>(tokens_) / 8 + kLeastCells), most);
   std::vector<Count> sketch(cells);
+  Count of_all = 0;
   Block buffer;
   for (std::size_t block = 0; block < store_.block_count(); ++block) {
     const Count weight = weights[store_.group_of(block)];
     for_each_piece(block, buffer, [&](std::span<const TokenId> piece, Count factor) {
+      Count product;  // the sum of all borders' counts must fit
+      if (__builtin_mul_overflow(weight, factor, &product)) WordSum::overflow();
+      const Count count = product;
+      if (__builtin_mul_overflow(product, piece.size(), &product) ||
+          __builtin_add_overflow(of_all, product, &of_all)) {
+        WordSum::overflow();
+      }
       for (std::size_t i = 0; i + 1 < piece.size(); ++i) {
-        sketch[cell_of(piece[i], piece[i + 1], cells)] += weight * factor;
+        sketch[cell_of(piece[i], piece[i + 1], cells)] += count;
       }
     });
     if (tick) tick(block, 0);

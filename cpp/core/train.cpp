@@ -145,6 +145,12 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
   if (weights.of_group.size() < counter.group_count()) {
     throw std::invalid_argument("every group of words needs a weight");
   }
+  for (const Count weight : weights.of_group) {
+    Count ignored;
+    if (__builtin_mul_overflow(weight, std::max(weights.unit, weights.target), &ignored)) {
+      WordSum::overflow();
+    }
+  }
   const bool by_script = !weights.scripts.empty() && weights.target != weights.unit;
   const auto weight_of = [&](std::string_view word, std::size_t group) {
     const bool is_target = by_script && weights.scripts.in_word(word);
@@ -156,12 +162,19 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
   Vocabulary vocabulary = start ? std::move(start->vocabulary) : byte_vocabulary();
   Segmenter segment(vocabulary, start ? start->encoder : nullptr);
   Trained trained{};
+  Count of_all = 0;  // the sum of all pairs' counts is below it
   for_each_word([&](std::string_view word, Count weighted, Count occurrences) {
     if (weighted < least) {
       ++trained.dropped_words;
       trained.dropped_occurrences += occurrences;
     } else {
-      trained.tokens += occurrences * segment(word).size();
+      const std::size_t tokens = segment(word).size();
+      trained.tokens += occurrences * tokens;
+      Count product;
+      if (__builtin_mul_overflow(weighted, tokens, &product) ||
+          __builtin_add_overflow(of_all, product, &of_all)) {
+        WordSum::overflow();
+      }
     }
   });
   const auto for_each_kept = [&](auto&& visit) {

@@ -35,7 +35,7 @@ struct WordSum {
   }
   [[noreturn]] static void overflow() {
     throw std::invalid_argument(
-        "the weighted count of a word is beyond 2^64; make the weights less different");
+        "the weighted count of all text is beyond 2^64; make the weights less different");
   }
 };
 

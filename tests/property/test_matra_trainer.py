@@ -156,6 +156,20 @@ def test_other_patterns_equal_the_reference(parts: Parts, alpha: float, words: s
         assert_equals_reference(parts, options, 1)
 
 
+@examples(60)
+@given(
+    texts=st.lists(st.text("ab क।. ", min_size=1, max_size=150), min_size=1, max_size=3),
+    alpha=alphas,
+    threads=st.integers(1, 3),
+)
+def test_dense_repeats_and_ties(texts: list[str], alpha: float, threads: int) -> None:
+    """Overlaps across which the weight changes: "a a a. a a"."""
+    options = {"vocab_size": 290, "transition": 0.92, "alpha": alpha}
+    assert_equals_reference([(texts, 1.0)], options, threads)
+    long = {**options, "pre_tokenizer": "o200k", "stage2_pre_tokenizer": ()}
+    assert_equals_reference([([text * 8 for text in texts], 1.0)], long, threads)
+
+
 sentence_weights = st.builds(
     lambda alpha: (
         round(4096 / alpha),

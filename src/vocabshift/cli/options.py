@@ -112,4 +112,7 @@ def size(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size; write for example 8GB or 512MB")
     number, prefix, is_binary = match.groups()
     step = 1024 if is_binary else 1000
-    return int(float(number) * step ** " KMGT".index(prefix.upper() or " "))
+    n_bytes = int(float(number) * step ** " KMGT".index(prefix.upper() or " "))
+    if n_bytes == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no room at all; write for example 8GB")
+    return n_bytes

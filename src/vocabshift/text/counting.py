@@ -87,12 +87,14 @@ class CorpusReader(Weighed):
         """All blocks; CorpusError where the text changed since it was read last."""
         before = self.fingerprint
         total = self.corpus.n_bytes_hint
+        silent = dict.fromkeys(self.corpus.languages)  # the languages of which no text came yet
         state = 0
         self.groups = [replace(group, n_bytes=0, n_documents=0) for group in self.groups]
         self.language_bytes = {}
         self.n_special = 0
         done = 0
         for documents in self.corpus.batches():
+            silent.pop(documents.language, None)
             label = f"{documents.language}@{documents.weight!r}".encode()
             state = _core.fingerprint(
                 documents.data,
@@ -103,6 +105,11 @@ class CorpusReader(Weighed):
             yield from self._prepare(documents)
             if progress is not None:
                 progress(done := done + documents.n_bytes, total)
+        if silent:
+            raise CorpusError(
+                f"no text is labelled {', '.join(silent)}: name files that are not empty, or leave "
+                "the label out"
+            )
         self.fingerprint = f"{state:016x}"
         if before and before != self.fingerprint:
             raise CorpusError(

@@ -13,6 +13,8 @@ from typing import Any
 WEIGHT_UNIT = 4096
 """One occurrence of weight 1, in the fixed-point unit of weighted counts."""
 
+_LARGEST_WEIGHT = 1 << 40  # leaves room for sums in 64 bits
+
 
 @dataclass(slots=True)
 class Group:
@@ -72,7 +74,13 @@ class Weighed:
         weights = self.weights
         if len(set(weights)) <= 1:
             return [1] * len(weights)
-        return [round(weight * self._scale()) for weight in weights]
+        scale = self._scale()
+        if max(scale, max(weights) * scale) > _LARGEST_WEIGHT:
+            raise ValueError(
+                f"documents count between {min(weights):g} and {max(weights):g} times, too far "
+                "apart for exact counts; give weights between 0.000001 and 1000000"
+            )
+        return [round(weight * scale) for weight in weights]
 
     def min_count(self, min_frequency: int) -> int:
         """`min_frequency` in the unit of `fixed_point_weights`."""

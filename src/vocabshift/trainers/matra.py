@@ -37,6 +37,7 @@ Weighting = Literal["constant", "smoothed", "none"]
 
 _SCRIPTS = (*MATRA_SCRIPTS.values(), MEETEI_MAYEK_LETTERS)
 _NEWLINE = "\n"
+_LEAST_ALPHA = 1e-6  # of which the weight fits 32 bits
 _SENTENCE_ENDS = "".join(TERMINALS.values()) + "." + _NEWLINE
 
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
@@ -75,9 +76,10 @@ class MatraTrainer(SuperwordTrainer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.alpha <= 1:
+        if not _LEAST_ALPHA <= self.alpha <= 1:
             raise ValueError(
-                f"alpha is {self.alpha}; give a number above 0 and up to 1 (the paper uses 0.75)"
+                f"alpha is {self.alpha}; give a number above 0 (at least {_LEAST_ALPHA:f}) and up "
+                "to 1 (the paper uses 0.75)"
             )
         if self.word_weight not in ("constant", "smoothed", "none"):
             raise ValueError(

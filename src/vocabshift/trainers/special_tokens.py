@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from vocabshift.bpe import byte_level
 from vocabshift.bpe.load import as_tokenizer
 from vocabshift.bpe.pretrained_folder import ROLES
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
@@ -28,6 +29,11 @@ def check_special_tokens(tokens: Iterable[str]) -> None:
             raise ValueError(
                 f"the special token {content!r} is one byte, which ordinary text holds; give it a "
                 "content such as <|endoftext|>"
+            )
+        if content in byte_level.ALPHABET:
+            raise ValueError(
+                f"the special token {content!r} is how a vocabulary spells one of the 256 bytes; "
+                "give it a content such as <|endoftext|>"
             )
         if content in seen:
             raise ValueError(f"the special token {content!r} is given twice")

@@ -145,4 +145,6 @@ def _syllables_first(counter: _core.WordCounter, vocab_size: int, train: _Traini
         second,
         merges=np.concatenate([first.merges, second.merges]),
         counts=np.concatenate([first.counts, second.counts]),
+        dropped_words=max(first.dropped_words, second.dropped_words),
+        dropped_occurrences=max(first.dropped_occurrences, second.dropped_occurrences),
     )

@@ -75,6 +75,8 @@ def test_bad_contents(plain: Tokenizer) -> None:
         add_special_tokens(plain, ["<s>", "<s>"])
     with pytest.raises(ValueError, match="'t' is one byte"):
         add_special_tokens(plain, ["t"])
+    with pytest.raises(ValueError, match="'Ġ' is how a vocabulary spells one of the 256 bytes"):
+        add_special_tokens(plain, ["Ġ"])
 
 
 def test_one_that_is_there_already_stays(plain: Tokenizer) -> None:
@@ -93,6 +95,15 @@ def test_ordinary_text_never_makes_a_special_token() -> None:
     assert "<s>" in plain.model.vocab
     assert "<s>" not in special.model.vocab
     assert special.row_count - 1 == special.backend.token_to_id("<s>")
+
+
+def test_no_token_is_spelt_as_a_special_token() -> None:
+    """The vocabulary writes " the" as "Ġthe": the two would share a row."""
+    trainer = BpeTrainer(vocab_size=262, special_tokens=("Ġthe",))
+    tokenizer = trainer.train(Corpus.from_texts(["the the the"]))
+    assert "Ġthe" not in tokenizer.model.vocab
+    assert "the" in tokenizer.model.vocab
+    assert tokenizer.added_tokens[0].id == tokenizer.vocab_size
 
 
 def test_copied_ones_are_renumbered_with_their_flags(plain: Tokenizer, other: Tokenizer) -> None:
