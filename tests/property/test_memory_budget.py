@@ -17,7 +17,7 @@ from vocabshift import _core
 from vocabshift.bpe.compiled_model import compile_merges
 from vocabshift.bpe.tokenizer_json import to_json
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.counting import CorpusReader, count_words
+from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED, compile_pattern
 from vocabshift.text.target_scripts import MATRA_SCRIPTS
 from vocabshift.trainers.bpe import BpeTrainer
@@ -43,7 +43,7 @@ def packed(texts: list[str]) -> tuple[bytes, np.ndarray, np.ndarray]:
 
 def trained_words(texts: list[str], vocab_size: int) -> _core.Trained:
     reader = CorpusReader(Corpus.from_texts(texts), (*NAMED["ist-stage2"], *NAMED["o200k"]))
-    return _core.train_bpe(count_words(reader), _core.WordWeights([1]), vocab_size)
+    return _core.train_bpe(reader.count_words(), _core.WordWeights([1]), vocab_size)
 
 
 def make_stage(

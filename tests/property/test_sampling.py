@@ -15,7 +15,7 @@ from strategies import documents, examples
 from vocabshift import _core
 from vocabshift.bpe.tokenizer_json import to_json
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.counting import CorpusReader, Group, count_words, sampled_weights
+from vocabshift.text.counting import CorpusReader, Group, sampled_weights
 from vocabshift.text.patterns import NAMED
 from vocabshift.trainers.bpe import BpeTrainer
 from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
@@ -110,7 +110,7 @@ def test_merges_and_counts_equal_the_reference(
         weights={f"l{i}": weight for i, (_, weight) in enumerate(by_language)},
     )
     reader = CorpusReader(corpus, NAMED["o200k"], sampling_alpha=alpha)
-    counter = count_words(reader)
+    counter = reader.count_words()
     fixed = reader.fixed_point_weights()
     trained = _core.train_bpe(
         counter, _core.WordWeights(fixed), 310, reader.min_count(min_frequency)

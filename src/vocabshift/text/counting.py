@@ -94,7 +94,8 @@ class CorpusReader(Weighed):
         self.n_special = 0
         done = 0
         for documents in self.corpus.batches():
-            silent.pop(documents.language, None)
+            if documents.language is not None:
+                silent.pop(documents.language, None)
             label = f"{documents.language}@{documents.weight!r}".encode()
             state = _core.fingerprint(
                 documents.data,

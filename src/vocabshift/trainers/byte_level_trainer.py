@@ -183,8 +183,16 @@ class ByteLevelTrainer:
 
 
 def forbidden(reader: Reader) -> set[bytes]:
-    """What no merge may make: a special token must not come out of ordinary text."""
-    return {content.encode() for content in reader.special_tokens}
+    """What no merge may make: a special token must not come out of ordinary text.
+
+    Nor may a token be spelt as one: the vocabulary writes " the" as "Ġthe".
+    """
+    spelt = {
+        byte_level.to_bytes(content)
+        for content in reader.special_tokens
+        if byte_level.is_image(content)
+    }
+    return spelt | {content.encode() for content in reader.special_tokens}
 
 
 def is_superword(token: bytes) -> bool:
