@@ -15,8 +15,9 @@ from strategies import documents, examples
 from vocabshift import _core
 from vocabshift.bpe.tokenizer_json import to_json
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.counting import CorpusReader, Group, sampled_weights
+from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED
+from vocabshift.text.weighing import Group, sampled_weights
 from vocabshift.trainers.bpe import BpeTrainer
 from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
 from vocabshift.trainers.matra import MatraTrainer
