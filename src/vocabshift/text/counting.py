@@ -84,7 +84,8 @@ class CorpusReader(Weighed):
         return reader
 
     def read(self, progress: Progress | None = None) -> Iterator[Prepared]:
-        """All blocks; CorpusError where the text changed since it was read last."""
+        """All blocks; CorpusError at the end where a language turned out to have no text, or where
+        the text changed since it was read last."""
         before = self.fingerprint
         total = self.corpus.n_bytes_hint
         state = 0
@@ -103,6 +104,12 @@ class CorpusReader(Weighed):
             yield from self._prepare(documents)
             if progress is not None:
                 progress(done := done + documents.n_bytes, total)
+        silent = [label for label in self.corpus.languages if label not in self.language_bytes]
+        if silent:
+            raise CorpusError(
+                f"no text in {', '.join(map(repr, silent))}: a tokenizer cannot learn a language "
+                "that it does not see; give files that are not empty, or leave the label out"
+            )
         self.fingerprint = f"{state:016x}"
         if before and before != self.fingerprint:
             raise CorpusError(
