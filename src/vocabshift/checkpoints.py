@@ -180,7 +180,7 @@ def _read_record(place: Path) -> dict[str, Any] | None:
     """The record of a finished phase; None where there is none or it is damaged."""
     try:
         record = json.loads((place / _RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     kinds = {"format": int, "key": str, "info": dict, "files": dict}
     if not isinstance(record, dict) or any(

@@ -102,6 +102,7 @@ def change_record(folder: Path, name: str, value: object) -> None:
         lambda folder: os.truncate(folder / "record.json", 40),
         lambda folder: (folder / "record.json").write_bytes(b"\xff"),
         lambda folder: (folder / "record.json").write_text("[]"),
+        lambda folder: (folder / "record.json").write_text("[" * 100_000),
         lambda folder: change_record(folder, "files", {"ids": 3}),
         lambda folder: change_record(folder, "files", None),
         lambda folder: change_record(folder, "format", 99),

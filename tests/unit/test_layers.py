@@ -35,6 +35,7 @@ ROOMS = {
             "text.counting",
             "text.count_folder",
             "text.count_reader",
+            "text.count_shards",
             "text.patterns",
             "text.lines",
             "text.syllables",

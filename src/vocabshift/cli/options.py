@@ -11,6 +11,9 @@ import os
 import re
 from typing import Any, NoReturn
 
+MOST = 1 << 62
+"""Numbers beyond it fit nothing that counts in 64 bits."""
+
 
 class UsageError(ValueError):
     """The command line itself is wrong."""
@@ -84,13 +87,15 @@ def threads(args: argparse.Namespace) -> int:
 
 
 def positive(text: str) -> int:
-    """An integer of at least 1, as argparse's `type`."""
+    """An integer from 1 to MOST, as argparse's `type`."""
     try:
         value = int(text)
     except ValueError:
         value = 0
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    if value > MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is too large")
     return value
 
 
@@ -106,13 +111,15 @@ def share(text: str) -> float:
 
 
 def size(text: str) -> int:
-    """A number of bytes, "8GB" or "512MiB", as argparse's `type`."""
+    """A number of bytes above 0, "8GB" or "512MiB", as argparse's `type`."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(i?)B?", text.strip(), re.IGNORECASE)
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size; write for example 8GB or 512MB")
     number, prefix, is_binary = match.groups()
     step = 1024 if is_binary else 1000
-    n_bytes = int(float(number) * step ** " KMGT".index(prefix.upper() or " "))
-    if n_bytes == 0:
+    value = float(number) * step ** " KMGT".index(prefix.upper() or " ")
+    if value < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no room at all; write for example 8GB")
-    return n_bytes
+    if value > MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size that could be meant")
+    return int(value)

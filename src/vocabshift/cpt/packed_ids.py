@@ -84,7 +84,7 @@ class PackedIds:
                 f"{path} holds no packed ids ({FILE}: {error.strerror}); make some with "
                 "vocabshift encode"
             ) from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise CorpusError(f"{path / FILE} is damaged: {error}") from error
         _check_header(path / FILE, header)
         return cls(path, header, checksums=checksums)

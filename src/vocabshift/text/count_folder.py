@@ -1,9 +1,9 @@
 """A folder of counted words: what `count` writes, and what may stand for a corpus later.
 
-One Parquet shard per group (documents of one language and weight) with the columns `word`
-(binary) and `count` (uint64), sorted by the bytes of the words, and `counts.json`, which says how
-they were cut out of the text. Owns the format; equal text gives equal bytes, whatever the threads
-and the memory. Knows nothing of what is learned from it. Needs the extra `vocabshift[data]`.
+One shard (count_shards.py) per group, which is the documents of one language and weight, and
+`counts.json`, which says how the words were cut out of the text. Owns that file, and whether a
+folder fits what is asked of it; equal text gives equal bytes, whatever the threads and the memory.
+Knows nothing of what is learned from it. Needs the extra `vocabshift[data]`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from vocabshift import _core
 from vocabshift.errors import CorpusError
+from vocabshift.text.count_shards import AGAIN, Block, ShardWriter, read_shard
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED, Pattern, Split
 from vocabshift.text.table_records import check_installed
@@ -28,10 +26,6 @@ FORMAT = 1
 """Raised whenever a folder of before would be read wrongly."""
 
 _BLOCK_BYTES = 4 << 20
-_BATCH_ROWS = 1 << 16
-
-Block = tuple[bytes, NDArray[np.int64], NDArray[np.uint64]]
-"""Words one behind the other, their (exclusive) ends, and how often each occurs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +44,7 @@ class CountedGroup:
 def write_counts(counter: _core.WordCounter, reader: CorpusReader, folder: Path) -> None:
     """Write what `counter` counted for `reader` into a folder that is there and empty of counts."""
     check_installed("pyarrow", "a folder of counts (Parquet)")
-    writers = [_ShardWriter(folder / _shard_name(index)) for index in range(len(reader.groups))]
+    writers = [ShardWriter(folder / _shard_name(index)) for index in range(len(reader.groups))]
     try:
         counter.sorted_blocks(
             lambda group, data, ends, counts: writers[group].write(data, ends, counts),
@@ -110,7 +104,7 @@ class CountFolder:
         """The words of a group in the order of their bytes, in blocks."""
         expected = self.groups[group]
         words = occurrences = 0
-        for data, ends, counts in _read_shard(self.path / expected.shard):
+        for data, ends, counts in read_shard(self.path / expected.shard):
             words += len(ends)
             occurrences += sum(counts.tolist())  # as Python adds, beyond 64 bits too
             yield data, ends, counts
@@ -118,7 +112,7 @@ class CountFolder:
             raise CorpusError(
                 f"{self.path / expected.shard} holds {words:,} words and {occurrences:,} "
                 f"occurrences; {FILE} says {expected.words:,} and {expected.occurrences:,}; "
-                + _AGAIN
+                + AGAIN
             )
 
     def load_into(self, counter: _core.WordCounter) -> None:
@@ -179,9 +173,6 @@ def count_words_of_pieces(
     return counter
 
 
-_AGAIN = "count the corpus again"
-
-
 def _shard_name(group: int) -> str:
     return f"words-{group:05d}.parquet"
 
@@ -190,46 +181,6 @@ def _name(pattern: Pattern) -> str:
     """For messages: the pattern's name, or its regexes."""
     named = (name for name, known in NAMED.items() if known == pattern)
     return next(named, repr([asdict(split) for split in pattern]))
-
-
-class _ShardWriter:
-    """Writes the blocks of one group."""
-
-    def __init__(self, path: Path) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        self._schema = pa.schema(
-            [pa.field("word", pa.binary(), False), pa.field("count", pa.uint64(), False)]
-        )
-        self._writer = pq.ParquetWriter(
-            path,
-            self._schema,
-            compression="zstd",
-            use_dictionary=False,
-            write_statistics=False,
-            write_page_checksum=True,
-        )
-        self.words = 0
-        self.occurrences = 0
-
-    def write(self, data: bytes, ends: NDArray[np.int64], counts: NDArray[np.uint64]) -> None:
-        import pyarrow as pa
-
-        if len(data) >= 1 << 31:
-            raise CorpusError("a word of 2 GiB or more; cut the text by another pattern")
-        offsets = np.zeros(len(ends) + 1, dtype=np.int32)
-        offsets[1:] = ends
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-        words = pa.Array.from_buffers(pa.binary(), len(ends), buffers)
-        self._writer.write_batch(
-            pa.record_batch([words, pa.array(counts, pa.uint64())], schema=self._schema)
-        )
-        self.words += len(ends)
-        self.occurrences += sum(counts.tolist())
-
-    def close(self) -> None:
-        self._writer.close()
 
 
 def _parse(path: Path) -> CountFolder:
@@ -242,12 +193,12 @@ def _parse(path: Path) -> CountFolder:
             f"{path} is no folder of counts (no {FILE}); name one that `vocabshift count` wrote"
         ) from None
     except (OSError, ValueError, RecursionError) as error:
-        raise CorpusError(f"{file} cannot be read ({error}); {_AGAIN}") from error
+        raise CorpusError(f"{file} cannot be read ({error}); {AGAIN}") from error
     try:
         if document["format"] != FORMAT:
             raise CorpusError(
                 f"{file} has the format {document['format']!r}, and this version reads {FORMAT}; "
-                + _AGAIN
+                + AGAIN
             )
         return CountFolder(
             path,
@@ -261,7 +212,7 @@ def _parse(path: Path) -> CountFolder:
     except CorpusError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CorpusError(f"{file} is damaged ({error!r}); {_AGAIN}") from error
+        raise CorpusError(f"{file} is damaged ({error!r}); {AGAIN}") from error
 
 
 def _parse_split(split: Any) -> Split:
@@ -293,49 +244,3 @@ def _count(value: Any) -> int:
     if _of_type(value, int) < 0:
         raise ValueError(f"a count of {value}")
     return int(value)
-
-
-def _read_shard(path: Path) -> Iterator[Block]:
-    """The words of a file that nobody need have written as we do: all is checked."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    if not path.is_file():
-        raise CorpusError(f"{path} is missing; restore it, or {_AGAIN}")
-    last = None
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            columns = {field.name: field.type for field in file.schema_arrow}
-            if columns != {"word": pa.binary(), "count": pa.uint64()}:
-                raise CorpusError(
-                    f"{path} has the columns {columns}; needed are word (binary) and count "
-                    f"(uint64); {_AGAIN}"
-                )
-            for batch in file.iter_batches(_BATCH_ROWS):
-                words = batch.column("word")
-                if batch.column("word").null_count or batch.column("count").null_count:
-                    raise CorpusError(f"{path} holds nulls; {_AGAIN}")
-                joined = words if last is None else pa.concat_arrays([last, words])
-                if not pc.all(pc.less(joined[:-1], joined[1:]), min_count=0).as_py():
-                    raise CorpusError(f"{path} is not sorted; {_AGAIN}")
-                last = words[-1:]
-                yield _block(words, batch.column("count"), path)
-    except (pa.ArrowException, OSError) as error:
-        why = " ".join(str(error).split())
-        raise CorpusError(f"{path} is damaged ({why}); {_AGAIN}") from error
-
-
-def _block(words: Any, counts: Any, path: Path) -> Block:
-    """A batch as the core takes it; CorpusError for a word that is empty or not UTF-8."""
-    _, offsets, data = words.buffers()
-    at = np.frombuffer(offsets, dtype=np.int32)[words.offset : words.offset + len(words) + 1]
-    flat = b"" if data is None else data[int(at[0]) : int(at[-1])].to_pybytes()
-    ends = (at[1:] - at[0]).astype(np.int64)
-    starts = np.append(0, ends)[:-1]
-    if (starts == ends).any():
-        raise CorpusError(f"{path} holds an empty word; {_AGAIN}")
-    continues = (np.frombuffer(flat, dtype=np.uint8)[starts] & 0xC0) == 0x80
-    if _core.first_invalid_utf8(flat) >= 0 or continues.any():
-        raise CorpusError(f"{path} holds a word that is not UTF-8; {_AGAIN}")
-    return flat, ends, counts.to_numpy(zero_copy_only=False)

@@ -84,18 +84,16 @@ class CorpusReader(Weighed):
         return reader
 
     def read(self, progress: Progress | None = None) -> Iterator[Prepared]:
-        """All blocks; CorpusError where the text changed since it was read last."""
+        """All blocks; CorpusError at the end where a language turned out to have no text, or where
+        the text changed since it was read last."""
         before = self.fingerprint
         total = self.corpus.n_bytes_hint
-        silent = dict.fromkeys(self.corpus.languages)  # the languages of which no text came yet
         state = 0
         self.groups = [replace(group, n_bytes=0, n_documents=0) for group in self.groups]
         self.language_bytes = {}
         self.n_special = 0
         done = 0
         for documents in self.corpus.batches():
-            if documents.language is not None:
-                silent.pop(documents.language, None)
             label = f"{documents.language}@{documents.weight!r}".encode()
             state = _core.fingerprint(
                 documents.data,
@@ -106,10 +104,11 @@ class CorpusReader(Weighed):
             yield from self._prepare(documents)
             if progress is not None:
                 progress(done := done + documents.n_bytes, total)
+        silent = [label for label in self.corpus.languages if label not in self.language_bytes]
         if silent:
             raise CorpusError(
-                f"no text is labelled {', '.join(silent)}: name files that are not empty, or leave "
-                "the label out"
+                f"no text in {', '.join(map(repr, silent))}: a tokenizer cannot learn a language "
+                "that it does not see; give files that are not empty, or leave the label out"
             )
         self.fingerprint = f"{state:016x}"
         if before and before != self.fingerprint:

@@ -13,7 +13,9 @@ from typing import Any
 WEIGHT_UNIT = 4096
 """One occurrence of weight 1, in the fixed-point unit of weighted counts."""
 
-_LARGEST_WEIGHT = 1 << 40  # leaves room for sums in 64 bits
+_MOST = 1 << 62
+"""No weighted count of a text may reach this: the core counts in 64 bits, and what is normalized
+may be longer than what was read."""
 
 
 @dataclass(slots=True)
@@ -66,25 +68,26 @@ class Weighed:
         """What an occurrence counts, by group: weight of its documents times sampling."""
         return sampled_weights(self.groups, self.sampling_alpha)
 
-    def fixed_point_weights(self) -> list[int]:
+    def fixed_point_weights(self, unit: int = 1) -> list[int]:
         """Weight of each group in the core's unit: 1 where all are alike, else WEIGHT_UNIT times.
 
-        Rescaled so that the smallest is at least 1 (method.md, section 1).
+        Rescaled so that the smallest is at least 1 (method.md, section 1). ValueError where counts
+        of these weights, each times `unit` at the most, could outgrow 64 bits.
         """
-        weights = self.weights
-        if len(set(weights)) <= 1:
-            return [1] * len(weights)
-        scale = self._scale()
-        if max(scale, max(weights) * scale) > _LARGEST_WEIGHT:
+        weights, scale = self.weights, self._scale()
+        is_weighted = len(set(weights)) > 1
+        fixed = [round(weight * scale) if is_weighted else 1 for weight in weights]
+        sizes = (max(group.n_bytes, 1) for group in self.groups)
+        if sum(weight * size for weight, size in zip(fixed, sizes, strict=True)) * unit >= _MOST:
             raise ValueError(
-                f"documents count between {min(weights):g} and {max(weights):g} times, too far "
-                "apart for exact counts; give weights between 0.000001 and 1000000"
+                f"one weight is {max(weights) / min(weights):.3g} times another, which leaves no "
+                "room to count in 64 bits; make the weights less different"
             )
-        return [round(weight * scale) for weight in weights]
+        return fixed
 
-    def min_count(self, min_frequency: int) -> int:
-        """`min_frequency` in the unit of `fixed_point_weights`."""
-        return max(1, round(min_frequency * self._scale()))
+    def min_count(self, min_frequency: int, unit: int = 1) -> int:
+        """`min_frequency` in the unit of `fixed_point_weights`, times `unit`."""
+        return min(max(1, round(min_frequency * self._scale())) * unit, _MOST)
 
     def _scale(self) -> float:
         """What one occurrence of weight 1 counts."""

@@ -55,7 +55,7 @@ def learn_superwords(reader: Reader, words: Stage, rule: SuperwordRule, work: Wo
             trained = stage.train(
                 reader.fixed_point_weights(),
                 rule.vocab_size,
-                reader.min_count(rule.min_frequency) * rule.unit,
+                reader.min_count(rule.min_frequency, rule.unit),
                 rule.to_core(),
                 work.share_of_memory(0.5),
                 work.in_phase("stage 2"),

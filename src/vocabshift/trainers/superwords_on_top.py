@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vocabshift import _core
+from vocabshift.bpe.model import MAX_ID
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import CorpusError
 from vocabshift.provenance import config_hash
@@ -107,6 +108,9 @@ class SuperwordsOnTopTrainer:
                 f"vocab_size {self.vocab_size} leaves no room for superwords: the base has "
                 f"{len(self.base.vocab)} tokens; give more, or n_tokens"
             )
+        room = MAX_ID + 1 - self.base.tokenizer.row_count
+        if self._size - len(self.base.vocab) > room:
+            raise ValueError(f"that many superwords are too many; the base has room for {room}")
         self._patterns()
 
     @property
@@ -148,6 +152,11 @@ class SuperwordsOnTopTrainer:
         learned = learn_superwords(reader, self.base.stage(), self._rule(chosen.name), work)
         return self._finish(measured, chosen, learned, reader, work)
 
+    @property
+    def _size(self) -> int:
+        """Tokens in all, the superwords included."""
+        return self.vocab_size or len(self.base.vocab) + (self.n_tokens or 0)
+
     def _patterns(self) -> dict[str, Pattern]:
         """What is measured: the candidates, and last the pattern that was asked for."""
         patterns = candidates(self.base.tokenizer)
@@ -168,7 +177,7 @@ class SuperwordsOnTopTrainer:
         ".", newline are pieces of most bases), no new token holds one or a newline, nor the end
         of one with what follows."""
         return SuperwordRule(
-            vocab_size=self.vocab_size or len(self.base.vocab) + (self.n_tokens or 0),
+            vocab_size=self._size,
             min_frequency=self.min_frequency,
             max_token_bytes=self.max_token_bytes or 0,
             max_words=self.max_words or 0,

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from vocabshift.bpe.model import MAX_ID
 from vocabshift.bpe.tokenizer import Tokenizer
 
 Progress = Callable[[str, int, int | None], None]
@@ -87,7 +88,7 @@ def peak_rss_bytes() -> int:
 
 
 def check_vocab_size(vocab_size: int, *, alphabet: int = 256) -> None:
-    """ValueError where a vocabulary has no room for its alphabet."""
+    """ValueError where a vocabulary has no room for its alphabet, or more tokens than can be."""
     if not isinstance(vocab_size, int) or isinstance(vocab_size, bool):
         raise TypeError(f"vocab_size is {vocab_size!r}; give a whole number")
     if vocab_size < alphabet:
@@ -95,9 +96,13 @@ def check_vocab_size(vocab_size: int, *, alphabet: int = 256) -> None:
             f"vocab_size {vocab_size} is below the alphabet: a byte-level vocabulary holds all "
             f"{alphabet} bytes, so that no text is ever lost; give at least {alphabet}"
         )
+    if vocab_size > MAX_ID + 1:
+        raise ValueError(f"vocab_size {vocab_size} is too large; give at most {MAX_ID + 1}")
 
 
 def check_positive(name: str, value: int | None) -> None:
-    """ValueError unless `value` is None or a positive whole number."""
+    """ValueError unless `value` is None or a positive whole number that the core can take."""
     if value is not None and (not isinstance(value, int) or value < 1):
         raise ValueError(f"{name} is {value!r}; give a whole number of at least 1, or leave it out")
+    if value is not None and value >= 1 << 62:
+        raise ValueError(f"{name} is {value}, which is too large; leave it out for no limit")

@@ -71,8 +71,8 @@ def learn_words(reader: Reader, rule: WordRule, weight: WordWeight, work: Work) 
     counter = _count(reader, work)
     with work.watch.phase("stage 1"):
         train = _Training(
-            weights=weight.to_core(reader.fixed_point_weights()),
-            min_count=reader.min_count(rule.min_frequency) * weight.unit,
+            weights=weight.to_core(reader.fixed_point_weights(max(weight.unit, weight.target))),
+            min_count=reader.min_count(rule.min_frequency, weight.unit),
             rule=rule.to_core(),
             work=work,
         )

@@ -33,6 +33,23 @@ def test_positive_refuses(text: str) -> None:
         options.positive(text)
 
 
+@pytest.mark.parametrize("text", ["9" * 20, "1" + "0" * 400])
+def test_numbers_that_64_bits_do_not_hold(text: str) -> None:
+    """They are refused where they are read, not by what counts with them."""
+    assert options.MOST == options.positive(str(options.MOST))
+    with pytest.raises(argparse.ArgumentTypeError, match="too large"):
+        options.positive(text)
+    with pytest.raises(argparse.ArgumentTypeError, match="no size"):
+        options.size(text)
+
+
+@pytest.mark.parametrize("text", ["0", "0GB", "0.0001KB", "99999999999999TB"])
+def test_sizes_that_cannot_be_meant(text: str) -> None:
+    """A budget of nothing is no way to say that there is none."""
+    with pytest.raises(argparse.ArgumentTypeError, match="no size"):
+        options.size(text)
+
+
 @pytest.mark.parametrize("text", ["0", "1.01", "nan", "-1", "x"])
 def test_share_refuses(text: str) -> None:
     """Only numbers in (0, 1] pass."""

@@ -102,5 +102,5 @@ def test_refused(capsys, words: tuple[str, ...], message: str) -> None:
 def test_an_empty_language_is_refused(capsys) -> None:
     Path("hi.txt").write_text("\n", encoding="utf-8")
     assert 2 == main([*TRAIN, "--recipe", "matra", "--sampling-alpha", "0.3"])
-    assert "no text is labelled hi" in capsys.readouterr().err
+    assert "no text in 'hi'" in capsys.readouterr().err
     assert ["en.txt", "hi.txt"] == sorted(path.name for path in Path().iterdir())

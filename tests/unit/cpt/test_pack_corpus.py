@@ -415,6 +415,12 @@ def test_a_damaged_header_is_a_corpus_error(
         PackedIds.open(tmp_path / "out")
 
 
+def test_a_header_nested_too_deeply_is_a_corpus_error(tmp_path: Path) -> None:
+    (tmp_path / "packed.json").write_text("[" * 100_000, encoding="utf-8")
+    with pytest.raises(CorpusError, match=r"packed\.json is damaged"):
+        PackedIds.open(tmp_path)
+
+
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("checksums", [True, False])
 def test_a_missing_or_truncated_file_is_a_corpus_error(

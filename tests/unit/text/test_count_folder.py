@@ -156,7 +156,7 @@ def test_words_that_are_valid_only_together(folder: Path) -> None:
 
 
 def test_sorted_across_batches(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vocabshift.text.count_folder._BATCH_ROWS", 2)
+    monkeypatch.setattr("vocabshift.text.count_shards._BATCH_ROWS", 2)
     assert [len(ends) for _, ends, _ in CountFolder.open(folder).read(0)] == [2, 1]
     table = pa.table(
         {"word": pa.array([b"a", b"c", b"b", b"d"]), "count": pa.array([1] * 4, pa.uint64())}

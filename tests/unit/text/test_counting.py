@@ -82,6 +82,30 @@ def test_fixed_point_weights(weights: list[float], fixed: list[int], min_count: 
     assert min_count == reader.min_count(2)
 
 
+@pytest.mark.parametrize("weights", [[1e-9, 1e12], [1e-300, 1.0], [1.0, 1e16]])
+def test_weights_that_leave_no_room_to_count(weights: list[float]) -> None:
+    """What could not be counted in 64 bits is refused, not wrapped around."""
+    with pytest.raises(ValueError, match="less different"):
+        reader_of(weights).fixed_point_weights()
+    close = reader_of([1.0, 2.0])
+    assert [4096, 8192] == close.fixed_point_weights(unit=1 << 30)
+    close.groups[0].n_bytes = 1 << 40
+    with pytest.raises(ValueError, match="less different"):
+        close.fixed_point_weights(unit=1 << 30)
+
+
+def test_a_min_frequency_beyond_all_counts() -> None:
+    """It fits the core's 64 bits, and no count reaches it."""
+    assert 1 << 62 == reader_of([1.0, 2.0]).min_count(10**30, unit=4096)
+
+
+def test_a_language_without_text_is_refused() -> None:
+    """Its name stands in the error; blank lines are no text."""
+    reader = CorpusReader(Corpus.from_texts({"hin": [""], "eng": ["a cat"]}), NAMED["o200k"])
+    with pytest.raises(CorpusError, match="no text in 'hin'"):
+        reader.count_words()
+
+
 def test_min_frequency_is_compared_with_the_weighted_count() -> None:
     """Two occurrences of weight 1 are two, whichever weight comes first."""
     one, other = reader_of([0.1, 1.0]), reader_of([1.0, 0.1])

@@ -126,7 +126,7 @@ def test_a_language_without_text(recipe: str, empty: str, tmp_path: Path) -> Non
     (tmp_path / "a.txt").write_text("\n".join(TEXTS), encoding="utf-8")
     (tmp_path / "b.txt").write_text(empty, encoding="utf-8")
     corpus = Corpus.from_files({"eng": tmp_path / "a.txt", "hin": tmp_path / "b.txt"})
-    with pytest.raises(CorpusError, match="no text is labelled hin"):
+    with pytest.raises(CorpusError, match="no text in 'hin'"):
         train_to_folder(recipe, corpus, {"vocab_size": 400}, tmp_path / "out")
     assert ["a.txt", "b.txt"] == sorted(path.name for path in tmp_path.iterdir())
 

@@ -279,6 +279,7 @@ PREFIX = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "
             },
             "in normalized text",
         ),
+        ({"n_tokens": 10**9}, "the base has room for"),
     ],
 )
 def test_bad_options(options: dict[str, Any], message: str) -> None:

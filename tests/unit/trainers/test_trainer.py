@@ -49,10 +49,15 @@ def test_a_phase_that_fails_is_not_counted() -> None:
     assert [] == watch.phases
 
 
-@pytest.mark.parametrize("value", [0, -1, 1.5, "3"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, "3", 1 << 64])
 def test_positive_whole_numbers(value: object) -> None:
     with pytest.raises(ValueError, match="max_words"):
         check_positive("max_words", value)  # type: ignore[arg-type]
+
+
+def test_a_vocabulary_beyond_all_ids() -> None:
+    with pytest.raises(ValueError, match="at most 16777216"):
+        check_vocab_size(10**12)
 
 
 def test_allowed_values() -> None:

@@ -1,0 +1,114 @@
+"""A shard of a folder of counts: one Parquet file of words and how often each occurs.
+
+Columns `word` (binary) and `count` (uint64), sorted by the bytes of the words. Owns the format of
+the file, and the check that what is read is what could have been written; knows nothing of groups
+or of how words were cut out of text. pyarrow is imported where a file is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift import _core
+from vocabshift.errors import CorpusError
+
+AGAIN = "count the corpus again"
+"""What to do about a file that is not whole."""
+
+_BATCH_ROWS = 1 << 16
+
+Block = tuple[bytes, NDArray[np.int64], NDArray[np.uint64]]
+"""Words one behind the other, their (exclusive) ends, and how often each occurs."""
+
+
+class ShardWriter:
+    """Writes a shard block by block, and says what it holds."""
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self._schema = pa.schema(
+            [pa.field("word", pa.binary(), False), pa.field("count", pa.uint64(), False)]
+        )
+        self._writer = pq.ParquetWriter(
+            path,
+            self._schema,
+            compression="zstd",
+            use_dictionary=False,
+            write_statistics=False,
+            write_page_checksum=True,
+        )
+        self.words = 0
+        self.occurrences = 0
+
+    def write(self, data: bytes, ends: NDArray[np.int64], counts: NDArray[np.uint64]) -> None:
+        """A block of words; those of all blocks must be in order."""
+        import pyarrow as pa
+
+        if len(data) >= 1 << 31:
+            raise CorpusError("a word of 2 GiB or more; cut the text by another pattern")
+        offsets = np.zeros(len(ends) + 1, dtype=np.int32)
+        offsets[1:] = ends
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+        words = pa.Array.from_buffers(pa.binary(), len(ends), buffers)
+        self._writer.write_batch(
+            pa.record_batch([words, pa.array(counts, pa.uint64())], schema=self._schema)
+        )
+        self.words += len(ends)
+        self.occurrences += sum(counts.tolist())
+
+    def close(self) -> None:
+        """End the file; without it, it is not valid."""
+        self._writer.close()
+
+
+def read_shard(path: Path) -> Iterator[Block]:
+    """The words of a file that nobody need have written as we do: all is checked."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    if not path.is_file():
+        raise CorpusError(f"{path} is missing; restore it, or {AGAIN}")
+    last = None
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            columns = {field.name: field.type for field in file.schema_arrow}
+            if columns != {"word": pa.binary(), "count": pa.uint64()}:
+                raise CorpusError(
+                    f"{path} has the columns {columns}; needed are word (binary) and count "
+                    f"(uint64); {AGAIN}"
+                )
+            for batch in file.iter_batches(_BATCH_ROWS):
+                words = batch.column("word")
+                if batch.column("word").null_count or batch.column("count").null_count:
+                    raise CorpusError(f"{path} holds nulls; {AGAIN}")
+                joined = words if last is None else pa.concat_arrays([last, words])
+                if not pc.all(pc.less(joined[:-1], joined[1:]), min_count=0).as_py():
+                    raise CorpusError(f"{path} is not sorted; {AGAIN}")
+                last = words[-1:]
+                yield _block(words, batch.column("count"), path)
+    except (pa.ArrowException, OSError) as error:
+        why = " ".join(str(error).split())
+        raise CorpusError(f"{path} is damaged ({why}); {AGAIN}") from error
+
+
+def _block(words: Any, counts: Any, path: Path) -> Block:
+    """A batch as the core takes it; CorpusError for a word that is empty or not UTF-8."""
+    _, offsets, data = words.buffers()
+    at = np.frombuffer(offsets, dtype=np.int32)[words.offset : words.offset + len(words) + 1]
+    flat = b"" if data is None else data[int(at[0]) : int(at[-1])].to_pybytes()
+    ends = (at[1:] - at[0]).astype(np.int64)
+    starts = np.append(0, ends)[:-1]
+    if (starts == ends).any():
+        raise CorpusError(f"{path} holds an empty word; {AGAIN}")
+    continues = (np.frombuffer(flat, dtype=np.uint8)[starts] & 0xC0) == 0x80
+    if _core.first_invalid_utf8(flat) >= 0 or continues.any():
+        raise CorpusError(f"{path} holds a word that is not UTF-8; {AGAIN}")
+    return flat, ends, counts.to_numpy(zero_copy_only=False)
