@@ -121,13 +121,13 @@ class CorpusReader:
         """All blocks; CorpusError where the text changed since it was read last."""
         before = self.fingerprint
         total = self.corpus.n_bytes_hint
-        silent = dict.fromkeys(self.corpus.languages)  # the languages of which no text came yet
+        heard: set[str | None] = set()
         state = 0
         self.groups = [replace(group, n_bytes=0, n_documents=0) for group in self.groups]
         self.n_special = 0
         done = 0
         for documents in self.corpus.batches():
-            silent.pop(documents.language, None)
+            heard.add(documents.language)
             label = f"{documents.language}@{documents.weight!r}".encode()
             state = _core.fingerprint(
                 documents.data,
@@ -138,6 +138,7 @@ class CorpusReader:
             yield from self._prepare(documents)
             if progress is not None:
                 progress(done := done + documents.n_bytes, total)
+        silent = [language for language in self.corpus.languages if language not in heard]
         if silent:
             raise CorpusError(
                 f"no text is labelled {', '.join(silent)}: name files that are not empty, or leave "
