@@ -72,12 +72,19 @@ class SyllableCheck {
     return count > 0 && conjoiners_.contains(whole_[count - 1]);
   }
 
+  bool is_syllabic(char32_t letter) const {
+    return std::any_of(conjoiners_.begin(), conjoiners_.end(),
+                       [&](char32_t sign) { return script_of(sign) == script_of(letter); });
+  }
+
   bool holds_a_border() const {
     for (std::size_t i = 1; i < whole_.size(); ++i) {
       if (is_inside_only(whole_[i])) continue;
       const bool is_letter = char_class(whole_[i]) & kLetter;
       // A space goes with the word behind it.
-      if (is_letter && (is_open(i) || (i == 1 && whole_[0] == ' '))) continue;
+      if (is_letter && ((is_open(i) && is_syllabic(whole_[i])) || (i == 1 && whole_[0] == ' '))) {
+        continue;
+      }
       return true;
     }
     // Bytes of a further character, which is at best in the same syllable as its neighbour.

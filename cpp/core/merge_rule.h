@@ -24,8 +24,9 @@ struct MergeRule {
   // never join what follows.
   bool whole_first = false;
   // Not empty: grapheme-safe. A product that holds more than (a part of) one orthographic syllable
-  // begins and ends between syllables. These are the signs that join the letter behind them to the
-  // syllable before (virama, coeng); what is a mark is the core's knowledge.
+  // begins and ends between syllables. These are the signs that join the letter behind them, if it
+  // is of a script that has such a sign, to the syllable before (virama, coeng); what is a mark is
+  // the core's knowledge.
   std::set<char32_t> conjoiners = {};
 
   bool allows(std::string_view product) const;

@@ -70,6 +70,7 @@ def test_the_rule_equals_its_plain_twin(
     assert merge_rule.allows(product, **options) == _core.MergeRule(**options).allows(product)  # type: ignore[arg-type]
 
 
+@example(text="\u0d4dE")  # a Latin letter is not joined
 @examples(500)
 @given(text=short)
 def test_what_is_allowed_cuts_no_syllable(text: str) -> None:

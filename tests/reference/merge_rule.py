@@ -28,6 +28,10 @@ def is_letter(c: str) -> bool:
     return bool(_core.char_class(ord(c)) & 7)
 
 
+def is_syllabic(c: str, conjoiners: str) -> bool:
+    return _core.script(ord(c)) in {_core.script(ord(sign)) for sign in conjoiners}
+
+
 def is_open(before: str, conjoiners: str) -> bool:
     """Whether a letter behind this text belongs to its last syllable."""
     return before.rstrip(ZWJ)[-1:] in tuple(conjoiners)
@@ -39,7 +43,8 @@ def syllables(text: str, conjoiners: str) -> list[str]:
     before = ""
     for c in text:
         joins = is_mark_or_joiner(c) or (
-            is_letter(c) and (is_open(before, conjoiners) or before == " ")
+            is_letter(c)
+            and ((is_open(before, conjoiners) and is_syllabic(c, conjoiners)) or before == " ")
         )
         if joins and found:
             found[-1] += c
