@@ -196,7 +196,9 @@ void register_training(py::module_& m) {
       .def_readonly("bound", &Trained::bound, "Pairs that count less were not looked at.")
       .def_readonly("dropped_words", &Trained::dropped_words,
                     "Distinct words left out for want of memory.")
-      .def_readonly("dropped_occurrences", &Trained::dropped_occurrences);
+      .def_readonly("dropped_occurrences", &Trained::dropped_occurrences)
+      .def_readonly("dropped_below", &Trained::dropped_below,
+                    "They were the words of a smaller weighted count than this.");
 
   register_rules(m);
 

@@ -192,6 +192,7 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
   trained.tokens -= loop.tokens_saved();
   trained.peak_memory_bytes = loop.peak_memory_bytes();
   trained.bound = 1;
+  if (trained.dropped_words > 0) trained.dropped_below = least;
   if (trained.dropped_words > 0) {
     MergeTable merges(loop.merges().size());
     for (std::uint32_t rank = 0; rank < loop.merges().size(); ++rank) {

@@ -20,6 +20,7 @@ struct Trained {
   Count bound = 1;  // pairs that count less were not looked at (SuperwordStage), and need not be
   Count dropped_words = 0;        // distinct words that did not fit into memory …
   Count dropped_occurrences = 0;  // … and how often they stood in the text
+  Count dropped_below = 0;        // they were the words of a smaller weighted count than this
 };
 
 // What one occurrence of a word counts.

@@ -248,8 +248,10 @@ def _memory_facts(result: dict[str, Any]) -> dict[str, Any]:
     if result.get("dropped_words"):
         facts["words left out for want of memory"] = result["dropped_words"]
         facts["how often these stand in the text"] = result["dropped_occurrences"]
+        facts["each of them counts less than"] = result["dropped_below"]
     if result["stopped_because"] == "memory":
-        facts["stopped early"] = "the next superwords are too rare for the memory budget"
+        facts["stopped early"] = "the memory budget has no room for rarer superwords"
+        facts["pairs missing count less than"] = result["stopped_below"]
     return facts
 
 

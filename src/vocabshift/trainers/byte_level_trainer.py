@@ -177,6 +177,8 @@ class ByteLevelTrainer:
             config_hash=config_hash(config_of(self)),
             dropped_words=sum(stage.dropped_words for stage in stages),
             dropped_occurrences=sum(stage.dropped_occurrences for stage in stages),
+            dropped_below=max(stage.dropped_below for stage in stages),
+            stopped_below=stages[-1].stopped_below,
             phases=tuple(work.watch.phases),
         )
         return Training(tokenizer, report, reader.language_bytes)

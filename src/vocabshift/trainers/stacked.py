@@ -131,7 +131,7 @@ class StackedTrainer(ByteLevelTrainer):
             rule.to_core(),
             progress=work.in_phase(script),
         )
-        return Stage.of(trained)
+        return Stage.of(trained, self.min_frequency)
 
 
 def parse_budgets(

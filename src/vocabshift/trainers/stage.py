@@ -29,19 +29,24 @@ class Stage:
     bound: int = 1  # weighted: pairs that count less were not looked at, and need not be
     dropped_words: int = 0  # distinct words left out for want of memory
     dropped_occurrences: int = 0  # how often these stood in the text
+    dropped_below: int = 0  # weighted: they were the words that count less than this
 
     @classmethod
-    def of(cls, trained: _core.Trained) -> Stage:
-        """The stage that the core trained."""
+    def of(cls, trained: _core.Trained, min_frequency: int) -> Stage:
+        """The stage that the core trained, asked for pairs of at least `min_frequency`."""
+        stopped = trained.stopped.name.lower()
+        if stopped == "min_frequency" and min_frequency == 1:
+            stopped = "no_pair_left"  # in fixed point even one occurrence counts more than 1
         return cls(
             tokens=trained.tokens,
             merges=trained.merges,
             counts=trained.counts,
             training_tokens=trained.training_tokens,
-            stopped=trained.stopped.name.lower(),
+            stopped=stopped,
             bound=trained.bound,
             dropped_words=trained.dropped_words,
             dropped_occurrences=trained.dropped_occurrences,
+            dropped_below=trained.dropped_below,
         )
 
     @classmethod
@@ -55,6 +60,11 @@ class Stage:
         """Merges that were put together, without counts."""
         return cls(tokens, merges, np.zeros(0, np.uint64), training_tokens, stopped)
 
+    @property
+    def stopped_below(self) -> int:
+        """Weighted: where memory ended the stage, pairs that count less are missing; else 0."""
+        return self.bound if self.stopped == "memory" else 0
+
     def save(self, path: Path) -> dict[str, Any]:
         """Write the arrays to `path`; returns the rest, as plain JSON values."""
         with path.open("wb") as file:
@@ -66,6 +76,7 @@ class Stage:
             "bound": self.bound,
             "dropped_words": self.dropped_words,
             "dropped_occurrences": self.dropped_occurrences,
+            "dropped_below": self.dropped_below,
         }
 
     @classmethod

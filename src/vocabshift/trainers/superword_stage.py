@@ -60,7 +60,7 @@ def learn_superwords(reader: Reader, words: Stage, rule: SuperwordRule, work: Wo
                 work.share_of_memory(0.5),
                 work.in_phase("stage 2"),
             )
-    return Stage.of(trained)
+    return Stage.of(trained, rule.min_frequency)
 
 
 def _encoded(

@@ -213,6 +213,8 @@ class SuperwordsOnTopTrainer:
             config_hash=config_hash(config_of(self)),
             dropped_words=learned.dropped_words,
             dropped_occurrences=learned.dropped_occurrences,
+            dropped_below=learned.dropped_below,
+            stopped_below=learned.stopped_below,
             phases=tuple(work.watch.phases),
             base=self.base.tokenizer.name,
             new_tokens=len(learned.tokens) - len(self.base.vocab),

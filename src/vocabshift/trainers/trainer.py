@@ -48,6 +48,8 @@ class TrainingReport:
     config_hash: str
     dropped_words: int  # distinct words that a memory budget left out of stage 1; 0: exact
     dropped_occurrences: int  # how often they stand in the text
+    dropped_below: int  # weighted: they are the words that count less than this
+    stopped_below: int  # weighted: where memory ended stage 2, pairs that count less are missing
     phases: tuple[Phase, ...]
 
 

@@ -72,6 +72,7 @@ def learn_words(reader: Reader, rule: WordRule, weight: WordWeight, work: Work) 
     with work.watch.phase("stage 1"):
         train = _Training(
             weights=weight.to_core(reader.fixed_point_weights(max(weight.unit, weight.target))),
+            min_frequency=rule.min_frequency,
             min_count=reader.min_count(rule.min_frequency, weight.unit),
             rule=rule.to_core(),
             work=work,
@@ -109,7 +110,8 @@ class _Training:
     """The core's training with what all of its calls share."""
 
     weights: _core.WordWeights
-    min_count: int
+    min_frequency: int
+    min_count: int  # the same, in fixed point
     rule: _core.MergeRule
     work: Work
 
@@ -128,7 +130,7 @@ class _Training:
             threads=self.work.threads,
             progress=self.work.in_phase("stage 1"),
         )
-        return Stage.of(trained)
+        return Stage.of(trained, self.min_frequency)
 
 
 def _syllables_first(counter: _core.WordCounter, vocab_size: int, train: _Training) -> Stage:
@@ -147,4 +149,5 @@ def _syllables_first(counter: _core.WordCounter, vocab_size: int, train: _Traini
         counts=np.concatenate([first.counts, second.counts]),
         dropped_words=max(first.dropped_words, second.dropped_words),
         dropped_occurrences=max(first.dropped_occurrences, second.dropped_occurrences),
+        dropped_below=max(first.dropped_below, second.dropped_below),
     )

@@ -46,6 +46,8 @@ TRAINED = {
     "stopped_because": "memory",
     "dropped_words": 7,
     "dropped_occurrences": 9,
+    "dropped_below": 2,
+    "stopped_below": 40,
     "vocabulary": [
         {"name": "Tamil", "tokens": 12, "share": 1.0, "superwords": 3, "mean_bytes": 4.5}
     ],
