@@ -169,7 +169,6 @@ void register_stage(py::module_& m) {
            py::arg("starts"), py::arg("ends"), py::arg("group") = 0,
            py::arg("piece_ends") = py::none(), py::arg("word_ends") = py::none(),
            "Second pass over the same documents.")
-      .def_property_readonly("run_count", &BoundlessStage::run_count, "Distinct runs so far.")
       .def_property_readonly("floor", &BoundlessStage::floor, "No accepted merge counts less.")
       .def("train", &train, py::arg("max_token_bytes") = 0, py::arg("max_words") = 0,
            py::arg("forbidden") = Forbidden(), py::arg("progress") = py::none(),

@@ -111,14 +111,6 @@ void BoundlessStage::count_runs(const Documents& documents, const GivenCuts& cut
       });
 }
 
-std::size_t BoundlessStage::run_count() const {
-  std::size_t count = 0;
-  for (const auto& tables : runs_) {
-    for (const auto& table : tables) count += table ? table->size() : 0;
-  }
-  return count;
-}
-
 BoundlessTrained BoundlessStage::train(const MergeRule& rule, const Tick& tick) {
   sketch_.reset();
   BoundlessLoop loop(words_.tokens, words_.merges, rule, floor_);

@@ -39,7 +39,6 @@ class BoundlessStage {
   // Takes the runs out.
   BoundlessTrained train(const MergeRule& rule, const Tick& tick);
 
-  std::size_t run_count() const;  // distinct runs so far
   Count floor() const { return floor_; }
 
  private:

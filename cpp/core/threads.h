@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -11,8 +12,8 @@
 
 namespace vocabshift {
 
-// Runs work(shard) for 0 <= shard < shards, each on its own thread; rethrows the first exception
-// in shard order.
+// Runs work(shard) for 0 <= shard < shards, each on its own thread as far as the system gives any;
+// rethrows the first exception in shard order.
 template <class F>
 void parallel_for(std::size_t shards, F&& work) {
   if (shards <= 1) {
@@ -29,7 +30,11 @@ void parallel_for(std::size_t shards, F&& work) {
   };
   std::vector<std::thread> threads;
   threads.reserve(shards - 1);
-  for (std::size_t shard = 1; shard < shards; ++shard) threads.emplace_back(guarded, shard);
+  try {
+    while (threads.size() < shards - 1) threads.emplace_back(guarded, threads.size() + 1);
+  } catch (const std::system_error&) {  // no more threads to be had: this one does the rest
+  }
+  for (std::size_t shard = threads.size() + 1; shard < shards; ++shard) guarded(shard);
   guarded(0);
   for (std::thread& thread : threads) thread.join();
   for (const std::exception_ptr& failure : failures) {

@@ -98,8 +98,10 @@ class Smoothing {
     Count before = 0, after = 0;
     for_each_word([&](std::string_view word, Count weighted, Count) {
       if (!scripts_.in_word(word)) return;
-      before += weighted;
-      after += power(weighted);
+      if (__builtin_add_overflow(before, weighted, &before) ||
+          __builtin_add_overflow(after, power(weighted), &after)) {
+        WordSum::overflow();
+      }
     });
     if (after > 0) scale_ = static_cast<double>(before) / static_cast<double>(after);
   }
@@ -112,7 +114,9 @@ class Smoothing {
 
  private:
   Count power(Count count) const {
-    return static_cast<Count>(std::llround(std::pow(static_cast<double>(count), alpha_) * 4096));
+    const double power = std::pow(static_cast<double>(count), alpha_) * 4096;
+    if (!(power < 0x1p62)) WordSum::overflow();
+    return static_cast<Count>(std::llround(power));
   }
 
   double alpha_;
@@ -154,7 +158,12 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
   const bool by_script = !weights.scripts.empty() && weights.target != weights.unit;
   const auto weight_of = [&](std::string_view word, std::size_t group) {
     const bool is_target = by_script && weights.scripts.in_word(word);
-    return weights.of_group[group] * (is_target ? weights.target : weights.unit);
+    Count weight;
+    if (__builtin_mul_overflow(weights.of_group[group], is_target ? weights.target : weights.unit,
+                               &weight)) {
+      WordSum::overflow();
+    }
+    return weight;
   };
   const auto for_each_word = [&](auto&& visit) { counter.for_each_word(weight_of, visit); };
   const Smoothing smoothed(weights, for_each_word);

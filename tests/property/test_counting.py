@@ -328,6 +328,22 @@ def test_counts_that_do_not_fit_are_refused() -> None:
         counter.joined_words([1, 1])
 
 
+@pytest.mark.parametrize(
+    ("of_group", "target", "smoothing"), [(1 << 40, 1 << 40, 0), (1 << 40, 1, 0.99)]
+)
+def test_weights_that_do_not_fit_are_refused(of_group: int, target: int, smoothing: float) -> None:
+    """The product of a group's and a script's weight, and smoothed counts, are checked too."""
+    data, ends = packed(["घर".encode()])
+    counter = _core.WordCounter(SCANNER, 1)
+    counter.add_words(data, ends, np.array([1 << 20], dtype=np.uint64), 0)
+    scripts = [("\u0900", "\u097f")]
+    weights = _core.WordWeights(
+        [of_group], unit=2, target=target, scripts=scripts, smoothing=smoothing
+    )
+    with pytest.raises(ValueError, match="make the weights less different"):
+        _core.train_bpe(counter, weights, 300)
+
+
 def test_bad_words_are_refused() -> None:
     counter = _core.WordCounter(SCANNER, 1)
     one = np.array([1], dtype=np.uint64)

@@ -15,6 +15,9 @@ MOST = 1 << 62
 """Numbers beyond it fit nothing that counts in 64 bits."""
 
 
+MOST_THREADS = 1024
+
+
 class UsageError(ValueError):
     """The command line itself is wrong."""
 
@@ -78,9 +81,12 @@ def add_many(
 
 
 def threads(args: argparse.Namespace) -> int:
-    """The number of threads asked for, or all cores that this process may use."""
+    """The number of threads asked for, or all cores that this process may use.
+
+    At most MOST_THREADS: every one takes memory for tables of its own.
+    """
     if args.threads is not None:
-        return int(args.threads)
+        return min(int(args.threads), MOST_THREADS)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -60,6 +60,8 @@ class CorpusReader(Weighed):
 
     def __post_init__(self) -> None:
         check_sampling_alpha(self.sampling_alpha, self.corpus.languages)
+        if "" in self.special_tokens:
+            raise ValueError("a special token is empty; it would cut text between all characters")
         self.normalize = normalizer_function(self.normalizer)
         compiled = compile_pattern(self.pattern)
         self.split = None if compiled is not None else splitter(self.pattern)

@@ -107,8 +107,13 @@ class BoundlessTrainer(ByteLevelTrainer):
         export = _Export(learned.joined, self.vocab_size)
         with work.watch.phase("measure"):
             measured = export.measure(learned, work.threads, work.in_phase("measure"))
+        word_merges = Stage.of_merges(export.tokens, export.word_merges, stopped)
         stages = [
-            Stage.of_merges(export.tokens, export.word_merges, stopped),
+            replace(
+                word_merges,
+                dropped_words=learned.words.dropped_words,
+                dropped_occurrences=learned.words.dropped_occurrences,
+            ),
             Stage.of_merges(export.tokens, export.supermerges, stopped, measured.exported_tokens),
         ]
         training = self._finish(

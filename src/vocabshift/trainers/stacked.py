@@ -83,8 +83,16 @@ class StackedTrainer(ByteLevelTrainer):
             )
 
     def run(self, corpus: Source, work: Work | None = None) -> Training:
-        """Train on `corpus`, which is read twice, and return the tokenizer with a report."""
+        """Train on `corpus`, which is read twice, and return the tokenizer with a report.
+
+        ValueError for a memory budget: the words of all scripts are held at the same time.
+        """
         work = work or Work()
+        if work.memory_bytes:
+            raise ValueError(
+                "stacked holds the words of all scripts in memory and knows no budget; leave "
+                "--memory out, or use another recipe"
+            )
         reader = self._text_reader(corpus, get_pattern(self.pre_tokenizer))
         with work.watch.phase("count"):
             parts = _count_by_script(reader, work.threads, work.in_phase("count"))

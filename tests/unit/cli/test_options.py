@@ -24,6 +24,7 @@ def test_threads_default_to_the_cores_of_this_process(monkeypatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 5, 7}, raising=False)
     assert 3 == options.threads(argparse.Namespace(threads=None))
     assert 2 == options.threads(argparse.Namespace(threads=2))
+    assert options.MOST_THREADS == options.threads(argparse.Namespace(threads=options.MOST))
 
 
 @pytest.mark.parametrize("text", ["0", "-3", "1.5", "x", ""])

@@ -99,6 +99,12 @@ def test_a_min_frequency_beyond_all_counts() -> None:
     assert 1 << 62 == reader_of([1.0, 2.0]).min_count(10**30, unit=4096)
 
 
+def test_an_empty_special_token_is_refused() -> None:
+    """It stands everywhere, and would leave single characters."""
+    with pytest.raises(ValueError, match="special token is empty"):
+        CorpusReader(Corpus.from_texts(["a cat"]), (), special_tokens=("<s>", ""))
+
+
 def test_a_language_without_text_is_refused() -> None:
     """Its name stands in the error; blank lines are no text."""
     reader = CorpusReader(Corpus.from_texts({"hin": [""], "eng": ["a cat"]}), NAMED["o200k"])

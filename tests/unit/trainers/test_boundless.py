@@ -215,3 +215,14 @@ def test_the_core_refuses_what_does_not_fit() -> None:
     stage.train()
     with pytest.raises(ValueError, match="trained already"):
         stage.count_runs(b"ab", ints(0), ints(2))
+
+
+def test_words_left_out_for_want_of_memory_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The report never calls a run exact that was not."""
+    monkeypatch.setattr("vocabshift.trainers.work.MIN_MEMORY", 1)
+    words = " ".join(f"word{i}" for i in range(500)) + " again" * 500
+    corpus = Corpus.from_texts([words])
+    trainer = BoundlessTrainer(vocab_size=300)
+    assert 0 == run(trainer, corpus).dropped_words
+    report = trainer.run(corpus, Work(memory_bytes=10_000)).report
+    assert 501 == report.dropped_words == report.dropped_occurrences  # all that stand there once

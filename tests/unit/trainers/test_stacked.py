@@ -15,6 +15,7 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.trainers.bpe import BpeTrainer
 from vocabshift.trainers.stacked import ScriptPart, StackedReport, StackedTrainer, divide
 from vocabshift.trainers.trainer import config_of
+from vocabshift.trainers.work import Work
 
 FOLDER = Path(str(resources.files("vocabshift.demo"))) / "texts"
 CORPUS = Corpus.from_files({label: FOLDER / f"{label}.txt" for label in ("eng", "hin", "ben")})
@@ -147,3 +148,8 @@ def test_divide_by_largest_remainder() -> None:
     assert {"a": 5, "b": 5} == divide(10, {"a": 1, "b": 9}, {"a": 0.5})
     assert {"a": 5} == divide(10, {"a": 9}, {"a": 0.5})
     assert {} == divide(10, {}, {})
+
+
+def test_a_memory_budget_is_refused_rather_than_ignored() -> None:
+    with pytest.raises(ValueError, match="knows no budget"):
+        StackedTrainer(vocab_size=300).run(CORPUS, Work(memory_bytes=1 << 30))
