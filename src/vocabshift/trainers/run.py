@@ -46,7 +46,9 @@ RECIPES: Mapping[str, type[AnyTrainer]] = {
     )
 }
 
-_VERIFIED_DOCUMENTS = 500  # of the corpus, encoded by `tokenizers` with the written file
+# Of the corpus, encoded by `tokenizers` with the written file: so many documents, and characters.
+_VERIFIED_DOCUMENTS = 500
+_VERIFIED_CHARACTERS = 1 << 22
 
 
 def make_trainer(recipe: str, options: Mapping[str, Any]) -> AnyTrainer:
@@ -132,7 +134,13 @@ def _verify_segmentation(tokenizer: Tokenizer, folder: Path, source: Source) -> 
     """InvalidTokenizerError where `tokenizers` and our encoder read the folder differently."""
     import tokenizers
 
-    texts = list(islice(source_texts(source), _VERIFIED_DOCUMENTS))
+    texts: list[str] = []
+    left = _VERIFIED_CHARACTERS
+    for text in islice(source_texts(source), _VERIFIED_DOCUMENTS):
+        texts.append(text[:left])
+        left -= len(text)
+        if left <= 0:  # a document may be a whole file
+            break
     backend = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
     ids, offsets = Encoder(tokenizer).encode_batch(texts)
     for i, encoding in enumerate(backend.encode_batch(texts, add_special_tokens=False)):

@@ -6,8 +6,10 @@ counts. Which options a trainer has is the trainer's business.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -90,16 +92,18 @@ def learn_words(reader: Reader, rule: WordRule, weight: WordWeight, work: Work) 
 
 
 def _count(reader: Reader, work: Work) -> _core.WordCounter:
+    memory_bytes = work.share_of_memory(0.5)
+    folder = work.folder or Path(tempfile.gettempdir())
     with work.watch.phase("count"):
         saved = work.checkpoints.load("count")
         if saved is not None:
             reader.restore(saved.info)
-            return _core.WordCounter.load(str(saved.path))
+            return _core.WordCounter.load(str(saved.path), memory_bytes, str(folder))
         counter = reader.count_words(
             threads=work.threads,
             progress=work.in_phase("count"),
-            memory_bytes=work.share_of_memory(0.5),
-            spill_folder=work.folder,
+            memory_bytes=memory_bytes,
+            spill_folder=folder,
         )
         work.checkpoints.save("count", lambda path: counter.save(str(path)), reader.state())
     return counter

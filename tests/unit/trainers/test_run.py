@@ -16,6 +16,7 @@ from vocabshift.errors import CorpusError, InvalidTokenizerError, UnreachableTok
 from vocabshift.text.corpus import Corpus
 from vocabshift.trainers import run
 from vocabshift.trainers.run import RECIPES, make_trainer, train_to_folder
+from vocabshift.trainers.work import Work
 
 TEXTS = ["the cat. the cat sat on the mat.", "घर में राम। घर में सीता।", "12345 (a != b)"] * 2
 CORPUS = Corpus.from_texts(TEXTS)
@@ -133,3 +134,30 @@ def test_options_reach_the_trainer() -> None:
     trainer = make_trainer("ist", {"vocab_size": 300, "special_tokens": ["<s>"], "max_words": 3})
     assert ("<s>",) == trainer.special_tokens
     assert 3 == trainer.max_words  # type: ignore[attr-defined]
+
+
+def test_only_so_much_text_is_encoded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A document may be a whole file: it is compared up to a length."""
+    seen: list[list[str]] = []
+
+    class Encoder(run.Encoder):
+        def encode_batch(self, texts: Any, **options: Any) -> Any:
+            seen.append(list(texts))
+            return super().encode_batch(texts, **options)
+
+    monkeypatch.setattr(run, "Encoder", Encoder)
+    monkeypatch.setattr(run, "_VERIFIED_CHARACTERS", 40)
+    train_to_folder("bpe", CORPUS, {"vocab_size": 270}, tmp_path / "out")
+    assert [[TEXTS[0], TEXTS[1][: 40 - len(TEXTS[0])]]] == seen
+
+
+def test_without_a_folder_words_wait_where_the_system_has_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Never in the folder that the process happens to run in."""
+    monkeypatch.setattr("vocabshift.trainers.work.MIN_MEMORY", 1)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    with pytest.raises(OSError, match=r"cannot create a file in .*none"):
+        make_trainer("bpe", {"vocab_size": 270}).run(CORPUS, Work(memory_bytes=2))
