@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from operator import mul
 from typing import Any
 
 WEIGHT_UNIT = 4096
@@ -76,14 +77,15 @@ class Weighed:
         """
         weights, scale = self.weights, self._scale()
         is_weighted = len(set(weights)) > 1
-        fixed = [round(weight * scale) if is_weighted else 1 for weight in weights]
+        exact = [weight * scale if is_weighted else 1.0 for weight in weights]
         sizes = (max(group.n_bytes, 1) for group in self.groups)
-        if sum(weight * size for weight, size in zip(fixed, sizes, strict=True)) * unit >= _MOST:
+        # In floating point: a weight may be beyond all integers of 64 bits.
+        if not sum(map(mul, exact, sizes)) * unit < _MOST:
             raise ValueError(
-                f"one weight is {max(weights) / min(weights):.3g} times another, which leaves no "
-                "room to count in 64 bits; make the weights less different"
+                f"documents count between {min(weights):.3g} and {max(weights):.3g} times, which "
+                "leaves no room to count in 64 bits; make the weights less different"
             )
-        return fixed
+        return list(map(round, exact))
 
     def min_count(self, min_frequency: int, unit: int = 1) -> int:
         """`min_frequency` in the unit of `fixed_point_weights`, times `unit`."""

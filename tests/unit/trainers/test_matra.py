@@ -138,7 +138,7 @@ def test_weights_too_far_apart(kind: type[BpeTrainer], weights: tuple[float, flo
         {"eng": TEXTS[:1], "hin": TEXTS[1:]},
         weights=dict(zip(("eng", "hin"), weights, strict=True)),
     )
-    with pytest.raises(ValueError, match=r"give weights between 0\.000001 and 1000000"):
+    with pytest.raises(ValueError, match="make the weights less different"):
         kind(vocab_size=330).run(corpus)
 
 

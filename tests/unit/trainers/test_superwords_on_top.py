@@ -340,7 +340,7 @@ def test_a_run_cut_short_goes_on_only_with_the_same_base(
     train_to_folder("on-top", corpus, options, tmp_path / "whole")
 
     def cut_short(out: Path) -> None:
-        def fail(_: object) -> Stage:
+        def fail(*_: object) -> Stage:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
