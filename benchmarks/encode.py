@@ -193,7 +193,7 @@ def main() -> None:
     if args.quick or not args.text:
         args.text = [train.sample_text()]
     if args.tokenizer is None:
-        args.tokenizer = _superword_tokenizer(args.text[0])
+        args.tokenizer = superword_tokenizer(args.text[0])
     names = ["vocabshift", *args.peers]
     unknown = set(names) - set(CONTESTANTS)
     if unknown:
@@ -217,7 +217,7 @@ def main() -> None:
     print(json.dumps(document, indent=1) if args.json else document["machine"])
 
 
-def _superword_tokenizer(text: Path) -> Path:
+def superword_tokenizer(text: Path) -> Path:
     """An IST tokenizer of 8,000 tokens trained on the text itself."""
     import vocabshift as vs
 
