@@ -60,10 +60,12 @@ Trained train_bpe_of(WordCounter& counter, const WordWeights& weights, std::size
                      const py::object& progress) {
   const Tick tick = make_tick(progress);
   std::optional<Start> start;
-  if (encoder) start = Start{encoder, vocabulary_of(tokens)};
+  if (encoder) start = Start{encoder, vocabulary_of(tokens), Duplicates::kReuseId};
   py::gil_scoped_release release;
-  return train_bpe(counter, weights, {vocab_size, min_frequency, 1, threads, chunks_per_thread},
-                   rule, std::move(start), memory_bytes, tick);
+  Limits limits{vocab_size, min_frequency};
+  limits.threads = threads;
+  limits.chunks_per_thread = chunks_per_thread;
+  return train_bpe(counter, weights, limits, rule, std::move(start), memory_bytes, tick);
 }
 
 // Keeps the encoder alive as long as the stage that refers to it.
@@ -111,7 +113,7 @@ Trained train_superwords(OwningSuperwordStage& self, const std::vector<Count>& w
                          std::size_t memory_bytes, const py::object& progress) {
   const Tick tick = make_tick(progress);
   py::gil_scoped_release release;
-  return self.get().train(weights, {vocab_size, min_frequency, 1}, rule, memory_bytes, tick);
+  return self.get().train(weights, Limits{vocab_size, min_frequency}, rule, memory_bytes, tick);
 }
 
 void register_rules(py::module_& m) {
@@ -179,6 +181,15 @@ void register_training(py::module_& m) {
             return to_array(std::move(counts));
           },
           "(n_merges,) uint64: weighted count of each pair when it was merged.")
+      .def_property_readonly(
+          "saved",
+          [](const Trained& self) {
+            std::vector<Count> saved;
+            saved.reserve(self.merges.size());
+            for (const Merge& merge : self.merges) saved.push_back(merge.saved);
+            return to_array(std::move(saved));
+          },
+          "(n_merges,) uint64: tokens that each merge saved, every occurrence counted once.")
       .def_property_readonly(
           "tokens",
           [](const Trained& self) {

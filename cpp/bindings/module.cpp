@@ -7,5 +7,6 @@ PYBIND11_MODULE(_core, m) {
   vocabshift::bindings::register_counting(m);
   vocabshift::bindings::register_encode(m);  // before what takes an encoder
   vocabshift::bindings::register_training(m);
+  vocabshift::bindings::register_extension(m);
   vocabshift::bindings::register_boundless(m);
 }

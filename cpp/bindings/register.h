@@ -21,6 +21,7 @@ void register_counting(py::module_& m);
 void register_training(py::module_& m);
 void register_encode(py::module_& m);
 void register_boundless(py::module_& m);
+void register_extension(py::module_& m);
 
 // A tick that calls progress(done, total) at most ten times a second, and lets Ctrl-C through.
 Tick make_tick(const py::object& progress);

@@ -37,6 +37,7 @@ void merge_short(const MergeTable& merges, std::vector<TokenId>& symbols, std::u
     std::uint32_t least = kNoRank;
     for (std::size_t i = 0; i + 1 < size; ++i) least = std::min(least, ranks[i]);
     if (least == kNoRank) break;
+    if (scratch.log) scratch.log->push_back(least);
     std::size_t at = 0;
     while (ranks[at] != least) ++at;
     symbols[at] = merges.find(symbols[at], symbols[at + 1]).product;
@@ -87,6 +88,7 @@ void merge_long(const MergeTable& merges, std::vector<TokenId>& symbols, std::ui
     const std::uint32_t right = next[left];
     const MergeTable::Found found = merges.find(symbols[left], symbols[right]);
     if (found.rank != rank) continue;  // another merge took one of the two
+    if (scratch.log) scratch.log->push_back(rank);
     symbols[left] = found.product;
     symbols[right] = kNoToken;
     next[left] = next[right];

@@ -16,6 +16,7 @@ struct MergeScratch {
   std::vector<std::uint32_t> ranks;                           // of each symbol with the next one
   std::vector<std::uint32_t> next, previous;                  // linked list of symbols
   std::vector<std::pair<std::uint32_t, std::uint32_t>> heap;  // (rank, position)
+  std::vector<std::uint32_t>* log = nullptr;  // if not null: gets the rank of every merge, in order
 };
 
 // Merges `symbols` in place with every rank below `limit`.

@@ -15,11 +15,17 @@ constexpr std::size_t kPulseEvery = 64;  // merges
 }  // namespace
 
 MergeLoop::MergeLoop(Vocabulary vocabulary, Sequences sequences, MergeRule rule,
-                     Duplicates duplicates)
+                     Duplicates duplicates, std::vector<bool> held)
     : vocabulary_(std::move(vocabulary)),
       sequences_(std::move(sequences)),
       rule_(std::move(rule)),
-      duplicates_(duplicates) {}
+      duplicates_(duplicates),
+      held_(std::move(held)) {}
+
+bool MergeLoop::may_make(TokenId existing) const {
+  if (duplicates_ != Duplicates::kReuseUnheld) return duplicates_ == Duplicates::kReuseId;
+  return existing >= held_.size() || !held_[existing];
+}
 
 void MergeLoop::build_index(const std::function<Count(Count largest)>& choose_floor) {
   if (floor_ != 0) sequences_.compact();  // merges have emptied most of the room they took
@@ -37,6 +43,7 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
   mergers_.assign(std::max<std::size_t>(limits.threads, 1), ChunkMerger(nothing_));
   chunks_per_thread_ = std::max<std::size_t>(limits.chunks_per_thread, 1);
   const std::size_t start = vocabulary_.size();
+  if (floor_ == 0) queue_.order_by(vocabulary_, limits.tie_break);
   pulse_ = [&] {
     if (tick) tick(vocabulary_.size() - start, limits.vocab_size - start);
   };
@@ -74,10 +81,15 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
     if (!rule_.allows(product)) continue;  // never queued again, so refused for good
     TokenId id = vocabulary_.find(product);
     const bool is_duplicate = id != kNoToken;
-    if (is_duplicate && duplicates_ == Duplicates::kRefusePair) continue;
+    if (is_duplicate && !may_make(id)) continue;
     if (!is_duplicate) id = vocabulary_.add(product);
-    merges_.push_back({pair.left, pair.right, id, top.count});
+    const Count saved_before = tokens_saved_;
     apply(pair, id, {entry->chunks, entry->chunk_count});
+    merges_.push_back({pair.left, pair.right, id, top.count, tokens_saved_ - saved_before});
+    if (duplicates_ == Duplicates::kReuseUnheld) {
+      held_.resize(vocabulary_.size());
+      held_[pair.left] = held_[pair.right] = true;
+    }
     // Subtle: with a reused id pairs of that token gain occurrences, which the index excludes.
     if (is_duplicate) build_index([&](Count) { return floor_; });
     if (merges_.size() % kPulseEvery == 0) pulse_();

@@ -21,7 +21,8 @@ struct Merge {
   TokenId left;
   TokenId right;
   TokenId product;
-  Count count;  // of the pair when it was merged
+  Count count;      // of the pair when it was merged
+  Count saved = 0;  // tokens that it saved, every occurrence counted once
 };
 
 enum class Stopped {
@@ -33,12 +34,19 @@ enum class Stopped {
 };
 
 // What happens to a pair whose product is a token already.
-enum class Duplicates { kReuseId, kRefusePair };
+enum class Duplicates {
+  kReuseId,
+  kRefusePair,
+  // The id is taken again as long as no merge holds that token. Later merges cannot let an earlier
+  // one happen then, so that running all of them by rank ends where training ended.
+  kReuseUnheld,
+};
 
 struct Limits {
   std::size_t vocab_size = 0;  // tokens in the vocabulary, those it started with included
   Count min_frequency = 1;     // a pair must count at least this much
   Count lowest_floor = 1;      // counts below this are not to be trusted: stop there (kFloor)
+  TieBreak tie_break = TieBreak::kIds;
   // No result depends on these:
   std::size_t threads = 1;
   std::size_t chunks_per_thread = 4096;  // of a pair; fewer are not worth a thread
@@ -46,7 +54,10 @@ struct Limits {
 
 class MergeLoop {
  public:
-  MergeLoop(Vocabulary vocabulary, Sequences sequences, MergeRule rule, Duplicates duplicates);
+  // `held`: by id, whether a merge that was done before holds the token; may be shorter than the
+  // vocabulary. Only kReuseUnheld asks.
+  MergeLoop(Vocabulary vocabulary, Sequences sequences, MergeRule rule, Duplicates duplicates,
+            std::vector<bool> held = {});
 
   // A tick that throws stops the run, and the loop can only be thrown away then.
   Stopped run(const Limits& limits, const Tick& tick);
@@ -68,6 +79,7 @@ class MergeLoop {
     std::size_t step;  // 0: there is no list, and all is written to one place
   };
 
+  bool may_make(TokenId existing) const;
   void build_index(const std::function<Count(Count largest)>& choose_floor);
   void apply(Pair pair, TokenId product, Chunks chunks);
   std::vector<Part> parts_of(Chunks chunks);
@@ -78,6 +90,7 @@ class MergeLoop {
   Sequences sequences_;
   MergeRule rule_;
   Duplicates duplicates_;
+  std::vector<bool> held_;  // by id
   PairIndex index_;
   MergeQueue queue_;
   Count floor_ = 0;      // pairs below it are not in the index

@@ -213,8 +213,11 @@ Trained SuperwordStage::train(const std::vector<Count>& weights, const Limits& l
       continue;
     }
     MergeLoop loop(vocabulary_, std::move(*runs), rule, Duplicates::kRefusePair);
-    const Stopped stopped =
-        loop.run({limits.vocab_size, limits.min_frequency, bound, options_.threads}, tick);
+    const Stopped stopped = loop.run({.vocab_size = limits.vocab_size,
+                                      .min_frequency = limits.min_frequency,
+                                      .lowest_floor = bound,
+                                      .threads = options_.threads},
+                                     tick);
     if (stopped != Stopped::kFloor || is_short_of_memory) {
       return {loop.vocabulary(),
               loop.merges(),

@@ -1,15 +1,14 @@
 #include "core/train.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
-#include <memory>
 #include <span>
 #include <stdexcept>
 #include <utility>
 
 #include "core/merge_by_rank.h"
+#include "core/segmenter.h"
 
 namespace vocabshift {
 
@@ -18,42 +17,6 @@ namespace {
 // With pairs, their places and the queue, words cost 7/2 times what their tokens take (measured:
 // 255 MB for 73 MB of tokens).
 constexpr std::size_t kLoopNumerator = 7, kLoopDenominator = 2;
-
-std::array<TokenId, 256> ids_of_bytes(const Vocabulary& bytes) {
-  std::array<TokenId, 256> ids;
-  for (TokenId id = 0; id < 256; ++id) ids[static_cast<unsigned char>(bytes[id][0])] = id;
-  return ids;
-}
-
-// The tokens that a word begins with: its bytes, or what an encoder makes of it.
-class Segmenter {
- public:
-  Segmenter(const Vocabulary& bytes, const Encoder* encoder) : encoder_(encoder) {
-    if (encoder) {
-      scratch_ = std::make_unique<Encoder::Scratch>();
-    } else {
-      ids_ = ids_of_bytes(bytes);
-    }
-  }
-
-  // Valid until the next call.
-  std::span<const TokenId> operator()(std::string_view word) {
-    tokens_.clear();
-    if (encoder_) {
-      encoder_->encode_piece(word, *scratch_, tokens_);
-      encoder_->flush(*scratch_, tokens_);
-    } else {
-      for (const char byte : word) tokens_.push_back(ids_[static_cast<unsigned char>(byte)]);
-    }
-    return tokens_;
-  }
-
- private:
-  const Encoder* encoder_;
-  std::unique_ptr<Encoder::Scratch> scratch_;
-  std::array<TokenId, 256> ids_{};
-  std::vector<TokenId> tokens_;
-};
 
 // Words whose second and third bytes are alike (the first is most often a space) are laid side by
 // side: they are of one script, mostly of one language, and so a merge finds its words close
@@ -195,8 +158,12 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
     });
   };
   Sequences sequences = sequences_of(for_each_kept, segment, vocab_size);
-  if (trained.dropped_words == 0) counter.clear();  // the words live on as sequences
-  MergeLoop loop(std::move(vocabulary), std::move(sequences), rule, Duplicates::kReuseId);
+  const bool keep_words = start && start->keep_words;
+  // The words live on as sequences.
+  if (trained.dropped_words == 0 && !keep_words) counter.clear();
+  MergeLoop loop(std::move(vocabulary), std::move(sequences), rule,
+                 start ? start->duplicates : Duplicates::kReuseId,
+                 start ? std::move(start->held) : std::vector<bool>());
   trained.stopped = loop.run(limits, tick);
   trained.vocabulary = loop.vocabulary();
   trained.merges = loop.merges();
@@ -219,7 +186,7 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
       merge_by_rank(merges, tokens, kNoRank, scratch);
       trained.tokens += occurrences * tokens.size();
     });
-    counter.clear();
+    if (!keep_words) counter.clear();
   }
   return trained;
 }

@@ -38,11 +38,14 @@ struct WordWeights {
 struct Start {
   const Encoder* encoder;
   Vocabulary vocabulary;
+  Duplicates duplicates = Duplicates::kReuseId;
+  std::vector<bool> held = {};  // by id: tokens that the encoder's own merges hold (MergeLoop)
+  bool keep_words = false;      // in the counter, for somebody else
 };
 
-// Byte-level BPE over the words of `counter` (finished), which are taken out of it. Without `start`
-// from single bytes. `memory_bytes` (0: any) bounds the loop's structures: where the words do not
-// fit, the rarest are left out, and their number is reported.
+// BPE over the words of `counter` (finished), which are taken out of it. Without `start` from
+// single bytes. `memory_bytes` (0: any) bounds the loop's structures: where the words do not fit,
+// the rarest are left out, and their number is reported.
 Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits& limits,
                   const MergeRule& rule, std::optional<Start> start, std::size_t memory_bytes,
                   const Tick& tick);

@@ -91,6 +91,8 @@ class Trained:
     @property
     def counts(self) -> NDArray[np.uint64]: ...
     @property
+    def saved(self) -> NDArray[np.uint64]: ...
+    @property
     def tokens(self) -> list[bytes]: ...
     @property
     def stopped(self) -> Stopped: ...
@@ -151,6 +153,40 @@ def train_bpe(
     chunks_per_thread: int = 4096,
     progress: _Progress = None,
 ) -> Trained: ...
+
+class TieBreak(enum.Enum):
+    IDS = ...
+    BYTE_IMAGES = ...
+    TEXTS = ...
+
+class Duplicates(enum.Enum):
+    REUSE_ID = ...
+    REFUSE_PAIR = ...
+    REUSE_UNHELD = ...
+
+def continue_bpe(
+    counter: WordCounter,
+    weights: WordWeights,
+    vocab_size: int,
+    encoder: Encoder,
+    tokens: list[bytes],
+    held: list[int],
+    *,
+    min_frequency: int = 1,
+    rule: MergeRule = ...,
+    tie_break: TieBreak = ...,
+    duplicates: Duplicates = ...,
+    keep_words: bool = False,
+    memory_bytes: int = 0,
+    threads: int = 1,
+    progress: _Progress = None,
+) -> Trained: ...
+def replay_merges(
+    counter: WordCounter,
+    encoder: Encoder,
+    merges: NDArray[np.uint32],
+    progress: _Progress = None,
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]: ...
 
 class SuperwordStage:
     def __init__(

@@ -1,0 +1,47 @@
+// The tokens that a counted word begins with, before training's own merges: its bytes, or what an
+// encoder makes of it.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/encode.h"
+#include "core/types.h"
+#include "core/vocabulary.h"
+
+namespace vocabshift {
+
+class Segmenter {
+ public:
+  // With an encoder its ids are taken as they are; without one `bytes` begins with the 256 bytes.
+  Segmenter(const Vocabulary& bytes, const Encoder* encoder) : encoder_(encoder) {
+    if (encoder) {
+      scratch_ = std::make_unique<Encoder::Scratch>();
+    } else {
+      for (TokenId id = 0; id < 256; ++id) ids_[static_cast<unsigned char>(bytes[id][0])] = id;
+    }
+  }
+
+  // Valid until the next call.
+  std::span<const TokenId> operator()(std::string_view word) {
+    tokens_.clear();
+    if (encoder_) {
+      encoder_->encode_piece(word, *scratch_, tokens_);
+      encoder_->flush(*scratch_, tokens_);
+    } else {
+      for (const char byte : word) tokens_.push_back(ids_[static_cast<unsigned char>(byte)]);
+    }
+    return tokens_;
+  }
+
+ private:
+  const Encoder* encoder_;
+  std::unique_ptr<Encoder::Scratch> scratch_;
+  std::array<TokenId, 256> ids_{};
+  std::vector<TokenId> tokens_;
+};
+
+}  // namespace vocabshift
