@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift import _core
 from vocabshift.bpe import byte_level, tokenizer_json
 from vocabshift.bpe.added_tokens import vocab_with
-from vocabshift.bpe.compiled_model import compile_merges, image_bytes
+from vocabshift.bpe.compiled_model import image_bytes
 from vocabshift.bpe.load import as_tokenizer
 from vocabshift.bpe.token_bytes import is_byte_level
-from vocabshift.bpe.tokenizer import Spec, Tokenizer
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.bpe.tokenizer_reader import normalizer_name
 from vocabshift.text.patterns import Pattern, to_spec
-from vocabshift.trainers.stage import Stage, byte_tokens
+from vocabshift.trainers.stage import Stage
 
 
 class BaseTokenizer:
@@ -38,7 +38,7 @@ class BaseTokenizer:
         self.path: Path | None = Path(source) if isinstance(source, str | Path) else None
         self.tokenizer: Tokenizer = as_tokenizer(source)
         _check(self.tokenizer)
-        self.normalizer = _normalizer_name(self.tokenizer)
+        normalizer_name(self.tokenizer)  # which training must know
         text = tokenizer_json.to_json(self.tokenizer)
         self.fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -72,20 +72,6 @@ class BaseTokenizer:
     def forbidden(self) -> set[bytes]:
         """What no merge may make: an added token must not come out of ordinary text."""
         return {token.content.encode() for token in self.tokenizer.added_tokens}
-
-    def splitter(self) -> _core.TextEncoder:
-        """Cuts added tokens out of text, as the tokenizer does."""
-        model = compile_merges(byte_tokens(), np.zeros((0, 3), np.uint32))
-        added = self.tokenizer.added_tokens
-        raw, normalized = (
-            [
-                _core.AddedToken(token.content, token.id, token.lstrip, token.rstrip)
-                for token in added
-                if token.normalized == is_normalized
-            ]
-            for is_normalized in (False, True)
-        )
-        return _core.TextEncoder(model, raw_tokens=raw, normalized_tokens=normalized)
 
     def lifted(self, pattern: Pattern) -> Tokenizer:
         """It with other walls, without merge skipping, and all tokens in the vocabulary.
@@ -136,25 +122,3 @@ def _check(tokenizer: Tokenizer) -> None:
                 + ("as a single word" if token.single_word else "in normalized text")
                 + ", which training does not do; set that flag to false"
             )
-
-
-def _normalizer_name(tokenizer: Tokenizer) -> str | None:
-    """The normalizer as trainers name it; ValueError for one that is no Unicode form."""
-    steps = _flat(tokenizer.normalizer)
-    kinds = [step["type"] for step in steps]
-    if not kinds:
-        return None
-    if len(kinds) == 1 and kinds[0] in ("NFC", "NFD", "NFKC", "NFKD"):
-        return str(kinds[0]).lower()
-    raise ValueError(
-        f"{tokenizer.name} has the normalizer {' + '.join(kinds)}; training knows NFC, NFD, NFKC "
-        "and NFKD only: give a byte-level base with one of these or none"
-    )
-
-
-def _flat(spec: Spec | None) -> list[Spec]:
-    if spec is None:
-        return []
-    if spec["type"] != "Sequence":
-        return [spec]
-    return [step for part in spec["normalizers"] for step in _flat(part)]

@@ -12,19 +12,18 @@ least is taken (`lifted_walls`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from vocabshift import _core
 from vocabshift.bpe.model import MAX_ID
 from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.bpe.tokenizer_reader import TokenizerReader
 from vocabshift.errors import CorpusError
 from vocabshift.provenance import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
-from vocabshift.text.documents import Documents
 from vocabshift.text.patterns import Pattern, get_pattern
 from vocabshift.text.sentences import SentencePolicy
 from vocabshift.text.weighing import check_sampling_alpha
@@ -141,13 +140,11 @@ class SuperwordsOnTopTrainer:
         with work.watch.phase("measure"):
             measured = measure(self.base, self._patterns(), corpus, work.threads)
         chosen = choose(measured) if self.stage2_pre_tokenizer == AUTO else measured[-1]
-        reader = _Reader(
+        reader = TokenizerReader.of(
+            self.base.tokenizer,
             corpus,
-            chosen.pattern,
-            self.base.normalizer,
-            tuple(sorted(token.content for token in self.base.tokenizer.added_tokens)),
-            self.sampling_alpha,
-            added=self.base.splitter(),
+            pattern=chosen.pattern,
+            sampling_alpha=self.sampling_alpha,
         )
         learned = learn_superwords(reader, self.base.stage(), self._rule(chosen.name), work)
         return self._finish(measured, chosen, learned, reader, work)
@@ -225,22 +222,3 @@ class SuperwordsOnTopTrainer:
             candidates=tuple(one.summary() for one in measured),
         )
         return Training(tokenizer, report, reader.language_bytes)
-
-
-@dataclass
-class _Reader(CorpusReader):
-    """Cuts added tokens out of the text as the tokenizer does, with the space that they take in."""
-
-    added: _core.TextEncoder = field(kw_only=True)
-
-    def _pieces(self, documents: Documents) -> Iterator[bytes]:
-        for text in documents.texts():
-            for part, token_id in self.added.split_added(text, True):
-                if token_id is not None:
-                    self.n_special += 1
-                    continue
-                normalized = part if self.normalize is None else self.normalize(part)
-                if self.split is None:
-                    yield normalized.encode()
-                else:
-                    yield from map(str.encode, self.split(normalized))

@@ -1,0 +1,164 @@
+"""A corpus as a tokenizer's own pipeline cuts it: added tokens out, normalized, pre-tokenized.
+
+Owns the way from any tokenizer's components to what the core counts: its scanner where the core
+has one, `tokenizers` otherwise. What is counted, and how it is weighed, is `text.counting`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from vocabshift import _core
+from vocabshift.bpe import byte_level
+from vocabshift.bpe.compiled_model import compile_merges
+from vocabshift.bpe.token_bytes import is_byte_level
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.errors import CorpusError
+from vocabshift.text import patterns
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.counting import CorpusReader
+from vocabshift.text.documents import Documents
+from vocabshift.text.normalize import NAMES
+from vocabshift.text.patterns import Pattern
+
+
+@dataclass
+class TokenizerReader(CorpusReader):
+    """Reads a corpus for one tokenizer; added tokens take the space beside them along, as there."""
+
+    added: _core.TextEncoder | None = field(default=None, kw_only=True)
+    """Cuts added tokens out."""
+    keeps: dict[str | None, bool] = field(default_factory=dict, kw_only=True)
+    """By language: whether anything of its text is left when it is normalized."""
+
+    @classmethod
+    def of(
+        cls,
+        tokenizer: Tokenizer,
+        corpus: Corpus,
+        *,
+        pattern: Pattern | None = None,
+        normalizer: str | None = None,
+        sampling_alpha: float | None = None,
+        by_language: bool = False,
+    ) -> TokenizerReader:
+        """The reader of `corpus` for `tokenizer`.
+
+        `pattern` stands for the tokenizer's own pre-tokenizer; `normalizer` (a name) runs before
+        its own.
+        """
+        own = patterns.from_spec(tokenizer.pre_tokenizer)
+        reader = cls(
+            corpus,
+            own or () if pattern is None else pattern,
+            normalizer,
+            tuple(sorted(token.content for token in tokenizer.added_tokens)),
+            sampling_alpha,
+            by_language,
+            added=added_splitter(tokenizer),
+        )
+        if tokenizer.normalizer is not None:
+            reader.normalize = _in_turn(reader.normalize, _normalizer(tokenizer))
+        if pattern is None and own is None and tokenizer.pre_tokenizer is not None:
+            reader.split = _splitter(tokenizer)
+        return reader
+
+    def _pieces(self, documents: Documents) -> Iterator[bytes]:
+        assert self.added is not None
+        label = documents.language
+        kept = self.keeps.get(label, False)
+        for text in documents.texts():
+            for part, token_id in self.added.split_added(text, True):
+                if token_id is not None:
+                    self.n_special += 1
+                    continue
+                normalized = part if self.normalize is None else self.normalize(part)
+                kept = kept or bool(normalized and not normalized.isspace())
+                if self.split is None:
+                    yield normalized.encode()
+                else:
+                    yield from map(str.encode, self.split(normalized))
+        self.keeps[label] = kept
+
+    def require_kept_text(self, name: str) -> None:
+        """CorpusError where the normalizer of the tokenizer `name` removed all text of a language.
+
+        To be asked once the corpus has been read.
+        """
+        lost = [label for label, kept in self.keeps.items() if not kept]
+        if lost:
+            labels = ", ".join("the text" if label is None else repr(label) for label in lost)
+            raise CorpusError(
+                f"the normalizer of {name} leaves nothing of {labels}: no token can be learned "
+                "from it; give text that the tokenizer keeps, or a tokenizer without that "
+                "normalizer"
+            )
+
+
+def normalizer_name(tokenizer: Tokenizer) -> str | None:
+    """The name of a tokenizer's normalizer, as folders of counts have it; None for none.
+
+    ValueError for one that is no Unicode form.
+    """
+    steps = _flat(tokenizer.normalizer)
+    kinds = [str(step["type"]) for step in steps]
+    if not kinds:
+        return None
+    if len(kinds) == 1 and kinds[0].lower() in NAMES:
+        return kinds[0].lower()
+    raise ValueError(
+        f"{tokenizer.name} has the normalizer {' + '.join(kinds)}; only NFC, NFD, NFKC and NFKD "
+        "are known by name"
+    )
+
+
+def added_splitter(tokenizer: Tokenizer) -> _core.TextEncoder:
+    """Cuts added tokens out of text, as the tokenizer does."""
+    single = [bytes([byte]) for byte in range(256)]
+    model = compile_merges(single, np.zeros((0, 3), np.uint32))
+    raw, normalized = (
+        [
+            _core.AddedToken(token.content, token.id, token.lstrip, token.rstrip)
+            for token in tokenizer.added_tokens
+            if token.normalized == is_normalized
+        ]
+        for is_normalized in (False, True)
+    )
+    return _core.TextEncoder(model, raw_tokens=raw, normalized_tokens=normalized)
+
+
+def _in_turn(
+    first: Callable[[str], str] | None, second: Callable[[str], str]
+) -> Callable[[str], str]:
+    return second if first is None else lambda text: second(first(text))
+
+
+def _normalizer(tokenizer: Tokenizer) -> Callable[[str], str]:
+    normalizer = tokenizer.backend.normalizer
+    leaves_ascii = [str(step["type"]).lower() in NAMES for step in _flat(tokenizer.normalizer)]
+    if all(leaves_ascii):
+        return lambda text: text if text.isascii() else str(normalizer.normalize_str(text))
+    return lambda text: str(normalizer.normalize_str(text))
+
+
+def _splitter(tokenizer: Tokenizer) -> Callable[[str], list[str]]:
+    """Any pre-tokenizer, run by `tokenizers`; pieces in the byte-level image become text again."""
+    pre_tokenizer = tokenizer.backend.pre_tokenizer
+    is_image = is_byte_level(tokenizer)
+
+    def split(text: str) -> list[str]:
+        pieces = [piece for piece, _ in pre_tokenizer.pre_tokenize_str(text)]
+        return [byte_level.to_bytes(piece).decode() for piece in pieces] if is_image else pieces
+
+    return split
+
+
+def _flat(spec: object) -> list[dict[str, object]]:
+    if not isinstance(spec, dict):
+        return []
+    if spec.get("type") != "Sequence":
+        return [spec]
+    return [step for part in spec["normalizers"] for step in _flat(part)]
