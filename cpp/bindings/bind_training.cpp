@@ -182,15 +182,6 @@ void register_training(py::module_& m) {
           },
           "(n_merges,) uint64: weighted count of each pair when it was merged.")
       .def_property_readonly(
-          "saved",
-          [](const Trained& self) {
-            std::vector<Count> saved;
-            saved.reserve(self.merges.size());
-            for (const Merge& merge : self.merges) saved.push_back(merge.saved);
-            return to_array(std::move(saved));
-          },
-          "(n_merges,) uint64: tokens that each merge saved, every occurrence counted once.")
-      .def_property_readonly(
           "tokens",
           [](const Trained& self) {
             py::list tokens;

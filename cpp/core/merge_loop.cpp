@@ -83,9 +83,8 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
     const bool is_duplicate = id != kNoToken;
     if (is_duplicate && !may_make(id)) continue;
     if (!is_duplicate) id = vocabulary_.add(product);
-    const Count saved_before = tokens_saved_;
+    merges_.push_back({pair.left, pair.right, id, top.count});
     apply(pair, id, {entry->chunks, entry->chunk_count});
-    merges_.push_back({pair.left, pair.right, id, top.count, tokens_saved_ - saved_before});
     if (duplicates_ == Duplicates::kReuseUnheld) {
       held_.resize(vocabulary_.size());
       held_[pair.left] = held_[pair.right] = true;

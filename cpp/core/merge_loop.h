@@ -22,7 +22,6 @@ struct Merge {
   TokenId right;
   TokenId product;
   Count count;      // of the pair when it was merged
-  Count saved = 0;  // tokens that it saved, every occurrence counted once
 };
 
 enum class Stopped {

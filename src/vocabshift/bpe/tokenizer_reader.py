@@ -19,6 +19,8 @@ from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import CorpusError
 from vocabshift.text import patterns
 from vocabshift.text.corpus import Corpus
+from vocabshift.text.count_folder import CountFolder
+from vocabshift.text.count_reader import CountReader
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.documents import Documents
 from vocabshift.text.normalize import NAMES
@@ -96,6 +98,42 @@ class TokenizerReader(CorpusReader):
                 "from it; give text that the tokenizer keeps, or a tokenizer without that "
                 "normalizer"
             )
+
+
+def reader_of(
+    tokenizer: Tokenizer,
+    source: Corpus | CountFolder,
+    *,
+    normalizer: str | None = None,
+    sampling_alpha: float | None = None,
+) -> TokenizerReader | CountReader:
+    """The reader of a corpus, by language, or of a folder of counts that stands for one.
+
+    CorpusError where the folder was not counted with the tokenizer's own pre-tokenizer, normalizer
+    and added tokens; ValueError where the tokenizer's own cannot be said in a folder at all.
+    """
+    if isinstance(source, Corpus):
+        return TokenizerReader.of(
+            tokenizer,
+            source,
+            normalizer=normalizer,
+            sampling_alpha=sampling_alpha,
+            by_language=True,
+        )
+    pattern = patterns.from_spec(tokenizer.pre_tokenizer)
+    if pattern is None or normalizer is not None:
+        raise ValueError(
+            f"a folder of counts cannot stand for the text of {tokenizer.name} here: "
+            + (
+                "its words are not the matches of a pattern"
+                if pattern is None
+                else "the text is to be normalized first"
+            )
+            + "; give the corpus itself"
+        )
+    added = tuple(sorted(token.content for token in tokenizer.added_tokens))
+    source.require(pattern, normalizer_name(tokenizer), added)
+    return CountReader(source, (), sampling_alpha)
 
 
 def normalizer_name(tokenizer: Tokenizer) -> str | None:

@@ -1,0 +1,167 @@
+"""What new tokens do to text: bytes per token after every number of them, and the ceiling.
+
+Computed by running the new merges on counted words: one pass gives the whole curve. The ceiling is
+bytes per pre-token: no merge reaches across a pre-token, so no number of tokens gets beyond it.
+Corpus weights play no part: each document counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift import _core
+from vocabshift.extension.learned import Learned
+from vocabshift.extension.training_base import TrainingBase
+from vocabshift.text.weighing import Group
+
+UNLABELLED = "unlabelled"
+"""Stands for the language of text without a label."""
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageEffect:
+    """One language; bytes are those of the raw text, all figures of the words counted."""
+
+    language: str
+    n_bytes: int
+    bytes_per_token_before: float  # with the same pre-tokenizer, before the first new token
+    bytes_per_token: float
+    ceiling_bytes_per_token: float
+    new_tokens_used: int  # new tokens that its text contains
+    new_tokens_share: float  # of its tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One point of a curve."""
+
+    n_tokens: int  # new ones
+    bytes_per_token: float
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What the first k new tokens do, for all k, by language."""
+
+    languages: tuple[LanguageEffect, ...]
+    n_bytes: NDArray[np.int64]  # (n_languages,)
+    words: NDArray[np.int64]  # (n_languages,)
+    tokens: NDArray[np.int64]  # (n_languages, n_new + 1): tokens of the text after k new tokens
+    unused: tuple[str, ...]  # new tokens that no language's text contains
+
+    @property
+    def n_new(self) -> int:
+        """New tokens in all."""
+        return self.tokens.shape[1] - 1
+
+    @property
+    def ceiling(self) -> float:
+        """Bytes per pre-token over all languages."""
+        return _ratio(int(self.n_bytes.sum()), int(self.words.sum()))
+
+    def bytes_per_token(self, n_tokens: int, language: str | None = None) -> float:
+        """With the first `n_tokens` new tokens; None: over all languages."""
+        if language is None:
+            return _ratio(int(self.n_bytes.sum()), int(self.tokens[:, n_tokens].sum()))
+        row = [effect.language for effect in self.languages].index(language)
+        return _ratio(int(self.n_bytes[row]), int(self.tokens[row, n_tokens]))
+
+    def curve(self, language: str | None = None) -> tuple[Point, ...]:
+        """Points at 0, powers of two times 1,000 (250, 500, 1,000 …) and at the end."""
+        return tuple(
+            Point(n, round(self.bytes_per_token(n, language), 4)) for n in steps(self.n_new)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "ceiling_bytes_per_token": round(self.ceiling, 4),
+            "ceilings": {
+                effect.language: round(effect.ceiling_bytes_per_token, 4)
+                for effect in self.languages
+            },
+            "curve": [asdict(point) for point in self.curve()],
+            "curves": {
+                effect.language: [asdict(point) for point in self.curve(effect.language)]
+                for effect in self.languages
+            },
+            "languages": [asdict(effect) for effect in self.languages],
+        }
+
+
+def measure(
+    base: TrainingBase,
+    learned: Learned,
+    words: _core.WordCounter,
+    groups: Sequence[Group],
+) -> Effect:
+    """The effect of `learned` on counted words; `groups` are those of the reader that counted."""
+    rows = base.rows(learned.tokens, learned.merges)
+    word_counts, token_counts, happened = _core.replay_merges(words, base.encoder, rows)
+    labels = list(dict.fromkeys(group.language or UNLABELLED for group in groups))
+    shape = (len(labels), len(rows))
+    n_bytes = np.zeros(len(labels), dtype=np.int64)
+    n_words, before = n_bytes.copy(), n_bytes.copy()
+    done = np.zeros(shape, dtype=np.int64)
+    for i, group in enumerate(groups):
+        row = labels.index(group.language or UNLABELLED)
+        n_bytes[row] += group.n_bytes
+        if i < len(word_counts):  # a group without any word is not there
+            n_words[row] += int(word_counts[i])
+            before[row] += int(token_counts[i])
+            done[row] += happened[i].astype(np.int64)
+    n_base = len(base.names)
+    made = np.concatenate([[-1], rows[:, 2].astype(np.int64) - n_base])
+    saved = np.concatenate([np.zeros((len(labels), 1), dtype=np.int64), done.cumsum(axis=1)], 1)
+    # The merges of the first k tokens are those before the first merge that makes a later one.
+    last_made = np.maximum.accumulate(np.maximum(made, -1))
+    ends = np.searchsorted(last_made, np.arange(len(learned.tokens) + 1), side="left") - 1
+    ends[-1] = len(rows)
+    tokens = before[:, None] - saved[:, ends]
+    used = _used(rows, done, n_base, len(learned.tokens))
+    languages = tuple(
+        LanguageEffect(
+            label,
+            int(n_bytes[i]),
+            round(_ratio(int(n_bytes[i]), int(before[i])), 4),
+            round(_ratio(int(n_bytes[i]), int(tokens[i, -1])), 4),
+            round(_ratio(int(n_bytes[i]), int(n_words[i])), 4),
+            int(np.count_nonzero(used[i])),
+            round(_ratio(int(used[i].sum()), int(tokens[i, -1])), 4),
+        )
+        for i, label in enumerate(labels)
+    )
+    idle = np.flatnonzero(used.sum(axis=0) == 0)
+    unused = tuple(learned.tokens[i] for i in idle.tolist())
+    return Effect(languages, n_bytes, n_words, tokens, unused)
+
+
+def steps(n_tokens: int) -> list[int]:
+    """Numbers of tokens at which a curve is told: 0, 250, 500, 1,000, 2,000 … and the last."""
+    points = [0]
+    step = 250
+    while step < n_tokens:
+        points.append(step)
+        step *= 2
+    return points if n_tokens == 0 else [*points, n_tokens]
+
+
+def _used(
+    rows: NDArray[np.uint32], done: NDArray[np.int64], n_base: int, n_new: int
+) -> NDArray[np.int64]:
+    """How often each new token stands in the end, (n_languages, n_new): made minus merged away."""
+    counts = np.zeros((done.shape[0], n_base + n_new), dtype=np.int64)
+    for language, times in enumerate(done):
+        counts[language] += np.bincount(rows[:, 2], times, n_base + n_new).astype(np.int64)
+        for part in (0, 1):
+            counts[language] -= np.bincount(rows[:, part], times, n_base + n_new).astype(np.int64)
+    return counts[:, n_base:]
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
