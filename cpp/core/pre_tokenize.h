@@ -28,10 +28,14 @@ enum class Pattern {
   kTekken,        // o200k without contractions, with single digits
   kMatra,         // cl100k with marks as letters, newlines never with punctuation
   kIndic,         // o200k with joiners inside words
-  kWalls,         // digits, punctuation runs, newlines and whitespace runs stand alone
-  kIndicWalls,    // likewise; a joiner behind a letter is no punctuation
-  kDigitTriples,  // digits in threes from the right stand alone
-  kHan,           // Han characters stand alone
+  kGpt2Repaired,  // gpt2, cl100k, qwen2 with marks and joiners behind letters
+  kCl100kRepaired,
+  kQwen2Repaired,
+  kTekkenRepaired,  // tekken with joiners inside words
+  kWalls,           // digits, punctuation runs, newlines and whitespace runs stand alone
+  kIndicWalls,      // likewise; a joiner behind a letter is no punctuation
+  kDigitTriples,    // digits in threes from the right stand alone
+  kHan,             // Han characters stand alone
 };
 
 // Where a sentence ends inside a piece; an empty policy never cuts.
@@ -120,6 +124,14 @@ class PreTokenizer {
         return scan::words<scan::Matra>(text, piece);
       case Pattern::kIndic:
         return scan::words<scan::Indic>(text, piece);
+      case Pattern::kGpt2Repaired:
+        return scan::words<scan::Gpt2Repaired>(text, piece);
+      case Pattern::kCl100kRepaired:
+        return scan::words<scan::Cl100kRepaired>(text, piece);
+      case Pattern::kQwen2Repaired:
+        return scan::words<scan::Qwen2Repaired>(text, piece);
+      case Pattern::kTekkenRepaired:
+        return scan::words<scan::TekkenRepaired>(text, piece);
       case Pattern::kWalls:
         return scan::walls<false>(text, piece);
       case Pattern::kIndicWalls:

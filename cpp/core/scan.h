@@ -1,4 +1,5 @@
-// One pass over UTF-8 for the words-patterns: gpt2, cl100k, qwen2, o200k, tekken, matra, indic.
+// One pass over UTF-8 for the words-patterns: gpt2, cl100k, qwen2, o200k, tekken, matra, and those
+// with marks or joiners in their words.
 // Header-only: the loops inline into counting and encoding. Owns the primitives that the other
 // scanners (scan_walls.h, scan_syllables.h) are made of too.
 //
@@ -20,6 +21,7 @@ namespace vocabshift::scan {
 struct Gpt2 {
   static constexpr bool kCasedLetters = false;   // letters as cased runs with marks (o200k)
   static constexpr bool kMarkedLetters = false;  // [\p{L}\p{M}]+ instead of \p{L}+
+  static constexpr bool kMarksFollow = false;    // \p{L}[\p{L}\p{M}\u200c\u200d]* instead of \p{L}+
   static constexpr bool kJoiners = false;  // ZWJ and ZWNJ behind a letter of the word stay in it
   static constexpr bool kSpacePrefixOnly = true;  // " ?" instead of "[^\r\n\p{L}\p{N}]?"
   static constexpr bool kLeadingContraction = true;
@@ -32,6 +34,7 @@ struct Gpt2 {
 struct Cl100k {
   static constexpr bool kCasedLetters = false;
   static constexpr bool kMarkedLetters = false;
+  static constexpr bool kMarksFollow = false;
   static constexpr bool kJoiners = false;
   static constexpr bool kSpacePrefixOnly = false;
   static constexpr bool kLeadingContraction = true;
@@ -44,6 +47,15 @@ struct Cl100k {
 struct Qwen2 : Cl100k {
   static constexpr int kMaxDigits = 1;
 };
+struct Gpt2Repaired : Gpt2 {
+  static constexpr bool kMarksFollow = true;
+};
+struct Cl100kRepaired : Cl100k {
+  static constexpr bool kMarksFollow = true;
+};
+struct Qwen2Repaired : Qwen2 {
+  static constexpr bool kMarksFollow = true;
+};
 struct Matra : Cl100k {
   static constexpr bool kMarkedLetters = true;
   static constexpr int kTail = 0;
@@ -51,6 +63,7 @@ struct Matra : Cl100k {
 struct O200k {
   static constexpr bool kCasedLetters = true;
   static constexpr bool kMarkedLetters = false;
+  static constexpr bool kMarksFollow = false;
   static constexpr bool kJoiners = false;
   static constexpr bool kSpacePrefixOnly = false;
   static constexpr bool kLeadingContraction = false;
@@ -65,6 +78,9 @@ struct Tekken : O200k {
   static constexpr int kMaxDigits = 1;
 };
 struct Indic : O200k {
+  static constexpr bool kJoiners = true;
+};
+struct TekkenRepaired : Tekken {
   static constexpr bool kJoiners = true;
 };
 
@@ -191,9 +207,21 @@ const char* match_punctuation(const char* at, const char* end) {
   return p;
 }
 
+// \p{L}[\p{L}\p{M}\u200c\u200d]*, or `at`.
+inline const char* match_marked_word(const char* at, const char* end) {
+  if (at == end || !(class_at(at).bits & kLetter)) return at;
+  for (;;) {
+    at = skip_class(at, end, kLetter | kMark);
+    if (!is_joiner(at, end)) return at;
+    at += kJoinerLength;
+  }
+}
+
 template <class Rules, bool kFirstOnly = false>
 const char* match_letters(const char* at, const char* end) {
-  if constexpr (!Rules::kCasedLetters) {
+  if constexpr (Rules::kMarksFollow) {
+    return match_marked_word(at, end);
+  } else if constexpr (!Rules::kCasedLetters) {
     return skip_class(at, end, Rules::kMarkedLetters ? kLetter | kMark : kLetter);
   } else {
     const char* stop = match_cased<kFirstOnly, Rules::kJoiners>(at, end);

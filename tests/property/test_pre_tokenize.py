@@ -17,7 +17,7 @@ from real_text import eval_lines
 from reference.pre_tokenize import pre_tokenizer
 from strategies import DIGITS, LETTERS, SPACES, examples
 from strategies import text as texts
-from vocabshift.text.patterns import NAMED, Split, compile_pattern, sentence_split
+from vocabshift.text.patterns import NAMED, Split, compile_pattern, repair, sentence_split
 from vocabshift.text.regexes import (
     CL100K,
     DIGIT_TRIPLES,
@@ -41,15 +41,20 @@ POLICIES = {
     "every period": SentencePolicy(ascii_period="always"),
     "two terminals": SentencePolicy("।!"),
 }
+WORDS = {"gpt2": GPT2, "cl100k": CL100K, "qwen2": QWEN2, "o200k": O200K, "tekken": TEKKEN}
+REPAIRED = {
+    f"{name} repaired": repair(NAMED[name]) or () for name in ("gpt2", "cl100k", "qwen2", "tekken")
+}
 STEPS = (
     *(Split(r) for r in (GPT2, CL100K, QWEN2, O200K, TEKKEN, MATRA, INDIC, SYLLABLES)),
     *(Split(r) for r in (WALLS, INDIC_WALLS, DIGIT_TRIPLES, HAN)),
+    *(step for pattern in REPAIRED.values() for step in pattern),
     *(step for policy in POLICIES.values() for step in sentence_split(policy)),
 )
 NATIVE = {name: pattern for name, pattern in NAMED.items() if name != "deepseek"}
-WORDS = {"gpt2": GPT2, "cl100k": CL100K, "qwen2": QWEN2, "o200k": O200K, "tekken": TEKKEN}
 PATTERNS = {
     **NATIVE,
+    **REPAIRED,
     **{
         f"{outer}-stage2 then {inner}": (*NAMED[f"{outer}-stage2"], *NAMED[inner])
         for outer, inner in (("ist", "o200k"), ("indic", "indic"), ("matra", "matra"))
@@ -65,6 +70,10 @@ PATTERNS = {
     },
     "o200k, sentences": NAMED["o200k"] + sentence_split(SentencePolicy()),
     **{f"{name}, words joined": (Split(join_words(regex)),) for name, regex in WORDS.items()},
+    **{
+        f"{name}, words joined": (Split(join_words(split.regex)),)
+        for name, (split,) in REPAIRED.items()
+    },
     "tekken, words joined, sentences": (
         Split(join_words(TEKKEN)),
         *sentence_split(SentencePolicy()),
@@ -118,7 +127,8 @@ INDIC_KINDS = "aAक्\u093f\u200d\u200c\ufe0f\u0301 !1漢❤"
 
 
 @pytest.mark.parametrize(
-    "name", ["indic", "indic-stage2", "syllables", "matra", "matra-stage2", "matra-left"]
+    "name",
+    ["indic", "indic-stage2", "syllables", "matra", "matra-stage2", "matra-left", *REPAIRED],
 )
 def test_all_short_texts_with_joiners(name: str) -> None:
     for start in itertools.product(INDIC_KINDS, repeat=2):
@@ -247,7 +257,7 @@ def test_real_text_of_every_language(name: str, shared_data: Path) -> None:
         assert regex_pieces == pieces, file
 
 
-@pytest.mark.parametrize("words", WORDS)
+@pytest.mark.parametrize("words", [*WORDS, *REPAIRED])
 @examples(150)
 @given(text=texts)
 def test_joined_words_are_whole_words_over_single_spaces(words: str, text: str) -> None:

@@ -17,6 +17,7 @@ from reference.pre_tokenize import pre_tokenizer
 from strategies import documents, examples
 from strategies import text as texts_of_any_kind
 from vocabshift.bpe import byte_level
+from vocabshift.bpe.drift import drift
 from vocabshift.bpe.encoder import Encoder
 from vocabshift.bpe.pipeline_reachability import unreachable_by_pipeline
 from vocabshift.bpe.reachability import unreachable_tokens
@@ -26,7 +27,7 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Split
 from vocabshift.text.sentences import TERMINALS
 from vocabshift.trainers.bpe import BpeTrainer
-from vocabshift.trainers.lifted_walls import candidates, drift
+from vocabshift.trainers.lifted_walls import candidates
 from vocabshift.trainers.superwords_on_top import SuperwordsOnTopTrainer
 
 SAMPLE = [

@@ -8,10 +8,11 @@ tests, and a list with any other step runs through `tokenizers` itself, slower.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from vocabshift import _core
+from vocabshift.text.regex_repair import repair_regex
 from vocabshift.text.regexes import (
     CL100K,
     DEEPSEEK,
@@ -84,13 +85,22 @@ _SCANNERS = {
     TEKKEN: _core.Pattern.TEKKEN,
     MATRA: _core.Pattern.MATRA,
     INDIC: _core.Pattern.INDIC,
+    repair_regex(GPT2): _core.Pattern.GPT2_REPAIRED,
+    repair_regex(CL100K): _core.Pattern.CL100K_REPAIRED,
+    repair_regex(QWEN2): _core.Pattern.QWEN2_REPAIRED,
+    repair_regex(TEKKEN): _core.Pattern.TEKKEN_REPAIRED,
     WALLS: _core.Pattern.WALLS,
     INDIC_WALLS: _core.Pattern.INDIC_WALLS,
     DIGIT_TRIPLES: _core.Pattern.DIGIT_TRIPLES,
     HAN: _core.Pattern.HAN,
 }
 
-_JOINED = {join_words(words): _SCANNERS[words] for words in (GPT2, CL100K, QWEN2, O200K, TEKKEN)}
+_OF_WORDS = (GPT2, CL100K, QWEN2, O200K, TEKKEN)
+_JOINED = {
+    join_words(words): _SCANNERS[words]
+    for own in _OF_WORDS
+    for words in (own, repair_regex(own) or own)
+}
 
 
 def get_pattern(name_or_regex: str | Pattern) -> Pattern:
@@ -116,6 +126,15 @@ def get_pattern(name_or_regex: str | Pattern) -> Pattern:
         message = f"{name_or_regex!r} is not a regex that tokenizers can run: {error}"
         raise ValueError(message) from None
     return (Split(name),)
+
+
+def repair(pattern: Pattern) -> Pattern | None:
+    """The pattern with words that marks and joiners may go on in; None where nothing is to be
+    repaired. See `regex_repair` for what changes and what cannot."""
+    steps = [(split, repair_regex(split.regex)) for split in pattern]
+    if all(regex is None for _, regex in steps):
+        return None
+    return tuple(replace(split, regex=regex or split.regex) for split, regex in steps)
 
 
 def to_spec(pattern: Pattern) -> dict[str, Any]:

@@ -24,10 +24,19 @@ def _not_letters(digits: str) -> str:
     return rf"{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|{_SPACES}"
 
 
-def _o200k(digits: str, contraction: str) -> str:
+def cased_words(contraction: str) -> str:
+    """The words of o200k: runs of letters and marks, capitals first."""
     return (
         rf"{PREFIX}[{_UPPER}]*[{_LOWER}]+{contraction}|"
-        rf"{PREFIX}[{_UPPER}]+[{_LOWER}]*{contraction}|{_not_letters(digits)}"
+        rf"{PREFIX}[{_UPPER}]+[{_LOWER}]*{contraction}"
+    )
+
+
+def cased_words_with_joiners(contraction: str) -> str:
+    """The same, but ZWJ and ZWNJ behind a letter of the word stay in it (see INDIC)."""
+    return (
+        rf"{PREFIX}\p{{M}}*(?=\p{{L}})[{_UPPER}{JOINERS}]*[{_LOWER}{JOINERS}]+{contraction}|"
+        rf"{PREFIX}\p{{M}}+{contraction}|{PREFIX}[\p{{Lu}}\p{{Lt}}]+{contraction}"
     )
 
 
@@ -44,8 +53,8 @@ NOT_LETTERS = _not_letters(r"\p{N}{1,3}")
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 CL100K = _cl100k(r"\p{N}{1,3}")
 QWEN2 = _cl100k(r"\p{N}")
-O200K = _o200k(r"\p{N}{1,3}", CONTRACTION + "?")
-TEKKEN = _o200k(r"\p{N}", "")
+O200K = "|".join((cased_words(CONTRACTION + "?"), NOT_LETTERS))
+TEKKEN = "|".join((cased_words(""), _not_letters(r"\p{N}")))
 WALLS = _walls("")
 """Superword stage: all the walls that stay when the space wall is lifted. SuperBPE's own pattern
 cuts words at two combining marks in a row; here marks are letters."""
@@ -70,10 +79,7 @@ letter where a word may begin, and as punctuation inside a run of it: emoji keep
 selectors. Newlines never go with punctuation (o200k: "[\r\n/]*"), for they end sentences. Joiners
 are punctuation: the paper does not say otherwise."""
 
-INDIC = (
-    rf"{PREFIX}\p{{M}}*(?=\p{{L}})[{_UPPER}{JOINERS}]*[{_LOWER}{JOINERS}]+{CONTRACTION}?|"
-    rf"{PREFIX}\p{{M}}+{CONTRACTION}?|{PREFIX}[\p{{Lu}}\p{{Lt}}]+{CONTRACTION}?|{NOT_LETTERS}"
-)
+INDIC = "|".join((cased_words_with_joiners(CONTRACTION + "?"), NOT_LETTERS))
 """o200k, but ZWJ and ZWNJ behind a letter of the word stay in it: Malayalam, Marathi, Urdu and
 Persian words are whole. Equal to o200k on text where no word has a joiner behind one of its
 letters, hence on emoji.

@@ -9,27 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
-import numpy as np
-from numpy.typing import NDArray
-
+from vocabshift.bpe.drift import Drift, drift, sample, token_lengths
 from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.pipeline import Ids, Offsets
 from vocabshift.bpe.pipeline_reachability import unreachable_by_pipeline
-from vocabshift.bpe.token_bytes import token_bytes
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Pattern, Split, from_spec, sentence_split, splitter
 from vocabshift.text.regexes import join_words
 from vocabshift.text.sentences import SentencePolicy
 from vocabshift.trainers.base_tokenizer import BaseTokenizer
-
-SAMPLE_BYTES = 1 << 20
-"""Of each language, from its beginning."""
-
-UNLABELLED = "unlabelled"
-"""Stands for the language of text without a label."""
 
 OWN = "own"
 """The base's own pattern, but words follow each other over single spaces."""
@@ -51,24 +40,6 @@ class WallChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
-    """How far two segmentations of the same documents lie apart."""
-
-    documents: int
-    changed_documents: int
-    tokens: int  # of the first segmentation
-    changed_tokens: int  # of these, not in the second at the same place
-
-    @property
-    def shares(self) -> tuple[float, float]:
-        """Changed documents and tokens, as shares of all."""
-        return (
-            self.changed_documents / max(self.documents, 1),
-            self.changed_tokens / max(self.tokens, 1),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Lifted:
     """A pattern and what it changes."""
 
@@ -79,14 +50,7 @@ class Lifted:
 
     def summary(self) -> WallChange:
         """The figures over all languages."""
-        drifts = self.drifts.values()
-        whole = Drift(
-            sum(drift.documents for drift in drifts),
-            sum(drift.changed_documents for drift in drifts),
-            sum(drift.tokens for drift in drifts),
-            sum(drift.changed_tokens for drift in drifts),
-        )
-        lines, tokens = whole.shares
+        lines, tokens = Drift.total(self.drifts.values()).shares
         lifts, keeps = lifts_space_wall(self.pattern), keeps_sentences(self.pattern)
         return WallChange(self.name, lifts, keeps, lines, tokens, len(self.tokens_lost))
 
@@ -124,9 +88,9 @@ def measure(
     """What each pattern changes, before any superword."""
     before = Encoder(base.tokenizer)
     dead = set(unreachable_by_pipeline(base.tokenizer, before))
-    texts = _sample(corpus)
+    texts = sample(corpus)
     encoded = {label: before.encode_batch(text, threads=threads) for label, text in texts.items()}
-    lengths = _lengths(base.tokenizer)
+    lengths = token_lengths(base.tokenizer)
     results = []
     for name, pattern in patterns.items():
         lifted = base.lifted(pattern)
@@ -138,55 +102,6 @@ def measure(
         lost = (token for token in unreachable_by_pipeline(lifted, after) if token not in dead)
         results.append(Lifted(name, pattern, drifts, tuple(lost)))
     return results
-
-
-def drift(
-    before: tuple[Ids, Offsets], after: tuple[Ids, Offsets], lengths: NDArray[np.int64]
-) -> Drift:
-    """Compare two segmentations, given as flat ids and offsets (n_documents + 1,).
-
-    `lengths`: bytes of each token, by id; the same for both.
-    """
-    ids, offsets = before
-    kept = np.isin(_placed(ids, lengths), _placed(after[0], lengths), assume_unique=True)
-    changed = np.flatnonzero(~kept)
-    documents = np.unique(np.searchsorted(offsets, changed, side="right"))
-    return Drift(len(offsets) - 1, len(documents), len(ids), len(changed))
-
-
-def _placed(ids: Ids, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Each token with the place where it begins, as one number."""
-    sizes = lengths[ids]
-    begins: NDArray[np.int64] = np.cumsum(sizes) - sizes
-    return begins << 24 | ids  # ids are below 2 ** 24 (bpe.model.MAX_ID)
-
-
-def _lengths(tokenizer: Tokenizer) -> NDArray[np.int64]:
-    """Bytes of each token by id, those of special tokens as they stand in text."""
-    lengths = np.zeros(tokenizer.row_count, dtype=np.int64)
-    for token_id, data in token_bytes(tokenizer).items():
-        lengths[token_id] = len(data)
-    for token in tokenizer.added_tokens:
-        lengths[token.id] = len(token.content.encode())
-    return lengths
-
-
-def _sample(corpus: Corpus) -> dict[str, list[str]]:
-    """The first documents of each language; no source is read further than that."""
-    texts: dict[str, list[str]] = {}
-    left: dict[str, int] = {}
-    for part in corpus.parts:
-        label = part.language or UNLABELLED
-        left.setdefault(label, SAMPLE_BYTES)
-        texts.setdefault(label, [])
-        if left[label] <= 0:
-            continue
-        for text in chain.from_iterable(batch.texts() for batch in part.source.read()):
-            texts[label].append(text[: left[label]])
-            left[label] -= len(texts[label][-1].encode())
-            if left[label] <= 0:
-                break
-    return texts
 
 
 def lifts_space_wall(pattern: Pattern) -> bool:

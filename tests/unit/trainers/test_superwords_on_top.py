@@ -24,7 +24,6 @@ from vocabshift.text.regexes import CL100K, join_words
 from vocabshift.trainers import run as run_module
 from vocabshift.trainers.bpe import BpeTrainer
 from vocabshift.trainers.lifted_walls import (
-    Drift,
     Lifted,
     choose,
     keeps_sentences,
