@@ -108,6 +108,16 @@ text = st.lists(segments, max_size=14).map("".join)
 """Any text: all planes, lone marks, joiners, line ends, controls, digits, terminals, long runs."""
 
 
+# Emoji with joiners and selectors, marks and joiners where no letter is, contractions, digits.
+_PARTS = (
+    *("👩‍👩‍👧", "❤️‍🔥", "👁️‍🗨️", "🏴‍☠️", "🧑🏽‍⚕️", "#️⃣", "1️⃣", "🇮🇳", "\ufe0f", "\u20e3"),
+    *("\u0301", " ्", "!़", "7ि", "\u200d", "\u200c", "\n\u0301", "\u00a0\u200d"),
+    *("it's", "DON'T", "'ſ", "we'Ll", "'", "a", "Bc", "क", "ی", "ǅ", "ʰ", "漢字", "カ"),
+    *(" ", "  ", "\t", "\r\n", "\n", "12345", "१२३", "½", "!", "?!", "/", "।", "."),
+)
+emoji_and_marks = st.lists(st.sampled_from(_PARTS), max_size=10).map("".join)
+
+
 @st.composite
 def documents(draw: st.DrawFn, max_documents: int = 6) -> list[str]:
     """A small corpus whose words come back, so that there is something to merge."""

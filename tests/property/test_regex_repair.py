@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from real_text import eval_lines
-from reference.pre_tokenize import pre_tokenizer
-from strategies import examples
+from reference.pre_tokenize import is_letter, may_follow, pre_tokenizer, without_followers
+from strategies import emoji_and_marks, examples
 from strategies import text as texts
-from vocabshift import _core
 from vocabshift.text.patterns import NAMED, Pattern, Split, get_pattern, repair
 from vocabshift.text.regexes import CL100K
 
@@ -35,8 +34,6 @@ PATTERNS: dict[str, Pattern] = {
     **OWN,
 }
 UNMARKED = ("gpt2", "cl100k", "qwen2")  # of these, the named ones whose words have no marks
-LETTER, MARK = 1 | 2 | 4, 8  # bits of _core.char_class
-JOINERS = "\u200c\u200d"
 
 
 @functools.cache
@@ -47,36 +44,9 @@ def both(name: str) -> tuple[Callable[[str], list[str]], Callable[[str], list[st
     return pre_tokenizer(PATTERNS[name]), pre_tokenizer(repaired)
 
 
-def is_letter(character: str) -> bool:
-    return bool(_core.char_class(ord(character)) & LETTER)
-
-
-def may_follow(character: str) -> bool:
-    return character in JOINERS or bool(_core.char_class(ord(character)) & MARK)
-
-
-def without_followers(text: str) -> str:
-    """The text without the marks and joiners that stand behind a letter."""
-    kept: list[str] = []
-    for character in text:
-        if not (kept and is_letter(kept[-1]) and may_follow(character)):
-            kept.append(character)
-    return "".join(kept)
-
-
-# Emoji with joiners and selectors, marks and joiners where no letter is, contractions, digits.
-PARTS = (
-    *("👩‍👩‍👧", "❤️‍🔥", "👁️‍🗨️", "🏴‍☠️", "🧑🏽‍⚕️", "#️⃣", "1️⃣", "🇮🇳", "\ufe0f", "\u20e3"),
-    *("\u0301", " ्", "!़", "7ि", "\u200d", "\u200c", "\n\u0301", "\u00a0\u200d"),
-    *("it's", "DON'T", "'ſ", "we'Ll", "'", "a", "Bc", "क", "ی", "ǅ", "ʰ", "漢字", "カ"),
-    *(" ", "  ", "\t", "\r\n", "\n", "12345", "१२३", "½", "!", "?!", "/", "।", "."),
-)
-DENSE = st.lists(st.sampled_from(PARTS), max_size=10).map("".join)
-
-
 @pytest.mark.parametrize("name", PATTERNS)
 @examples(150)
-@given(text=st.one_of(texts, DENSE))
+@given(text=st.one_of(texts, emoji_and_marks))
 def test_text_whose_letters_are_followed_by_neither_is_cut_as_before(name: str, text: str) -> None:
     text = without_followers(text)
     before, after = both(name)
@@ -99,7 +69,7 @@ def test_no_word_is_cut_at_a_mark_or_joiner(name: str, text: str) -> None:
 
 @pytest.mark.parametrize("name", UNMARKED)
 @examples(150)
-@given(text=st.one_of(texts, DENSE))
+@given(text=st.one_of(texts, emoji_and_marks))
 def test_walls_only_go_where_a_mark_or_joiner_is_near(name: str, text: str) -> None:
     """The repair adds no wall but right behind a letter's marks or joiners, where one used to
     belong to what follows."""

@@ -11,6 +11,7 @@ import pytest
 
 from vocabshift import _core
 from vocabshift.bpe.components import metaspace_decoder, space_to_metaspace
+from vocabshift.bpe.drift import Drift
 from vocabshift.bpe.model import BpeModel
 from vocabshift.bpe.reload import check_auto
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer

@@ -1,0 +1,128 @@
+"""The repaired pre-tokenizer: a tokenizer whose words go on over marks and joiners.
+
+No extension can beat bytes per pre-token, and patterns whose words are letters alone cut every
+Indian word at its vowel signs. Owns putting the repaired regex into a tokenizer, and what that
+changes before a single token is added. How a regex is rewritten is `text.regex_repair`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from vocabshift.bpe.drift import SAMPLE_BYTES, Drift, drift, sample, token_lengths
+from vocabshift.bpe.encoder import Encoder
+from vocabshift.bpe.pipeline_reachability import unreachable_by_pipeline
+from vocabshift.bpe.token_bytes import is_byte_level
+from vocabshift.bpe.tokenizer import Spec, Tokenizer
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.regex_repair import repair_regex
+from vocabshift.text.regexes import GPT2
+
+
+@dataclass(frozen=True)
+class RepairDrift:
+    """What the repair changes before any token is added; token ids mean the same on both sides."""
+
+    languages: Mapping[str, Drift]  # by label of the corpus, on a sample of each language
+    lost: tuple[str, ...]  # tokens that no text yields any more
+    gained: tuple[str, ...]  # tokens that no text yielded before
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; shares are in [0, 1]."""
+        shares = {label: drift.shares for label, drift in self.languages.items()}
+        return {
+            "changed_lines": {label: lines for label, (lines, _) in shares.items()},
+            "changed_tokens": {label: tokens for label, (_, tokens) in shares.items()},
+            "tokens_lost": len(self.lost),
+            "tokens_gained": len(self.gained),
+        }
+
+
+def repaired(tokenizer: Tokenizer) -> Tokenizer:
+    """The same tokenizer with marks and joiners allowed behind the letters of a word.
+
+    Vocabulary, merges and all else stay. Text in which no letter is followed by a mark, ZWNJ or
+    ZWJ gets the ids that it had. ByteLevel with GPT-2's regex inside becomes a Split with the
+    repaired regex, and ByteLevel without. ValueError where nothing is to be repaired.
+    """
+    spec = tokenizer.pre_tokenizer
+    advice = "extend it with its own pre-tokenizer (kept)"
+    if spec is None or not is_byte_level(tokenizer):
+        raise ValueError(
+            f"{tokenizer.name} is not byte-level: no regex cuts its words at marks, and there is "
+            f"nothing to repair; {advice}"
+        )
+    steps = list(_steps(spec))
+    for step in steps:
+        if step["type"] == "ByteLevel" and _cuts(step) and step.get("add_prefix_space", True):
+            raise ValueError(
+                f"{tokenizer.name} puts a space before every text while it cuts words "
+                "(ByteLevel with add_prefix_space and use_regex), which no list of steps with a "
+                f"repaired regex can do; {advice}"
+            )
+    changed = [new for step in steps for new in _repaired_step(step)]
+    if changed == steps:
+        raise ValueError(
+            f"the pre-tokenizer of {tokenizer.name} cuts no word at a mark or joiner, or not by a "
+            rf"regex with \p{{L}}+ for words; there is nothing to repair: {advice}"
+        )
+    return replace(tokenizer, pre_tokenizer={"type": "Sequence", "pretokenizers": changed})
+
+
+def repair_drift(
+    base: Tokenizer,
+    changed: Tokenizer,
+    corpus: Corpus,
+    *,
+    threads: int = 1,
+    sample_bytes: int = SAMPLE_BYTES,
+) -> RepairDrift:
+    """Compare a tokenizer with its repair on the first `sample_bytes` bytes of each language."""
+    before, after = Encoder(base), Encoder(changed)
+    lengths = token_lengths(base)
+    languages = {
+        label: drift(
+            before.encode_batch(texts, threads=threads),
+            after.encode_batch(texts, threads=threads),
+            lengths,
+        )
+        for label, texts in sample(corpus, sample_bytes).items()
+    }
+    dead, dead_after = (unreachable_by_pipeline(e.tokenizer, e) for e in (before, after))
+    was_dead, is_dead = set(dead), set(dead_after)
+    return RepairDrift(
+        languages,
+        tuple(token for token in dead_after if token not in was_dead),
+        tuple(token for token in dead if token not in is_dead),
+    )
+
+
+def _steps(spec: Spec) -> Iterator[Spec]:
+    """The steps of a pre-tokenizer, those of nested sequences in their place."""
+    if spec["type"] != "Sequence":
+        yield spec
+        return
+    for part in spec["pretokenizers"]:
+        yield from _steps(part)
+
+
+def _cuts(step: Spec) -> bool:
+    """Whether a ByteLevel step cuts with GPT-2's regex first."""
+    return bool(step.get("use_regex", True))
+
+
+def _repaired_step(step: Spec) -> list[Spec]:
+    """What takes the place of one step: itself where it has no words to repair."""
+    if step["type"] == "ByteLevel" and _cuts(step):
+        split = {
+            "type": "Split",
+            "pattern": {"Regex": repair_regex(GPT2)},
+            "behavior": "Isolated",
+            "invert": False,
+        }
+        return [split, {**step, "use_regex": False}]
+    regex = step["pattern"].get("Regex") if step["type"] == "Split" else None
+    new = None if regex is None else repair_regex(regex)
+    return [step] if new is None else [{**step, "pattern": {"Regex": new}}]
