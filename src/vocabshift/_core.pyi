@@ -170,7 +170,7 @@ def continue_bpe(
     counter: WordCounter,
     weights: WordWeights,
     vocab_size: int,
-    encoder: Encoder,
+    encoder: Encoder | None,
     tokens: list[bytes],
     held: list[int],
     *,
@@ -185,7 +185,7 @@ def continue_bpe(
 ) -> Trained: ...
 def replay_merges(
     counter: WordCounter,
-    encoder: Encoder,
+    encoder: Encoder | None,
     merges: NDArray[np.uint32],
     progress: _Progress = None,
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]: ...

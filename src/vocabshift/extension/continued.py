@@ -17,10 +17,9 @@ from typing import Literal, get_args
 
 from vocabshift import _core
 from vocabshift.bpe.model import Merge
+from vocabshift.extension.counted_text import CountedText
 from vocabshift.extension.learned import Learned
 from vocabshift.extension.training_base import TrainingBase
-from vocabshift.text.count_reader import CountReader
-from vocabshift.text.counting import CorpusReader
 
 TieBreak = Literal["id", "lexicographic"]
 
@@ -31,32 +30,29 @@ _STOPPED = {"vocab_size": "n_tokens"}
 
 def learn(
     base: TrainingBase,
-    words: _core.WordCounter,
-    reader: CorpusReader | CountReader,
+    text: CountedText,
     *,
     n_tokens: int,
     tie_break: TieBreak = "id",
     min_frequency: int = 1,
-    rule: _core.MergeRule | None = None,
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Learned:
-    """Up to `n_tokens` new tokens from counted words, which stay in `words`.
+    """Up to `n_tokens` new tokens; the counted words stay in `text`.
 
-    `reader` has read the text that was counted: it knows what the groups weigh. Fewer tokens come
-    back where no pair is left that occurs `min_frequency` times.
+    Fewer tokens come back where no pair is left that occurs `min_frequency` times.
     """
     check_tie_break(tie_break)
     n_base = len(base.names)
     trained = _core.continue_bpe(
-        words,
-        _core.WordWeights(reader.fixed_point_weights()),
+        text.words,
+        _core.WordWeights(text.weighed.fixed_point_weights()),
         n_base + n_tokens,
-        base.encoder,
+        text.encoder,
         base.tokens,
         base.held,
-        min_frequency=reader.min_count(min_frequency),
-        rule=rule or _core.MergeRule(forbidden=base.forbidden()),
+        min_frequency=text.weighed.min_count(min_frequency),
+        rule=text.rule,
         tie_break=_core_tie_break(tie_break, base.byte_level),
         # The paper's toolkit merges such pairs whatever holds their product.
         duplicates=_core.Duplicates.REUSE_ID

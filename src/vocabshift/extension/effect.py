@@ -7,7 +7,6 @@ Corpus weights play no part: each document counts once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift import _core
+from vocabshift.bpe.drift import UNLABELLED
+from vocabshift.extension.counted_text import CountedText
 from vocabshift.extension.learned import Learned
 from vocabshift.extension.training_base import TrainingBase
-from vocabshift.text.weighing import Group
-
-UNLABELLED = "unlabelled"
-"""Stands for the language of text without a label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +91,11 @@ class Effect:
         }
 
 
-def measure(
-    base: TrainingBase,
-    learned: Learned,
-    words: _core.WordCounter,
-    groups: Sequence[Group],
-) -> Effect:
-    """The effect of `learned` on counted words; `groups` are those of the reader that counted."""
+def measure(base: TrainingBase, learned: Learned, text: CountedText) -> Effect:
+    """The effect of `learned` on counted text: that which it was learned from, or other."""
     rows = base.rows(learned.tokens, learned.merges)
-    word_counts, token_counts, happened = _core.replay_merges(words, base.encoder, rows)
+    word_counts, token_counts, happened = _core.replay_merges(text.words, text.encoder, rows)
+    groups = text.weighed.groups
     labels = list(dict.fromkeys(group.language or UNLABELLED for group in groups))
     shape = (len(labels), len(rows))
     n_bytes = np.zeros(len(labels), dtype=np.int64)
