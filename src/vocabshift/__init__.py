@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from vocabshift.evaluation.evaluate import evaluate
     from vocabshift.evaluation.score import score
+    from vocabshift.extension.extend import extend
     from vocabshift.results import Result, Results
     from vocabshift.surgery.transfer import transfer
     from vocabshift.text.corpus import Corpus
@@ -58,6 +59,7 @@ _FACE = {
     "VocabMismatchError": "vocabshift.errors",
     "check": "vocabshift.bpe.check",
     "evaluate": "vocabshift.evaluation.evaluate",
+    "extend": "vocabshift.extension.extend",
     "load_tokenizer": "vocabshift.bpe.load",
     "score": "vocabshift.evaluation.score",
     "transfer": "vocabshift.surgery.transfer",
@@ -86,6 +88,7 @@ __all__ = [
     "__version__",
     "check",
     "evaluate",
+    "extend",
     "load_tokenizer",
     "score",
     "transfer",

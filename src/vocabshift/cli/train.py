@@ -20,11 +20,10 @@ from vocabshift.cli.options import (
     size,
     threads,
 )
+from vocabshift.cli.source import add_source, source_of
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from vocabshift.trainers.source import Source
 
 _COMMON = (
     "vocab_size",
@@ -74,12 +73,7 @@ def add_parser(subparsers: Any) -> None:
         "-j 4 -o ist-ta --json\n",
     )
     parser.add_argument("--recipe", metavar="RECIPE", help="one of: " + ", ".join(RECIPES))
-    add_many(parser, "--corpus", metavar="SPEC", help="[lang=]PATH|DIR|GLOB|hf:DATASET[@WEIGHT]")
-    parser.add_argument(
-        "--counts",
-        metavar="DIR",
-        help="a folder that `vocabshift count` wrote, instead of a corpus",
-    )
+    add_source(parser)
     parser.add_argument(
         "--vocab-size", metavar="N", type=positive, help="tokens, special tokens not counted"
     )
@@ -121,8 +115,6 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--special-tokens-from", metavar="TOKENIZER", help="its special tokens and chat template"
     )
-    add_many(parser, "--languages", metavar="L", help="use only these labels of the corpus")
-    parser.add_argument("--documents", choices=("line", "file"), help="a .txt is one per line/file")
     parser.add_argument("--config", metavar="F.toml", help="flat TOML of these options; flags win")
     parser.add_argument(
         "--memory", metavar="SIZE", type=size, help="budget such as 8GB (default: no limit)"
@@ -148,7 +140,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         fill_from_toml(args, args.parser, args.config)
     options = recipe_options(args)
     out = check_free(Path(args.out), force=args.force)
-    source = _source(args)
+    source = source_of(args)
     from vocabshift.trainers.run import train_to_folder  # heavy: after everything that is cheap
 
     with progress_bar() as progress:
@@ -196,21 +188,6 @@ def _required(args: argparse.Namespace) -> list[tuple[str, Any]]:
     if args.n_tokens and args.vocab_size:
         raise UsageError("--n-tokens and --vocab-size say the same; give one of them")
     return [("--base", args.base), ("--n-tokens", args.n_tokens or args.vocab_size)]
-
-
-def _source(args: argparse.Namespace) -> Source:
-    """The corpus of the specs, cut down to the languages asked for, or the folder of counts."""
-    if args.counts:
-        for flag in ("corpus", "languages", "documents"):
-            if getattr(args, flag):
-                raise UsageError(f"--counts stands for the whole corpus; leave --{flag} out")
-        from vocabshift.text.count_folder import CountFolder
-
-        return CountFolder.open(args.counts)
-    from vocabshift.text.corpus import Corpus
-
-    corpus = Corpus.from_specs(args.corpus, documents=args.documents or "line")
-    return corpus.select(args.languages) if args.languages else corpus
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:

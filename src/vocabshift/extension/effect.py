@@ -54,7 +54,7 @@ class Effect:
     @property
     def n_new(self) -> int:
         """New tokens in all."""
-        return self.tokens.shape[1] - 1
+        return int(self.tokens.shape[1]) - 1
 
     @property
     def ceiling(self) -> float:

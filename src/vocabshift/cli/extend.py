@@ -1,0 +1,208 @@
+"""`vocabshift extend`: new words for an existing tokenizer.
+
+Owns the verb's flags and its summary.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.cli.options import (
+    add_output,
+    add_threads,
+    add_verb,
+    positive,
+    share,
+    threads,
+)
+from vocabshift.cli.source import add_source, require_source, source_of
+from vocabshift.cli.tokenizers import add_pattern, load_all
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+METHODS = ("continued", "regen", "append", "prepend", "add-tokens")
+NORMALIZERS = ("nfc", "nfd", "nfkc", "nfkd", "none")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = add_verb(
+        subparsers,
+        "extend",
+        "give an existing tokenizer new words",
+        "Learn new tokens where an existing tokenizer's merges end (continued BPE), and put them\n"
+        "behind all ids that it has. Every new token is reachable, nothing that is there moves.\n"
+        "Where words are cut at combining marks (Llama-3, Qwen), no number of tokens helps beyond\n"
+        "a ceiling; --pre-tokenizer repaired lifts it, and text without marks stays as it is.",
+        "  vocabshift extend meta-llama/Llama-3.2-1B --corpus hi=hindi.txt ta=tamil.txt "
+        "--n-tokens 16000 --pre-tokenizer repaired -o llama3-indic\n"
+        "  vocabshift extend mistralai/Mistral-7B-v0.1 --corpus et=estonian.jsonl.gz "
+        "--n-tokens 4000 --json -o mistral-et\n",
+    )
+    parser.add_argument("tokenizer", metavar="TOKENIZER", help="folder, file or Hub name")
+    add_source(parser)
+    parser.add_argument(
+        "--n-tokens", metavar="N", type=positive, required=True, help="tokens to add at most"
+    )
+    parser.add_argument(
+        "--method",
+        choices=METHODS,
+        default="continued",
+        help="continued (default), or a baseline to compare with",
+    )
+    parser.add_argument(
+        "--pre-tokenizer",
+        choices=("kept", "repaired"),
+        default="kept",
+        help="repaired: marks and joiners may follow the letters of a word",
+    )
+    parser.add_argument(
+        "--tie-break",
+        choices=("id", "lexicographic"),
+        default="id",
+        help="between equal counts; lexicographic: as the paper's toolkit",
+    )
+    parser.add_argument("--min-frequency", metavar="N", type=positive, default=1)
+    parser.add_argument("--max-token-bytes", metavar="N", type=positive)
+    parser.add_argument(
+        "--normalizer", choices=NORMALIZERS, help="normalize the training text first"
+    )
+    parser.add_argument(
+        "--sampling-alpha",
+        metavar="A",
+        type=share,
+        help="languages count in proportion to bytes ** A: 1 as they are, 0.3 nearly alike",
+    )
+    add_pattern(parser)
+    add_output(parser, what="folder to write")
+    add_threads(parser)
+    parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Extend and write the folder."""
+    from pathlib import Path
+
+    from vocabshift.cli.console import progress_bar
+    from vocabshift.output_folder import check_free
+
+    require_source(args, f"(see: {args.parser.prog} --help)")
+    inputs = [args.tokenizer] if Path(args.tokenizer).exists() else []
+    out = check_free(args.out, force=args.force, inputs=inputs)
+    source = source_of(args)
+    from vocabshift.extension.extend import ExtensionOptions  # heavy: after what is cheap
+    from vocabshift.extension.to_folder import extend_to_folder
+
+    options = ExtensionOptions(
+        n_tokens=args.n_tokens,
+        method=args.method,
+        tie_break=args.tie_break,
+        pre_tokenizer=args.pre_tokenizer,
+        min_frequency=args.min_frequency,
+        max_token_bytes=args.max_token_bytes,
+        normalizer=None if args.normalizer == "none" else args.normalizer,
+        sampling_alpha=args.sampling_alpha,
+    )
+    tokenizer = args.tokenizer
+    if args.pattern:
+        [tokenizer] = load_all([args.tokenizer], args.pattern)
+    with progress_bar() as progress:
+        return extend_to_folder(
+            tokenizer,
+            source,
+            options,
+            out,
+            threads=threads(args),
+            force=args.force,
+            progress=progress,
+        )
+
+
+def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
+    """What was gained, by language, and what limits it."""
+    from vocabshift.cli.console import show_summary
+
+    console.print(language_table(result))
+    for line in advice(result):
+        console.print(line, soft_wrap=True)
+    facts = {
+        "written to": result["out"],
+        "method": result["method"],
+        "new tokens": result["n_added"],
+        "stopped because": REASONS[result["stopped_because"]],
+        "of them unused in this text": result["unused_added"],
+        "tokens of the base made reachable": result["n_repaired"],
+        "new tokens unreachable": result["unreachable_added"],
+        "vocabulary": result["vocab_size"],
+        "rows of a model": result["row_count"],
+    }
+    then = f"vocabshift check {result['out']}    or    vocabshift transfer MODEL {result['out']}"
+    show_summary(console, "extend", facts, then)
+
+
+REASONS = {
+    "n_tokens": "as many as asked for",
+    "min_frequency": "no pair is left that occurs often enough",
+    "no_pair_left": "no pair is left in this text: every pre-token is one token",
+}
+
+LIFTS = 1.1
+"""The repaired pre-tokenizer is worth a word where it lifts the ceiling by this factor."""
+
+
+def language_table(result: dict[str, Any]) -> Any:
+    """Bytes per token before and after, by language, with the most that is possible."""
+    from rich.table import Table
+    from rich.text import Text
+
+    other = result["other_pre_tokenizer"]
+    is_repaired = result["pre_tokenizer"] == "repaired"
+    table = Table(title=Text("bytes per token", style="bold"), title_justify="left")
+    table.add_column("language")
+    before = ("as it was", "repaired, no new token") if is_repaired else ("before",)
+    for name in (*before, "after", "ceiling", "new tokens used", "share of its tokens"):
+        table.add_column(name, justify="right")
+    for row in result.get("languages", ()):
+        label = row["language"]
+        cells = [f"{other['bytes_per_token'][label]:.3f}"] if is_repaired and other else []
+        table.add_row(
+            label,
+            *cells,
+            f"{row['bytes_per_token_before']:.3f}",
+            Text(f"{row['bytes_per_token']:.3f}", style="bold"),
+            f"{row['ceiling_bytes_per_token']:.2f}",
+            f"{row['new_tokens_used']:,}",
+            f"{row['new_tokens_share']:.1%}",
+        )
+    return table
+
+
+def advice(result: dict[str, Any]) -> list[str]:
+    """What people should know about the pre-tokenizer."""
+    other = result["other_pre_tokenizer"]
+    if not other:
+        return []
+    lines = []
+    if other["pre_tokenizer"] == "repaired":
+        lifted = [
+            f"{label} {ceiling:.2f} -> {other['ceilings'][label]:.2f}"
+            for label, ceiling in result["ceilings"].items()
+            if other["ceilings"][label] > LIFTS * ceiling
+        ]
+        if lifted:
+            lines.append(
+                "The pre-tokenizer cuts words at combining marks, and no token reaches across. "
+                "--pre-tokenizer repaired lifts the ceiling, in bytes per token: "
+                + ", ".join(lifted)
+                + "."
+            )
+    drift = result.get("drift")
+    if drift:
+        changed = ", ".join(
+            f"{label} {lines_:.1%} of lines, {drift['changed_tokens'][label]:.2%} of tokens"
+            for label, lines_ in drift["changed_lines"].items()
+        )
+        lines.append(f"The repaired pre-tokenizer alone changes old text: {changed}.")
+    return lines
