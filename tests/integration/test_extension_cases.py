@@ -1,0 +1,44 @@
+"""The reference toolkit's own runs of continued BPE, met merge for merge."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from vocabshift.bpe.load import load_tokenizer
+from vocabshift.extension.continued import learn
+from vocabshift.extension.counted_text import count_byte_level
+from vocabshift.extension.training_base import TrainingBase
+from vocabshift.text.corpus import Corpus
+
+CASES = Path(__file__).resolve().parents[3] / "shared" / "cases"
+
+pytestmark = pytest.mark.shared
+
+
+@pytest.fixture
+def estonian() -> Corpus:
+    """The text that the cases were made with; one line is one document."""
+    file = CASES / "inputs" / "et.train.txt.zst"
+    if not file.exists():
+        pytest.skip("../shared/cases is not there")
+    with zstandard.open(file, "rt", encoding="utf-8") as stream:
+        return Corpus.from_texts({"et": stream.read().split("\n")})
+
+
+def test_llama3_estonian(estonian: Corpus, shared_data: Path) -> None:
+    """16,000 tokens, their merges and counts are those of the paper's toolkit."""
+    base = TrainingBase(load_tokenizer(shared_data / "tokenizers-hf" / "llama3"))
+    with gzip.open(CASES / "cont_llama3_et.json.gz") as stream:
+        case = json.load(stream)
+
+    text = count_byte_level(base, estonian)
+    learned = learn(base, text, n_tokens=16_000, tie_break="lexicographic")
+
+    assert list(learned.tokens) == case["tokens"]
+    assert [list(merge) for merge in learned.merges] == case["merges"]
+    assert list(learned.counts) == case["freqs"]
