@@ -41,7 +41,7 @@ ROOMS = {
             "text.syllables",
         ),
         *("bpe.encoder", "bpe.pipeline", "bpe.compiled_model", "bpe.reachability"),
-        "bpe.vocabulary_report",
+        *("bpe.vocabulary_report", "bpe.tokenizer_reader"),
         *("trainers.", "extension.", "pruning.orders"),
     ),
     "torch": (

@@ -34,7 +34,7 @@ class TokenizerReader(CorpusReader):
     added: _core.TextEncoder | None = field(default=None, kw_only=True)
     """Cuts added tokens out."""
     keeps: dict[str | None, bool] = field(default_factory=dict, kw_only=True)
-    """By language: whether anything of its text is left when it is normalized."""
+    """By language that was not blank: whether anything is left when it is normalized."""
 
     @classmethod
     def of(
@@ -71,19 +71,18 @@ class TokenizerReader(CorpusReader):
     def _pieces(self, documents: Documents) -> Iterator[bytes]:
         assert self.added is not None
         label = documents.language
-        kept = self.keeps.get(label, False)
         for text in documents.texts():
             for part, token_id in self.added.split_added(text, True):
                 if token_id is not None:
                     self.n_special += 1
                     continue
                 normalized = part if self.normalize is None else self.normalize(part)
-                kept = kept or bool(normalized and not normalized.isspace())
+                if not self.keeps.get(label) and not part.isspace():
+                    self.keeps[label] = bool(normalized) and not normalized.isspace()
                 if self.split is None:
                     yield normalized.encode()
                 else:
                     yield from map(str.encode, self.split(normalized))
-        self.keeps[label] = kept
 
     def require_kept_text(self, name: str) -> None:
         """CorpusError where the normalizer of the tokenizer `name` removed all text of a language.
