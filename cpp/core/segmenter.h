@@ -27,7 +27,8 @@ class Segmenter {
   }
 
   // Words are groups of ids below `vocab_size`; std::invalid_argument for others.
-  explicit Segmenter(std::size_t vocab_size) : encoder_(nullptr), vocab_size_(vocab_size) {}
+  explicit Segmenter(std::size_t vocab_size)
+      : encoder_(nullptr), are_groups_(true), vocab_size_(vocab_size) {}
 
   // Valid until the next call.
   std::span<const TokenId> operator()(std::string_view word) {
@@ -35,7 +36,7 @@ class Segmenter {
     if (encoder_) {
       encoder_->encode_piece(word, *scratch_, tokens_);
       encoder_->flush(*scratch_, tokens_);
-    } else if (vocab_size_ > 0) {
+    } else if (are_groups_) {
       read_group(word, vocab_size_, tokens_);
     } else {
       for (const char byte : word) tokens_.push_back(ids_[static_cast<unsigned char>(byte)]);
@@ -45,7 +46,8 @@ class Segmenter {
 
  private:
   const Encoder* encoder_;
-  std::size_t vocab_size_ = 0;  // above 0: words are groups
+  bool are_groups_ = false;
+  std::size_t vocab_size_ = 0;  // of the ids in groups
   std::unique_ptr<Encoder::Scratch> scratch_;
   std::array<TokenId, 256> ids_{};
   std::vector<TokenId> tokens_;
