@@ -42,6 +42,7 @@ ROOMS = {
         ),
         *("bpe.encoder", "bpe.pipeline", "bpe.compiled_model", "bpe.reachability"),
         "bpe.vocabulary_report",
+        "bpe.token_groups",
         *("trainers.", "extension.", "pruning.orders"),
     ),
     "torch": (

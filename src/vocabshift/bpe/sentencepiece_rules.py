@@ -6,7 +6,6 @@ core's (`PieceRule`). Source: sentencepiece_model.proto; adapting.md section 1.3
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,7 +17,7 @@ class SentencePieceRules:
     """Rules of one model; by default those of Llama 2 and Mistral, which the paper's toolkit
     takes for every model.
 
-    ValueError for a length below 1 or a coverage outside (0, 1].
+    ValueError for a length below 1.
     """
 
     max_length: int = 16  # of a piece, in characters
@@ -28,15 +27,10 @@ class SentencePieceRules:
     split_by_whitespace: bool = True  # otherwise "▁" may stand inside a piece
     whitespace_as_suffix: bool = False  # "▁" ends a piece instead of beginning it
     whitespace_only: bool = True  # pieces of nothing but "▁"
-    character_coverage: float = 0.9995  # share of the text's characters that are pieces
 
     def __post_init__(self) -> None:
         if self.max_length < 1:
             raise ValueError(f"max_length is {self.max_length}; a piece has at least 1 character")
-        if not 0 < self.character_coverage <= 1:
-            raise ValueError(
-                f"character_coverage is {self.character_coverage!r}; give a share above 0 and up to 1"
-            )
 
 
 def from_trainer_spec(fields: Mapping[int, protobuf.Value]) -> SentencePieceRules:
@@ -44,7 +38,6 @@ def from_trainer_spec(fields: Mapping[int, protobuf.Value]) -> SentencePieceRule
 
     WireError for fields that are no numbers, or numbers that no trainer accepts.
     """
-    coverage = protobuf.float32(fields[10]) if 10 in fields else 0.9995
     try:
         return SentencePieceRules(
             max_length=protobuf.int32(fields.get(20, 16)),
@@ -54,8 +47,6 @@ def from_trainer_spec(fields: Mapping[int, protobuf.Value]) -> SentencePieceRule
             whitespace_as_suffix=_flag(fields, 24, False),
             split_digits=_flag(fields, 25, False),
             whitespace_only=_flag(fields, 26, False),
-            # A float32 of 0.9995 is a little less, and 0 says nothing.
-            character_coverage=round(coverage, 6) if coverage and math.isfinite(coverage) else 1.0,
         )
     except ValueError as error:
         raise protobuf.WireError(str(error)) from None
