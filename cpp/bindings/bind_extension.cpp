@@ -25,12 +25,12 @@ std::vector<ModelMerge> merges_of(const IdRows& rows) {
 }
 
 Trained continue_bpe(WordCounter& counter, const WordWeights& weights, std::size_t vocab_size,
-                     const Encoder& encoder, const std::vector<py::bytes>& tokens,
+                     const Encoder* encoder, const std::vector<py::bytes>& tokens,
                      const std::vector<TokenId>& held, Count min_frequency, const MergeRule& rule,
                      TieBreak tie_break, Duplicates duplicates, bool keep_words,
                      std::size_t memory_bytes, std::size_t threads, const py::object& progress) {
   const Tick tick = make_tick(progress);
-  Start start{&encoder, {}, duplicates, std::vector<bool>(tokens.size()), keep_words};
+  Start start{encoder, {}, duplicates, std::vector<bool>(tokens.size()), keep_words};
   start.vocabulary.reserve(tokens.size());
   for (const py::bytes& token : tokens) {
     start.vocabulary.add(static_cast<std::string_view>(token));
@@ -46,7 +46,7 @@ Trained continue_bpe(WordCounter& counter, const WordWeights& weights, std::size
   return train_bpe(counter, weights, limits, rule, std::move(start), memory_bytes, tick);
 }
 
-py::tuple replay(WordCounter& counter, const Encoder& encoder, const IdRows& rows,
+py::tuple replay(WordCounter& counter, const Encoder* encoder, const IdRows& rows,
                  const py::object& progress) {
   const Tick tick = make_tick(progress);
   const std::vector<ModelMerge> merges = merges_of(rows);
@@ -91,11 +91,13 @@ void register_extension(py::module_& m) {
         py::arg("keep_words") = false, py::arg("memory_bytes") = 0, py::arg("threads") = 1,
         py::arg("progress") = py::none(),
         "BPE training of counted words goes on from the segmentation of `encoder`, whose "
-        "vocabulary `tokens` is (bytes by id) and whose merges hold the ids `held`.");
+        "vocabulary `tokens` is (bytes by id) and whose merges hold the ids `held`; with None the "
+        "words are groups of ids (see TokenGroups).");
 
   m.def("replay_merges", &replay, py::arg("counter"), py::arg("encoder"), py::arg("merges"),
         py::arg("progress") = py::none(),
-        "Run merges, (n_merges, 3) ids, on counted words as `encoder` segments them.\n\n"
+        "Run merges, (n_merges, 3) ids, on counted words as `encoder` segments them, or on counted "
+        "groups of ids where it is None.\n\n"
         "Returns by group: words (n_groups,), tokens before any merge (n_groups,), and how often "
         "each merge happened (n_groups, n_merges); all uint64.");
 }

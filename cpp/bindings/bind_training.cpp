@@ -42,9 +42,10 @@ std::set<char32_t> as_set(const std::u32string& characters) {
 
 MergeRule make_rule(std::size_t max_token_bytes, std::size_t max_words,
                     std::set<std::string, std::less<>> forbidden, const std::u32string& terminals,
-                    bool whole_characters, bool whole_first, const std::u32string& conjoiners) {
+                    bool whole_characters, bool whole_first, const std::u32string& conjoiners,
+                    const std::optional<PieceRule>& pieces) {
   return {max_token_bytes,  max_words,   std::move(forbidden), as_set(terminals),
-          whole_characters, whole_first, as_set(conjoiners)};
+          whole_characters, whole_first, as_set(conjoiners),   pieces};
 }
 
 Vocabulary vocabulary_of(const std::vector<py::bytes>& tokens) {
@@ -121,7 +122,8 @@ void register_rules(py::module_& m) {
       .def(py::init(&make_rule), py::kw_only(), py::arg("max_token_bytes") = 0,
            py::arg("max_words") = 0, py::arg("forbidden") = std::set<std::string, std::less<>>(),
            py::arg("terminals") = std::u32string(), py::arg("whole_characters") = false,
-           py::arg("whole_first") = false, py::arg("conjoiners") = std::u32string())
+           py::arg("whole_first") = false, py::arg("conjoiners") = std::u32string(),
+           py::arg("pieces") = py::none())
       .def(
           "allows",
           [](const MergeRule& self, const std::string& product) { return self.allows(product); },
@@ -224,14 +226,16 @@ void register_training(py::module_& m) {
            py::arg("min_frequency") = 1, py::arg("rule") = MergeRule(), py::arg("memory_bytes") = 0,
            py::arg("progress") = py::none(), "Continue the vocabulary with superwords.");
 
-  m.def("train_bpe", &train_bpe_of, py::arg("counter"), py::arg("weights"), py::arg("vocab_size"),
-        py::arg("min_frequency") = 1, py::arg("rule") = MergeRule(),
-        py::arg("encoder") = static_cast<const Encoder*>(nullptr),
-        py::arg("tokens") = std::vector<py::bytes>(), py::arg("memory_bytes") = 0,
-        py::arg("threads") = 1, py::arg("chunks_per_thread") = Limits{}.chunks_per_thread,
-        py::arg("progress") = py::none(),
-        "Byte-level BPE over counted words, which are taken out of the counter; from single bytes, "
-        "or from the segmentation of `encoder`, whose vocabulary `tokens` is (bytes by id).");
+  m.def(
+      "train_bpe", &train_bpe_of, py::arg("counter"), py::arg("weights"), py::arg("vocab_size"),
+      py::arg("min_frequency") = 1, py::arg("rule") = MergeRule(),
+      py::arg("encoder") = static_cast<const Encoder*>(nullptr),
+      py::arg("tokens") = std::vector<py::bytes>(), py::arg("memory_bytes") = 0,
+      py::arg("threads") = 1, py::arg("chunks_per_thread") = Limits{}.chunks_per_thread,
+      py::arg("progress") = py::none(),
+      "Byte-level BPE over counted words, which are taken out of the counter; from single bytes, "
+      "or from the segmentation of `encoder`, whose vocabulary `tokens` is (bytes by id); without "
+      "`encoder` the words are groups of ids of `tokens` (see TokenGroups).");
 }
 
 }  // namespace vocabshift::bindings

@@ -101,6 +101,7 @@ class SyllableCheck {
 bool MergeRule::allows(std::string_view product) const {
   if (max_token_bytes != 0 && product.size() > max_token_bytes) return false;
   if (!forbidden.empty() && forbidden.contains(product)) return false;
+  if (pieces && !pieces->allows(product)) return false;
   if (max_words != 0 && words_in(product) > max_words) return false;
   if (terminals.empty() && !whole_characters && !whole_first && conjoiners.empty()) {
     return true;

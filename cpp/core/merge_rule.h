@@ -5,9 +5,12 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+
+#include "core/piece_rule.h"
 
 namespace vocabshift {
 
@@ -28,6 +31,9 @@ struct MergeRule {
   // is of a script that has such a sign, to the syllable before (virama, coeng); what is a mark is
   // the core's knowledge.
   std::set<char32_t> conjoiners = {};
+
+  // Set: the product is a text that may be a SentencePiece piece.
+  std::optional<PieceRule> pieces = {};
 
   bool allows(std::string_view product) const;
 };

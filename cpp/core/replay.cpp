@@ -5,14 +5,14 @@
 
 namespace vocabshift {
 
-std::vector<Replay> replay_merges(WordCounter& words, const Encoder& encoder,
+std::vector<Replay> replay_merges(WordCounter& words, const Encoder* encoder,
                                   const std::vector<ModelMerge>& merges, const Tick& tick) {
   constexpr std::size_t kPulseEvery = 1 << 14;  // words
   MergeTable table(merges.size());
   for (std::uint32_t rank = 0; rank < merges.size(); ++rank) {
     table.set({merges[rank].left, merges[rank].right}, rank, merges[rank].product);
   }
-  Segmenter segment({}, &encoder);
+  Segmenter segment = encoder ? Segmenter({}, encoder) : Segmenter(std::size_t{kNoToken});
   std::vector<TokenId> tokens;
   std::vector<std::uint32_t> ranks;
   MergeScratch scratch;

@@ -16,10 +16,11 @@ struct Replay {
   std::vector<Count> happened;  // by merge: how often it was done, every time one token less
 };
 
-// Segments the words of every group (finished counting) by `encoder`, then merges by rank. A
+// Segments the words of every group (finished counting) by `encoder`, or reads them as groups of
+// ids where there is none (token_groups.h), then merges by rank. A
 // prefix of `merges` does what it does in all of them: the tokens after the first k merges are
 // `tokens` minus the first k of `happened`.
-std::vector<Replay> replay_merges(WordCounter& words, const Encoder& encoder,
+std::vector<Replay> replay_merges(WordCounter& words, const Encoder* encoder,
                                   const std::vector<ModelMerge>& merges, const Tick& tick);
 
 }  // namespace vocabshift

@@ -1,5 +1,5 @@
-// The tokens that a counted word begins with, before training's own merges: its bytes, or what an
-// encoder makes of it.
+// The tokens that a counted word begins with, before training's own merges: its bytes, what an
+// encoder makes of it, or the ids that it is (token_groups.h).
 #pragma once
 
 #include <array>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/encode.h"
+#include "core/token_groups.h"
 #include "core/types.h"
 #include "core/vocabulary.h"
 
@@ -25,12 +26,18 @@ class Segmenter {
     }
   }
 
+  // Words are groups of ids below `vocab_size`; std::invalid_argument for others.
+  explicit Segmenter(std::size_t vocab_size)
+      : encoder_(nullptr), are_groups_(true), vocab_size_(vocab_size) {}
+
   // Valid until the next call.
   std::span<const TokenId> operator()(std::string_view word) {
     tokens_.clear();
     if (encoder_) {
       encoder_->encode_piece(word, *scratch_, tokens_);
       encoder_->flush(*scratch_, tokens_);
+    } else if (are_groups_) {
+      read_group(word, vocab_size_, tokens_);
     } else {
       for (const char byte : word) tokens_.push_back(ids_[static_cast<unsigned char>(byte)]);
     }
@@ -39,6 +46,8 @@ class Segmenter {
 
  private:
   const Encoder* encoder_;
+  bool are_groups_ = false;
+  std::size_t vocab_size_ = 0;  // of the ids in groups
   std::unique_ptr<Encoder::Scratch> scratch_;
   std::array<TokenId, 256> ids_{};
   std::vector<TokenId> tokens_;

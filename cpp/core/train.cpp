@@ -90,12 +90,12 @@ class Smoothing {
 // The least weighted count that a word must have so that all of them fit into memory; 0 for any.
 template <class ForEachWord>
 Count least_count_that_fits(ForEachWord&& for_each_word, std::size_t vocab_size,
-                            std::size_t memory_bytes) {
+                            std::size_t bytes_per_token, std::size_t memory_bytes) {
   if (memory_bytes == 0) return 0;
   const Sequences sizes(vocab_size);
   std::map<Count, std::size_t, std::greater<>> words_by_count;  // count -> arena words
   for_each_word([&](std::string_view word, Count weighted, Count) {
-    words_by_count[weighted] += sizes.words_for(word.size());
+    words_by_count[weighted] += sizes.words_for(word.size() / bytes_per_token);
   });
   std::size_t room = memory_bytes / sizeof(std::uint32_t) / kLoopNumerator * kLoopDenominator;
   for (const auto& [count, words] : words_by_count) {
@@ -133,9 +133,12 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
   const Smoothing smoothed(weights, for_each_word);
   const std::size_t known = start ? start->vocabulary.size() : 0;
   const std::size_t vocab_size = std::max(limits.vocab_size, known);
-  const Count least = least_count_that_fits(for_each_word, vocab_size, memory_bytes);
+  const bool are_groups = start && !start->encoder;
+  const Count least = least_count_that_fits(for_each_word, vocab_size,
+                                            are_groups ? sizeof(TokenId) : 1, memory_bytes);
   Vocabulary vocabulary = start ? std::move(start->vocabulary) : byte_vocabulary();
-  Segmenter segment(vocabulary, start ? start->encoder : nullptr);
+  Segmenter segment = are_groups ? Segmenter(vocabulary.size())
+                                 : Segmenter(vocabulary, start ? start->encoder : nullptr);
   Trained trained{};
   Count of_all = 0;  // the sum of all pairs' counts is below it
   for_each_word([&](std::string_view word, Count weighted, Count occurrences) {

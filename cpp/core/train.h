@@ -35,6 +35,7 @@ struct WordWeights {
 };
 
 // What training goes on from: the words are segmented by `encoder`, whose ids `vocabulary` has.
+// Without one they are groups of these ids (token_groups.h).
 struct Start {
   const Encoder* encoder;
   Vocabulary vocabulary;

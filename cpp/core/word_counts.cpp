@@ -101,6 +101,12 @@ void WordCounter::add_counted(const Documents& documents, const Count* counts, s
   });
 }
 
+void WordCounter::add_cut(const Documents& documents, const Cut& cut, std::size_t group) {
+  count(documents, group, [&](Batch& batch, std::size_t i) {
+    cut(documents[i], [&](std::string_view word) { batch.add(word, 1); });
+  });
+}
+
 void WordCounter::add_words(const Documents& words, const Count* counts, std::size_t group) {
   count(words, group, [&](Batch& batch, std::size_t i) { batch.add(words[i], counts[i]); });
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +37,12 @@ class WordCounter {
 
   // Counts the words of each document counts[i] times.
   void add_counted(const Documents& documents, const Count* counts, std::size_t group);
+
+  // Counts what `cut` makes of each document: it calls visit with one piece after the other, none
+  // empty, all of them parts of the document.
+  using Visit = std::function<void(std::string_view)>;
+  using Cut = std::function<void(std::string_view document, const Visit& visit)>;
+  void add_cut(const Documents& documents, const Cut& cut, std::size_t group);
 
   // Adds words as they are, words[i] counts[i] times; none may be empty (std::invalid_argument).
   void add_words(const Documents& words, const Count* counts, std::size_t group);

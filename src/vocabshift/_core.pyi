@@ -122,8 +122,37 @@ class MergeRule:
         whole_characters: bool = False,
         whole_first: bool = False,
         conjoiners: str = "",
+        pieces: PieceRule | None = None,
     ) -> None: ...
     def allows(self, product: bytes) -> bool: ...
+
+class PieceRule:
+    def __init__(
+        self,
+        *,
+        max_characters: int = 16,
+        split_by_script: bool = True,
+        split_by_number: bool = True,
+        split_digits: bool = True,
+        split_by_space: bool = True,
+        space_is_suffix: bool = False,
+        space_runs: bool = True,
+        digits: str = "",
+        never: str = "",
+    ) -> None: ...
+    def allows(self, text: bytes) -> bool: ...
+    def may_join(self, left: bytes, right: bytes) -> bool: ...
+
+class TokenGroups:
+    def __init__(self, rule: PieceRule, tokens: list[bytes], unmergeable: list[int]) -> None: ...
+    def add_to(
+        self, counter: WordCounter, ids: NDArray[np.int32], offsets: _Int64, group: int = 0
+    ) -> int: ...
+    def count(self, ids: NDArray[np.int32], offsets: _Int64, threads: int = 1) -> int: ...
+
+def count_characters(
+    data: _Buffer, starts: _Int64, ends: _Int64, threads: int = 1
+) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]: ...
 
 class WordWeights:
     def __init__(

@@ -41,7 +41,7 @@ ROOMS = {
             "text.syllables",
         ),
         *("bpe.encoder", "bpe.pipeline", "bpe.compiled_model", "bpe.reachability"),
-        *("bpe.vocabulary_report", "bpe.tokenizer_reader"),
+        *("bpe.vocabulary_report", "bpe.tokenizer_reader", "bpe.token_groups"),
         *("trainers.", "extension.", "pruning.orders"),
     ),
     "torch": (

@@ -12,7 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from vocabshift.bpe import tokenizer_json
+from vocabshift.bpe import sentencepiece_model, tokenizer_json
+from vocabshift.bpe.sentencepiece_rules import SentencePieceRules
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.output_folder import atomic_folder
@@ -47,7 +48,23 @@ def load_folder(folder: str | Path) -> Tokenizer:
         template = named.get("default")
     if template is not None and not isinstance(template, str):
         raise InvalidTokenizerError(f"the chat template of {path} is no text")
-    return replace(tokenizer, config=_with_role_texts(config), chat_template=template)
+    return replace(
+        tokenizer,
+        config=_with_role_texts(config),
+        chat_template=template,
+        piece_rules=None if tokenizer.model.is_byte_level else _piece_rules(path),
+    )
+
+
+def _piece_rules(folder: Path) -> SentencePieceRules | None:
+    """What the SentencePiece model beside a tokenizer says; None where there is none to be read.
+
+    The tokenizer does not need it: a file that is damaged, or something else, is left alone.
+    """
+    try:
+        return sentencepiece_model.read_rules((folder / "tokenizer.model").read_bytes())
+    except (OSError, InvalidTokenizerError):
+        return None
 
 
 def with_config_of(tokenizer: Tokenizer, fast: Any) -> Tokenizer:

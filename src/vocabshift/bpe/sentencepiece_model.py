@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from vocabshift.bpe import components, protobuf, rank_merges
+from vocabshift.bpe import components, protobuf, rank_merges, sentencepiece_rules
 from vocabshift.bpe.charsmap import check_charsmap
 from vocabshift.bpe.model import BpeModel, Merge
+from vocabshift.bpe.sentencepiece_rules import SentencePieceRules
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.errors import InvalidTokenizerError
 
@@ -56,6 +57,7 @@ class Settings:
     remove_extra_whitespaces: bool = True
     charsmap: bytes = b""  # precompiled normalization; empty for identity
     add_bos: bool = True  # the model does not say; Llama and its kin do
+    rules: SentencePieceRules | None = None  # that its pieces were trained by, where it says so
 
 
 def from_model(data: bytes, *, name: str = "tokenizer") -> Tokenizer:
@@ -85,6 +87,30 @@ def from_model(data: bytes, *, name: str = "tokenizer") -> Tokenizer:
             f"the SentencePiece model is of type {kind}, not BPE; only BPE is read"
         )
     return from_pieces(pieces, settings, name=name)
+
+
+def read_rules(data: bytes) -> SentencePieceRules:
+    """The rules that the pieces of a SentencePiece model file, of any type, were trained by.
+
+    InvalidTokenizerError for what is no such file.
+    """
+    found: SentencePieceRules | None = None
+    has_pieces = False
+    try:
+        for number, value in protobuf.fields(data):
+            has_pieces = has_pieces or number == 1
+            if number == 2:
+                found = sentencepiece_rules.from_trainer_spec(_message(value))
+    except protobuf.WireError as error:
+        raise InvalidTokenizerError(
+            f"this is no SentencePiece model, or a damaged one: {error}"
+        ) from None
+    if found is None or not has_pieces:
+        raise InvalidTokenizerError(
+            "this is no SentencePiece model: it holds no "
+            + ("trainer_spec" if has_pieces else "pieces")
+        )
+    return found
 
 
 def from_pieces(
@@ -130,6 +156,7 @@ def from_pieces(
         config={f"{role}_token": text for role, text in roles.items()},
         chat_template=chat_template,
         name=name,
+        piece_rules=settings.rules,
     )
 
 
@@ -172,4 +199,5 @@ def _settings(
         add_dummy_prefix=bool(normalizer.get(3, True)),
         remove_extra_whitespaces=bool(normalizer.get(4, True)),
         charsmap=charsmap,
+        rules=sentencepiece_rules.from_trainer_spec(trainer) if trainer else None,
     )

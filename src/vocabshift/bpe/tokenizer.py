@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.bpe.model import BpeModel
+from vocabshift.bpe.sentencepiece_rules import SentencePieceRules
 
 if TYPE_CHECKING:
     import tokenizers
@@ -47,6 +48,7 @@ class Tokenizer:
     config: Mapping[str, Any] = field(default_factory=dict)  # tokenizer_config.json, as read
     chat_template: str | None = None
     name: str = "tokenizer"  # last part of the path or Hub name it came from
+    piece_rules: SentencePieceRules | None = None  # of the SentencePiece model beside it, if any
 
     @cached_property
     def backend(self) -> tokenizers.Tokenizer:
