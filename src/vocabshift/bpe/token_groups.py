@@ -56,7 +56,9 @@ class GroupCutter:
         self._place_of[[token_id for _, token_id in by_id]] = np.arange(len(by_id), dtype=np.int32)
         self._is_dense = len(self._place_of) == len(by_id)
         whole = _without_idle_split(tokenizer)
-        self._pipeline = Pipeline(whole, parse_special=True) if whole.pre_tokenizer is None else None
+        self._pipeline = (
+            Pipeline(whole, parse_special=True) if whole.pre_tokenizer is None else None
+        )
 
     def add_to(
         self, counter: _core.WordCounter, block: Prepared, threads: int = 1
@@ -108,9 +110,7 @@ def ceilings(
     for block in reader.read(progress):
         label = reader.groups[block.group].language
         groups[label] = groups.get(label, 0) + cutter.count(block, threads)[0]
-    return {
-        label: reader.language_bytes[label] / count for label, count in groups.items() if count
-    }
+    return {label: reader.language_bytes[label] / count for label, count in groups.items() if count}
 
 
 def require_metaspace(tokenizer: Tokenizer) -> None:
@@ -162,4 +162,3 @@ def _without_idle_split(tokenizer: Tokenizer) -> Tokenizer:
     )
     # Subtle: between added tokens, too, the normalizer runs before the split.
     return replace(tokenizer, pre_tokenizer=None) if is_idle else tokenizer
-

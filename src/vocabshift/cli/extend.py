@@ -22,6 +22,8 @@ from vocabshift.cli.tokenizers import add_pattern, load_all
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from vocabshift.bpe.tokenizer import Tokenizer
+
 METHODS = ("continued", "regen", "append", "prepend", "add-tokens")
 NORMALIZERS = ("nfc", "nfd", "nfkc", "nfkd", "none")
 
@@ -75,6 +77,17 @@ def add_parser(subparsers: Any) -> None:
         type=share,
         help="languages count in proportion to bytes ** A: 1 as they are, 0.3 nearly alike",
     )
+    parser.add_argument(
+        "--character-coverage",
+        metavar="C",
+        type=share,
+        help="SentencePiece: share of the text's characters to hold, missing ones first (0.9995)",
+    )
+    parser.add_argument(
+        "--sentencepiece-model",
+        metavar="FILE",
+        help="tokenizer.model whose rules new pieces obey (default: the one beside the tokenizer)",
+    )
     add_pattern(parser)
     add_output(parser, what="folder to write")
     add_threads(parser)
@@ -95,6 +108,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from vocabshift.extension.extend import ExtensionOptions  # heavy: after what is cheap
     from vocabshift.extension.to_folder import extend_to_folder
 
+    coverage = (
+        {} if args.character_coverage is None else {"character_coverage": args.character_coverage}
+    )
     options = ExtensionOptions(
         n_tokens=args.n_tokens,
         method=args.method,
@@ -104,10 +120,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         max_token_bytes=args.max_token_bytes,
         normalizer=None if args.normalizer == "none" else args.normalizer,
         sampling_alpha=args.sampling_alpha,
+        **coverage,
     )
     tokenizer = args.tokenizer
-    if args.pattern:
+    if args.pattern or args.sentencepiece_model:
         [tokenizer] = load_all([args.tokenizer], args.pattern)
+    if args.sentencepiece_model:
+        tokenizer = _with_rules(tokenizer, args.sentencepiece_model)
     with progress_bar() as progress:
         return extend_to_folder(
             tokenizer,
@@ -118,6 +137,16 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             force=args.force,
             progress=progress,
         )
+
+
+def _with_rules(tokenizer: Tokenizer, file: str) -> Tokenizer:
+    """The tokenizer with the rules of a SentencePiece model."""
+    from dataclasses import replace
+
+    [model] = load_all([file], None)
+    if model.piece_rules is None:
+        raise UsageError(f"{file} is no SentencePiece model; give the tokenizer.model of the base")
+    return replace(tokenizer, piece_rules=model.piece_rules)
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
@@ -132,6 +161,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "method": result["method"],
         "new tokens": result["n_added"],
         "stopped because": REASONS[result["stopped_because"]],
+        "of them for missing characters": result["n_characters"],
         "of them unused in this text": result["unused_added"],
         "tokens of the base made reachable": result["n_repaired"],
         "new tokens unreachable": result["unreachable_added"],

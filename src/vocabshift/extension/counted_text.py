@@ -7,10 +7,11 @@ is `metaspace`'s business; what is learned from them, `continued`'s.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vocabshift import _core
 from vocabshift.bpe.tokenizer_reader import TokenizerReader, reader_of
+from vocabshift.extension.learned import Learned
 from vocabshift.extension.training_base import TrainingBase
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
@@ -29,6 +30,22 @@ class CountedText:
     """Segments words into tokens; None where a word is the ids of its tokens already."""
     rule: _core.MergeRule
     """What no merge may make."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Counted text with the form of the base that learns from it."""
+
+    form: TrainingBase  # of the base with `characters`
+    text: CountedText
+    characters: tuple[str, ...] = ()
+    """Characters of the text that the base lacked; what is learned comes behind them."""
+
+    def learned(self, of_form: Learned) -> Learned:
+        """What was learned from `form`, as what is to be added to the base itself."""
+        return replace(
+            of_form, tokens=(*self.characters, *of_form.tokens), characters=self.characters
+        )
 
 
 def count_byte_level(

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Literal, get_args
 
 from vocabshift.bpe.id_map import IdMap, chained
 from vocabshift.bpe.load import as_tokenizer
 from vocabshift.bpe.reachability import unreachable_tokens
+from vocabshift.bpe.token_bytes import is_metaspace
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import CorpusError, UnreachableTokenError
 from vocabshift.extension.apply import check_room, extended
 from vocabshift.extension.continued import TieBreak, check_tie_break, learn
-from vocabshift.extension.counted_text import count_byte_level
+from vocabshift.extension.counted_text import Counted, count_byte_level
 from vocabshift.extension.effect import Effect, measure
 from vocabshift.extension.learned import Learned
+from vocabshift.extension.metaspace import count_metaspace
 from vocabshift.extension.pre_tokenizer_repair import RepairDrift, repair_drift, repaired
 from vocabshift.extension.training_base import TrainingBase
 from vocabshift.text.corpus import Corpus
@@ -112,6 +113,9 @@ class ExtensionOptions:
     """A pair must occur this often to become a token."""
     max_token_bytes: int | None = None
     """Longest new token, in bytes (byte-level only)."""
+    character_coverage: float | None = 0.9995
+    """Share of the text's characters that the vocabulary is to hold; missing ones are added first,
+    beside `n_tokens`. None: none are. Byte-level vocabularies lack none."""
     normalizer: str | None = None
     """Unicode form that the training text is brought into first; the tokenizer keeps its own."""
     sampling_alpha: float | None = None
@@ -157,26 +161,18 @@ def extend_with_report(
     base = as_tokenizer(tokenizer)
     check_room(base, asked.n_tokens)
     changed = repaired(base) if asked.pre_tokenizer == "repaired" else base
-    form = TrainingBase(changed)
-    count = partial(
-        count_byte_level,
-        source=corpus,
-        normalizer=asked.normalizer,
-        sampling_alpha=asked.sampling_alpha,
-        max_token_bytes=asked.max_token_bytes,
-        threads=threads,
-    )
-    text = count(form, progress=_in_phase(progress, "count"))
-    learned = learn(
-        form,
-        text,
+    counted = _count(changed, corpus, asked, threads, _in_phase(progress, "count"))
+    of_form = learn(
+        counted.form,
+        counted.text,
         n_tokens=asked.n_tokens,
         tie_break=asked.tie_break,
         min_frequency=asked.min_frequency,
         threads=threads,
         progress=_in_phase(progress, "learn"),
     )
-    if not learned.merges:
+    learned = counted.learned(of_form)
+    if not learned.tokens and not learned.merges:
         raise CorpusError(
             f"there is nothing to learn for {base.name}: no two tokens stand side by side in a "
             f"pre-token of this text {asked.min_frequency:,} times; give more text, or text of "
@@ -189,8 +185,8 @@ def extend_with_report(
             drift = repair_drift(base, changed, corpus, threads=threads)
         alternative = base if changed is not base else _repaired_if_possible(base)
         if alternative is not None:
-            other_form = TrainingBase(alternative)
-            other = measure(other_form, Learned((), ()), count(other_form))
+            there = _count(alternative, corpus, asked, threads, None)
+            other = measure(there.form, Learned((), ()), there.text)
     before, after = unreachable_tokens(base), unreachable_tokens(result)
     new = set(learned.tokens)
     lost = set(after) - set(before)
@@ -199,7 +195,7 @@ def extend_with_report(
             f"extending left {len(lost & new):,} new and {len(lost - new):,} old tokens that the "
             "merges cannot rebuild: this is a fault of vocabshift; please report it with the text"
         )
-    effect = measure(form, learned, text)
+    effect = measure(counted.form, of_form, counted.text)
     report = ExtensionReport(
         method=asked.method,
         n_added=len(learned.tokens),
@@ -217,10 +213,50 @@ def extend_with_report(
         effect=effect,
         drift=drift,
         other=other,
-        corpus_fingerprint=text.weighed.fingerprint,
+        corpus_fingerprint=counted.text.weighed.fingerprint,
     )
     id_map = chained(tokenizer, IdMap.between(base, result))
     return Extension(result, id_map, report)
+
+
+def _count(
+    base: Tokenizer,
+    source: Corpus | CountFolder,
+    asked: ExtensionOptions,
+    threads: int,
+    progress: Callable[[int, int | None], None] | None,
+) -> Counted:
+    """The text as the merges of `base` see it."""
+    if is_metaspace(base):
+        if not isinstance(source, Corpus):
+            raise CorpusError(
+                f"{base.name} encodes whole documents, which counted words are not; give --corpus"
+            )
+        if asked.max_token_bytes is not None:
+            raise ValueError(
+                f"max_token_bytes is for byte-level tokenizers; the pieces of {base.name} are as "
+                "long as its SentencePiece model allows"
+            )
+        return count_metaspace(
+            base,
+            source,
+            normalizer=asked.normalizer,
+            add_characters=asked.character_coverage,
+            sampling_alpha=asked.sampling_alpha,
+            threads=threads,
+            progress=progress,
+        )
+    form = TrainingBase(base)
+    text = count_byte_level(
+        form,
+        source,
+        normalizer=asked.normalizer,
+        sampling_alpha=asked.sampling_alpha,
+        max_token_bytes=asked.max_token_bytes,
+        threads=threads,
+        progress=progress,
+    )
+    return Counted(form, text)
 
 
 def _repaired_if_possible(base: Tokenizer) -> Tokenizer | None:

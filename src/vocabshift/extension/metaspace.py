@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from vocabshift import _core
 from vocabshift.bpe.components import SPACE
@@ -24,7 +23,7 @@ from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import CorpusError
 from vocabshift.extension.apply import extended
 from vocabshift.extension.continued import TieBreak, learn
-from vocabshift.extension.counted_text import CountedText
+from vocabshift.extension.counted_text import Counted, CountedText
 from vocabshift.extension.learned import Learned
 from vocabshift.extension.training_base import TrainingBase
 from vocabshift.text.corpus import Corpus
@@ -47,21 +46,6 @@ class MetaspaceBase(TrainingBase):
     def forbidden(self) -> set[bytes]:
         """What no merge may make: bytes, the unknown token and added tokens."""
         return {token.encode() for token in self.cutter.unmergeable}
-
-
-@dataclass(frozen=True, eq=False)
-class MetaspaceText:
-    """A corpus, counted, and the base with the characters that its text needs."""
-
-    form: MetaspaceBase  # of the base with `characters`
-    text: CountedText
-    characters: tuple[str, ...]  # added; what `learn` finds comes behind them
-
-    def learned(self, of_form: Learned) -> Learned:
-        """What was learned from `form`, as what is to be added to the base itself."""
-        return replace(
-            of_form, tokens=(*self.characters, *of_form.tokens), characters=self.characters
-        )
 
 
 def learn_metaspace(
@@ -115,7 +99,7 @@ def count_metaspace(
     sampling_alpha: float | None = None,
     threads: int = 1,
     progress: Progress | None = None,
-) -> MetaspaceText:
+) -> Counted:
     """The groups of tokens of a corpus, after the characters that are missing were added.
 
     `rules` stand for those of the tokenizer's own model. `normalizer` (a Unicode form) runs before
@@ -138,7 +122,7 @@ def count_metaspace(
     for block in reader.read(progress):
         form.cutter.add_to(words, block, threads)
     rule = _core.MergeRule(pieces=form.cutter.rule, forbidden=form.forbidden())
-    return MetaspaceText(form, CountedText(words, reader, None, rule), characters)
+    return Counted(form, CountedText(words, reader, None, rule), characters)
 
 
 def _characters(
