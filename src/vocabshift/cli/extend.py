@@ -9,6 +9,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import (
+    UsageError,
     add_output,
     add_threads,
     add_verb,

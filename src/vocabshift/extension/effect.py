@@ -7,7 +7,7 @@ Corpus weights play no part: each document counts once.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,14 @@ class Effect:
             return _ratio(int(self.n_bytes.sum()), int(self.tokens[:, n_tokens].sum()))
         row = [effect.language for effect in self.languages].index(language)
         return _ratio(int(self.n_bytes[row]), int(self.tokens[row, n_tokens]))
+
+    def since(self, before: Effect) -> Effect:
+        """The same, with what `before` has in the end as what was before the first new token."""
+        rows = {row.language: row.bytes_per_token for row in before.languages}
+        languages = tuple(
+            replace(row, bytes_per_token_before=rows[row.language]) for row in self.languages
+        )
+        return replace(self, languages=languages)
 
     def curve(self, language: str | None = None) -> tuple[Point, ...]:
         """Points at 0, powers of two times 1,000 (250, 500, 1,000 …) and at the end."""

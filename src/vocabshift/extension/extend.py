@@ -7,7 +7,7 @@ each method learns is its own file's business.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from vocabshift.bpe.id_map import IdMap, chained
@@ -196,6 +196,9 @@ def extend_with_report(
             "merges cannot rebuild: this is a fault of vocabshift; please report it with the text"
         )
     effect = measure(counted.form, of_form, counted.text)
+    if counted.characters:
+        plain = _count(changed, corpus, replace(asked, character_coverage=None), threads, None)
+        effect = effect.since(measure(plain.form, Learned((), ()), plain.text))
     report = ExtensionReport(
         method=asked.method,
         n_added=len(learned.tokens),
