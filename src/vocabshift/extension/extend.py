@@ -133,6 +133,10 @@ class ExtensionOptions:
             if value is not None and (not isinstance(value, int) or not 1 <= value < 1 << 62):
                 raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
 
+    def without_characters(self) -> ExtensionOptions:
+        """The same without characters that are added first."""
+        return replace(self, character_coverage=None)
+
 
 def extend(tokenizer: Any, corpus: Corpus | CountFolder, **options: Any) -> Tokenizer:
     """`tokenizer` with new tokens learned from `corpus`; it is not changed itself.
@@ -161,7 +165,7 @@ def extend_with_report(
     base = as_tokenizer(tokenizer)
     check_room(base, asked.n_tokens)
     changed = repaired(base) if asked.pre_tokenizer == "repaired" else base
-    counted = _count(changed, corpus, asked, threads, _in_phase(progress, "count"))
+    counted = count_text(changed, corpus, asked, threads, _in_phase(progress, "count"))
     of_form = learn(
         counted.form,
         counted.text,
@@ -183,9 +187,9 @@ def extend_with_report(
     if isinstance(corpus, Corpus):
         if changed is not base:
             drift = repair_drift(base, changed, corpus, threads=threads)
-        alternative = base if changed is not base else _repaired_if_possible(base)
+        alternative = base if changed is not base else repaired_if_possible(base)
         if alternative is not None:
-            there = _count(alternative, corpus, asked, threads, None)
+            there = count_text(alternative, corpus, asked, threads)
             other = measure(there.form, Learned((), ()), there.text)
     before, after = unreachable_tokens(base), unreachable_tokens(result)
     new = set(learned.tokens)
@@ -197,7 +201,7 @@ def extend_with_report(
         )
     effect = measure(counted.form, of_form, counted.text)
     if counted.characters:
-        plain = _count(changed, corpus, replace(asked, character_coverage=None), threads, None)
+        plain = count_text(changed, corpus, asked.without_characters(), threads)
         effect = effect.since(measure(plain.form, Learned((), ()), plain.text))
     report = ExtensionReport(
         method=asked.method,
@@ -222,12 +226,12 @@ def extend_with_report(
     return Extension(result, id_map, report)
 
 
-def _count(
+def count_text(
     base: Tokenizer,
     source: Corpus | CountFolder,
     asked: ExtensionOptions,
-    threads: int,
-    progress: Callable[[int, int | None], None] | None,
+    threads: int = 1,
+    progress: Callable[[int, int | None], None] | None = None,
 ) -> Counted:
     """The text as the merges of `base` see it."""
     if is_metaspace(base):
@@ -262,7 +266,8 @@ def _count(
     return Counted(form, text)
 
 
-def _repaired_if_possible(base: Tokenizer) -> Tokenizer | None:
+def repaired_if_possible(base: Tokenizer) -> Tokenizer | None:
+    """The tokenizer with the repaired pre-tokenizer, None where there is nothing to repair."""
     try:
         return repaired(base)
     except ValueError:  # there is nothing to repair
