@@ -56,6 +56,13 @@ std::size_t size_of(WordCounter& self, std::size_t group) {
   return words;
 }
 
+Count occurrences_of(WordCounter& self, std::size_t group) {
+  py::gil_scoped_release release;
+  Count sum = 0;
+  self.for_each_word_of(group, [&](std::string_view, Count count) { sum += count; });
+  return sum;
+}
+
 py::list words_of(WordCounter& self, std::size_t group) {
   py::list words;
   self.for_each_word_of(group, [&](std::string_view word, Count count) {
@@ -150,6 +157,8 @@ void register_counting(py::module_& m) {
            "Call visit(group, data, ends, counts) until all words were handed over: of each group "
            "in the order of their bytes, in blocks whose data has about `block_bytes`.")
       .def("size", &size_of, py::arg("group"), "Distinct words of a group.")
+      .def("occurrences", &occurrences_of, py::arg("group"),
+           "Words of a group, each as often as it was counted.")
       .def("words", &words_of, py::arg("group"), "[(word, count)] of a group, in no order.")
       .def("joined_words", &joined_words_of, py::arg("weights"),
            "[(word, weighted count, count)] over all groups, in no order.")

@@ -7,18 +7,17 @@ changes before a single token is added. How a regex is rewritten is `text.regex_
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from vocabshift.bpe.drift import SAMPLE_BYTES, Drift, drift, sample, token_lengths
 from vocabshift.bpe.encoder import Encoder
 from vocabshift.bpe.pipeline_reachability import unreachable_by_pipeline
+from vocabshift.bpe.repaired_words import puts_space_and_cuts, repair_words
 from vocabshift.bpe.token_bytes import is_byte_level
-from vocabshift.bpe.tokenizer import Spec, Tokenizer
+from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.regex_repair import repair_regex
-from vocabshift.text.regexes import GPT2
 
 
 @dataclass(frozen=True)
@@ -47,28 +46,25 @@ def repaired(tokenizer: Tokenizer) -> Tokenizer:
     ZWJ gets the ids that it had. ByteLevel with GPT-2's regex inside becomes a Split with the
     repaired regex, and ByteLevel without. ValueError where nothing is to be repaired.
     """
+    changed = repair_words(tokenizer)
+    if changed is not None:
+        return changed
     spec = tokenizer.pre_tokenizer
-    advice = "extend it with its own pre-tokenizer (kept)"
     if spec is None or not is_byte_level(tokenizer):
-        raise ValueError(
-            f"{tokenizer.name} is not byte-level: no regex cuts its words at marks, and there is "
-            f"nothing to repair; {advice}"
+        reason = (
+            "is not byte-level: no regex cuts its words at marks, and nothing is to be repaired"
         )
-    steps = list(_steps(spec))
-    for step in steps:
-        if step["type"] == "ByteLevel" and _cuts(step) and step.get("add_prefix_space", True):
-            raise ValueError(
-                f"{tokenizer.name} puts a space before every text while it cuts words "
-                "(ByteLevel with add_prefix_space and use_regex), which no list of steps with a "
-                f"repaired regex can do; {advice}"
-            )
-    changed = [new for step in steps for new in _repaired_step(step)]
-    if changed == steps:
-        raise ValueError(
-            f"the pre-tokenizer of {tokenizer.name} cuts no word at a mark or joiner, or not by a "
-            rf"regex with \p{{L}}+ for words; there is nothing to repair: {advice}"
+    elif puts_space_and_cuts(spec):
+        reason = (
+            "puts a space before every text while it cuts words (ByteLevel with add_prefix_space "
+            "and use_regex), which no list of steps with a repaired regex can do"
         )
-    return replace(tokenizer, pre_tokenizer={"type": "Sequence", "pretokenizers": changed})
+    else:
+        reason = (
+            "cuts no word at a mark or joiner, or not by a regex with \\p{L}+ for words: there is "
+            "nothing to repair"
+        )
+    raise ValueError(f"{tokenizer.name} {reason}; extend it with its own pre-tokenizer (kept)")
 
 
 def repair_drift(
@@ -97,32 +93,3 @@ def repair_drift(
         tuple(token for token in dead_after if token not in was_dead),
         tuple(token for token in dead if token not in is_dead),
     )
-
-
-def _steps(spec: Spec) -> Iterator[Spec]:
-    """The steps of a pre-tokenizer, those of nested sequences in their place."""
-    if spec["type"] != "Sequence":
-        yield spec
-        return
-    for part in spec["pretokenizers"]:
-        yield from _steps(part)
-
-
-def _cuts(step: Spec) -> bool:
-    """Whether a ByteLevel step cuts with GPT-2's regex first."""
-    return bool(step.get("use_regex", True))
-
-
-def _repaired_step(step: Spec) -> list[Spec]:
-    """What takes the place of one step: itself where it has no words to repair."""
-    if step["type"] == "ByteLevel" and _cuts(step):
-        split = {
-            "type": "Split",
-            "pattern": {"Regex": repair_regex(GPT2)},
-            "behavior": "Isolated",
-            "invert": False,
-        }
-        return [split, {**step, "use_regex": False}]
-    regex = step["pattern"].get("Regex") if step["type"] == "Split" else None
-    new = None if regex is None else repair_regex(regex)
-    return [step] if new is None else [{**step, "pattern": {"Regex": new}}]
