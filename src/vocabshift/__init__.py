@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from vocabshift.evaluation.evaluate import evaluate
     from vocabshift.evaluation.score import score
+    from vocabshift.pruning.prune import prune
     from vocabshift.results import Result, Results
     from vocabshift.surgery.transfer import transfer
     from vocabshift.text.corpus import Corpus
@@ -59,6 +60,7 @@ _FACE = {
     "check": "vocabshift.bpe.check",
     "evaluate": "vocabshift.evaluation.evaluate",
     "load_tokenizer": "vocabshift.bpe.load",
+    "prune": "vocabshift.pruning.prune",
     "score": "vocabshift.evaluation.score",
     "transfer": "vocabshift.surgery.transfer",
 }
@@ -87,6 +89,7 @@ __all__ = [
     "check",
     "evaluate",
     "load_tokenizer",
+    "prune",
     "score",
     "transfer",
 ]

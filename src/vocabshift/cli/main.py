@@ -14,10 +14,10 @@ import sys
 from collections.abc import Sequence
 
 from vocabshift import __version__
-from vocabshift.cli import check, console, count, demo, encode, evaluate, train, transfer
+from vocabshift.cli import check, console, count, demo, encode, evaluate, prune, train, transfer
 from vocabshift.cli.options import Parser, UsageError
 
-VERBS = (demo, count, train, transfer, evaluate, check, encode)
+VERBS = (demo, count, train, prune, transfer, evaluate, check, encode)
 
 
 def build_parser() -> Parser:
