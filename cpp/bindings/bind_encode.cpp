@@ -303,7 +303,20 @@ void register_encode(py::module_& m) {
                   "images of bytes.")
       .def("not_rebuilt", &not_rebuilt, py::arg("tokens"), py::arg("ids"),
            "Indices of the tokens that merges alone do not rebuild from their spelling (bytes, or "
-           "UTF-8 for a model of characters).");
+           "UTF-8 for a model of characters).")
+      .def(
+          "last_merges",
+          [](const Encoder& self) {
+            std::vector<std::int64_t> last;
+            {
+              py::gil_scoped_release release;
+              last = self.last_merges();
+            }
+            return to_array(std::move(last));
+          },
+          "(n_tokens,) int64, in the order of the vocabulary: the rank of the last merge that "
+          "makes "
+          "each token of its own string; -1 where it needs none, -2 where merges do not make it.");
 
   py::class_<GuardedEncoder>(m, "TextEncoder", "From documents to ids.")
       .def(

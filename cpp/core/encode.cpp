@@ -151,6 +151,24 @@ bool Encoder::rebuilds(std::string_view spelling, TokenId id, Scratch& scratch) 
   return symbols.size() == 1 && symbols[0] == id;
 }
 
+std::vector<std::int64_t> Encoder::last_merges() const {
+  std::vector<std::int64_t> last(ids_.size(), kNotRebuilt);
+  std::vector<TokenId> symbols;
+  std::vector<std::uint32_t> ranks;
+  MergeScratch scratch;
+  scratch.log = &ranks;
+  for (std::uint32_t i = 0; i < ids_.size(); ++i) {
+    symbols.clear();
+    ranks.clear();
+    symbols_of(strings_[i], symbols);
+    merge_by_rank(merges_, symbols, kNoRank, scratch);
+    if (symbols.size() == 1 && symbols[0] == ids_[i]) {
+      last[i] = ranks.empty() ? kNoMerge : std::int64_t{ranks.back()};
+    }
+  }
+  return last;
+}
+
 void Encoder::encode_uncached(const Scratch::Word& word, Scratch& scratch,
                               std::vector<TokenId>& out) const {
   if (word.is_piece && ignore_merges_) {

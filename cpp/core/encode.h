@@ -88,6 +88,12 @@ class Encoder {
   // byte-level model.
   bool rebuilds(std::string_view spelling, TokenId id, Scratch& scratch) const;
 
+  // By token, in the order of EncoderModel::tokens: the rank of the last merge that makes it when
+  // merges alone run on its own string; kNoMerge for one that is a symbol already, kNotRebuilt for
+  // one that they do not make.
+  static constexpr std::int64_t kNoMerge = -1, kNotRebuilt = -2;
+  std::vector<std::int64_t> last_merges() const;
+
   // Initial symbols of a text, before any merge.
   void symbols_of(std::string_view text, std::vector<TokenId>& out) const;
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vocabshift.evaluation.evaluate import evaluate
     from vocabshift.evaluation.score import score
     from vocabshift.extension.extend import extend
+    from vocabshift.pruning.prune import prune
     from vocabshift.results import Result, Results
     from vocabshift.surgery.transfer import transfer
     from vocabshift.text.corpus import Corpus
@@ -61,6 +62,7 @@ _FACE = {
     "evaluate": "vocabshift.evaluation.evaluate",
     "extend": "vocabshift.extension.extend",
     "load_tokenizer": "vocabshift.bpe.load",
+    "prune": "vocabshift.pruning.prune",
     "score": "vocabshift.evaluation.score",
     "transfer": "vocabshift.surgery.transfer",
 }
@@ -90,6 +92,7 @@ __all__ = [
     "evaluate",
     "extend",
     "load_tokenizer",
+    "prune",
     "score",
     "transfer",
 ]

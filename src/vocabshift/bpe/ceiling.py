@@ -7,19 +7,25 @@ either: each document counts once.
 
 from __future__ import annotations
 
+from vocabshift.bpe import token_groups
 from vocabshift.bpe.drift import UNLABELLED
-from vocabshift.bpe.token_bytes import is_byte_level
+from vocabshift.bpe.token_bytes import is_byte_level, is_metaspace
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.bpe.tokenizer_reader import TokenizerReader
 from vocabshift.text.corpus import Corpus
 
 
 def ceilings(tokenizer: Tokenizer, corpus: Corpus, *, threads: int = 1) -> dict[str, float] | None:
-    """Bytes of raw text for each pre-token of a byte-level tokenizer, by label of the corpus.
+    """Bytes of raw text for each pre-token, by label of the corpus.
 
-    Text goes through the tokenizer's normalizer; added tokens are cut out. None for a tokenizer
-    that is not byte-level, and a language whose text yields no pre-token is left out.
+    Text goes through the tokenizer's normalizer; added tokens are cut out. Where the tokenizer
+    encodes whole documents ("▁" for the space) a group of tokens that may ever become one stands
+    for the pre-token. None for a tokenizer of another kind; a language whose text yields no
+    pre-token is left out.
     """
+    if is_metaspace(tokenizer):
+        found = token_groups.ceilings(tokenizer, corpus, threads=threads)
+        return {label or UNLABELLED: ceiling for label, ceiling in found.items()}
     if not is_byte_level(tokenizer):
         return None
     reader = TokenizerReader.of(tokenizer, corpus, by_language=True)
@@ -29,6 +35,6 @@ def ceilings(tokenizer: Tokenizer, corpus: Corpus, *, threads: int = 1) -> dict[
     for i, group in enumerate(reader.groups):
         label = group.language or UNLABELLED
         n_bytes[label] = n_bytes.get(label, 0) + group.n_bytes
-        found = words.occurrences(i) if i < words.group_count else 0
-        n_words[label] = n_words.get(label, 0) + found
+        count = words.occurrences(i) if i < words.group_count else 0
+        n_words[label] = n_words.get(label, 0) + count
     return {label: n_bytes[label] / count for label, count in n_words.items() if count}

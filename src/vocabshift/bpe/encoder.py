@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vocabshift import _core
 from vocabshift.bpe.pipeline import Buffer, Engine, Ids, Offsets, Pipeline, join
 from vocabshift.bpe.tokenizer import Tokenizer
 
@@ -44,6 +45,11 @@ class Encoder:
     def engine(self) -> Engine:
         """What runs: the core alone, the core behind parts of `tokenizers`, or `tokenizers`."""
         return self._with_special.engine
+
+    @property
+    def compiled(self) -> _core.Encoder | None:
+        """The model in the core; None where `tokenizers` runs everything."""
+        return self._with_special.model
 
     def encode(
         self, text: str, *, add_special_tokens: bool = False, parse_special: bool = True

@@ -42,13 +42,7 @@ def load_tokenizer(source: str | Path, *, pattern: str | None = None) -> Tokeniz
     not say it themselves. InvalidTokenizerError for a file that cannot be used, FileNotFoundError
     for one that is not there. No code that lies beside a tokenizer is ever run.
     """
-    path = Path(source)
-    try:
-        exists = path.exists()
-    except (OSError, ValueError):  # a name too long, or with a zero byte
-        exists = False
-    if not exists:
-        path = _from_hub(source)
+    path = local_path(source)
     file = _find_file(path) if path.is_dir() else path
     try:
         if path.is_dir() and file.name == "tokenizer.json":
@@ -57,6 +51,16 @@ def load_tokenizer(source: str | Path, *, pattern: str | None = None) -> Tokeniz
         return _load_file(file, pattern, name=path.name if path.is_dir() else _stem(file))
     except InvalidTokenizerError as error:
         raise InvalidTokenizerError(f"{file}: {error}") from None
+
+
+def local_path(source: str | Path) -> Path:
+    """The folder or file of a tokenizer; of a Hub name, where it was downloaded to."""
+    path = Path(source)
+    try:
+        exists = path.exists()
+    except (OSError, ValueError):  # a name too long, or with a zero byte
+        exists = False
+    return path if exists else _from_hub(source)
 
 
 def as_tokenizer(tokenizer: Any) -> Tokenizer:

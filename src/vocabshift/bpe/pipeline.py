@@ -53,6 +53,11 @@ class Pipeline:
         behind = self._normalizer is not None or self._pre_tokenizer is not None
         return "core behind tokenizers" if behind else "core"
 
+    @property
+    def model(self) -> _core.Encoder | None:
+        """The compiled model; None where `tokenizers` runs everything."""
+        return self._model
+
     def without_special(self) -> Pipeline:
         """The same for text in which special tokens are only text; shares the compiled model."""
         return Pipeline(self.tokenizer, parse_special=False, model=self._model)

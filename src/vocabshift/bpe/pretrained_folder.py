@@ -34,6 +34,14 @@ def load_folder(folder: str | Path) -> Tokenizer:
     """The tokenizer of a folder that holds a `tokenizer.json`, with its config and template."""
     path = Path(folder)
     tokenizer = tokenizer_json.from_json((path / "tokenizer.json").read_bytes(), name=path.name)
+    config, template = read_config(path)
+    rules = None if tokenizer.model.is_byte_level else _piece_rules(path)
+    return replace(tokenizer, config=config, chat_template=template, piece_rules=rules)
+
+
+def read_config(folder: str | Path) -> tuple[dict[str, Any], str | None]:
+    """The config and the chat template of a folder; empty and None where there are none."""
+    path = Path(folder)
     config = _read_object(path / "tokenizer_config.json")
     for key, value in _read_object(path / "special_tokens_map.json").items():
         config.setdefault(key, value)  # the older home of the roles
@@ -48,12 +56,7 @@ def load_folder(folder: str | Path) -> Tokenizer:
         template = named.get("default")
     if template is not None and not isinstance(template, str):
         raise InvalidTokenizerError(f"the chat template of {path} is no text")
-    return replace(
-        tokenizer,
-        config=_with_role_texts(config),
-        chat_template=template,
-        piece_rules=None if tokenizer.model.is_byte_level else _piece_rules(path),
-    )
+    return _with_role_texts(config), template
 
 
 def _piece_rules(folder: Path) -> SentencePieceRules | None:
@@ -69,12 +72,18 @@ def _piece_rules(folder: Path) -> SentencePieceRules | None:
 
 def with_config_of(tokenizer: Tokenizer, fast: Any) -> Tokenizer:
     """The tokenizer with roles, config and template of a transformers tokenizer."""
+    config, template = config_of_fast(fast)
+    return replace(tokenizer, config=config, chat_template=template)
+
+
+def config_of_fast(fast: Any) -> tuple[dict[str, Any], str | None]:
+    """The config and the chat template of a transformers tokenizer."""
     config = dict(getattr(fast, "init_kwargs", {}))
     config.update(fast.special_tokens_map)
     plain = tokenizer_json.neutral_config(config)
     kept = {key: value for key, value in plain.items() if _is_json(value)}
     template = fast.chat_template if isinstance(fast.chat_template, str) else None
-    return replace(tokenizer, config=_with_role_texts(kept), chat_template=template)
+    return _with_role_texts(kept), template
 
 
 def save_pretrained(tokenizer: Tokenizer, folder: str | Path, *, force: bool = False) -> Path:
@@ -92,14 +101,19 @@ def write_files(tokenizer: Tokenizer, folder: str | Path) -> None:
     path = Path(folder)
     text = tokenizer_json.to_json(tokenizer)
     (path / "tokenizer.json").write_text(text + "\n", encoding="utf-8")
-    config = json.dumps(config_of(tokenizer), ensure_ascii=False, indent=2, sort_keys=True)
-    (path / "tokenizer_config.json").write_text(config + "\n", encoding="utf-8")
+    write_config(config_of(tokenizer), tokenizer.chat_template, path)
+    verify(tokenizer, path)
+
+
+def write_config(config: Mapping[str, Any], chat_template: str | None, path: Path) -> None:
+    """Write the config and the chat template into a folder that is there."""
+    text = json.dumps(config, ensure_ascii=False, indent=2, sort_keys=True)
+    (path / "tokenizer_config.json").write_text(text + "\n", encoding="utf-8")
     template = path / "chat_template.jinja"
-    if tokenizer.chat_template is not None:
-        template.write_text(tokenizer.chat_template, encoding="utf-8")
+    if chat_template is not None:
+        template.write_text(chat_template, encoding="utf-8")
     else:
         template.unlink(missing_ok=True)
-    verify(tokenizer, path)
 
 
 def config_of(tokenizer: Tokenizer) -> dict[str, Any]:
@@ -107,7 +121,12 @@ def config_of(tokenizer: Tokenizer) -> dict[str, Any]:
 
     Subtle: other class names make transformers rebuild a pre-tokenizer of its own.
     """
-    config = {"model_max_length": NO_LIMIT, **tokenizer_json.neutral_config(tokenizer.config)}
+    return loadable_config(tokenizer.config)
+
+
+def loadable_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A config under which transformers takes `tokenizer.json` as it is."""
+    config = {"model_max_length": NO_LIMIT, **tokenizer_json.neutral_config(config)}
     return config | {"tokenizer_class": "PreTrainedTokenizerFast"}
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ def from_json(source: str | bytes | Mapping[str, Any], *, name: str = "tokenizer
     what a text is encoded to are dropped.
     """
     data = source if isinstance(source, Mapping) else parse(source)
-    added = _added_tokens(data.get("added_tokens"))
+    added = read_added_tokens(data.get("added_tokens"))
     model = _model(data.get("model"))
     check_added(added, model)
     components = {key: _component(data, key) for key in _COMPONENTS}
@@ -72,10 +72,7 @@ def to_json(tokenizer: Tokenizer) -> str:
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": [
-            {"id": token.id, "content": token.content, **{f: getattr(token, f) for f in _FLAGS}}
-            for token in added
-        ],
+        "added_tokens": write_added_tokens(added),
         **{key: getattr(tokenizer, key) for key in _COMPONENTS},
         "model": {
             "type": "BPE",
@@ -93,9 +90,17 @@ def to_json(tokenizer: Tokenizer) -> str:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
+def write_added_tokens(added: Iterable[AddedToken]) -> list[dict[str, Any]]:
+    """Added tokens as `tokenizer.json` lists them."""
+    return [
+        {"id": token.id, "content": token.content, **{f: getattr(token, f) for f in _FLAGS}}
+        for token in added
+    ]
+
+
 def to_backend(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
     """The same tokenizer in the `tokenizers` library; every added token keeps its id."""
-    backend = _backend(to_json(tokenizer))
+    backend = backend_of(to_json(tokenizer))
     for token in tokenizer.added_tokens:
         got = backend.token_to_id(token.content)
         if got != token.id:
@@ -116,7 +121,7 @@ def to_hf(tokenizer: Tokenizer) -> Any:
         ) from error
     options = neutral_config(tokenizer.config)
     # Subtle: a copy, for transformers adds tokens and templates to the backend that it is given.
-    backend = _backend(to_json(tokenizer))
+    backend = backend_of(to_json(tokenizer))
     build: Any = PreTrainedTokenizerFast
     fast = build(tokenizer_object=backend, **options)
     if tokenizer.chat_template is not None:
@@ -214,7 +219,8 @@ def _merges(data: Any) -> tuple[Merge, ...]:
     return tuple(merges)
 
 
-def _added_tokens(data: Any) -> tuple[AddedToken, ...]:
+def read_added_tokens(data: Any) -> tuple[AddedToken, ...]:
+    """The added tokens of a `tokenizer.json`, as listed; InvalidTokenizerError if damaged."""
     if data is None:
         return ()
     if not isinstance(data, Sequence) or isinstance(data, str):
@@ -246,10 +252,11 @@ def _check_components(components: Mapping[str, Spec | None]) -> None:
     check_normalizer(components["normalizer"])
     model = {"type": "BPE", "vocab": {}, "merges": []}
     document: dict[str, Any] = {"version": "1.0", "added_tokens": [], **components, "model": model}
-    _backend(json.dumps(document, ensure_ascii=False))
+    backend_of(json.dumps(document, ensure_ascii=False))
 
 
-def _backend(text: str) -> tokenizers.Tokenizer:
+def backend_of(text: str) -> tokenizers.Tokenizer:
+    """What `tokenizers` makes of the text of a `tokenizer.json`, or InvalidTokenizerError."""
     from tokenizers import Tokenizer as Backend
 
     try:

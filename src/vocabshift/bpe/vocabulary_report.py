@@ -138,6 +138,20 @@ def vocabulary_report(
     return VocabularyReport(value.name, len(in_model), int(superwords.sum()), tuple(rows))
 
 
+def classes_of(tokens: Mapping[int, bytes], rows: int) -> tuple[list[str], NDArray[np.int64]]:
+    """Names of scripts and classes, and (rows,) for each id the index of its name, -1 for none.
+
+    `tokens`: bytes by id, as `token_bytes` gives them.
+    """
+    texts = {token_id: _text_or_none(data) for token_id, data in tokens.items()}
+    whole = {token_id: text for token_id, text in texts.items() if text is not None}
+    names, numbers = _classes(list(whole.values()))
+    classes = np.full(rows, -1, dtype=np.int64)
+    classes[list(texts)] = names.index(PARTIAL)
+    classes[list(whole)] = numbers
+    return names, classes
+
+
 def _order(row: VocabularyRow) -> tuple[int, int, str]:
     """Scripts first, the largest on top; then the classes as they are listed."""
     place = CLASSES.index(row.name) + 1 if row.name in CLASSES else 0

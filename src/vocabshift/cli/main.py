@@ -14,10 +14,21 @@ import sys
 from collections.abc import Sequence
 
 from vocabshift import __version__
-from vocabshift.cli import check, console, count, demo, encode, evaluate, extend, train, transfer
+from vocabshift.cli import (
+    check,
+    console,
+    count,
+    demo,
+    encode,
+    evaluate,
+    extend,
+    prune,
+    train,
+    transfer,
+)
 from vocabshift.cli.options import Parser, UsageError
 
-VERBS = (demo, count, train, extend, transfer, evaluate, check, encode)
+VERBS = (demo, count, train, extend, prune, transfer, evaluate, check, encode)
 
 
 def build_parser() -> Parser:

@@ -127,6 +127,11 @@ _BY_CODE = {language.code: language for language in LANGUAGES} | {
 }
 
 
+def script_name(code: str) -> str:
+    """The Unicode name of a script given by its ISO 15924 code; any other text as it is."""
+    return _SCRIPTS.get(code, code)
+
+
 def find_language(label: str | None) -> Language | None:
     """The language that a corpus label means, or None where it is not in the table.
 

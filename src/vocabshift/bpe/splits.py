@@ -1,0 +1,99 @@
+"""Of which two tokens is each token made? The last merge of its own string.
+
+Owns the canonical split ("Teaching Old Tokenizers New Words", section 4): merges alone, without
+merge skipping, run on the token's own bytes or characters. Lowest rank first makes it the same in
+any text: no merge crosses the borders of a token that stands in the end, so inside them the merges
+are those of the token alone. Hence the parts of a token that can be made can be made themselves,
+and a token is made in any text by exactly the merges of its tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift.bpe.compiled_model import compile_model
+from vocabshift.bpe.encoder import Encoder
+from vocabshift.bpe.reachability import byte_pieces
+from vocabshift.bpe.token_bytes import is_byte_level
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.text.patterns import from_spec
+
+NONE = -1
+"""Stands for the halves of a token that has none."""
+
+Flags = NDArray[np.bool_]
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """The halves of every token of a model; every array has a row for each id."""
+
+    left: Ids  # NONE for a token that no merge makes, and where an id names no token
+    right: Ids
+    atomic: Flags  # made by no merge, and met in text: bytes, characters, "<0xNN>"
+    unreachable: Flags  # merges alone do not make it; byte pieces, added tokens and unk left out
+
+    def users(self) -> Ids:
+        """By id, of how many tokens it is a half; twice where both halves are it."""
+        rows = len(self.left)
+        halves = (self.left[self.left != NONE], self.right[self.right != NONE])
+        first, second = (np.bincount(ids, minlength=rows) for ids in halves)
+        return cast("Ids", first + second)
+
+    def trees(self, roots: Flags) -> Flags:
+        """Everything that the tokens `roots` are made of, themselves included."""
+        found = np.zeros(len(self.left), dtype=bool)
+        new = roots.copy()
+        while new.any():
+            found |= new
+            halves = np.concatenate([self.left[new], self.right[new]])
+            new = np.zeros_like(found)
+            new[halves[halves != NONE]] = True
+            new &= ~found
+        return found
+
+
+def no_splits(rows: int, atomic: Flags) -> Splits:
+    """The splits of a model that makes no token of others."""
+    none = np.full(rows, NONE, dtype=np.int64)
+    return Splits(none, none, atomic, np.zeros(rows, dtype=bool))
+
+
+def split_tokens(tokenizer: Tokenizer, encoder: Encoder | None = None) -> Splits:
+    """The splits of a BPE tokenizer, byte-level or of characters.
+
+    `encoder`: of this tokenizer, with or without merge skipping, where one is there already.
+    """
+    model = tokenizer.model
+    rows = tokenizer.row_count
+    left = np.full(rows, NONE, dtype=np.int64)
+    right = left.copy()
+    byte_level = is_byte_level(tokenizer)
+    compiled = None
+    # Subtle: behind a foreign pre-tokenizer a byte-level model is compiled as one of characters.
+    if encoder is not None and byte_level == (from_spec(tokenizer.pre_tokenizer) is not None):
+        compiled = encoder.compiled
+    last = (compiled or compile_model(model, byte_level=byte_level)).last_merges()
+    ids = np.fromiter(model.vocab.values(), np.int64, len(model.vocab))
+    made = last >= 0
+    vocab, merges = model.vocab, model.merges
+    pairs = [merges[rank] for rank in last[made].tolist()]
+    left[ids[made]] = [vocab[pair[0]] for pair in pairs]
+    right[ids[made]] = [vocab[pair[1]] for pair in pairs]
+
+    atomic = np.zeros(rows, dtype=bool)
+    atomic[ids[last == -1]] = True
+    unreachable = np.zeros(rows, dtype=bool)
+    unreachable[ids[last == -2]] = True
+    unreachable[[token.id for token in tokenizer.added_tokens]] = False
+    if model.unk_token is not None and model.unk_token in vocab:
+        unreachable[vocab[model.unk_token]] = False
+    single = [vocab[token] for token in byte_pieces(tokenizer)]
+    unreachable[single] = False
+    atomic[single] = True
+    return Splits(left, right, atomic, unreachable)

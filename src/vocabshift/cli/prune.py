@@ -1,0 +1,220 @@
+"""`vocabshift prune`: take tokens out of a tokenizer that nobody needs."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.cli.options import (
+    UsageError,
+    add_many,
+    add_output,
+    add_threads,
+    add_verb,
+    positive,
+    threads,
+)
+from vocabshift.cli.tokenizers import add_pattern
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from vocabshift.pruning.prune import Subject
+    from vocabshift.pruning.token_counts import Source
+
+ORDERS = ("leaf-frequency", "leaf-id", "merge", "frequency", "id", "script")
+_WITHOUT_TEXT = ("leaf-id", "id")
+_MOST_SCRIPTS = 12  # rows of the table for people; --json has all of them
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = add_verb(
+        subparsers,
+        "prune",
+        "take tokens out of a tokenizer that nobody needs",
+        "Take tokens out of a tokenizer (BPE, Unigram, WordPiece) that a corpus needs least.\n"
+        "Special tokens, bytes, characters and byte pieces stay, and no token that stays loses\n"
+        "what it is made of: all text comes back as before. token_map.json says which id is which.",
+        "  vocabshift prune meta-llama/Llama-3.2-1B --corpus et=et.txt en=en.txt --n-tokens 16000 "
+        "-o llama-small\n"
+        "  vocabshift prune xlm-roberta-base --corpus hi=hi.txt --vocab-size 60000 "
+        "--keep script:Deva --dry-run --json\n",
+    )
+    parser.add_argument("tokenizer", metavar="TOKENIZER", help="folder, file or Hub name")
+    add_many(parser, "--corpus", metavar="SPEC", help="[lang=]PATH|DIR|GLOB|hf:DATASET[@WEIGHT]")
+    parser.add_argument(
+        "--counts",
+        metavar="DIR",
+        help="a folder that `vocabshift count` wrote with the tokenizer's pattern, as the corpus",
+    )
+    parser.add_argument("--n-tokens", metavar="N", type=positive, help="so many tokens go")
+    parser.add_argument(
+        "--vocab-size", metavar="N", type=positive, help="so many stay (model.vocab is counted)"
+    )
+    parser.add_argument(
+        "--order",
+        choices=ORDERS,
+        default="leaf-frequency",
+        help="leaf-frequency (default): the rarest that nothing is made of; leaf-id: of these the "
+        "highest id; merge: the rarest in any merge; frequency: the rarest in the end; id: the "
+        "highest id with what is made of it; script: scripts that the text uses least",
+    )
+    add_many(
+        parser,
+        "--keep",
+        metavar="X",
+        help="never remove: a token, file:PATH (one a line), script:Deva, language:LABEL",
+    )
+    parser.add_argument("--keep-ids", action="store_true", help="leave ids as they are, with holes")
+    parser.add_argument(
+        "--unreachable-first",
+        action="store_true",
+        help="first the tokens that their own merges cannot make",
+    )
+    parser.add_argument(
+        "--drop-unseen-characters",
+        action="store_true",
+        help="Unigram, WordPiece: single characters that the corpus does not have may go too",
+    )
+    parser.add_argument("--documents", choices=("line", "file"), help="a .txt is one per line/file")
+    parser.add_argument("--dry-run", action="store_true", help="say what would go, write nothing")
+    add_pattern(parser)
+    add_output(parser, what="folder to write", required=False)
+    add_threads(parser)
+    parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Prune and write the folder."""
+    from pathlib import Path
+
+    from vocabshift.cli.console import print_line, progress_bar
+    from vocabshift.output_folder import check_free
+
+    _check(args)
+    inputs = [args.tokenizer] if Path(args.tokenizer).exists() else []
+    out = None if args.dry_run else check_free(args.out, force=args.force, inputs=inputs)
+    from vocabshift.pruning.keep import check_languages
+    from vocabshift.pruning.request import check_request
+    from vocabshift.pruning.run import prune_to_folder
+    from vocabshift.pruning.token_counts import languages_of
+
+    request = check_request(
+        args.order,
+        args.n_tokens,
+        args.vocab_size,
+        args.keep or (),
+        keep_ids=args.keep_ids,
+        unreachable_first=args.unreachable_first,
+        drop_unseen_characters=args.drop_unseen_characters,
+    )
+    source = _source(args)
+    check_languages(request.keep, [] if source is None else languages_of(source))
+    subject = _subject(args)
+    with progress_bar(in_bytes=True) as progress:
+        result: dict[str, Any] = prune_to_folder(
+            subject,
+            source,
+            request,
+            out,
+            base=args.tokenizer,
+            threads=threads(args),
+            force=args.force,
+            progress=progress,
+        )
+    for warning in result["warnings"]:
+        print_line(f"warning: {warning}")
+    return result
+
+
+def _check(args: argparse.Namespace) -> None:
+    """UsageError for what the flags alone show to be wrong."""
+    see = f"(see: {args.parser.prog} --help)"
+    if (args.n_tokens is None) == (args.vocab_size is None):
+        raise UsageError(f"give --n-tokens or --vocab-size, one of them {see}")
+    if args.dry_run == bool(args.out):
+        raise UsageError(f"give -o DIR, or --dry-run, which writes nothing {see}")
+    if args.corpus and args.counts:
+        raise UsageError(f"--counts stands for the whole corpus; leave --corpus out {see}")
+    if args.counts and args.documents:
+        raise UsageError(f"--counts stands for the whole corpus; leave --documents out {see}")
+    if not (args.corpus or args.counts) and args.order not in _WITHOUT_TEXT:
+        raise UsageError(
+            f"--order {args.order} looks at text: --corpus (or --counts) is required {see}"
+        )
+
+
+def _source(args: argparse.Namespace) -> Source | None:
+    """The corpus of the specs, or the folder of counts."""
+    if args.counts:
+        from vocabshift.text.count_folder import CountFolder
+
+        return CountFolder.open(args.counts)
+    if not args.corpus:
+        return None
+    from vocabshift.text.corpus import Corpus
+
+    return Corpus.from_specs(args.corpus, documents=args.documents or "line")
+
+
+def _subject(args: argparse.Namespace) -> Subject:
+    """The tokenizer; `--pattern` is for rank files and GGUF, which are BPE."""
+    from vocabshift.pruning.prune import open_subject
+
+    if args.pattern is None:
+        return open_subject(args.tokenizer)
+    from vocabshift.cli.tokenizers import load_all
+
+    (tokenizer,) = load_all([args.tokenizer], args.pattern)
+    return open_subject(tokenizer)
+
+
+def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
+    """Summary for people."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from vocabshift.cli.console import show_summary
+
+    scripts = [row for row in result["removed_by_script"] if row["removed"]]
+    if scripts:
+        table = Table("", title=Text("removed by script", style="bold"), title_justify="left")
+        for column in ("removed", "of", "share"):
+            table.add_column(column, justify="right")
+        for row in scripts[:_MOST_SCRIPTS]:
+            share = row["removed"] / row["tokens"]
+            cells = (f"{row['removed']:,}", f"{row['tokens']:,}", f"{share:.1%}")
+            table.add_row(Text(row["name"]), *cells)
+        if len(scripts) > _MOST_SCRIPTS:
+            others = scripts[_MOST_SCRIPTS:]
+            removed = sum(row["removed"] for row in others)
+            tokens = sum(row["tokens"] for row in others)
+            cells = (f"{removed:,}", f"{tokens:,}", f"{removed / tokens:.1%}")
+            table.add_row(Text(f"{len(others)} others"), *cells)
+        console.print(table)
+    facts = {
+        "written to": result["out"] or "nothing (--dry-run)",
+        "kind": result["kind"],
+        "order": result["order"],
+        "removed": result["n_removed"],
+        "decided by a tie alone": result["n_decided_by_ties"],
+        "could have been removed": result["n_removable"],
+        "vocabulary": result["vocab_size"],
+        "embedding rows": result["rows"],
+        "unreachable, before": result["unreachable_before"],
+        "unreachable, after": result["unreachable_after"],
+    }
+    for row in result["languages"]:
+        before, after = row["bytes_per_token_before"], row["bytes_per_token_after"]
+        label = row["language"] or "all text"
+        facts[f"bytes per token, {label}"] = f"{before:.4f} -> {after:.4f}"
+    if result["round_trip_documents"]:
+        failures, documents = result["round_trip_failures"], result["round_trip_documents"]
+        facts["documents that come back as before"] = f"{documents - failures:,} of {documents:,}"
+    then = (
+        f"vocabshift transfer MODEL {result['out']} -o DIR"
+        if result["out"]
+        else "the same with -o DIR, which writes it"
+    )
+    show_summary(console, "prune", facts, then)

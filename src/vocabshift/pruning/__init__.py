@@ -1,0 +1,1 @@
+"""Pruning: take tokens out of a tokenizer that nobody needs, and break nothing."""

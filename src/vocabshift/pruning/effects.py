@@ -1,0 +1,126 @@
+"""What a pruning costs: bytes per token by language, tokens by script, text that comes back.
+
+Owns the figures of a report. Both tokenizers are only asked to encode and decode.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Protocol
+
+import numpy as np
+
+from vocabshift.bpe.splits import Ids
+from vocabshift.pruning.token_counts import (
+    Progress,
+    Source,
+    TokenCounts,
+    documents_of,
+)
+
+ROUND_TRIP_DOCUMENTS = 500
+"""Documents of each language that are encoded and decoded…"""
+
+ROUND_TRIP_CHARACTERS = 1 << 20
+"""…as far as so many characters of it go."""
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageEffect:
+    """The text of one label of the corpus, before and after."""
+
+    language: str | None
+    n_bytes: int
+    bytes_per_token_before: float
+    bytes_per_token_after: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptEffect:
+    """The tokens of one script or class (`vocabulary_report`)."""
+
+    name: str
+    tokens: int  # before
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What the corpus says; nothing where there is none."""
+
+    languages: tuple[LanguageEffect, ...] = ()
+    documents: int = 0
+    failures: int = 0
+
+
+class Measured(Protocol):
+    """A tokenizer that can be asked."""
+
+    def count(
+        self,
+        source: Source,
+        *,
+        own: bool,
+        threads: int = 1,
+        phase: str = "count",
+        progress: Progress | None = None,
+    ) -> TokenCounts:
+        """Final tokens of a text."""
+
+    def come_back(self, texts: list[str], threads: int = 1) -> list[str]:
+        """Texts encoded and decoded."""
+
+
+def effects(
+    before: Measured,
+    after: Measured,
+    source: Source | None,
+    counts: TokenCounts | None,
+    *,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Effects:
+    """Encode the source with both; `counts`: those of `before`, as it encodes by itself."""
+    if source is None or counts is None:
+        return Effects()
+    again = after.count(source, own=True, threads=threads, phase="check", progress=progress)
+    then = again.bytes_and_tokens()
+    languages = tuple(
+        LanguageEffect(
+            label, n_bytes, n_bytes / max(n_tokens, 1), then[label][0] / max(then[label][1], 1)
+        )
+        for label, (n_bytes, n_tokens) in counts.bytes_and_tokens().items()
+    )
+    documents = failures = 0
+    for label in counts.languages:
+        texts = _sample(source, label)
+        expected, got = before.come_back(texts, threads), after.come_back(texts, threads)
+        documents += len(texts)
+        failures += sum(a != b for a, b in zip(expected, got, strict=True))
+    return Effects(languages, documents, failures)
+
+
+def script_effects(names: list[str], classes: Ids, removed: Ids) -> tuple[ScriptEffect, ...]:
+    """Tokens by script or class, those that lost most first."""
+    tokens = np.bincount(classes[classes >= 0], minlength=len(names))
+    gone = classes[removed]
+    lost = np.bincount(gone[gone >= 0], minlength=len(names))
+    rows = [
+        ScriptEffect(name, int(tokens[i]), int(lost[i]))
+        for i, name in enumerate(names)
+        if tokens[i]
+    ]
+    return tuple(sorted(rows, key=lambda row: (-row.removed, -row.tokens, row.name)))
+
+
+def _sample(source: Source, language: str | None) -> list[str]:
+    """The first documents of a language."""
+    texts = []
+    left = ROUND_TRIP_CHARACTERS
+    for text in islice(documents_of(source, language), ROUND_TRIP_DOCUMENTS):
+        texts.append(text[:left])
+        left -= len(text)
+        if left <= 0:  # a document may be a whole file
+            break
+    return texts

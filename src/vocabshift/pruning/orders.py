@@ -1,0 +1,130 @@
+"""In which order tokens go: a score for each, and what decides between equal ones.
+
+Owns the orders by name. Source: "Teaching Old Tokenizers New Words", section 4 and appendix A; the
+exact rules are in ../shared/spec/adapting.md, section 1.6. Where that toolkit's orders would take
+the parts of a token that stays (frequency, id), ours waits or takes the whole first (see `leaf`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift.bpe.splits import NONE, Flags, Ids, Splits
+from vocabshift.pruning.leaf import dependents_first, when_free
+
+ORDERS = ("leaf-frequency", "leaf-id", "merge", "frequency", "id", "script")
+NEED_COUNTS = ("leaf-frequency", "merge", "frequency", "script")
+"""The orders that look at text."""
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """What the orders look at; every array has a row for each id."""
+
+    splits: Splits
+    removable: Flags  # closed: nothing that a token outside it is made of
+    lengths: NDArray[np.int64]  # characters of the token's string
+    script: NDArray[np.int64]  # number of the token's script, -1 where it has none
+
+
+@dataclass(frozen=True, eq=False)
+class RemovalOrder:
+    """All tokens that can go, in order; any prefix may be taken."""
+
+    ids: Ids  # (n,)
+    scores: NDArray[np.int64] | None  # (n,) the least first; None where nothing can tie
+
+    def n_decided_by_ties(self, n: int) -> int:
+        """How many of the first `n` go only because of a tie-break.
+
+        They score the same as the first token that stays: another rule for ties would have taken
+        that one instead. A token that had to wait for others counts with the score of these.
+        """
+        if self.scores is None or not 0 < n < len(self.ids):
+            return 0
+        reached = np.maximum.accumulate(self.scores[: n + 1])
+        return int(np.count_nonzero(reached[:n] == reached[n]))
+
+
+def made_counts(splits: Splits, counts: Counts) -> Counts:
+    """How often each token is there, in the end or for a while, when text is encoded.
+
+    `counts`: of final tokens. Each of these is made by the merges of its tree, whatever stands
+    beside it, so that every token passes its count on to both halves.
+    """
+    total = counts.copy()
+    for token in _wholes_first(splits):
+        total[splits.left[token]] += total[token]
+        total[splits.right[token]] += total[token]
+    return total
+
+
+def removal_order(
+    order: str, vocabulary: Vocabulary, counts: Counts | None, *, unreachable_first: bool = False
+) -> RemovalOrder:
+    """All removable tokens in an order of ORDERS; `counts` of final tokens where it needs them.
+
+    Counts are those without merge skipping, but for "frequency", which takes the tokenizer's own.
+    """
+    if order not in ORDERS:
+        raise ValueError(f"unknown order {order!r}; known are: {', '.join(ORDERS)}")
+    splits, rows = vocabulary.splits, len(vocabulary.removable)
+    ids = np.arange(rows)
+    scores = np.zeros(rows, dtype=np.int64)
+    ties: tuple[NDArray[np.int64], ...] = (-ids,)
+    if order in NEED_COUNTS:
+        if counts is None:
+            raise ValueError(f"the order {order!r} needs a corpus (or counts) to look at")
+        scores = counts if order == "frequency" else made_counts(splits, counts)
+        if order == "merge":
+            ties = (-ids, -vocabulary.lengths)
+        if order == "script":
+            use = _use_of_scripts(vocabulary.script, counts)
+            scores = _ranks(np.lexsort((scores, use)), scores, use)
+    if unreachable_first:
+        scores = np.where(splits.unreachable, -1, scores)
+    wish = np.empty(rows, dtype=np.int64)
+    wish[np.lexsort((*ties, scores))] = ids
+    take = dependents_first if order == "id" else when_free
+    found = take(wish, splits, vocabulary.removable)
+    is_by_id = order not in NEED_COUNTS
+    return RemovalOrder(found, None if is_by_id else scores[found])
+
+
+def _use_of_scripts(script: NDArray[np.int64], counts: Counts) -> Counts:
+    """By token, the tokens of text in its script; what has no script is used like the first."""
+    has_script = script >= 0
+    use = np.zeros(int(script.max(initial=-1)) + 1, dtype=np.int64)
+    np.add.at(use, script[has_script], counts[has_script])
+    of_token = np.full(len(script), use.max(initial=0), dtype=np.int64)
+    of_token[has_script] = use[script[has_script]]
+    return of_token
+
+
+def _ranks(places: NDArray[np.int64], *keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Dense ranks of rows with these keys; equal rows rank alike. `places` sorts the rows."""
+    changes = np.zeros(len(places), dtype=bool)
+    for key in keys:
+        in_order = key[places]
+        changes[1:] |= in_order[1:] != in_order[:-1]
+    ranks = np.empty(len(places), dtype=np.int64)
+    ranks[places] = np.cumsum(changes)
+    return ranks
+
+
+def _wholes_first(splits: Splits) -> list[int]:
+    """Tokens with halves, each before its halves."""
+    users = splits.users().tolist()
+    left, right = splits.left.tolist(), splits.right.tolist()
+    ready = [token for token, n in enumerate(users) if n == 0 and left[token] != NONE]
+    for token in ready:  # grows as it goes
+        for half in (left[token], right[token]):
+            users[half] -= 1
+            if users[half] == 0 and left[half] != NONE:
+                ready.append(half)
+    return ready

@@ -1,0 +1,90 @@
+"""Prune into a folder: what `vocabshift prune` does.
+
+Owns the files of the folder (the tokenizer's, `token_map.json`, `vocabshift.json`) and the keys of
+the contract.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from vocabshift.bpe import id_map
+from vocabshift.bpe.pretrained_folder import write_files
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.errors import InvalidTokenizerError
+from vocabshift.output_folder import atomic_folder, check_free
+from vocabshift.provenance import write_provenance
+from vocabshift.pruning.prune import Pruning, Subject, prune_subject
+from vocabshift.pruning.request import Request
+from vocabshift.pruning.token_counts import Progress, Source
+from vocabshift.text.corpus import Corpus
+
+
+def prune_to_folder(
+    subject: Subject,
+    source: Source | None,
+    request: Request,
+    out: Path | None,
+    *,
+    base: str | Path,
+    threads: int = 1,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Prune, write the folder (nothing for None), and give the contract's keys.
+
+    `base`: where the tokenizer came from; a token map that lies there is the beginning of ours.
+    The folder appears whole or not at all. FileExistsError where it exists, without `force`.
+    """
+    if out is not None:
+        check_free(out, force=force, inputs=[*_paths(source), *_local(base)])
+    before = id_map.find(base)
+    if before is not None:
+        before.require(before.old, subject.fingerprint)
+    pruning = prune_subject(subject, source, request, threads=threads, progress=progress)
+    if pruning.report.round_trip_failures:
+        raise InvalidTokenizerError(
+            f"{pruning.report.round_trip_failures} documents of the corpus do not come back as "
+            f"{subject.name} gives them back; nothing is written: keep the characters that they "
+            "need (see --keep), or leave --drop-unseen-characters out"
+        )
+    if out is not None:
+        with atomic_folder(out, force=force) as partial:
+            _write(pruning, subject, request, before, partial)
+    return {"out": None if out is None else str(out), **asdict(pruning.report)}
+
+
+def _write(
+    pruning: Pruning,
+    subject: Subject,
+    request: Request,
+    before: id_map.IdMap | None,
+    folder: Path,
+) -> None:
+    if isinstance(pruning.tokenizer, Tokenizer):
+        write_files(pruning.tokenizer, folder)
+    else:
+        pruning.tokenizer.write_files(folder)
+    step = pruning.id_map
+    (step if before is None else before.then(step)).save(folder)
+    config = {"base": subject.name, "base_fingerprint": subject.fingerprint, **asdict(request)}
+    figures = asdict(pruning.report)
+    fingerprint = figures.pop("corpus_fingerprint")
+    write_provenance(folder, "prune", config, figures, corpus_fingerprint=fingerprint)
+
+
+def _paths(source: Source | None) -> list[Path]:
+    if source is None:
+        return []
+    return source.paths if isinstance(source, Corpus) else [source.path]
+
+
+def _local(base: str | Path) -> list[Path]:
+    """The tokenizer itself, where it is a folder or file here."""
+    path = Path(base)
+    try:
+        return [path] if path.exists() else []
+    except (OSError, ValueError):
+        return []
