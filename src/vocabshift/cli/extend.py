@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     inputs = [args.tokenizer] if Path(args.tokenizer).exists() else []
     out = check_free(args.out, force=args.force, inputs=inputs)
     source = source_of(args)
-    from vocabshift.extension.extend import ExtensionOptions  # heavy: after what is cheap
+    from vocabshift.extension.options import ExtensionOptions  # heavy: after what is cheap
     from vocabshift.extension.to_folder import extend_to_folder
 
     coverage = (
@@ -176,6 +176,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
 REASONS = {
     "n_tokens": "as many as asked for",
     "min_frequency": "no pair is left that occurs often enough",
+    "no_token_left": "the auxiliary tokenizer has no more",
     "no_pair_left": "no pair is left in this text: every pre-token is one token",
 }
 

@@ -7,6 +7,7 @@ Corpus weights play no part: each document counts once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -15,9 +16,12 @@ from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.bpe.drift import UNLABELLED
+from vocabshift.bpe.encoder import Encoder
+from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.extension.counted_text import CountedText
 from vocabshift.extension.learned import Learned
 from vocabshift.extension.training_base import TrainingBase
+from vocabshift.text.corpus import Corpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +47,49 @@ class Point:
 
 @dataclass(frozen=True)
 class Effect:
-    """What the first k new tokens do, for all k, by language."""
+    """What new tokens do, by language: after every number of them, or before and after all."""
 
     languages: tuple[LanguageEffect, ...]
     n_bytes: NDArray[np.int64]  # (n_languages,)
     words: NDArray[np.int64]  # (n_languages,)
-    tokens: NDArray[np.int64]  # (n_languages, n_new + 1): tokens of the text after k new tokens
+    at: NDArray[np.int64]  # (n_points,) numbers of new tokens, ascending from 0
+    tokens: NDArray[np.int64]  # (n_languages, n_points): of the text, with the first at[i] of them
     unused: tuple[str, ...]  # new tokens that no language's text contains
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        labels: Sequence[str],
+        n_bytes: NDArray[np.int64],
+        words: NDArray[np.int64],
+        at: NDArray[np.int64],
+        tokens: NDArray[np.int64],
+        used: NDArray[np.int64],
+        names: Sequence[str],
+    ) -> Effect:
+        """From counts by language; `used`: how often each new token (by `names`) stands in the
+        end, (n_languages, n_new)."""
+        languages = tuple(
+            LanguageEffect(
+                label,
+                int(n_bytes[i]),
+                round(_ratio(int(n_bytes[i]), int(tokens[i, 0])), 4),
+                round(_ratio(int(n_bytes[i]), int(tokens[i, -1])), 4),
+                round(_ratio(int(n_bytes[i]), int(words[i])), 4),
+                int(np.count_nonzero(used[i])),
+                round(_ratio(int(used[i].sum()), int(tokens[i, -1])), 4),
+            )
+            for i, label in enumerate(labels)
+        )
+        idle = np.flatnonzero(used.sum(axis=0) == 0)
+        unused = tuple(names[i] for i in idle.tolist())
+        return cls(languages, n_bytes, words, at, tokens, unused)
 
     @property
     def n_new(self) -> int:
         """New tokens in all."""
-        return int(self.tokens.shape[1]) - 1
+        return int(self.at[-1])
 
     @property
     def ceiling(self) -> float:
@@ -62,11 +97,12 @@ class Effect:
         return _ratio(int(self.n_bytes.sum()), int(self.words.sum()))
 
     def bytes_per_token(self, n_tokens: int, language: str | None = None) -> float:
-        """With the first `n_tokens` new tokens; None: over all languages."""
+        """With the first `n_tokens` new tokens, a number in `at`; None: over all languages."""
+        point = int(np.searchsorted(self.at, n_tokens))
         if language is None:
-            return _ratio(int(self.n_bytes.sum()), int(self.tokens[:, n_tokens].sum()))
+            return _ratio(int(self.n_bytes.sum()), int(self.tokens[:, point].sum()))
         row = [effect.language for effect in self.languages].index(language)
-        return _ratio(int(self.n_bytes[row]), int(self.tokens[row, n_tokens]))
+        return _ratio(int(self.n_bytes[row]), int(self.tokens[row, point]))
 
     def since(self, before: Effect) -> Effect:
         """The same, with what `before` has in the end as what was before the first new token."""
@@ -77,9 +113,12 @@ class Effect:
         return replace(self, languages=languages)
 
     def curve(self, language: str | None = None) -> tuple[Point, ...]:
-        """Points at 0, powers of two times 1,000 (250, 500, 1,000 …) and at the end."""
+        """Points at 0, at powers of two (250, 500, 1,000 …) and at the end, as far as known."""
+        known = set(self.at.tolist())
         return tuple(
-            Point(n, round(self.bytes_per_token(n, language), 4)) for n in steps(self.n_new)
+            Point(n, round(self.bytes_per_token(n, language), 4))
+            for n in steps(self.n_new)
+            if n in known
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,23 +162,48 @@ def measure(base: TrainingBase, learned: Learned, text: CountedText) -> Effect:
     last_made = np.maximum.accumulate(np.maximum(made, -1))
     ends = np.searchsorted(last_made, np.arange(len(learned.tokens) + 1), side="left") - 1
     ends[-1] = len(rows)
+    n_new = len(learned.tokens)
+    used = _used(rows, done, n_base, n_new)
     tokens = before[:, None] - saved[:, ends]
-    used = _used(rows, done, n_base, len(learned.tokens))
-    languages = tuple(
-        LanguageEffect(
-            label,
-            int(n_bytes[i]),
-            round(_ratio(int(n_bytes[i]), int(before[i])), 4),
-            round(_ratio(int(n_bytes[i]), int(tokens[i, -1])), 4),
-            round(_ratio(int(n_bytes[i]), int(n_words[i])), 4),
-            int(np.count_nonzero(used[i])),
-            round(_ratio(int(used[i].sum()), int(tokens[i, -1])), 4),
-        )
-        for i, label in enumerate(labels)
+    return Effect.of(
+        labels=labels,
+        n_bytes=n_bytes,
+        words=n_words,
+        at=np.arange(n_new + 1),
+        tokens=tokens,
+        used=used,
+        names=learned.tokens,
     )
-    idle = np.flatnonzero(used.sum(axis=0) == 0)
-    unused = tuple(learned.tokens[i] for i in idle.tolist())
-    return Effect(languages, n_bytes, n_words, tokens, unused)
+
+
+def measure_by_encoding(
+    base: Tokenizer, longer: Tokenizer, corpus: Corpus, before: Effect, *, threads: int = 1
+) -> Effect:
+    """The effect of tokens that no replay of merges can tell: the corpus is encoded once more.
+
+    `before`: the effect of no new token at all on the same corpus. The curve has two points.
+    """
+    encoder = Encoder(longer)
+    labels = [row.language for row in before.languages]
+    first = base.row_count
+    counts = np.zeros((len(labels), longer.row_count), dtype=np.int64)
+    for documents in corpus.batches():
+        ids, _ = encoder.encode_documents(
+            documents.data, documents.starts, documents.ends, threads=threads
+        )
+        row = labels.index(documents.language or UNLABELLED)
+        counts[row] += np.bincount(ids, minlength=longer.row_count)
+    names = {token_id: token for token, token_id in longer.model.vocab.items()}
+    names.update((token.id, token.content) for token in longer.added_tokens)
+    return Effect.of(
+        labels=labels,
+        n_bytes=before.n_bytes,
+        words=before.words,
+        at=np.array([0, longer.row_count - first]),
+        tokens=np.stack([before.tokens[:, -1], counts.sum(axis=1)], axis=1),
+        used=counts[:, first:],
+        names=[names[token_id] for token_id in range(first, longer.row_count)],
+    )
 
 
 def steps(n_tokens: int) -> list[int]:
@@ -156,12 +220,12 @@ def _used(
     rows: NDArray[np.uint32], done: NDArray[np.int64], n_base: int, n_new: int
 ) -> NDArray[np.int64]:
     """How often each new token stands in the end, (n_languages, n_new): made minus merged away."""
-    counts = np.zeros((done.shape[0], n_base + n_new), dtype=np.int64)
+    used = np.zeros((done.shape[0], n_new), dtype=np.int64)
     for language, times in enumerate(done):
-        counts[language] += np.bincount(rows[:, 2], times, n_base + n_new).astype(np.int64)
-        for part in (0, 1):
-            counts[language] -= np.bincount(rows[:, part], times, n_base + n_new).astype(np.int64)
-    return counts[:, n_base:]
+        for part, sign in ((2, 1), (0, -1), (1, -1)):
+            found = np.bincount(rows[:, part], times, n_base + n_new)[n_base:]
+            used[language] += sign * found.astype(np.int64)
+    return used
 
 
 def _ratio(part: int, whole: int) -> float:

@@ -6,16 +6,15 @@ repaired one where there is something to repair; every point in between follows 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.extension.continued import learn
+from vocabshift.extension.count_text import count_text
 from vocabshift.extension.effect import Effect, measure
-from vocabshift.extension.extend import ExtensionOptions, count_text, repaired_if_possible
+from vocabshift.extension.options import ExtensionOptions, Progress, in_phase
+from vocabshift.extension.pre_tokenizer_repair import repaired_if_possible
 from vocabshift.text.corpus import Corpus
-
-Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True)
@@ -43,16 +42,17 @@ def grow(
     for name, base in (("kept", tokenizer), ("repaired", repaired_if_possible(tokenizer))):
         if base is None:
             continue
-        phase = f"grow ({name})"
-        tick = None if progress is None else _ticker(progress, phase)
+        tick = in_phase(progress, f"count ({name})")
         counted = count_text(base, corpus, asked, threads, tick)
-        learned = learn(counted.form, counted.text, n_tokens=max_tokens, threads=threads)
+        learned = learn(
+            counted.form,
+            counted.text,
+            n_tokens=max_tokens,
+            threads=threads,
+            progress=in_phase(progress, f"learn ({name})"),
+        )
         # The characters were added to the form already: the base of the judged text has them too.
         judged = count_text(counted.form.tokenizer, held_out, asked.without_characters(), threads)
         effect = measure(counted.form, learned, judged.text)
         grown.append(Growth(name, effect, learned.stopped_because))
     return tuple(grown)
-
-
-def _ticker(progress: Progress, phase: str) -> Callable[[int, int | None], None]:
-    return lambda done, total: progress(phase, done, total)

@@ -67,6 +67,14 @@ def repaired(tokenizer: Tokenizer) -> Tokenizer:
     raise ValueError(f"{tokenizer.name} {reason}; extend it with its own pre-tokenizer (kept)")
 
 
+def repaired_if_possible(tokenizer: Tokenizer) -> Tokenizer | None:
+    """The tokenizer with the repaired pre-tokenizer, None where there is nothing to repair."""
+    try:
+        return repaired(tokenizer)
+    except ValueError:  # there is nothing to repair
+        return None
+
+
 def repair_drift(
     base: Tokenizer,
     changed: Tokenizer,

@@ -11,12 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.bpe.pretrained_folder import write_files
-from vocabshift.extension.extend import (
-    Extension,
-    ExtensionOptions,
-    Progress,
-    extend_with_report,
-)
+from vocabshift.extension.extend import Extension, extend_with_report
+from vocabshift.extension.options import ExtensionOptions, Progress
 from vocabshift.output_folder import atomic_folder, check_free
 from vocabshift.provenance import write_provenance
 from vocabshift.text.corpus import Corpus

@@ -12,8 +12,9 @@ from vocabshift.bpe.id_map import load as load_map
 from vocabshift.errors import CorpusError
 from vocabshift.extension.apply import extended
 from vocabshift.extension.effect import steps
-from vocabshift.extension.extend import ExtensionOptions, extend_with_report
+from vocabshift.extension.extend import extend_with_report
 from vocabshift.extension.learned import Learned
+from vocabshift.extension.options import ExtensionOptions
 from vocabshift.extension.to_folder import extend_to_folder
 
 TEXTS = {

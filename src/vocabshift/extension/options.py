@@ -1,0 +1,65 @@
+"""ExtensionOptions: how a tokenizer is to be extended, checked before any work.
+
+Owns the options and their defaults; what they do is each method's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from vocabshift.extension.continued import TieBreak, check_tie_break
+
+Method = Literal["continued", "regen", "append", "prepend", "add-tokens"]
+PreTokenizer = Literal["kept", "repaired"]
+Progress = Callable[[str, int, int | None], None]
+"""Called now and then with the phase, the work done and the work in all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtensionOptions:
+    """How to extend; frozen, so that it is the configuration that `vocabshift.json` names."""
+
+    n_tokens: int
+    """New tokens, those for missing characters not counted."""
+    method: Method = "continued"
+    """"continued" trains on; the others are baselines, each told with what it costs."""
+    tie_break: TieBreak = "id"
+    """What decides between equal counts; "lexicographic" is the order of the paper's toolkit."""
+    pre_tokenizer: PreTokenizer = "kept"
+    """"repaired" lets marks and joiners follow the letters of a word (byte-level only)."""
+    min_frequency: int = 1
+    """A pair must occur this often to become a token."""
+    max_token_bytes: int | None = None
+    """Longest new token, in bytes (byte-level only)."""
+    character_coverage: float | None = 0.9995
+    """Share of the text's characters that the vocabulary is to hold; missing ones are added first,
+    beside `n_tokens`. None: none are. Byte-level vocabularies lack none."""
+    normalizer: str | None = None
+    """Unicode form that the training text is brought into first; the tokenizer keeps its own."""
+    sampling_alpha: float | None = None
+    """Languages count in proportion to bytes ** alpha; None: as they are."""
+
+    def __post_init__(self) -> None:
+        for name, kinds in (("method", Method), ("pre_tokenizer", PreTokenizer)):
+            if getattr(self, name) not in get_args(kinds):
+                raise ValueError(
+                    f"{name} is {getattr(self, name)!r}; give one of {get_args(kinds)}"
+                )
+        check_tie_break(self.tie_break)
+        for name in ("n_tokens", "min_frequency", "max_token_bytes"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or not 1 <= value < 1 << 62):
+                raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
+
+    def without_characters(self) -> ExtensionOptions:
+        """The same without characters that are added first."""
+        return replace(self, character_coverage=None)
+
+
+def in_phase(progress: Progress | None, phase: str) -> Callable[[int, int | None], None] | None:
+    """`progress` with its first argument filled in."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(phase, done, total)
