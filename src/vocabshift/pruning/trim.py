@@ -3,9 +3,11 @@
 Owns what must stay so that no text that could be written becomes unknown. Scores are kept: what
 is left is as likely as before, so text without a removed token is cut as before.
 
-Single characters stay: out of them any text can be put together again. A character that is no
-token of its own keeps all tokens that it stands in. A Unigram model gives an unknown character the
-lowest score there is, minus 10, so that the token of the lowest score stays as well.
+Single characters stay: out of them any text can be put together again. A Unigram model gives an
+unknown character the lowest score there is, minus 10, so that the token of the lowest score stays
+as well. A character that is no token of its own keeps all tokens that it stands in; text around it
+may be cut at other places all the same, and then it may become unknown: the check on the corpus
+would tell.
 """
 
 from __future__ import annotations
