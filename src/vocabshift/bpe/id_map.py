@@ -43,8 +43,7 @@ class IdMap:
         cls, old: Tokenizer, new: Tokenizer, old_to_new: Mapping[int, int] | None = None
     ) -> IdMap:
         """The map of one step; None: every token of `old` has its id in `new` (extending)."""
-        ids = {*old.model.vocab.values(), *(token.id for token in old.added_tokens)}
-        kept = {token_id: token_id for token_id in ids} if old_to_new is None else old_to_new
+        kept = {token_id: token_id for token_id in _ids(old)} if old_to_new is None else old_to_new
         return cls.of_ids(fingerprint(old), fingerprint(new), kept, old.row_count, new.row_count)
 
     @classmethod
@@ -91,6 +90,13 @@ class IdMap:
                     f"the token map leads {which} the tokenizer {mapped}, and this one is {given}; "
                     + _AGAIN
                 )
+
+    def check(self, old: Tokenizer, new: Tokenizer) -> None:
+        """VocabMismatchError unless the map leads from `old` to `new` and names their tokens."""
+        self.require(fingerprint(old), fingerprint(new))
+        kept = self.new_to_old()
+        if not kept.keys() <= _ids(new) or not set(kept.values()) <= _ids(old):
+            raise VocabMismatchError(f"the token map names ids that no token has; {_AGAIN}")
 
     def save(self, folder: str | Path) -> Path:
         """Write `token_map.json` into a folder that is there."""
@@ -140,6 +146,11 @@ def chained(source: Any, step: IdMap) -> IdMap:
     """`step`, behind the map that lies beside its input `source` if there is one."""
     before = find(source)
     return step if before is None else before.then(step)
+
+
+def _ids(tokenizer: Tokenizer) -> set[int]:
+    """Every id that names a token."""
+    return {*tokenizer.model.vocab.values(), *(token.id for token in tokenizer.added_tokens)}
 
 
 def _parse(document: Any) -> IdMap:

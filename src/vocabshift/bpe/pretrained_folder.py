@@ -130,6 +130,20 @@ def loadable_config(config: Mapping[str, Any]) -> dict[str, Any]:
     return config | {"tokenizer_class": "PreTrainedTokenizerFast"}
 
 
+def config_with_ids(config: Mapping[str, Any], old_to_new: Mapping[int, int]) -> dict[str, Any]:
+    """A tokenizer config whose `…_token_id` (one or a list) follow; numbers of no token stay."""
+
+    def follow(value: Any) -> Any:
+        if isinstance(value, list):
+            return [follow(entry) for entry in value]
+        return old_to_new.get(value, value) if type(value) is int else value
+
+    return {
+        key: follow(value) if key.endswith(("_token_id", "_token_ids")) else value
+        for key, value in config.items()
+    }
+
+
 def verify(tokenizer: Tokenizer, folder: str | Path, probes: Iterable[str] = PROBES) -> None:
     """Reopen a folder with `tokenizers` and compare vocabulary, merges and ids, or raise."""
     from tokenizers import Tokenizer as Backend

@@ -44,12 +44,20 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Transfer and write the folder."""
     from pathlib import Path
 
+    from vocabshift.bpe import id_map
     from vocabshift.output_folder import check_free
     from vocabshift.surgery.transfer import transfer_folder
 
     out = check_free(Path(args.out), force=args.force)
     (tokenizer,) = load_all([args.tokenizer], args.pattern)
-    report = transfer_folder(args.model, tokenizer, out, init=args.init, force=args.force)
+    report = transfer_folder(
+        args.model,
+        tokenizer,
+        out,
+        init=args.init,
+        force=args.force,
+        id_map=id_map.find(args.tokenizer),
+    )
     result = {"out": str(out), **{key: getattr(report, key) for key in _KEYS}}
     if (out / "tokenization_vs.py").exists():
         result["tokenizer_code"] = str(out / "tokenization_vs.py")

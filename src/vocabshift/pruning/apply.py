@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from vocabshift.bpe import post_processor
+from vocabshift.bpe.pretrained_folder import config_with_ids
 from vocabshift.bpe.splits import Ids
 from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.pruning import post_processor
 
 
 def new_ids(present: set[int], removed: Ids, *, keep_ids: bool = False) -> dict[int, int]:
@@ -46,20 +47,6 @@ def without_tokens(tokenizer: Tokenizer, old_to_new: Mapping[int, int]) -> Token
         post_processor=post_processor.with_ids(tokenizer.post_processor, old_to_new),
         config=config_with_ids(tokenizer.config, old_to_new),
     )
-
-
-def config_with_ids(config: Mapping[str, Any], old_to_new: Mapping[int, int]) -> dict[str, Any]:
-    """A tokenizer config whose `…_token_id` (one or a list) follow; numbers of no token stay."""
-
-    def follow(value: Any) -> Any:
-        if isinstance(value, list):
-            return [follow(entry) for entry in value]
-        return old_to_new.get(value, value) if type(value) is int else value
-
-    return {
-        key: follow(value) if key.endswith(("_token_id", "_token_ids")) else value
-        for key, value in config.items()
-    }
 
 
 def present_ids(tokenizer: Tokenizer) -> set[int]:

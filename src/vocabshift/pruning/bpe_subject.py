@@ -14,6 +14,7 @@ import numpy as np
 
 from vocabshift.bpe.encoder import Encoder
 from vocabshift.bpe.fingerprint import fingerprint
+from vocabshift.bpe.post_processor import ids_of
 from vocabshift.bpe.pretrained_folder import ROLES
 from vocabshift.bpe.reachability import unreachable_tokens
 from vocabshift.bpe.splits import Flags, Splits, split_tokens
@@ -22,7 +23,6 @@ from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.pruning.apply import as_flags, present_ids, without_tokens
 from vocabshift.pruning.orders import ORDERS
-from vocabshift.pruning.post_processor import ids_of
 from vocabshift.pruning.token_counts import (
     Progress,
     Source,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from vocabshift.bpe.id_map import IdMap
+from vocabshift.bpe.plain_tokenizer import PlainTokenizer, open_prunable
 from vocabshift.bpe.splits import Flags, Ids
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.bpe.vocabulary_report import CLASSES, classes_of
@@ -33,7 +34,6 @@ from vocabshift.pruning.orders import (
     Vocabulary,
     removal_order,
 )
-from vocabshift.pruning.plain_tokenizer import PlainTokenizer, open_prunable
 from vocabshift.pruning.request import Request, check_kind, check_request, number_of_tokens
 from vocabshift.pruning.token_counts import Progress, Source, TokenCounts, languages_of
 from vocabshift.pruning.trim import PlainSubject

@@ -3,9 +3,11 @@
 Owns what must stay so that no text that could be written becomes unknown. Scores are kept: what
 is left is as likely as before, so text without a removed token is cut as before.
 
-Single characters stay: out of them any text can be put together again. A character that is no
-token of its own keeps all tokens that it stands in. A Unigram model gives an unknown character the
-lowest score there is, minus 10, so that the token of the lowest score stays as well.
+Single characters stay: out of them any text can be put together again. A Unigram model gives an
+unknown character the lowest score there is, minus 10, so that the token of the lowest score stays
+as well. A character that is no token of its own keeps all tokens that it stands in; text around it
+may be cut at other places all the same, and then it may become unknown: the check on the corpus
+would tell.
 """
 
 from __future__ import annotations
@@ -19,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift.bpe.components import SPACE
+from vocabshift.bpe.plain_tokenizer import PlainTokenizer
+from vocabshift.bpe.post_processor import ids_of
 from vocabshift.bpe.pretrained_folder import ROLES
 from vocabshift.bpe.splits import Flags, Splits, no_splits
 from vocabshift.errors import CorpusError
 from vocabshift.pruning.apply import as_flags
-from vocabshift.pruning.plain_tokenizer import PlainTokenizer
-from vocabshift.pruning.post_processor import ids_of
 from vocabshift.pruning.token_counts import Progress, Source, Texts, TokenCounts, count_tokens
 from vocabshift.text.corpus import Corpus
 
@@ -99,9 +101,8 @@ class PlainSubject:
         ids |= {token.id for token in tokenizer.added_tokens}
         ids |= ids_of(tokenizer.document.get("post_processor"))
         ids |= self._with_lone_characters()
-        if self.kind == "Unigram":
-            scores = [score for _, score in tokenizer.document["model"]["vocab"]]
-            ids.add(int(np.argmin(scores)))
+        if scores := tokenizer.scores:
+            ids.add(min(scores, key=scores.__getitem__))
         ids |= self._smallest(self._seen)
         return as_flags(ids, self.rows)
 
@@ -155,7 +156,7 @@ class PlainSubject:
     def _text_of(self, token: str) -> str:
         """A token without the mark that it stands inside a word."""
         prefix = self.tokenizer.prefix
-        return token[len(prefix) :] if prefix and token != prefix else token
+        return token.removeprefix(prefix) or token
 
     def _smallest(self, seen: frozenset[str] | None) -> set[int]:
         """Ids of byte pieces and single characters, where `seen` is given of these alone."""

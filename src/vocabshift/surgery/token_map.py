@@ -54,14 +54,20 @@ class TokenMap:
         return dict(sorted(pairs, reverse=True))
 
 
-def match(old: Tokenizer, new: Tokenizer, specials: Mapping[int, int]) -> TokenMap:
+def match(
+    old: Tokenizer,
+    new: Tokenizer,
+    specials: Mapping[int, int],
+    kept: Mapping[int, int] | None = None,
+) -> TokenMap:
     """Compare two tokenizers; `specials`: new id -> old id of tokens that are matched already.
 
+    `kept`: the same of tokens that a `token_map.json` says to be old ones; others go by bytes.
     VocabMismatchError where the old tokenizer has no piece at all for a new token.
     """
     new_bytes = {**token_bytes.token_bytes(new), **_new_specials(new, specials)}
     known = {data: token_id for token_id, data in token_bytes.token_bytes(old).items()}
-    same_strings = _same_strings(old, new)
+    same_strings = {**_same_strings(old, new), **(kept or {})}
     copied = dict(specials)
     unknown: list[int] = []
     for token_id, data in new_bytes.items():

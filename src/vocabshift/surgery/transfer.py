@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.bpe import token_bytes
+from vocabshift.bpe.id_map import IdMap
+from vocabshift.bpe.id_map import find as find_id_map
+from vocabshift.bpe.id_map import load as load_id_map
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery import config_ids, initialize, resize, token_map
@@ -40,6 +43,7 @@ def transfer(
     init: str = "fvt",
     seed: int = 0,
     pad_to_multiple_of: int | None = None,
+    id_map: IdMap | str | Path | None = None,
 ) -> tuple[Any, Tokenizer]:
     """Move `model` from tokenizer `old` to `new`; `model` is changed in place (no copy is made).
 
@@ -49,14 +53,23 @@ def transfer(
     `model.generation_config` follow.
 
     `old`, `new`: a Tokenizer, a transformers or `tokenizers` one, or a path. Rows are padded to a
-    multiple of `pad_to_multiple_of`; None pads as the model was padded before.
+    multiple of `pad_to_multiple_of`; None pads as the model was padded before. `id_map`: which old
+    id is which new one, as `prune` and `extend` write it; None takes the `token_map.json` that
+    lies beside `new`, if there is one. What it does not name is matched by bytes, and it must be
+    of these two tokenizers.
 
     Returns the model and the tokenizer to use with it: `new`, with its own ids, and with the
     special tokens of `old` that it lacked behind them. ValueError (often VocabMismatchError)
     before anything is changed.
     """
     tokenizer, _ = transfer_with_report(
-        model, old=old, new=new, init=init, seed=seed, pad_to_multiple_of=pad_to_multiple_of
+        model,
+        old=old,
+        new=new,
+        init=init,
+        seed=seed,
+        pad_to_multiple_of=pad_to_multiple_of,
+        id_map=id_map,
     )
     return model, tokenizer
 
@@ -69,6 +82,7 @@ def transfer_with_report(
     init: str = "fvt",
     seed: int = 0,
     pad_to_multiple_of: int | None = None,
+    id_map: IdMap | str | Path | None = None,
 ) -> tuple[Tokenizer, TransferReport]:
     """Change `model` in place, as `transfer` does; the enlarged tokenizer and what was done."""
     from vocabshift.bpe.load import as_tokenizer
@@ -76,12 +90,16 @@ def transfer_with_report(
     initialize.initializer(init)
     if pad_to_multiple_of is not None and pad_to_multiple_of < 1:
         raise ValueError(f"pad_to_multiple_of is {pad_to_multiple_of}; it must be 1 or more")
+    id_map = _open_map(id_map, new)
     old, new = as_tokenizer(old), as_tokenizer(new)
     check_usable(old, new)
+    if id_map is not None:
+        id_map.check(old, new)
     matrices = resize.find_matrices(model)
     specials = match_specials(old, new, roles_of_config(model.config))
     tokenizer = specials.tokenizer
-    mapping = token_map.match(old, tokenizer, specials.new_to_old)
+    kept = None if id_map is None else id_map.new_to_old()
+    mapping = token_map.match(old, tokenizer, specials.new_to_old, kept)
     resize.check_rows(matrices, mapping, old.row_count)
     changes = config_ids.plan(model, specials, mapping)
     old_rows = matrices.rows
@@ -116,8 +134,11 @@ def transfer_folder(
     dtype: Any = None,
     seed: int = 0,
     pad_to_multiple_of: int | None = None,
+    id_map: IdMap | str | Path | None = None,
 ) -> TransferReport:
     """Transfer a saved model with its own tokenizer; write model and tokenizer as one folder.
+
+    `id_map`: as in `transfer`.
 
     `model_source`: a folder (or Hub name) with model and tokenizer, left as it is. `dtype`: a
     torch dtype to load in; None keeps the checkpoint's. `out` appears whole or not at all, after
@@ -128,12 +149,21 @@ def transfer_folder(
 
     initialize.initializer(init)
     model_folder.check_paths(model_source, tokenizer_source, out, force=force)
+    id_map = _open_map(id_map, tokenizer_source)
     old = model_folder.load_own_tokenizer(model_source)
     new = as_tokenizer(tokenizer_source)
     check_usable(old, new)
+    if id_map is not None:
+        id_map.check(old, new)
     model = model_folder.load_model(model_source, dtype=dtype)
     tokenizer, report = transfer_with_report(
-        model, old=old, new=new, init=init, seed=seed, pad_to_multiple_of=pad_to_multiple_of
+        model,
+        old=old,
+        new=new,
+        init=init,
+        seed=seed,
+        pad_to_multiple_of=pad_to_multiple_of,
+        id_map=id_map,
     )
     config = {
         "model": str(model_source),
@@ -141,9 +171,17 @@ def transfer_folder(
         "init": init,
         "seed": seed,
         "pad_to_multiple_of": pad_to_multiple_of,
+        "token_map": id_map is not None,
     }
     model_folder.save(model, tokenizer, out, force=force, config=config, figures=report)
     return report
+
+
+def _open_map(given: IdMap | str | Path | None, new: Any) -> IdMap | None:
+    """The map given, or the one beside the new tokenizer."""
+    if given is None:
+        return find_id_map(new)
+    return given if isinstance(given, IdMap) else load_id_map(given)
 
 
 def check_usable(old: Tokenizer, new: Tokenizer) -> None:

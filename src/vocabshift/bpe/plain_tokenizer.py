@@ -16,15 +16,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.bpe import load, pretrained_folder, tokenizer_json
+from vocabshift.bpe import load, post_processor, pretrained_folder, tokenizer_json
 from vocabshift.bpe.added_tokens import ids_at_load
 from vocabshift.bpe.charsmap import check_normalizer
 from vocabshift.bpe.model import MAX_ID
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.output_folder import atomic_folder
-from vocabshift.pruning import post_processor
-from vocabshift.pruning.apply import config_with_ids
 
 if TYPE_CHECKING:
     import tokenizers
@@ -75,6 +73,12 @@ class PlainTokenizer:
             return str(model["unk_token"])
         return None if model.get("unk_id") is None else str(model["vocab"][model["unk_id"]][0])
 
+    @cached_property
+    def scores(self) -> dict[int, float]:
+        """Log probability of each token of a Unigram model, by id; nothing for WordPiece."""
+        vocab = self.document["model"]["vocab"]
+        return dict(enumerate(score for _, score in vocab)) if self.kind == "Unigram" else {}
+
     @property
     def prefix(self) -> str:
         """What a token inside a word begins with ("##"); nothing for Unigram."""
@@ -116,7 +120,7 @@ class PlainTokenizer:
             "model": model,
         }
         made = from_json(document, name=self.name)
-        config = config_with_ids(self.config, old_to_new)
+        config = pretrained_folder.config_with_ids(self.config, old_to_new)
         return replace(made, config=config, chat_template=self.chat_template)
 
     def save_pretrained(self, folder: str | Path, *, force: bool = False) -> Path:
