@@ -7,7 +7,6 @@ what new tokens can do. Source: adapting.md section 1.3. Knows nothing of what i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -17,14 +16,13 @@ from numpy.typing import NDArray
 from vocabshift import _core
 from vocabshift.bpe.components import SPACE
 from vocabshift.bpe.pipeline import Ids, Offsets, Pipeline, join
+from vocabshift.bpe.reachability import byte_pieces
 from vocabshift.bpe.sentencepiece_rules import SentencePieceRules
 from vocabshift.bpe.token_bytes import is_metaspace
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader, Prepared
 from vocabshift.text.piece_characters import DECIMAL_DIGITS, NEVER_IN_PIECES
-
-_BYTE_PIECE = re.compile("<0x[0-9A-Fa-f]{2}>")
 
 Progress = Callable[[int, int | None], None]
 
@@ -142,7 +140,7 @@ def _unmergeable(tokenizer: Tokenizer) -> tuple[str, ...]:
     outside = {token.content for token in tokenizer.added_tokens}
     if model.unk_token is not None:
         outside.add(model.unk_token)
-    bytes_ = [token for token in model.vocab if token[:3] == "<0x" and _BYTE_PIECE.fullmatch(token)]
+    bytes_ = byte_pieces(tokenizer)
     return (*bytes_, *sorted(outside.difference(bytes_)))
 
 
