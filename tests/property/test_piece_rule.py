@@ -67,3 +67,5 @@ def test_bytes_that_are_no_text_are_no_piece(data: bytes) -> None:
         )
     except UnicodeDecodeError:
         assert not rule.allows(data)
+        assert not rule.may_join(data, b"a")
+        assert not rule.may_join(b"a", data)

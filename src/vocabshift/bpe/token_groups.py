@@ -24,6 +24,9 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader, Prepared
 from vocabshift.text.piece_characters import DECIMAL_DIGITS, NEVER_IN_PIECES
 
+_AT_ONCE = 1000
+"""Documents that `tokenizers` encodes at once: what it returns takes 100 bytes and more a token."""
+
 Progress = Callable[[int, int | None], None]
 
 
@@ -54,9 +57,8 @@ class GroupCutter:
         self._place_of[[token_id for _, token_id in by_id]] = np.arange(len(by_id), dtype=np.int32)
         self._is_dense = len(self._place_of) == len(by_id)
         whole = _without_idle_split(tokenizer)
-        self._pipeline = (
-            Pipeline(whole, parse_special=True) if whole.pre_tokenizer is None else None
-        )
+        is_whole = whole.pre_tokenizer is None
+        self._pipeline = Pipeline(whole, parse_special=True) if is_whole else None
 
     def add_to(
         self, counter: _core.WordCounter, block: Prepared, threads: int = 1
@@ -83,13 +85,16 @@ class GroupCutter:
 
     def _encode_pieces(self, block: Prepared) -> tuple[Ids, Offsets]:
         """By `tokenizers`, which alone knows where this pre-tokenizer cuts; slower."""
-        spans = zip(block.starts.tolist(), block.ends.tolist(), strict=True)
-        texts = [str(block.data[start:end], "utf-8") for start, end in spans]
+        backend = self.tokenizer.backend
         pieces: list[NDArray[np.int32]] = []
-        for encoding in self.tokenizer.backend.encode_batch(texts, add_special_tokens=False):
-            ids = np.array(encoding.ids, dtype=np.int32)
-            words = np.array([-1 if w is None else w for w in encoding.word_ids], dtype=np.int64)
-            pieces.extend(np.split(ids, np.flatnonzero(np.diff(words)) + 1))
+        for at in range(0, len(block.starts), _AT_ONCE):
+            part = slice(at, at + _AT_ONCE)
+            spans = zip(block.starts[part].tolist(), block.ends[part].tolist(), strict=True)
+            texts = [str(block.data[start:end], "utf-8") for start, end in spans]
+            for encoding in backend.encode_batch(texts, add_special_tokens=False):
+                ids = np.array(encoding.ids, dtype=np.int32)
+                words = np.array([-1 if w is None else w for w in encoding.word_ids])
+                pieces.extend(np.split(ids, np.flatnonzero(np.diff(words)) + 1))
         return join(pieces)
 
 
