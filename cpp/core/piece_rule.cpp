@@ -56,8 +56,8 @@ bool PieceRule::spaces_fit(const PieceShape& left, const PieceShape& right) cons
 }
 
 PieceShape PieceRule::join(const PieceShape& left, const PieceShape& right) const {
-  if (left.characters == 0) return right;
-  if (right.characters == 0) return left;
+  if (left.characters == 0 && left.is_possible) return right;
+  if (right.characters == 0 && right.is_possible) return left;
   constexpr std::uint8_t kNone = PieceShape::kAny;  // and above: no script that could differ
   PieceShape joined;
   joined.characters = left.characters + right.characters;

@@ -7,7 +7,6 @@ what new tokens can do. Source: adapting.md section 1.3. Knows nothing of what i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from vocabshift import _core
 from vocabshift.bpe.components import SPACE
 from vocabshift.bpe.pipeline import Ids, Offsets, Pipeline, join
+from vocabshift.bpe.reachability import byte_pieces
 from vocabshift.bpe.sentencepiece_rules import SentencePieceRules
 from vocabshift.bpe.token_bytes import is_metaspace
 from vocabshift.bpe.tokenizer import Tokenizer
@@ -24,7 +24,8 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader, Prepared
 from vocabshift.text.piece_characters import DECIMAL_DIGITS, NEVER_IN_PIECES
 
-_BYTE_PIECE = re.compile("<0x[0-9A-Fa-f]{2}>")
+_AT_ONCE = 1000
+"""Documents that `tokenizers` encodes at once: what it returns takes 100 bytes and more a token."""
 
 Progress = Callable[[int, int | None], None]
 
@@ -56,9 +57,8 @@ class GroupCutter:
         self._place_of[[token_id for _, token_id in by_id]] = np.arange(len(by_id), dtype=np.int32)
         self._is_dense = len(self._place_of) == len(by_id)
         whole = _without_idle_split(tokenizer)
-        self._pipeline = (
-            Pipeline(whole, parse_special=True) if whole.pre_tokenizer is None else None
-        )
+        is_whole = whole.pre_tokenizer is None
+        self._pipeline = Pipeline(whole, parse_special=True) if is_whole else None
 
     def add_to(
         self, counter: _core.WordCounter, block: Prepared, threads: int = 1
@@ -85,13 +85,16 @@ class GroupCutter:
 
     def _encode_pieces(self, block: Prepared) -> tuple[Ids, Offsets]:
         """By `tokenizers`, which alone knows where this pre-tokenizer cuts; slower."""
-        spans = zip(block.starts.tolist(), block.ends.tolist(), strict=True)
-        texts = [str(block.data[start:end], "utf-8") for start, end in spans]
+        backend = self.tokenizer.backend
         pieces: list[NDArray[np.int32]] = []
-        for encoding in self.tokenizer.backend.encode_batch(texts, add_special_tokens=False):
-            ids = np.array(encoding.ids, dtype=np.int32)
-            words = np.array([-1 if w is None else w for w in encoding.word_ids], dtype=np.int64)
-            pieces.extend(np.split(ids, np.flatnonzero(np.diff(words)) + 1))
+        for at in range(0, len(block.starts), _AT_ONCE):
+            part = slice(at, at + _AT_ONCE)
+            spans = zip(block.starts[part].tolist(), block.ends[part].tolist(), strict=True)
+            texts = [str(block.data[start:end], "utf-8") for start, end in spans]
+            for encoding in backend.encode_batch(texts, add_special_tokens=False):
+                ids = np.array(encoding.ids, dtype=np.int32)
+                words = np.array([-1 if w is None else w for w in encoding.word_ids])
+                pieces.extend(np.split(ids, np.flatnonzero(np.diff(words)) + 1))
         return join(pieces)
 
 
@@ -142,7 +145,7 @@ def _unmergeable(tokenizer: Tokenizer) -> tuple[str, ...]:
     outside = {token.content for token in tokenizer.added_tokens}
     if model.unk_token is not None:
         outside.add(model.unk_token)
-    bytes_ = [token for token in model.vocab if token[:3] == "<0x" and _BYTE_PIECE.fullmatch(token)]
+    bytes_ = byte_pieces(tokenizer)
     return (*bytes_, *sorted(outside.difference(bytes_)))
 
 

@@ -85,6 +85,7 @@ def learn_metaspace(
             tie_break=tie_break,
             min_frequency=min_frequency,
             threads=threads,
+            progress=progress,
         )
     )
 
@@ -135,15 +136,16 @@ def _characters(
         counts = by_group.setdefault(block.group, Counter())
         for part in (block,) if is_simple else _normalized(base, block):
             points, times = _core.count_characters(part.data, part.starts, part.ends, threads)
-            counts.update(dict(zip(map(chr, points.tolist()), times.tolist(), strict=True)))
+            for point, count in zip(points.tolist(), times.tolist(), strict=True):
+                counts[chr(point)] += count
     for counts in by_group.values():
         counts[SPACE] += counts.pop(" ", 0)
     _require_kept_text(base, reader, by_group)
     weights = reader.fixed_point_weights()
     total: Counter[str] = Counter()
     for group, counts in by_group.items():
-        for character, times in counts.items():
-            total[character] += times * weights[group]
+        for character, count in counts.items():
+            total[character] += count * weights[group]
     return total
 
 
@@ -169,8 +171,8 @@ def _require_kept_text(
     if lost:
         names = ", ".join("the text" if label is None else repr(label) for label in lost)
         raise CorpusError(
-            f"the normalizer of {base.name} leaves nothing of {names}: no token can be learned from "
-            "it; give text that the tokenizer keeps, or a tokenizer without that normalizer"
+            f"the normalizer of {base.name} leaves nothing of {names}: no token can be learned "
+            "from it; give text that the tokenizer keeps, or a tokenizer without that normalizer"
         )
 
 

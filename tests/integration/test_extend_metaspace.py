@@ -1,0 +1,85 @@
+"""SentencePiece BPE on real vocabularies: the reference case, and what extending leaves alone."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from real_text import eval_lines
+from vocabshift.bpe.load import load_tokenizer
+from vocabshift.bpe.reachability import unreachable_tokens
+from vocabshift.bpe.token_groups import ceilings
+from vocabshift.extension.apply import extended
+from vocabshift.extension.continued import learn
+from vocabshift.extension.effect import measure
+from vocabshift.extension.metaspace import count_metaspace, learn_metaspace
+from vocabshift.text.corpus import Corpus
+
+pytestmark = pytest.mark.shared
+
+CASES = Path(__file__).resolve().parents[3] / "shared" / "cases"
+VOCABULARIES = (
+    "tokenizers-hf/mistral7b-v1",
+    "tokenizers-hf/mistral7b-v3",
+    "tokenizers/llama2",
+    "tokenizers/gguf-gemma-4",
+)
+
+
+def test_the_reference_case(shared_data: Path) -> None:
+    """16,000 merges and counts of the paper's toolkit on Mistral-7B-v1 and Estonian."""
+    case = json.loads(gzip.decompress((CASES / "cont_mistral7b-v1_et.json.gz").read_bytes()))
+    packed = (CASES / "inputs" / "et.train.txt.zst").read_bytes()
+    text = zstandard.ZstdDecompressor().stream_reader(packed).read().decode()
+    learned = learn_metaspace(
+        load_tokenizer(shared_data / "tokenizers-hf" / "mistral7b-v1"),
+        Corpus.from_texts(text.split("\n")),
+        n_tokens=16_000,
+        tie_break="lexicographic",
+        normalizer="nfkc",
+        add_characters=None,
+    )
+    assert [list(merge) for merge in learned.merges] == case["merges"]
+    assert list(learned.counts) == case["freqs"]
+    assert list(learned.tokens) == case["tokens"]
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_a_real_vocabulary(shared_data: Path, name: str) -> None:
+    """`tokenizers` ends where training ended, and every text comes back as from the base."""
+    base = load_tokenizer(shared_data / name)
+    lines = {
+        language: (shared_data / "train" / f"{language}.txt")
+        .read_bytes()[:300_000]
+        .decode(errors="ignore")
+        .split("\n")[:-1]
+        for language in ("ta", "et", "code")
+    }
+    corpus = Corpus.from_texts(lines)
+    counted = count_metaspace(base, corpus, threads=2)
+    of_form = learn(counted.form, counted.text, n_tokens=3_000)
+    effect = measure(counted.form, of_form, counted.text)
+    longer = extended(base, counted.learned(of_form))
+    assert len(longer.model.vocab) == len(base.model.vocab) + 3_000 + len(counted.characters)
+    assert set(unreachable_tokens(longer)) == set(unreachable_tokens(base))
+    for i, language in enumerate(lines):
+        encodings = longer.backend.encode_batch(lines[language], add_special_tokens=False)
+        assert sum(len(encoding.ids) for encoding in encodings) == effect.tokens[i, -1]
+    alone = ceilings(base, corpus)  # characters that stand as bytes are not mergeable
+    for i, told in enumerate(effect.languages):
+        assert told.bytes_per_token <= told.ceiling_bytes_per_token
+        assert round(alone[told.language], 4) <= told.ceiling_bytes_per_token
+        assert effect.tokens[i, 0] > effect.tokens[i, -1] >= effect.words[i]
+    for texts in eval_lines(shared_data, 3_000).values():
+        old, new = (
+            t.backend.decode_batch(
+                [e.ids for e in t.backend.encode_batch(texts, add_special_tokens=False)],
+                skip_special_tokens=False,
+            )
+            for t in (base, longer)
+        )
+        assert old == new
