@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vocabshift.evaluation.evaluate import evaluate
     from vocabshift.evaluation.score import score
     from vocabshift.extension.extend import extend
+    from vocabshift.planning import plan
     from vocabshift.pruning.prune import prune
     from vocabshift.results import Result, Results
     from vocabshift.surgery.transfer import transfer
@@ -62,6 +63,7 @@ _FACE = {
     "evaluate": "vocabshift.evaluation.evaluate",
     "extend": "vocabshift.extension.extend",
     "load_tokenizer": "vocabshift.bpe.load",
+    "plan": "vocabshift.planning",
     "prune": "vocabshift.pruning.prune",
     "score": "vocabshift.evaluation.score",
     "transfer": "vocabshift.surgery.transfer",
@@ -92,6 +94,7 @@ __all__ = [
     "evaluate",
     "extend",
     "load_tokenizer",
+    "plan",
     "prune",
     "score",
     "transfer",

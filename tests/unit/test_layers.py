@@ -24,7 +24,7 @@ LAYERS = {
     **dict.fromkeys(("text", "report"), 1),
     "bpe": 2,
     **dict.fromkeys(WORKSHOPS, 3),
-    **dict.fromkeys(("", "adapt"), 4),  # "": the package itself
+    **dict.fromkeys(("", "planning", "adaptation"), 4),  # "": the package itself
     **dict.fromkeys(("cli", "demo", "__main__"), 5),
 }
 
@@ -55,6 +55,7 @@ ROOMS = {
     "lm_eval": ("evaluation.harness",),
     "pyarrow": ("text.", "cpt.packed_shards"),
     "datasets": ("text.",),
+    "matplotlib": ("report.curves",),
 }
 FACE_ALONE = ("cli.", "demo.")  # these know the public face, and what a verb needs beside it
 

@@ -144,5 +144,6 @@ def missing_extra(error: BaseException) -> str | None:
         "huggingface_hub": "hf",
         "pyarrow": "data",
         "datasets": "data",
+        "matplotlib": "plots",
     }
     return extras.get(package)

@@ -22,13 +22,14 @@ from vocabshift.cli import (
     encode,
     evaluate,
     extend,
+    plan,
     prune,
     train,
     transfer,
 )
 from vocabshift.cli.options import Parser, UsageError
 
-VERBS = (demo, count, train, extend, prune, transfer, evaluate, check, encode)
+VERBS = (demo, count, train, plan, extend, prune, transfer, evaluate, check, encode)
 
 
 def build_parser() -> Parser:
