@@ -89,6 +89,11 @@ def add_parser(subparsers: Any) -> None:
         metavar="FILE",
         help="tokenizer.model whose rules new pieces obey (default: the one beside the tokenizer)",
     )
+    parser.add_argument(
+        "--fill-holes",
+        action="store_true",
+        help="take ids that no token has (as prune --keep-ids leaves them) before new ones",
+    )
     add_pattern(parser)
     add_output(parser, what="folder to write")
     add_threads(parser)
@@ -121,6 +126,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         max_token_bytes=args.max_token_bytes,
         normalizer=None if args.normalizer == "none" else args.normalizer,
         sampling_alpha=args.sampling_alpha,
+        fill_holes=args.fill_holes,
         **coverage,
     )
     tokenizer = args.tokenizer

@@ -6,18 +6,23 @@ keep their places; merge skipping, normalizer, post-processor and chat template 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain, count
 
 from vocabshift.bpe.model import MAX_ID
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.extension.learned import Learned
 
 
-def extended(base: Tokenizer, learned: Learned, *, merges_first: bool = False) -> Tokenizer:
+def extended(
+    base: Tokenizer, learned: Learned, *, merges_first: bool = False, free_ids: Iterable[int] = ()
+) -> Tokenizer:
     """`base` with the tokens and merges of `learned`; new ids begin at `base.row_count`.
 
-    `merges_first` puts the new merges before all old ones, which changes old text too: it is there
-    for the baseline `prepend`. ValueError for tokens that the base has already, or too many.
+    `free_ids`, which no token of the base has, are taken before these. `merges_first` puts the new
+    merges before all old ones, which changes old text too: it is there for the baseline `prepend`.
+    ValueError for tokens that the base has already, or too many.
     """
     check_room(base, len(learned.tokens))
     known = base.model.vocab.keys() | {token.content for token in base.added_tokens}
@@ -28,12 +33,18 @@ def extended(base: Tokenizer, learned: Learned, *, merges_first: bool = False) -
             if twice
             else "a new token is listed twice"
         )
-    first = base.row_count
+    ids = chain(free_ids, count(base.row_count))
     vocab = dict(base.model.vocab)
-    vocab.update((token, first + i) for i, token in enumerate(learned.tokens))
+    vocab.update(zip(learned.tokens, ids, strict=False))
     old = tuple(base.model.merges)
     merges = (*learned.merges, *old) if merges_first else (*old, *learned.merges)
     return replace(base, model=replace(base.model, vocab=vocab, merges=merges))
+
+
+def holes(base: Tokenizer) -> list[int]:
+    """Ids below the highest that no token has, ascending."""
+    taken = {*base.model.vocab.values(), *(token.id for token in base.added_tokens)}
+    return [token_id for token_id in range(base.row_count) if token_id not in taken]
 
 
 def check_room(base: Tokenizer, n_tokens: int) -> None:

@@ -15,7 +15,7 @@ from vocabshift.bpe.load import as_tokenizer
 from vocabshift.bpe.reachability import unreachable_tokens
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import CorpusError, UnreachableTokenError
-from vocabshift.extension.apply import check_room, extended
+from vocabshift.extension.apply import check_room, extended, holes
 from vocabshift.extension.auxiliary import train_auxiliary
 from vocabshift.extension.continued import learn
 from vocabshift.extension.count_text import count_text
@@ -144,7 +144,8 @@ def _continue(work: _Work) -> _Done:
             f"a pre-token of this text {asked.min_frequency:,} times; give more text, or text of "
             "another language"
         )
-    result = extended(work.changed, learned)
+    free_ids = holes(work.changed) if asked.fill_holes else ()
+    result = extended(work.changed, learned, free_ids=free_ids)
     before, after = unreachable_tokens(work.base), unreachable_tokens(result)
     lost = set(after) - set(before)
     if lost:

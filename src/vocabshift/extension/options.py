@@ -36,6 +36,8 @@ class ExtensionOptions:
     character_coverage: float | None = 0.9995
     """Share of the text's characters that the vocabulary is to hold; missing ones are added first,
     beside `n_tokens`. None: none are. Byte-level vocabularies lack none."""
+    fill_holes: bool = False
+    """New tokens take ids that no token has (left by pruning, say) before those behind all."""
     normalizer: str | None = None
     """Unicode form that the training text is brought into first; the tokenizer keeps its own."""
     sampling_alpha: float | None = None
@@ -52,6 +54,8 @@ class ExtensionOptions:
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or not 1 <= value < 1 << 62):
                 raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
+        if self.fill_holes and self.method != "continued":
+            raise ValueError("fill_holes is for the method continued; baselines take new ids")
 
     def without_characters(self) -> ExtensionOptions:
         """The same without characters that are added first."""

@@ -1,0 +1,167 @@
+"""`adapt`: the words a tokenizer lacks for those that nobody needs, at constant size.
+
+Joins pruning and extension, in either order. No id moves: what is kept keeps its id, special tokens
+too, and new tokens take the ids of those that are gone. So a model keeps its number of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from vocabshift.bpe.id_map import IdMap, chained
+from vocabshift.bpe.load import as_tokenizer
+from vocabshift.bpe.pretrained_folder import write_files
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.errors import UnreachableTokenError
+from vocabshift.extension.apply import holes
+from vocabshift.extension.extend import extend_with_report
+from vocabshift.extension.options import ExtensionOptions
+from vocabshift.extension.report import ExtensionReport
+from vocabshift.output_folder import atomic_folder, check_free
+from vocabshift.provenance import write_provenance
+from vocabshift.pruning.apply import without_tokens
+from vocabshift.pruning.prune import PruneReport, prune_with_report
+from vocabshift.text.corpus import Corpus
+
+First = Literal["prune", "extend"]
+Progress = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """A tokenizer of the size of its base, and how it came about."""
+
+    tokenizer: Tokenizer
+    id_map: IdMap  # tokens that are gone have no new id
+    extension: ExtensionReport
+    pruning: PruneReport
+    first: First
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "first": self.first,
+            "vocab_size": self.tokenizer.vocab_size,
+            "rows": self.tokenizer.row_count,
+            "n_added": self.extension.n_added,
+            "n_removed": self.pruning.n_removed,
+            "extension": self.extension.to_dict(),
+            "pruning": asdict(self.pruning),
+        }
+
+
+def adapt_tokenizer(
+    tokenizer: Any,
+    corpus: Corpus,
+    *,
+    n_tokens: int,
+    first: First = "prune",
+    order: str = "leaf-frequency",
+    keep: Iterable[str] = (),
+    threads: int = 1,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Adaptation:
+    """Take `n_tokens` out of a tokenizer and learn as many new ones from `corpus`.
+
+    `first` says what is done first. `order` and `keep` are those of `prune`; `options` the others
+    of `ExtensionOptions`. Where the text yields fewer new tokens, fewer are taken out. The corpus
+    must hold text of every language that is to stay good: what it does not use goes first.
+    """
+    if first not in get_args(First):
+        raise ValueError(f"first is {first!r}; give one of {get_args(First)}")
+    if options.get("method", "continued") != "continued":
+        raise ValueError("adapt continues training; compare baselines with extend")
+    ExtensionOptions(n_tokens=n_tokens, **options)
+    base = as_tokenizer(tokenizer)
+    kept = tuple(keep)
+    run = _prune_first if first == "prune" else _extend_first
+
+    def attempt(n: int) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
+        return run(
+            base,
+            corpus,
+            n,
+            {"order": order, "keep": kept, "threads": threads, "progress": progress},
+            {**options, "threads": threads, "progress": progress},
+        )
+
+    result, extension, pruning = attempt(n_tokens)
+    while extension.n_added < pruning.n_removed:  # the text yields no more: take out no more
+        result, extension, pruning = attempt(extension.n_added)
+    ids = {token_id: token for token, token_id in base.model.vocab.items()}
+    ids.update((token.id, token.content) for token in base.added_tokens)
+    now = {token_id: token for token, token_id in result.model.vocab.items()}
+    now.update((token.id, token.content) for token in result.added_tokens)
+    stays = {token_id: token_id for token_id, token in ids.items() if now.get(token_id) == token}
+    id_map = chained(tokenizer, IdMap.between(base, result, stays))
+    return Adaptation(result, id_map, extension, pruning, first)
+
+
+def adapt_to_folder(
+    tokenizer: Any,
+    corpus: Corpus,
+    out: str | Path,
+    *,
+    force: bool = False,
+    **options: Any,
+) -> dict[str, Any]:
+    """Adapt and write the folder, whole or not at all; `options` are those of `adapt_tokenizer`."""
+    inputs = [*corpus.paths]
+    if isinstance(tokenizer, str | Path):
+        inputs.append(Path(tokenizer))
+    check_free(out, force=force, inputs=inputs)
+    adaptation = adapt_tokenizer(tokenizer, corpus, **options)
+    figures = adaptation.to_dict()
+    with atomic_folder(out, force=force) as partial:
+        write_files(adaptation.tokenizer, partial)
+        adaptation.id_map.save(partial)
+        config = {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in options.items()
+            if key not in ("threads", "progress")
+        }
+        config["old"] = adaptation.id_map.old
+        fingerprint = adaptation.extension.corpus_fingerprint
+        write_provenance(partial, "adapt", config, figures, corpus_fingerprint=fingerprint)
+    return {"out": str(out), **figures}
+
+
+def _prune_first(
+    base: Tokenizer, corpus: Corpus, n: int, pruning: dict[str, Any], extending: dict[str, Any]
+) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
+    pruned = prune_with_report(base, corpus, n_tokens=n, keep_ids=True, **pruning)
+    extension = extend_with_report(
+        pruned.tokenizer, corpus, n_tokens=n, fill_holes=True, **extending
+    )
+    return extension.tokenizer, extension.report, pruned.report
+
+
+def _extend_first(
+    base: Tokenizer, corpus: Corpus, n: int, pruning: dict[str, Any], extending: dict[str, Any]
+) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
+    extension = extend_with_report(base, corpus, n_tokens=n, **extending)
+    n = extension.report.n_added
+    pruned = prune_with_report(extension.tokenizer, corpus, n_tokens=n, keep_ids=True, **pruning)
+    smaller = pruned.tokenizer
+    assert isinstance(smaller, Tokenizer)
+    result = _moved_into_holes(smaller, base.row_count)
+    if result.row_count > max(base.row_count, 1):
+        raise UnreachableTokenError(
+            f"adapting left {result.row_count - base.row_count:,} rows too many: this is a fault "
+            "of vocabshift; please report it with the text"
+        )
+    return result, extension.report, pruned.report
+
+
+def _moved_into_holes(tokenizer: Tokenizer, rows: int) -> Tokenizer:
+    """Tokens with ids from `rows` on take the free ids below, in their order."""
+    free = iter(holes(tokenizer))
+    ids = {*tokenizer.model.vocab.values(), *(token.id for token in tokenizer.added_tokens)}
+    moved = {token_id: token_id if token_id < rows else next(free) for token_id in sorted(ids)}
+    result = without_tokens(tokenizer, moved)
+    vocab = dict(sorted(result.model.vocab.items(), key=lambda entry: entry[1]))
+    return replace(result, model=replace(result.model, vocab=vocab))
