@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vocabshift.adaptation import adapt_tokenizer
     from vocabshift.bpe.check import CheckReport, check
     from vocabshift.bpe.encoder import Encoder
     from vocabshift.bpe.load import load_tokenizer
@@ -59,6 +60,7 @@ _FACE = {
     "Tokenizer": "vocabshift.bpe.tokenizer",
     "UnreachableTokenError": "vocabshift.errors",
     "VocabMismatchError": "vocabshift.errors",
+    "adapt_tokenizer": "vocabshift.adaptation",
     "check": "vocabshift.bpe.check",
     "evaluate": "vocabshift.evaluation.evaluate",
     "extend": "vocabshift.extension.extend",
@@ -90,6 +92,7 @@ __all__ = [
     "UnreachableTokenError",
     "VocabMismatchError",
     "__version__",
+    "adapt_tokenizer",
     "check",
     "evaluate",
     "extend",

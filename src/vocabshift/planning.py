@@ -75,6 +75,16 @@ class Plan:
         is_lifted = any(lifted[label] > LIFTS * kept[label] for label in lifted if label in kept)
         return knees["repaired"] if is_lifted and "repaired" in knees else knees["kept"]
 
+    def knee_of(self, pre_tokenizer: str) -> int:
+        """Tokens at the knee of one pre-tokenizer's curve; at least 1."""
+        knees = [r.n_tokens for r in self.rows if r.is_knee and r.pre_tokenizer == pre_tokenizer]
+        if not knees:
+            raise ValueError(
+                f"the pre-tokenizer of {self.tokenizer} cannot be {pre_tokenizer}: there is nothing "
+                "to repair"
+            )
+        return max(knees[0], 1)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {

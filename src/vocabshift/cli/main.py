@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from vocabshift import __version__
 from vocabshift.cli import (
+    adapt,
     check,
     console,
     count,
@@ -29,7 +30,7 @@ from vocabshift.cli import (
 )
 from vocabshift.cli.options import Parser, UsageError
 
-VERBS = (demo, count, train, plan, extend, prune, transfer, evaluate, check, encode)
+VERBS = (demo, count, train, plan, extend, prune, adapt, transfer, evaluate, check, encode)
 
 
 def build_parser() -> Parser:
