@@ -195,7 +195,7 @@ def test_the_ceiling_is_bytes_per_group(
     """Groups are runs of tokens of which every two neighbours may be in one piece; merges without
     end never get beyond."""
     corpus = Corpus.from_texts({"xx": documents})
-    found = ceilings(base, corpus, rules=rules)
+    found = ceilings(base, corpus, rules=rules, add_characters=None)
     counted = count_metaspace(base, corpus, rules=rules, add_characters=None)
     effect = measure(counted.form, learn(counted.form, counted.text, n_tokens=1), counted.text)
     n_bytes = sum(len(document.encode()) for document in documents)

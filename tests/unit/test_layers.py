@@ -41,7 +41,12 @@ ROOMS = {
             "text.syllables",
         ),
         *("bpe.encoder", "bpe.pipeline", "bpe.compiled_model", "bpe.reachability"),
-        *("bpe.vocabulary_report", "bpe.tokenizer_reader", "bpe.token_groups"),
+        *(
+            "bpe.vocabulary_report",
+            "bpe.tokenizer_reader",
+            "bpe.token_groups",
+            "bpe.missing_characters",
+        ),
         *("trainers.", "extension.", "pruning.orders"),
     ),
     "torch": (

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.bpe.components import SPACE
+from vocabshift.bpe.missing_characters import COVERAGE, missing_characters, with_characters
 from vocabshift.bpe.pipeline import Ids, Offsets, Pipeline, join
 from vocabshift.bpe.reachability import byte_pieces
 from vocabshift.bpe.sentencepiece_rules import SentencePieceRules
@@ -103,12 +104,19 @@ def ceilings(
     corpus: Corpus,
     *,
     rules: SentencePieceRules | None = None,
+    add_characters: float | None = COVERAGE,
     threads: int = 1,
     progress: Progress | None = None,
 ) -> dict[str | None, float]:
-    """Bytes per group by language: more bytes per token no number of merges can reach."""
-    cutter = GroupCutter(tokenizer, rules)
+    """Bytes per group by language: more bytes per token no number of merges can reach.
+
+    The characters that extending would add (`missing_characters`) are taken for tokens, for what
+    stands as bytes cannot be merged; None: only those that are there.
+    """
+    require_metaspace(tokenizer)
     reader = CorpusReader(corpus, (), by_language=True)
+    characters = missing_characters(tokenizer, reader, add_characters, threads, progress)
+    cutter = GroupCutter(with_characters(tokenizer, characters), rules)
     groups: dict[str | None, int] = {}
     for block in reader.read(progress):
         label = reader.groups[block.group].language

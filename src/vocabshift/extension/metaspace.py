@@ -11,25 +11,19 @@ are SentencePiece's own (the prolonged sound mark goes with kana).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
 from vocabshift import _core
-from vocabshift.bpe.components import SPACE
-from vocabshift.bpe.pipeline import simple_normalizer
+from vocabshift.bpe.missing_characters import COVERAGE, missing_characters, with_characters
 from vocabshift.bpe.sentencepiece_rules import SentencePieceRules
 from vocabshift.bpe.token_groups import GroupCutter, require_metaspace
 from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.errors import CorpusError
-from vocabshift.extension.apply import extended
 from vocabshift.extension.continued import TieBreak, learn
 from vocabshift.extension.counted_text import Counted, CountedText
 from vocabshift.extension.learned import Learned
 from vocabshift.extension.training_base import TrainingBase
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.counting import CorpusReader, Prepared
-from vocabshift.text.documents import pack
-from vocabshift.text.piece_characters import NEVER_IN_PIECES
+from vocabshift.text.counting import CorpusReader
 
 Progress = Callable[[int, int | None], None]
 
@@ -57,7 +51,7 @@ def learn_metaspace(
     tie_break: TieBreak = "id",
     rules: SentencePieceRules | None = None,
     normalizer: str | None = None,
-    add_characters: float | None = 0.9995,
+    add_characters: float | None = COVERAGE,
     sampling_alpha: float | None = None,
     threads: int = 1,
     progress: Progress | None = None,
@@ -96,7 +90,7 @@ def count_metaspace(
     *,
     rules: SentencePieceRules | None = None,
     normalizer: str | None = None,
-    add_characters: float | None = 0.9995,
+    add_characters: float | None = COVERAGE,
     sampling_alpha: float | None = None,
     threads: int = 1,
     progress: Progress | None = None,
@@ -109,84 +103,12 @@ def count_metaspace(
     a tokenizer that does not spell the space "▁"; CorpusError where nothing is left of a language
     when its text is normalized.
     """
-    if add_characters is not None and not 0 < add_characters <= 1:
-        raise ValueError(
-            f"add_characters is {add_characters!r}; give the share of the text's characters that "
-            "the vocabulary is to hold, above 0 and up to 1, or None"
-        )
     require_metaspace(base)
     reader = CorpusReader(corpus, (), normalizer, (), sampling_alpha, by_language=True)
-    found = _characters(base, reader, threads, progress)
-    characters = _missing(base, found, add_characters) if add_characters is not None else ()
-    form = MetaspaceBase(extended(base, Learned(characters, ())) if characters else base, rules)
+    characters = missing_characters(base, reader, add_characters, threads, progress)
+    form = MetaspaceBase(with_characters(base, characters), rules)
     words = _core.WordCounter(_core.PreTokenizer([]), threads)
     for block in reader.read(progress):
         form.cutter.add_to(words, block, threads)
     rule = _core.MergeRule(pieces=form.cutter.rule, forbidden=form.forbidden())
     return Counted(form, CountedText(words, reader, None, rule), characters)
-
-
-def _characters(
-    base: Tokenizer, reader: CorpusReader, threads: int, progress: Progress | None
-) -> Counter[str]:
-    """Characters of the text as the tokenizer normalizes it, weighted, spaces as "▁"."""
-    by_group: dict[int, Counter[str]] = {}
-    is_simple = simple_normalizer(base.normalizer) is not None
-    for block in reader.read(progress):
-        counts = by_group.setdefault(block.group, Counter())
-        for part in (block,) if is_simple else _normalized(base, block):
-            points, times = _core.count_characters(part.data, part.starts, part.ends, threads)
-            for point, count in zip(points.tolist(), times.tolist(), strict=True):
-                counts[chr(point)] += count
-    for counts in by_group.values():
-        counts[SPACE] += counts.pop(" ", 0)
-    _require_kept_text(base, reader, by_group)
-    weights = reader.fixed_point_weights()
-    total: Counter[str] = Counter()
-    for group, counts in by_group.items():
-        for character, count in counts.items():
-            total[character] += count * weights[group]
-    return total
-
-
-def _normalized(base: Tokenizer, block: Prepared) -> list[Prepared]:
-    normalize = base.backend.normalizer.normalize_str
-    spans = zip(block.starts.tolist(), block.ends.tolist(), strict=True)
-    texts = (normalize(str(block.data[start:end], "utf-8")).encode() for start, end in spans)
-    return [
-        Prepared(part.data, part.starts, part.ends, block.group) for part in pack(texts, "corpus")
-    ]
-
-
-def _require_kept_text(
-    base: Tokenizer, reader: CorpusReader, by_group: dict[int, Counter[str]]
-) -> None:
-    labels = {group: reader.groups[group].language for group in by_group}
-    kept = {
-        labels[group]
-        for group, counts in by_group.items()
-        if any(character != SPACE and not character.isspace() for character in counts)
-    }
-    lost = dict.fromkeys(label for label in labels.values() if label not in kept)
-    if lost:
-        names = ", ".join("the text" if label is None else repr(label) for label in lost)
-        raise CorpusError(
-            f"the normalizer of {base.name} leaves nothing of {names}: no token can be learned "
-            "from it; give text that the tokenizer keeps, or a tokenizer without that normalizer"
-        )
-
-
-def _missing(base: Tokenizer, found: Counter[str], coverage: float) -> tuple[str, ...]:
-    """Characters to add, the most frequent first, equal ones by code point."""
-    counted = {c: times for c, times in found.items() if c not in NEVER_IN_PIECES}
-    known = base.model.vocab.keys() | {token.content for token in base.added_tokens}
-    total = sum(counted.values())
-    covered = sum(times for c, times in counted.items() if c in known)
-    missing = sorted((-times, c) for c, times in counted.items() if c not in known)
-    chosen: list[str] = []
-    for negative, character in missing:
-        if covered >= coverage * total:
-            break
-        chosen.append(character)
-        covered -= negative
-    return tuple(chosen)

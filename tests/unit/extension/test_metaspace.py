@@ -138,7 +138,7 @@ def test_what_cannot_be_extended(make_byte_level: MakeTokenizer) -> None:
     with pytest.raises(ValueError, match="does not spell the space"):
         learn_metaspace(make_byte_level("ab"), corpus, n_tokens=1)
     base = model("▁", *"ab")
-    with pytest.raises(ValueError, match="add_characters is 0"):
+    with pytest.raises(ValueError, match="character coverage is 0"):
         learn_metaspace(base, corpus, n_tokens=1, add_characters=0)
     with pytest.raises(ValueError, match="max_length is 0"):
         SentencePieceRules(max_length=0)
