@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.pipeline_reachability import unreachable_by_pipeline
+from vocabshift.bpe.pipeline_reachability import pipeline_reachability
 from vocabshift.bpe.reachability import byte_pieces, missing_byte_pieces, unreachable_tokens
 from vocabshift.bpe.text_check import LanguageCheck, check_text
 from vocabshift.bpe.token_bytes import token_bytes
@@ -40,7 +40,8 @@ class CheckReport:
     tokenizer: str  # its name
     vocab_size: int
     unreachable: tuple[str, ...]  # STT: merges alone do not rebuild them
-    unreachable_by_pipeline: tuple[str, ...]  # no text yields them
+    unreachable_by_pipeline: tuple[str, ...]  # no usual context yields them
+    only_in_rare_contexts: tuple[str, ...]  # of these, those that a rarer context yields
     only_by_merge_skipping: tuple[
         str, ...
     ]  # of `unreachable`, those that a text yields all the same
@@ -78,7 +79,7 @@ class CheckReport:
         """Whether every token can be produced, no byte is lost and every text came back."""
         return not (
             self.unreachable
-            or self.unreachable_by_pipeline
+            or len(self.unreachable_by_pipeline) > len(self.only_in_rare_contexts)
             or self.missing_byte_pieces
             or self.missing_rows
             or self.round_trip_failures
@@ -104,13 +105,15 @@ def check(
     single = set(byte_pieces(value))
     tokens = _plain_tokens(value, single)
     unreachable = unreachable_tokens(value)
-    never = unreachable_by_pipeline(value, encoder)
+    by_pipeline, rare = pipeline_reachability(value, encoder)
+    never = set(by_pipeline) - set(rare)
     return CheckReport(
         tokenizer=value.name,
         vocab_size=value.vocab_size,
         unreachable=unreachable,
-        unreachable_by_pipeline=never,
-        only_by_merge_skipping=_by_skipping(value, unreachable, set(never), tokens),
+        unreachable_by_pipeline=by_pipeline,
+        only_in_rare_contexts=rare,
+        only_by_merge_skipping=_by_skipping(value, unreachable, never, tokens),
         byte_pieces=len(single),
         missing_byte_pieces=missing_byte_pieces(value),
         partial_utf8=tuple(token for token, data in tokens.items() if is_partial(data)),
