@@ -23,6 +23,7 @@ from vocabshift.extension.auxiliary import Auxiliary, train_auxiliary
 from vocabshift.extension.counted_text import count_byte_level
 from vocabshift.extension.naive import NaiveMethod, append, naive_extension, regen
 from vocabshift.extension.naive_cost import extension_cost
+from vocabshift.extension.sentencepiece_auxiliary import train_sentencepiece_auxiliary
 from vocabshift.extension.training_base import TrainingBase
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED
@@ -203,6 +204,20 @@ def test_published_counts_of_dead_tokens(
         assert (append_dead, 0) == dead("append", 4_000)
     if prepend_dead is not None:
         assert prepend_dead == dead("prepend", 4_000)
+
+
+@pytest.mark.shared
+def test_published_counts_of_dead_tokens_with_sentencepiece(
+    shared_data: Path, estonian: Corpus
+) -> None:
+    """As the published run did, whose text was in NFKC."""
+    pytest.importorskip("sentencepiece")
+    base = load_tokenizer(shared_data / "tokenizers-hf" / "mistral7b-v1")
+    auxiliary = train_sentencepiece_auxiliary(base, estonian, normalizer="nfkc")
+    assert not unreachable_tokens(base)
+    for n_tokens, dead in ((1_000, 45), (4_000, 272), (16_000, 1_442)):
+        longer = naive_extension(base, auxiliary, "regen", n_tokens=n_tokens)
+        assert dead == len(unreachable_tokens(longer))
 
 
 @pytest.mark.shared

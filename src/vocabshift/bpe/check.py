@@ -1,110 +1,162 @@
 """`check`: every invariant of a tokenizer, counted, with the tokens that break it.
 
-Owns what is looked at and what counts as sound. STT and pipeline reachability are computed by
-their own files.
+Owns the report, what it holds and what counts as sound. How each finding is made is the business
+of the files beside: STT, pipeline reachability, what stands out in a vocabulary, text by language.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.pipeline_reachability import unreachable_by_pipeline
-from vocabshift.bpe.reachability import byte_pieces, unreachable_tokens
+from vocabshift.bpe.pipeline_reachability import pipeline_reachability
+from vocabshift.bpe.reachability import byte_pieces, missing_byte_pieces, unreachable_tokens
+from vocabshift.bpe.text_check import LanguageCheck, check_text
 from vocabshift.bpe.token_bytes import token_bytes
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.bpe.vocabulary_check import (
+    duplicates,
+    is_partial,
+    is_superword,
+    shadowed_by_added,
+    terminal_spanning,
+)
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.sentences import SentencePolicy
 
-_CLOSING = r"[\"'”’»›)\]}）」』】]"
+PADDING = 64
+"""Models often round their embedding rows up to a multiple of this."""
 
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What was found in one tokenizer; tokens are spelt as in the vocabulary."""
+    """What was found in one tokenizer; tokens are spelt as in the vocabulary.
+
+    Byte pieces and added tokens are classes of their own: none of them counts as unreachable, and
+    none but the first is among the duplicates.
+    """
 
     tokenizer: str  # its name
     vocab_size: int
     unreachable: tuple[str, ...]  # STT: merges alone do not rebuild them
-    unreachable_by_pipeline: tuple[str, ...]  # no text yields them
+    unreachable_by_pipeline: tuple[str, ...]  # no usual context yields them
+    only_in_rare_contexts: tuple[str, ...]  # of these, those that a rarer context yields
+    only_by_merge_skipping: tuple[
+        str, ...
+    ]  # of `unreachable`, those that a text yields all the same
     byte_pieces: int
+    missing_byte_pieces: tuple[str, ...]  # bytes that the model lacks, and loses
     partial_utf8: tuple[str, ...]  # not whole UTF-8, single bytes left out
     superwords: tuple[str, ...]  # text on both sides of a space
     terminal_spanning: tuple[str, ...]  # a sentence end inside the token
-    round_trip_failures: int  # lines that do not come back from their ids
+    duplicates: tuple[str, ...]  # tokens whose bytes another token has too
+    shadowed: tuple[str, ...]  # tokens in whose text an added token is cut out first
+    special_tokens: tuple[str, ...]
+    other_added_tokens: tuple[str, ...]  # added, but not special
+    id_holes: tuple[int, ...]  # ids below `rows` that no token has
+    rows: int  # embedding rows that a model needs: the highest id plus one
+    model_rows: int | None  # rows of the model beside, where there is one
+    languages: tuple[LanguageCheck, ...]  # text that was tried, by language
+
+    @property
+    def round_trip_failures(self) -> int:
+        """Lines that do not come back from their ids."""
+        return sum(row.round_trip_failures for row in self.languages)
+
+    @property
+    def padding(self) -> int:
+        """Rows to add for a whole number of blocks of 64."""
+        return -self.rows % PADDING
+
+    @property
+    def missing_rows(self) -> int:
+        """Rows that the model beside lacks: ids that would be read from outside its embeddings."""
+        return 0 if self.model_rows is None else max(self.rows - self.model_rows, 0)
 
     @property
     def ok(self) -> bool:
-        """Whether every token can be produced and every text came back."""
-        return not (self.unreachable or self.unreachable_by_pipeline or self.round_trip_failures)
+        """Whether every token can be produced, no byte is lost and every text came back."""
+        return not (
+            self.unreachable
+            or len(self.unreachable_by_pipeline) > len(self.only_in_rare_contexts)
+            or self.missing_byte_pieces
+            or self.missing_rows
+            or self.round_trip_failures
+        )
 
 
-def check(tokenizer: Any, corpus: Corpus | None = None, *, threads: int = 1) -> CheckReport:
+def check(
+    tokenizer: Any,
+    corpus: Corpus | None = None,
+    *,
+    threads: int = 1,
+    model_rows: int | None = None,
+) -> CheckReport:
     """Check a tokenizer (ours, a Hugging Face fast tokenizer, or a path).
 
-    With a corpus, every document is encoded and decoded; without one `round_trip_failures` is 0.
+    With a corpus, every document is encoded and decoded, and the ceiling of each language is told;
+    without one `languages` is empty. `model_rows`: embedding rows of its model, if known.
     """
     from vocabshift.bpe.load import as_tokenizer
 
     value = as_tokenizer(tokenizer)
     encoder = Encoder(value)
-    added = {token.content for token in value.added_tokens}
     single = set(byte_pieces(value))
-    spelled = token_bytes(value)
-    tokens = {
-        token: spelled[token_id]
-        for token, token_id in sorted(value.model.vocab.items(), key=lambda item: item[1])
-        if token not in added and token not in single and token_id in spelled
-    }
+    tokens = _plain_tokens(value, single)
+    unreachable = unreachable_tokens(value)
+    by_pipeline, rare = pipeline_reachability(value, encoder)
+    never = set(by_pipeline) - set(rare)
     return CheckReport(
         tokenizer=value.name,
         vocab_size=value.vocab_size,
-        unreachable=unreachable_tokens(value),
-        unreachable_by_pipeline=unreachable_by_pipeline(value, encoder),
+        unreachable=unreachable,
+        unreachable_by_pipeline=by_pipeline,
+        only_in_rare_contexts=rare,
+        only_by_merge_skipping=_by_skipping(value, unreachable, never, tokens),
         byte_pieces=len(single),
-        partial_utf8=tuple(token for token, data in tokens.items() if _is_partial(data)),
-        superwords=tuple(token for token, data in tokens.items() if b" " in data.strip()),
-        terminal_spanning=_terminal_spanning(tokens),
-        round_trip_failures=0 if corpus is None else _round_trip_failures(encoder, corpus, threads),
+        missing_byte_pieces=missing_byte_pieces(value),
+        partial_utf8=tuple(token for token, data in tokens.items() if is_partial(data)),
+        superwords=tuple(token for token, data in tokens.items() if is_superword(data)),
+        terminal_spanning=terminal_spanning(tokens),
+        duplicates=duplicates(value, single),
+        shadowed=shadowed_by_added(value, tokens),
+        special_tokens=tuple(token.content for token in value.added_tokens if token.special),
+        other_added_tokens=tuple(
+            token.content for token in value.added_tokens if not token.special
+        ),
+        id_holes=_id_holes(value),
+        rows=value.row_count,
+        model_rows=model_rows,
+        languages=() if corpus is None else check_text(encoder, corpus, threads),
     )
 
 
-def _is_partial(data: bytes) -> bool:
-    """Whether the bytes are not whole UTF-8."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return True
-    return False
+def _plain_tokens(tokenizer: Tokenizer, single: set[str]) -> dict[str, bytes]:
+    """Tokens of the model with their bytes, by id; added tokens and byte pieces left out."""
+    added = {token.content for token in tokenizer.added_tokens}
+    spelled = token_bytes(tokenizer)
+    return {
+        token: spelled[token_id]
+        for token, token_id in sorted(tokenizer.model.vocab.items(), key=lambda item: item[1])
+        if token not in added and token not in single and token_id in spelled
+    }
 
 
-def _terminal_spanning(tokens: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Tokens with a terminal, then closing marks and whitespace, then a further character.
-
-    An ASCII period is a terminal only where whitespace follows it (decimals, URLs, code).
-    """
-    terminals = SentencePolicy().terminals
-    spanning = re.compile(
-        rf"(?:[{terminals}]{_CLOSING}*\s*|\.{_CLOSING}*\s+)(?!{_CLOSING})[^\s{terminals}.]"
+def _by_skipping(
+    tokenizer: Tokenizer, unreachable: tuple[str, ...], never: set[str], tokens: Mapping[str, bytes]
+) -> tuple[str, ...]:
+    """Tokens that the merges do not make and that whole pieces of text are; half characters are
+    no text."""
+    if not tokenizer.model.ignore_merges:
+        return ()
+    return tuple(
+        token
+        for token in unreachable
+        if token not in never and token in tokens and not is_partial(tokens[token])
     )
-    # Subtle: a token may end inside a character. Where that can only be one more terminal of the
-    # same run, nothing is spanned.
-    begun = {t.encode()[:length] for t in terminals for length in range(1, len(t.encode()))}
-
-    def text_of(data: bytes) -> str:
-        whole = data.decode(errors="ignore").encode()
-        return data.decode(errors="replace") if data[len(whole) :] not in begun else whole.decode()
-
-    return tuple(token for token, data in tokens.items() if spanning.search(text_of(data)))
 
 
-def _round_trip_failures(encoder: Encoder, corpus: Corpus, threads: int) -> int:
-    failures = 0
-    for documents in corpus.batches():
-        texts = list(documents.texts())
-        ids, offsets = encoder.encode_batch(texts, threads=threads)
-        decoded = encoder.decode_batch(ids, offsets)
-        failures += sum(text != back for text, back in zip(texts, decoded, strict=True))
-    return failures
+def _id_holes(tokenizer: Tokenizer) -> tuple[int, ...]:
+    taken = set(tokenizer.model.vocab.values()) | {token.id for token in tokenizer.added_tokens}
+    return tuple(i for i in range(tokenizer.row_count) if i not in taken)

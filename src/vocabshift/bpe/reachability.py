@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from vocabshift.bpe.byte_level import ALPHABET
 from vocabshift.bpe.compiled_model import compile_model, image_bytes
 from vocabshift.bpe.token_bytes import is_byte_level
 from vocabshift.bpe.tokenizer import Tokenizer
@@ -26,6 +27,21 @@ def byte_pieces(tokenizer: Tokenizer) -> tuple[str, ...]:
     if is_byte_level(tokenizer):
         return tuple(token for token in vocab if len(token) == 1 and len(image_bytes(token)) == 1)
     return tuple(token for token in vocab if _BYTE_PIECE.fullmatch(token))
+
+
+def missing_byte_pieces(tokenizer: Tokenizer) -> tuple[str, ...]:
+    """Pieces of single bytes that a model needs to express any text, and lacks.
+
+    Without them bytes are dropped, or become the unknown token, and do not come back. Empty for a
+    model that falls back on no bytes: its unknown token is meant.
+    """
+    model = tokenizer.model
+    if is_byte_level(tokenizer):
+        return tuple(image for image in ALPHABET if image not in model.vocab)
+    if not model.byte_fallback:
+        return ()
+    pieces = (f"<0x{byte:02X}>" for byte in range(256))
+    return tuple(piece for piece in pieces if piece not in model.vocab)
 
 
 def unreachable_tokens(tokenizer: Any) -> tuple[str, ...]:

@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import argparse
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.options import add_many, add_verb
+from vocabshift.cli.options import add_many, add_threads, add_verb, threads
 from vocabshift.cli.tokenizers import add_pattern, load_all
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-COUNTS = (
-    "vocab_size",
-    "unreachable",
-    "unreachable_by_pipeline",
-    "byte_pieces",
-    "partial_utf8",
-    "superwords",
-    "terminal_spanning",
-    "round_trip_failures",
-)
+COUNTS = {
+    "vocab_size": "tokens of the model",
+    "unreachable": "merges do not rebuild them",
+    "only_by_merge_skipping": "of these, whole pieces of text reach them",
+    "unreachable_by_pipeline": "no usual text yields them",
+    "only_in_rare_contexts": "of these, some text yields them",
+    "byte_pieces": "stand for one byte",
+    "missing_byte_pieces": "bytes that the model loses",
+    "partial_utf8": "begin or end inside a character",
+    "superwords": "text on both sides of a space",
+    "terminal_spanning": "a sentence ends inside them",
+    "duplicates": "another token has the same bytes",
+    "shadowed": "an added token is cut out of their text",
+    "special_tokens": "added, special",
+    "other_added_tokens": "added, not special",
+    "id_holes": "ids that no token has",
+    "rows": "embedding rows needed",
+    "padding": "rows to the next multiple of 64",
+    "round_trip_failures": "lines that do not come back",
+}
+"""Every count, with what it is for people."""
 
-_FAULTS = ("unreachable", "unreachable_by_pipeline", "terminal_spanning", "round_trip_failures")
+_FAULTS = ("unreachable", "unreachable_by_pipeline", "missing_byte_pieces", "round_trip_failures")
 _SHOWN = 20  # tokens of each kind that people see; --json has all of them
 
 
@@ -34,7 +47,8 @@ def add_parser(subparsers: Any) -> None:
         "find tokens that can never be produced, and text that is lost",
         "Check a tokenizer: does every token come back from its own bytes through the merges\n"
         "(self-tokenization test) and through the whole pipeline, and does decoding what was\n"
-        "encoded give the text back?",
+        "encoded give the text back? With --text also: how near is each language to its ceiling,\n"
+        "the bytes per pre-token that no extension can beat?",
         "  vocabshift check ist --strict\n"
         "  vocabshift check ist gpt2 --text hi=hindi.txt --details --json\n",
     )
@@ -45,6 +59,7 @@ def add_parser(subparsers: Any) -> None:
     add_pattern(parser)
     parser.add_argument("--strict", action="store_true", help="exit with 2 if anything is amiss")
     parser.add_argument("--details", action="store_true", help="list the tokens themselves")
+    add_threads(parser)
     parser.set_defaults(run=run, show=show, status=status)
 
 
@@ -57,12 +72,23 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     entries = []
     loaded = load_all(args.tokenizers, args.pattern)
     for source, tokenizer in zip(args.tokenizers, loaded, strict=True):
-        report = check(tokenizer, corpus)
+        rows = _model_rows(source)
+        report = check(tokenizer, corpus, threads=threads(args), model_rows=rows)
         entry = {"tokenizer": source, **{key: _count(getattr(report, key)) for key in COUNTS}}
+        if rows is not None:
+            entry |= {"model_rows": rows, "missing_rows": report.missing_rows}
+        entry["languages"] = [
+            row.to_dict() | {"is_bound": row.is_bound} for row in report.languages
+        ]
         entry["ok"] = bool(report.ok)
         if args.details:
             entry["details"] = {
-                key: list(getattr(report, key)) for key in COUNTS if not _is_int(report, key)
+                key: list(value)
+                for key in COUNTS
+                if isinstance(value := getattr(report, key), tuple)
+            }
+            entry["details"]["lost_lines"] = {
+                row.language: row.lost_lines for row in report.languages if row.lost_lines
             }
         entries.append(entry)
     return {"tokenizers": entries}
@@ -74,32 +100,103 @@ def status(args: argparse.Namespace, result: dict[str, Any]) -> int:
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """One column for each tokenizer; the tokens below with --details."""
+    """One column for each tokenizer, then its text by language; tokens with --details."""
+    entries = result["tokenizers"]
+    console.print(_counts_table(entries))
+    for entry in entries:
+        if entry["languages"]:
+            console.print(_language_table(entry))
+        for line in _remarks(entry):
+            console.print(line, markup=False, soft_wrap=True)
+        for key, tokens in entry.get("details", {}).items():
+            if tokens and key != "lost_lines":
+                _show_list(console, f"{entry['tokenizer']}: {key}", tokens)
+        for language, lines in entry.get("details", {}).get("lost_lines", {}).items():
+            _show_list(console, f"{entry['tokenizer']}: lines lost, {language}", lines)
+    if not args.details and not all(entry["ok"] for entry in entries):
+        console.print("next: the same with --details lists the tokens", markup=False)
+
+
+def _counts_table(entries: list[dict[str, Any]]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    entries = result["tokenizers"]
     table = Table(title=Text("check", style="bold"), title_justify="left")
     table.add_column("")
     for entry in entries:
         table.add_column(Text(entry["tokenizer"]), justify="right")
-    for key in COUNTS:
+    table.add_column("", style="dim")
+    rows = dict(COUNTS)
+    if any("model_rows" in entry for entry in entries):
+        rows |= {"model_rows": "embedding rows of its model", "missing_rows": "rows it lacks"}
+    for key, meaning in rows.items():
         cells = []
         for entry in entries:
-            is_fault = key in _FAULTS and entry[key] > 0 and not entry["ok"]
-            cells.append(Text(f"{entry[key]:,}", style="red" if is_fault else ""))
-        table.add_row(key, *cells)
+            value = entry.get(key)
+            is_fault = key in (*_FAULTS, "missing_rows") and value
+            shown = "–" if value is None else f"{value:,}"
+            cells.append(Text(shown, style="red" if is_fault else ""))
+        table.add_row(key, *cells, meaning)
     table.add_row("ok", *(_verdict(entry["ok"]) for entry in entries))
-    console.print(table)
-    for entry in entries:
-        for key, tokens in entry.get("details", {}).items():
-            if tokens:
-                listed = " ".join(map(repr, tokens[:_SHOWN]))
-                more = f" and {len(tokens) - _SHOWN:,} more" if len(tokens) > _SHOWN else ""
-                line = f"{entry['tokenizer']}: {key}: {listed}{more}"
-                console.print(line, markup=False, soft_wrap=True)
-    if not args.details and not all(entry["ok"] for entry in entries):
-        console.print("next: the same with --details lists the tokens", markup=False)
+    return table
+
+
+def _language_table(entry: dict[str, Any]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    title = Text(f"text through {entry['tokenizer']}", style="bold")
+    table = Table("language", title=title, title_justify="left")
+    columns = ("lines", "lost", "bytes per token", "ceiling", "reached", "repaired ceiling")
+    for column in columns:
+        table.add_column(column, justify="right")
+    for row in entry["languages"]:
+        ceiling, lifted = (row[f"{key}ceiling_bytes_per_token"] for key in ("", "repaired_"))
+        lost = Text(f"{row['round_trip_failures']:,}")
+        lost.stylize("red" if row["round_trip_failures"] else "")
+        table.add_row(
+            Text(row["language"]),
+            f"{row['lines']:,}",
+            lost,
+            f"{row['bytes_per_token']:.3f}",
+            "–" if ceiling is None else f"{ceiling:.2f}",
+            "–" if ceiling is None else f"{row['bytes_per_token'] / ceiling:.0%}",
+            Text("–" if lifted is None else f"{lifted:.2f}", "bold" if row["is_bound"] else ""),
+        )
+    return table
+
+
+def _remarks(entry: dict[str, Any]) -> list[str]:
+    """What the ceiling means for whoever wants to extend this tokenizer."""
+    from vocabshift.bpe.text_check import NEAR
+
+    bound = [row for row in entry["languages"] if row["is_bound"]]
+    if not bound:
+        return []
+    lifts = ", ".join(
+        f"{row['language']} {row['ceiling_bytes_per_token']:.2f} -> "
+        f"{row['repaired_ceiling_bytes_per_token']:.2f}"
+        for row in bound
+    )
+    lines = [
+        "The pre-tokenizer cuts words at combining marks, and no new token reaches across. "
+        f"vocabshift extend {entry['tokenizer']} --pre-tokenizer repaired lifts the ceiling, in "
+        f"bytes per token: {lifts}."
+    ]
+    near = [
+        f"{row['language']} {row['ceiling_bytes_per_token'] / row['bytes_per_token'] - 1:.1%}"
+        for row in bound
+        if row["bytes_per_token"] > NEAR * row["ceiling_bytes_per_token"]
+    ]
+    if near:
+        lines.append(f"Without it, any number of new tokens gains at most: {', '.join(near)}.")
+    return lines
+
+
+def _show_list(console: Console, title: str, values: list[Any]) -> None:
+    listed = " ".join(map(repr, values[:_SHOWN]))
+    more = f" and {len(values) - _SHOWN:,} more" if len(values) > _SHOWN else ""
+    console.print(f"{title}: {listed}{more}", markup=False, soft_wrap=True)
 
 
 def _verdict(ok: bool) -> Any:
@@ -112,5 +209,16 @@ def _count(value: Any) -> int:
     return value if isinstance(value, int) else len(value)
 
 
-def _is_int(report: Any, key: str) -> bool:
-    return isinstance(getattr(report, key), int)
+def _model_rows(source: str) -> int | None:
+    """Embedding rows that the `config.json` beside a tokenizer states, where there is one."""
+    path = Path(source)
+    file = (path if path.is_dir() else path.parent) / "config.json"
+    try:
+        config = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    found = None
+    if isinstance(config, dict):
+        text = config.get("text_config")
+        found = config.get("vocab_size", text.get("vocab_size") if isinstance(text, dict) else None)
+    return found if type(found) is int and 0 < found < 1 << 31 else None

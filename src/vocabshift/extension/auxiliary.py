@@ -51,8 +51,8 @@ def train_auxiliary(
     """
     if not is_byte_level(base) or not base.model.is_byte_level:
         raise ValueError(
-            f"{base.name} is not byte-level; the baselines regen, append, prepend and add-tokens "
-            "are there for byte-level tokenizers: use the method continued"
+            f"{base.name} is not byte-level; for a SentencePiece tokenizer use "
+            "train_sentencepiece_auxiliary, for others there are no baselines"
         )
     single = [byte_level.to_bytes(image) for image in byte_level.ALPHABET]
     n_special = sum(token.special for token in base.added_tokens)

@@ -22,7 +22,9 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from vocabshift.bpe import byte_level
+from vocabshift.bpe.components import SPACE
 from vocabshift.bpe.model import Merge
+from vocabshift.bpe.token_bytes import is_byte_level
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.extension.apply import check_room, extended
 from vocabshift.extension.auxiliary import Auxiliary
@@ -58,6 +60,11 @@ def regen(base: Tokenizer, auxiliary: Auxiliary, *, n_tokens: int) -> Learned:
 
 def append(base: Tokenizer, auxiliary: Auxiliary, *, n_tokens: int) -> Learned:
     """New tokens with the auxiliary tokenizer's merges whose three tokens are there."""
+    if not auxiliary.merges:
+        raise ValueError(
+            f"the auxiliary tokenizer names no merges that could be appended to those of "
+            f"{base.name} (SentencePiece's trainer tells none); compare with regen or prepend"
+        )
     tokens = _first(auxiliary.new_tokens(base), base, n_tokens)
     known = base.model.vocab.keys() | set(tokens)
     old = set(base.model.merges)
@@ -78,7 +85,7 @@ def add_tokens(base: Tokenizer, auxiliary: Auxiliary, *, n_tokens: int) -> Token
     text is a token of the base already (the text "õ" spells the byte 0xF5 there).
     """
     taken = base.model.vocab.keys() | {token.content for token in base.added_tokens}
-    texts = [text for text in _texts(auxiliary.new_tokens(base)) if text not in taken]
+    texts = [text for text in _texts(base, auxiliary.new_tokens(base)) if text not in taken]
     chosen = _first(texts, base, n_tokens)
     first = base.row_count
     added = (
@@ -113,10 +120,12 @@ def _splits(token: str, known: Iterable[str] | Mapping[str, int]) -> list[Merge]
     ]
 
 
-def _texts(images: Iterable[str]) -> list[str]:
-    """The texts of byte-level tokens, as far as they are whole characters."""
+def _texts(base: Tokenizer, tokens: Iterable[str]) -> list[str]:
+    """The texts of tokens, as far as they are whole characters."""
+    if not is_byte_level(base):
+        return [token.replace(SPACE, " ") for token in tokens]
     texts = []
-    for image in images:
+    for image in tokens:
         try:
             texts.append(byte_level.to_bytes(image).decode())
         except UnicodeDecodeError:

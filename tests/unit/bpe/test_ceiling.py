@@ -54,8 +54,14 @@ def test_text_that_a_normalizer_removes_has_no_ceiling(make_byte_level: Make) ->
     assert {"b": 1.0} == ceilings(base, Corpus.from_texts({"a": ["   "], "b": ["a"]}))
 
 
-def test_sentencepiece_has_none(make_metaspace: Make) -> None:
-    assert ceilings(make_metaspace("ab"), Corpus.from_texts(["ab"])) is None
+def test_groups_of_sentencepiece(make_metaspace: Make) -> None:
+    found = ceilings(make_metaspace("ab"), Corpus.from_texts({"en": ["ab ab c"], "x": ["ab"]}))
+    assert {"en": 7 / 3, "x": 2.0} == found
+
+
+def test_another_kind_of_tokenizer_has_none() -> None:
+    plain = Tokenizer(BpeModel({"a": 0, "<unk>": 1}, (), unk_token="<unk>"))
+    assert ceilings(plain, Corpus.from_texts(["a"])) is None
 
 
 FULL = Tokenizer(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from vocabshift.bpe import byte_level
 from vocabshift.bpe.check import check
+from vocabshift.bpe.load import load_tokenizer
 from vocabshift.bpe.model import BpeModel
-from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.patterns import to_spec
+from vocabshift.text.patterns import get_pattern, to_spec
 
 
 def holding(*tokens: str) -> Tokenizer:
@@ -108,3 +111,163 @@ def test_round_trip_failures_are_counted_in_documents() -> None:
     assert 2 == check(composing, corpus, threads=2).round_trip_failures
     assert not check(composing, corpus).ok
     assert 0 == check(composing).round_trip_failures
+
+
+def test_tokens_that_only_merge_skipping_yields() -> None:
+    """A part of a character that no merge makes is no whole piece of text either."""
+    sound = holding("ab")
+    vocab = {**sound.model.vocab, "zz": 257, byte_level.to_image(b"\xa4\x95"): 258}
+    model = replace(sound.model, vocab=vocab)
+    assert () == check(replace(sound, model=model)).only_by_merge_skipping
+    report = check(replace(sound, model=replace(model, ignore_merges=True)))
+    assert ("zz",) == report.only_by_merge_skipping
+    assert ("zz", byte_level.to_image(b"\xa4\x95")) == report.unreachable
+    assert () == report.unreachable_by_pipeline
+
+
+def test_a_token_of_rare_contexts_is_told_and_is_no_fault() -> None:
+    """A newline goes with the "!" before it, but not with "!!"."""
+    tokenizer = replace(holding("!!", "!\n", "\n\n/"), pre_tokenizer=to_spec(get_pattern("o200k")))
+    report = check(tokenizer)
+    assert ("ĊĊ/",) == report.unreachable_by_pipeline == report.only_in_rare_contexts
+    assert report.ok
+
+
+def test_bytes_that_are_missing() -> None:
+    sound = holding("ab")
+    vocab = {token: i for token, i in sound.model.vocab.items() if token not in ("!", "Ġ")}
+    report = check(replace(sound, model=replace(sound.model, vocab=vocab)))
+    assert {"!", "Ġ"} == set(report.missing_byte_pieces)
+    assert 254 == report.byte_pieces
+    assert (0, 220) == report.id_holes
+    assert not report.ok
+
+
+def test_byte_pieces_of_sentencepiece(make_metaspace: Callable[..., Tokenizer]) -> None:
+    """ "<0x41>" and "A" are no duplicates, and no byte piece is unreachable."""
+    tokenizer = make_metaspace("▁ab")
+    report = check(tokenizer)
+    assert ((), (), (), 256) == (
+        report.missing_byte_pieces,
+        report.duplicates,
+        report.unreachable,
+        report.byte_pieces,
+    )
+    assert report.ok
+    vocab = dict(tokenizer.model.vocab)
+    del vocab["<0x0A>"]
+    damaged = replace(tokenizer, model=replace(tokenizer.model, vocab=vocab))
+    assert ("<0x0A>",) == check(damaged).missing_byte_pieces
+    without_fallback = replace(damaged.model, byte_fallback=False)
+    assert () == check(replace(damaged, model=without_fallback)).missing_byte_pieces
+
+
+def test_duplicates_and_shadowed_tokens() -> None:
+    """An added token with the text of a token is its double; those that hold it are cut. One that
+    matches single words only leaves "x cd" to the model."""
+    sound = holding(" ab", "x abc", "ba", " cd")
+    added = (
+        AddedToken(" ab", sound.row_count, special=False),
+        AddedToken("<end>", sound.row_count + 1),
+        AddedToken(" cd", sound.row_count + 2, special=False, single_word=True),
+    )
+    report = check(replace(sound, added_tokens=added))
+    assert ("Ġab", "Ġcd", " ab", " cd") == report.duplicates
+    assert ("Ġab", "xĠab", "xĠabc") == report.shadowed
+    assert ("<end>",) == report.special_tokens
+    assert (" ab", " cd") == report.other_added_tokens
+    assert () == check(sound).duplicates
+    assert () == check(sound).shadowed
+
+
+def test_special_tokens_inside_the_vocabulary_are_no_tokens_of_text() -> None:
+    sound = holding("ab")
+    vocab = {**sound.model.vocab, "<s>": 257}
+    model = replace(sound.model, vocab=vocab)
+    report = check(replace(sound, model=model, added_tokens=(AddedToken("<s>", 257),)))
+    assert ("<s>",) == report.special_tokens
+    assert () == report.unreachable == report.shadowed == report.duplicates
+    assert report.ok
+
+
+def test_rows_and_holes() -> None:
+    sound = holding("ab")
+    added = (AddedToken("<x>", 260),)
+    tokenizer = replace(sound, added_tokens=added)
+    report = check(tokenizer, model_rows=320)
+    assert (261, (257, 258, 259), 59) == (report.rows, report.id_holes, report.padding)
+    assert (320, 0, True) == (report.model_rows, report.missing_rows, report.ok)
+    short = check(tokenizer, model_rows=260)
+    assert (1, False) == (short.missing_rows, short.ok)
+    assert 0 == check(tokenizer).missing_rows
+
+
+def test_text_by_language() -> None:
+    """Lines, bytes, tokens and ceilings of each language, and the lines that are lost."""
+    tokenizer = replace(
+        holding("ab"), normalizer={"type": "NFC"}, pre_tokenizer=to_spec(get_pattern("gpt2"))
+    )
+    corpus = Corpus.from_texts({"en": ["ab", "ab cd"], "hi": ["e\u0301", "कि", "ab"]})
+    english, hindi = check(tokenizer, corpus, threads=2).languages
+    assert ("en", 2, 7, 5, 0) == (
+        english.language,
+        english.lines,
+        english.n_bytes,
+        english.tokens,
+        english.round_trip_failures,
+    )
+    assert 7 / 3 == english.ceiling == english.repaired_ceiling
+    assert (7 / 5) / (7 / 3) == pytest.approx(english.reached)
+    assert not english.is_bound
+    assert (3, 11, 1, ["e\u0301"]) == (
+        hindi.lines,
+        hindi.n_bytes,
+        hindi.round_trip_failures,
+        hindi.lost_lines,
+    )
+    assert (11 / 4, 11 / 3) == (hindi.ceiling, hindi.repaired_ceiling)
+    assert hindi.is_bound
+    assert 2.75 == hindi.to_dict()["ceiling_bytes_per_token"]
+    assert "lost_lines" not in hindi.to_dict()
+
+
+def test_text_of_sentencepiece(make_metaspace: Callable[..., Tokenizer]) -> None:
+    """Groups of tokens that may ever merge are its words, and nothing is to be repaired."""
+    (row,) = check(make_metaspace("▁ab"), Corpus.from_texts(["ab c"])).languages
+    assert (2.0, None, False) == (row.ceiling, row.repaired_ceiling, row.is_bound)
+    assert row.to_dict()["repaired_ceiling_bytes_per_token"] is None
+
+
+def test_only_the_first_lost_lines_are_kept() -> None:
+    composing = replace(holding("ab"), normalizer={"type": "NFC"})
+    lines = [f"e\u0301{i}" for i in range(50)]
+    report = check(composing, Corpus.from_texts(lines))
+    assert (50, lines[:20]) == (report.round_trip_failures, report.languages[0].lost_lines)
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("name", "unreachable", "by_pipeline", "rare", "by_skipping"),
+    [
+        ("llama3", 588, 0, 0, 588),
+        ("llama4", 0, 5, 2, 0),
+        ("qwen25", 0, 1_909, 0, 0),
+        ("mistral-nemo", 0, 0, 0, 0),
+        ("mistral7b-v1", 0, 0, 0, 0),
+        ("mistral7b-v3", 0, 0, 0, 0),
+    ],
+)
+def test_vendor_tokenizers(
+    shared_data: Path, name: str, unreachable: int, by_pipeline: int, rare: int, by_skipping: int
+) -> None:
+    """Figures that others found too; no byte is missing, and no two tokens are the same."""
+    report = check(load_tokenizer(shared_data / "tokenizers-hf" / name))
+    assert (unreachable, by_pipeline, rare, by_skipping) == (
+        len(report.unreachable),
+        len(report.unreachable_by_pipeline),
+        len(report.only_in_rare_contexts),
+        len(report.only_by_merge_skipping),
+    )
+    assert 256 == report.byte_pieces
+    assert () == report.missing_byte_pieces == report.shadowed == report.id_holes
+    assert report.ok == (not unreachable and by_pipeline == rare)

@@ -53,15 +53,41 @@ TRAINED = {
     ],
 }
 
+HINDI = {
+    "language": "hi",
+    "lines": 4,
+    "n_bytes": 100,
+    "tokens": 20,
+    "round_trip_failures": 1,
+    "ceiling_bytes_per_token": 5.2,
+    "repaired_ceiling_bytes_per_token": 11.75,
+    "bytes_per_token": 5.0,
+}
 CHECKED = SimpleNamespace(
     vocab_size=300,
     unreachable=("ab",),
     unreachable_by_pipeline=("ab", "\x1b[31m"),
+    only_in_rare_contexts=(),
+    only_by_merge_skipping=("ab",),
     byte_pieces=256,
+    missing_byte_pieces=(),
     partial_utf8=(),
     superwords=(),
     terminal_spanning=(),
-    round_trip_failures=(),
+    duplicates=(),
+    shadowed=(),
+    special_tokens=("<s>",),
+    other_added_tokens=(),
+    id_holes=(7, 9),
+    rows=310,
+    padding=10,
+    missing_rows=54,
+    round_trip_failures=1,
+    languages=(
+        SimpleNamespace(
+            language="hi", is_bound=True, lost_lines=["x \x1b"], to_dict=lambda: dict(HINDI)
+        ),
+    ),
     ok=False,
 )
 
@@ -93,8 +119,8 @@ def calls(monkeypatch) -> list[tuple]:
         calls.append(("evaluate", tokenizers, texts.specs, metrics, base, threads))
         return Results([Result("ist", "hin", "fertility", 1.5, 3, 1.25, 1.75)])
 
-    def check(tokenizer, corpus=None):
-        calls.append(("check", tokenizer, corpus))
+    def check(tokenizer, corpus=None, *, threads, model_rows):
+        calls.append(("check", tokenizer, corpus, threads, model_rows))
         return CHECKED
 
     def run_demo(out, *, json):
@@ -221,16 +247,52 @@ def test_check(calls, capsys) -> None:
         "vocab_size": 300,
         "unreachable": 1,
         "unreachable_by_pipeline": 2,
+        "only_in_rare_contexts": 0,
+        "only_by_merge_skipping": 1,
         "byte_pieces": 256,
+        "missing_byte_pieces": 0,
         "partial_utf8": 0,
         "superwords": 0,
         "terminal_spanning": 0,
-        "round_trip_failures": 0,
+        "duplicates": 0,
+        "shadowed": 0,
+        "special_tokens": 1,
+        "other_added_tokens": 0,
+        "id_holes": 2,
+        "rows": 310,
+        "padding": 10,
+        "round_trip_failures": 1,
+        "languages": [HINDI | {"is_bound": True}],
         "ok": False,
     } == entry
-    (entry,) = _json(capsys, "check", "t", "--details", "--text", "x")["tokenizers"]
+    words = ("check", "t", "--details", "--text", "x", "-j", "3")
+    (entry,) = _json(capsys, *words)["tokenizers"]
     assert ["ab"] == entry["details"]["unreachable"]
-    assert ["x"] == calls[1][2].specs
+    assert [7, 9] == entry["details"]["id_holes"]
+    assert {"hi": ["x \x1b"]} == entry["details"]["lost_lines"]
+    assert (["x"], 3, None) == (calls[1][2].specs, *calls[1][3:])
+
+
+@pytest.mark.parametrize(
+    ("config", "rows"),
+    [
+        ({"vocab_size": 256}, 256),
+        ({"text_config": {"vocab_size": 256}}, 256),
+        ({"vocab_size": "256"}, None),
+        ({"vocab_size": True}, None),
+        ([], None),
+        ("no JSON", None),
+    ],
+)
+def test_check_reads_the_rows_of_the_model_beside(
+    calls, capsys, tmp_path: Path, config: object, rows: int | None
+) -> None:
+    text = config if isinstance(config, str) else json.dumps(config)
+    (tmp_path / "config.json").write_text(text, encoding="utf-8")
+    for source in (tmp_path, tmp_path / "tokenizer.json"):
+        (entry,) = _json(capsys, "check", str(source))["tokenizers"]
+        assert rows == calls[-1][4] == entry.get("model_rows")
+        assert (rows is not None) == ("missing_rows" in entry)
 
 
 def test_check_strict(calls, capsys) -> None:
@@ -256,7 +318,18 @@ def test_demo(calls, capsys, tmp_path: Path) -> None:
         (("transfer", "m", "t", "-o", "o"), ["tied to the embeddings", "next: vocabshift"]),
         (("evaluate", "a", "--text", "x"), ["fertility", "1.50 ±0.25"]),
         (("check", "t"), ["unreachable_by_pipeline", "next: the same with --details"]),
-        (("check", "t", "--details"), ["unreachable_by_pipeline: 'ab' '\\x1b[31m'"]),
+        (
+            ("check", "t"),
+            [
+                "vocabshift extend t --pre-tokenizer repaired lifts the ceiling",
+                "hi 5.20 -> 11.75",
+                "at most: hi 4.0%",
+            ],
+        ),
+        (
+            ("check", "t", "--details"),
+            ["unreachable_by_pipeline: 'ab' '\\x1b[31m'", "lines lost, hi: 'x \\x1b'"],
+        ),
     ],
 )
 def test_what_people_see(calls, capsys, tmp_path: Path, monkeypatch, words, shown) -> None:
