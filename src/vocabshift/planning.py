@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift.bpe.drift import UNLABELLED
-from vocabshift.bpe.encoder import Encoder
 from vocabshift.bpe.load import as_tokenizer
 from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.bpe.vocabulary_use import bytes_per_token
 from vocabshift.extension.effect import Effect, steps
 from vocabshift.extension.growth import Growth, grow
 from vocabshift.pruning.apply import new_ids, present_ids, without_tokens
@@ -80,8 +79,8 @@ class Plan:
         knees = [r.n_tokens for r in self.rows if r.is_knee and r.pre_tokenizer == pre_tokenizer]
         if not knees:
             raise ValueError(
-                f"the pre-tokenizer of {self.tokenizer} cannot be {pre_tokenizer}: there is nothing "
-                "to repair"
+                f"the pre-tokenizer of {self.tokenizer} cannot be {pre_tokenizer}: there is "
+                "nothing to repair"
             )
         return max(knees[0], 1)
 
@@ -138,8 +137,16 @@ def plan(
         threads=threads,
         progress=progress,
     )
+    judged = grown[0].effect
+    n_bytes = {row.language: row.n_bytes for row in judged.languages}
     removed, n_removable = _shrink(
-        base, learned_from, judged_on, max_tokens=max_tokens, threads=threads, progress=progress
+        base,
+        learned_from,
+        judged_on,
+        n_bytes,
+        max_tokens=max_tokens,
+        threads=threads,
+        progress=progress,
     )
     rows = [
         *(_priced(row, base, facts, bandwidth) for row in removed),
@@ -156,7 +163,7 @@ def plan(
         },
         stopped_because={growth.pre_tokenizer: growth.stopped_because for growth in grown},
         n_removable=n_removable,
-        n_bytes=int(grown[0].effect.n_bytes.sum()),
+        n_bytes=sum(n_bytes.values()),
         model=facts,
     )
 
@@ -201,6 +208,7 @@ def _shrink(
     base: Tokenizer,
     corpus: Corpus,
     judged_on: Corpus,
+    n_bytes: Mapping[str, int],
     *,
     max_tokens: int,
     threads: int,
@@ -216,28 +224,11 @@ def _shrink(
         if progress is not None:
             progress("shrink", i, len(points))
         smaller = without_tokens(base, new_ids(present_ids(base), order[:n]))
-        whole, by_language = _bytes_per_token(smaller, judged_on, threads)
+        by_language = bytes_per_token(smaller, judged_on, threads=threads)
+        tokens = sum(n_bytes[label] / value for label, value in by_language.items())
+        whole = round(sum(n_bytes.values()) / max(tokens, 1), 4)
         rows.append(PlanRow(-n, "kept", whole, by_language))
     return rows, probe.report.n_removable
-
-
-def _bytes_per_token(
-    tokenizer: Tokenizer, corpus: Corpus, threads: int
-) -> tuple[float, dict[str, float]]:
-    encoder = Encoder(tokenizer)
-    n_bytes: dict[str, int] = {}
-    n_tokens: dict[str, int] = {}
-    for documents in corpus.batches():
-        ids, _ = encoder.encode_documents(
-            documents.data, documents.starts, documents.ends, threads=threads
-        )
-        label = documents.language or UNLABELLED
-        n_bytes[label] = n_bytes.get(label, 0) + documents.n_bytes
-        n_tokens[label] = n_tokens.get(label, 0) + len(ids)
-    whole = sum(n_bytes.values()) / max(sum(n_tokens.values()), 1)
-    return round(whole, 4), {
-        label: round(n_bytes[label] / max(n_tokens[label], 1), 4) for label in n_bytes
-    }
 
 
 def _priced(row: PlanRow, base: Tokenizer, facts: ModelFacts | None, bandwidth: float) -> PlanRow:

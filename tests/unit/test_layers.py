@@ -24,7 +24,9 @@ LAYERS = {
     **dict.fromkeys(("text", "report"), 1),
     "bpe": 2,
     **dict.fromkeys(WORKSHOPS, 3),
-    **dict.fromkeys(("", "planning", "adaptation"), 4),  # "": the package itself
+    **dict.fromkeys(
+        ("", "planning", "adaptation", "superword_extension"), 4
+    ),  # "": the package itself
     **dict.fromkeys(("cli", "demo", "__main__"), 5),
 }
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vocabshift.bpe.drift import UNLABELLED
 from vocabshift.bpe.encoder import Encoder
 from vocabshift.bpe.token_bytes import token_bytes
 from vocabshift.text.corpus import Corpus
@@ -82,3 +83,18 @@ def vocabulary_use(tokenizer: Any, corpus: Corpus, *, threads: int = 1) -> Vocab
     return VocabularyUse(
         value.vocab_size, int(np.count_nonzero(users[ids_of_model] == 0)), tuple(rows)
     )
+
+
+def bytes_per_token(tokenizer: Any, corpus: Corpus, *, threads: int = 1) -> dict[str, float]:
+    """Bytes of raw text for each token, by label of the corpus; one pass."""
+    encoder = Encoder(tokenizer)
+    n_bytes: dict[str, int] = {}
+    n_tokens: dict[str, int] = {}
+    for documents in corpus.batches():
+        ids, _ = encoder.encode_documents(
+            documents.data, documents.starts, documents.ends, threads=threads
+        )
+        label = documents.language or UNLABELLED
+        n_bytes[label] = n_bytes.get(label, 0) + documents.n_bytes
+        n_tokens[label] = n_tokens.get(label, 0) + len(ids)
+    return {label: round(n / max(n_tokens[label], 1), 4) for label, n in n_bytes.items()}

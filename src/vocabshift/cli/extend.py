@@ -67,6 +67,12 @@ def add_parser(subparsers: Any) -> None:
         default="id",
         help="between equal counts; lexicographic: as the paper's toolkit",
     )
+    parser.add_argument(
+        "--superwords",
+        metavar="N",
+        type=positive,
+        help="then so many superwords inside sentences (byte-level; lifts the space wall)",
+    )
     parser.add_argument("--min-frequency", metavar="N", type=positive, default=1)
     parser.add_argument("--max-token-bytes", metavar="N", type=positive)
     parser.add_argument(
@@ -135,6 +141,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.sentencepiece_model:
         tokenizer = _with_rules(tokenizer, args.sentencepiece_model)
     with progress_bar() as progress:
+        if args.superwords:
+            return _with_superwords(args, tokenizer, source, options, progress)
         return extend_to_folder(
             tokenizer,
             source,
@@ -144,6 +152,27 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             force=args.force,
             progress=progress,
         )
+
+
+def _with_superwords(
+    args: argparse.Namespace, tokenizer: Any, source: Any, options: Any, progress: Any
+) -> dict[str, Any]:
+    from vocabshift.superword_extension import extend_with_superwords_to_folder
+    from vocabshift.text.corpus import Corpus
+
+    if not isinstance(source, Corpus):
+        raise UsageError("--superwords needs the text itself; give --corpus")
+    result: dict[str, Any] = extend_with_superwords_to_folder(
+        tokenizer,
+        source,
+        args.out,
+        options=options,
+        n_superwords=args.superwords,
+        threads=threads(args),
+        force=args.force,
+        progress=progress,
+    )
+    return result
 
 
 def _with_rules(tokenizer: Tokenizer, file: str) -> Tokenizer:
@@ -175,6 +204,12 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "vocabulary": result["vocab_size"],
         "rows of a model": result["row_count"],
     }
+    if "superwords" in result:
+        superwords = result["superwords"]
+        console.print(_superword_table(superwords))
+        facts["superwords"] = superwords["n_added"]
+        facts["pattern that they are cut by"] = superwords["pattern"]
+        facts["tokens that no text yields any more"] = superwords["tokens_lost"]
     then = f"vocabshift check {result['out']}    or    vocabshift transfer MODEL {result['out']}"
     show_summary(console, "extend", facts, then)
 
@@ -213,6 +248,28 @@ def language_table(result: dict[str, Any]) -> Any:
             f"{row['ceiling_bytes_per_token']:.2f}",
             f"{row['new_tokens_used']:,}",
             f"{row['new_tokens_share']:.1%}",
+        )
+    return table
+
+
+def _superword_table(superwords: dict[str, Any]) -> Any:
+    """What lifting the space wall changed, and what the superwords brought, by language."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text("superwords: bytes per token", style="bold"), title_justify="left")
+    table.add_column("language")
+    for name in ("new words alone", "with superwords", "lines / tokens changed by walls alone"):
+        table.add_column(name, justify="right")
+    for row in superwords["languages"]:
+        label = row["language"]
+        changed = superwords["changed_lines"].get(label, 0.0)
+        tokens = superwords["changed_tokens"].get(label, 0.0)
+        table.add_row(
+            label,
+            f"{row['bytes_per_token_before']:.3f}",
+            Text(f"{row['bytes_per_token']:.3f}", style="bold"),
+            f"{changed:.1%} / {tokens:.2%}",
         )
     return table
 
