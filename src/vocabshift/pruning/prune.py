@@ -35,7 +35,13 @@ from vocabshift.pruning.orders import (
     removal_order,
 )
 from vocabshift.pruning.request import Request, check_kind, check_request, number_of_tokens
-from vocabshift.pruning.token_counts import Progress, Source, TokenCounts, languages_of
+from vocabshift.pruning.token_counts import (
+    Progress,
+    Source,
+    TokenCounts,
+    languages_of,
+    require_tokens,
+)
 from vocabshift.pruning.trim import PlainSubject
 from vocabshift.text.corpus import Corpus
 
@@ -258,6 +264,7 @@ def _count(
         return None, None
     orders_by_own = request.order == "frequency" or subject.counts_alike
     counts = subject.count(source, own=orders_by_own, threads=threads, progress=progress)
+    require_tokens(counts, subject.name)
     if orders_by_own:
         return counts, counts
     if not (measure or request.keep.languages):
