@@ -16,7 +16,8 @@ from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.output_folder import atomic_folder, check_free
 from vocabshift.provenance import write_provenance
-from vocabshift.pruning.prune import Pruning, Subject, prune_subject
+from vocabshift.pruning.prune import Subject, prune_subject
+from vocabshift.pruning.report import Pruning
 from vocabshift.pruning.request import Request
 from vocabshift.pruning.token_counts import Progress, Source
 from vocabshift.text.corpus import Corpus
