@@ -14,7 +14,8 @@ from vocabshift.bpe.byte_level import ALPHABET
 from vocabshift.bpe.encoder import Encoder
 from vocabshift.bpe.load import load_tokenizer
 from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.pruning.prune import Pruning, open_subject, prune, prune_subject, prune_with_report
+from vocabshift.pruning.prune import open_subject, prune, prune_subject, prune_with_report
+from vocabshift.pruning.report import Pruning
 from vocabshift.pruning.request import check_request
 from vocabshift.text.corpus import Corpus
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.bpe import load, post_processor, pretrained_folder, tokenizer_json
-from vocabshift.bpe.added_tokens import ids_at_load
+from vocabshift.bpe.added_tokens import ids_at_load, vocab_with
 from vocabshift.bpe.charsmap import check_normalizer
 from vocabshift.bpe.model import MAX_ID
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
@@ -93,7 +93,8 @@ class PlainTokenizer:
     @cached_property
     def fingerprint(self) -> str:
         """Sixteen hex digits that name what it does to text (see `bpe.fingerprint`)."""
-        text = _text({**self.document, "post_processor": None, "decoder": None})
+        document = {**self.document, "post_processor": None, "decoder": None}
+        text = json.dumps(document, ensure_ascii=False, sort_keys=True)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def with_tokens(self, old_to_new: Mapping[int, int]) -> PlainTokenizer:
@@ -111,6 +112,8 @@ class PlainTokenizer:
                 if token_id in old_to_new
             }
         added = tuple(replace(token, id=old_to_new[token.id]) for token in self.added_tokens)
+        if self.kind != "Unigram" and ids_at_load(added, model["vocab"]) != [t.id for t in added]:
+            model["vocab"] = vocab_with(model["vocab"], added)  # else they would be numbered anew
         document = {
             **self.document,
             "added_tokens": tokenizer_json.write_added_tokens(added),

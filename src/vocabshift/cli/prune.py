@@ -143,6 +143,8 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(
             f"--order {args.order} looks at text: --corpus (or --counts) is required {see}"
         )
+    if args.drop_unseen_characters and not args.corpus:
+        raise UsageError(f"--drop-unseen-characters looks at text: --corpus is required {see}")
 
 
 def _source(args: argparse.Namespace) -> Source | None:

@@ -50,14 +50,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     out = check_free(Path(args.out), force=args.force)
     (tokenizer,) = load_all([args.tokenizer], args.pattern)
-    report = transfer_folder(
-        args.model,
-        tokenizer,
-        out,
-        init=args.init,
-        force=args.force,
-        id_map=id_map.find(args.tokenizer),
-    )
+    options: dict[str, Any] = {"init": args.init, "force": args.force}
+    if (beside := id_map.find(args.tokenizer)) is not None:
+        options["id_map"] = beside
+    report = transfer_folder(args.model, tokenizer, out, **options)
     result = {"out": str(out), **{key: getattr(report, key) for key in _KEYS}}
     if (out / "tokenization_vs.py").exists():
         result["tokenizer_code"] = str(out / "tokenization_vs.py")

@@ -57,11 +57,18 @@ def made_counts(splits: Splits, counts: Counts) -> Counts:
     `counts`: of final tokens. Each of these is made by the merges of its tree, whatever stands
     beside it, so that every token passes its count on to both halves.
     """
-    total = counts.copy()
-    for token in _wholes_first(splits):
-        total[splits.left[token]] += total[token]
-        total[splits.right[token]] += total[token]
-    return total
+    total = counts.tolist()  # plain numbers: a loop over arrays is slow
+    users = splits.users().tolist()
+    left, right = splits.left.tolist(), splits.right.tolist()
+    # Wholes before their parts: a token is ready when all that it is a half of have passed theirs.
+    ready = [token for token, n in enumerate(users) if n == 0 and left[token] != NONE]
+    for token in ready:  # grows as it goes
+        for half in (left[token], right[token]):
+            total[half] += total[token]
+            users[half] -= 1
+            if users[half] == 0 and left[half] != NONE:
+                ready.append(half)
+    return np.array(total, dtype=np.int64)
 
 
 def removal_order(
@@ -115,16 +122,3 @@ def _ranks(places: NDArray[np.int64], *keys: NDArray[np.int64]) -> NDArray[np.in
     ranks = np.empty(len(places), dtype=np.int64)
     ranks[places] = np.cumsum(changes)
     return ranks
-
-
-def _wholes_first(splits: Splits) -> list[int]:
-    """Tokens with halves, each before its halves."""
-    users = splits.users().tolist()
-    left, right = splits.left.tolist(), splits.right.tolist()
-    ready = [token for token, n in enumerate(users) if n == 0 and left[token] != NONE]
-    for token in ready:  # grows as it goes
-        for half in (left[token], right[token]):
-            users[half] -= 1
-            if users[half] == 0 and left[half] != NONE:
-                ready.append(half)
-    return ready

@@ -8,20 +8,19 @@ The kinds of models are known to `bpe_subject` and `trim`, the orders to `orders
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from vocabshift.bpe.id_map import IdMap
-from vocabshift.bpe.plain_tokenizer import PlainTokenizer, open_prunable
+from vocabshift.bpe.plain_tokenizer import open_prunable
 from vocabshift.bpe.splits import Flags, Ids
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.bpe.vocabulary_report import CLASSES, classes_of
 from vocabshift.errors import UnreachableTokenError
 from vocabshift.pruning.apply import new_ids
 from vocabshift.pruning.bpe_subject import BpeSubject, lengths_of
-from vocabshift.pruning.effects import LanguageEffect, ScriptEffect, effects, script_effects
+from vocabshift.pruning.effects import effects, script_effects
 from vocabshift.pruning.keep import (
     Keep,
     check_languages,
@@ -34,46 +33,21 @@ from vocabshift.pruning.orders import (
     Vocabulary,
     removal_order,
 )
+from vocabshift.pruning.report import PruneReport, Pruning, tie_warnings
 from vocabshift.pruning.request import Request, check_kind, check_request, number_of_tokens
-from vocabshift.pruning.token_counts import Progress, Source, TokenCounts, languages_of
+from vocabshift.pruning.token_counts import (
+    Progress,
+    Source,
+    TokenCounts,
+    languages_of,
+    require_tokens,
+)
 from vocabshift.pruning.trim import PlainSubject
 from vocabshift.text.corpus import Corpus
 
 Subject = BpeSubject | PlainSubject
 
 _NO_SCRIPTS = (*CLASSES, "Unknown", "Common", "Inherited")
-
-
-@dataclass(frozen=True)
-class PruneReport:
-    """What a pruning did; counts are of tokens."""
-
-    kind: str  # "BPE", "Unigram" or "WordPiece"
-    order: str
-    n_removed: int
-    n_decided_by_ties: int  # removed only because of a tie-break
-    n_removable: int  # could have been removed in all
-    n_atomic: int  # bytes, characters and byte pieces: made of no others
-    vocab_size: int  # tokens of the model, special tokens outside it not counted
-    rows: int  # the highest id plus one
-    unreachable_before: int  # STT
-    unreachable_after: int
-    removed_by_script: tuple[ScriptEffect, ...]
-    languages: tuple[LanguageEffect, ...]  # where there is a corpus, and it was asked for
-    round_trip_documents: int  # of the corpus, encoded and decoded by both
-    round_trip_failures: int  # of these, not given back as the old tokenizer gives them
-    corpus_fingerprint: str | None
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Pruning:
-    """A pruned tokenizer and how it came about."""
-
-    tokenizer: Tokenizer | PlainTokenizer
-    id_map: IdMap
-    removed: Ids  # (n_removed,) old ids in the order of removal
-    report: PruneReport
 
 
 def prune(
@@ -210,11 +184,12 @@ def prune_subject(
     measured = effects(
         subject, pruned, source if measure else None, own, threads=threads, progress=progress
     )
+    n_ties = found.n_decided_by_ties(n)
     report = PruneReport(
         kind=subject.kind,
         order=request.order,
         n_removed=n,
-        n_decided_by_ties=found.n_decided_by_ties(n),
+        n_decided_by_ties=n_ties,
         n_removable=len(found.ids),
         n_atomic=int(np.count_nonzero(subject.splits.atomic)),
         vocab_size=len(subject.vocab) - n,
@@ -226,7 +201,7 @@ def prune_subject(
         round_trip_documents=measured.documents,
         round_trip_failures=measured.failures,
         corpus_fingerprint=None if counts is None else counts.fingerprint,
-        warnings=(*subject.warnings(), *_tie_warnings(found, n)),
+        warnings=(*subject.warnings(), *tie_warnings(n, n_ties)),
     )
     id_map = IdMap.of_ids(
         subject.fingerprint, pruned.fingerprint, old_to_new, subject.rows, pruned.rows
@@ -258,6 +233,7 @@ def _count(
         return None, None
     orders_by_own = request.order == "frequency" or subject.counts_alike
     counts = subject.count(source, own=orders_by_own, threads=threads, progress=progress)
+    require_tokens(counts, subject.name)
     if orders_by_own:
         return counts, counts
     if not (measure or request.keep.languages):
@@ -285,13 +261,3 @@ def _scripts(names: list[str], classes: Ids) -> Ids:
     """The classes that are scripts; -1 for digits, punctuation and the like."""
     is_script = np.array([*(name not in _NO_SCRIPTS for name in names), False])
     return np.where(is_script[classes], classes, -1)
-
-
-def _tie_warnings(found: RemovalOrder, n: int) -> list[str]:
-    ties = found.n_decided_by_ties(n)
-    if ties * 2 <= n:
-        return []
-    return [
-        f"{ties:,} of {n:,} removals were decided by a tie alone: the text is too small to tell "
-        "these tokens from others that stay; give more text, or keep what matters"
-    ]

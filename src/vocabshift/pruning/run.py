@@ -6,6 +6,7 @@ the contract.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.output_folder import atomic_folder, check_free
 from vocabshift.provenance import write_provenance
-from vocabshift.pruning.prune import Pruning, Subject, prune_subject
+from vocabshift.pruning.prune import Subject, prune_subject
+from vocabshift.pruning.report import Pruning
 from vocabshift.pruning.request import Request
 from vocabshift.pruning.token_counts import Progress, Source
 from vocabshift.text.corpus import Corpus
@@ -43,17 +45,22 @@ def prune_to_folder(
     before = id_map.find(base)
     if before is not None:
         before.require(before.old, subject.fingerprint)
-    pruning = prune_subject(subject, source, request, threads=threads, progress=progress)
-    if pruning.report.round_trip_failures:
-        raise InvalidTokenizerError(
-            f"{pruning.report.round_trip_failures} documents of the corpus do not come back as "
-            f"{subject.name} gives them back; nothing is written: keep the characters that they "
-            "need (see --keep), or leave --drop-unseen-characters out"
-        )
-    if out is not None:
-        with atomic_folder(out, force=force) as partial:
+    # The folder is taken before the work, so that one that cannot be written is told at once.
+    with nullcontext() if out is None else atomic_folder(out, force=force) as partial:
+        pruning = prune_subject(subject, source, request, threads=threads, progress=progress)
+        _check_round_trip(pruning, subject)
+        if partial is not None:
             _write(pruning, subject, request, before, partial)
     return {"out": None if out is None else str(out), **asdict(pruning.report)}
+
+
+def _check_round_trip(pruning: Pruning, subject: Subject) -> None:
+    if pruning.report.round_trip_failures:
+        raise InvalidTokenizerError(
+            f"{pruning.report.round_trip_failures} documents of the corpus would not come back as "
+            f"{subject.name} gives them back; nothing is written: keep the tokens that they need "
+            "(see --keep), or prune fewer"
+        )
 
 
 def _write(

@@ -66,6 +66,17 @@ class TokenCounts:
         return totals
 
 
+def require_tokens(counts: TokenCounts, name: str) -> None:
+    """CorpusError where all text of a label gives the tokenizer `name` nothing at all."""
+    for label, (_, n_tokens) in counts.bytes_and_tokens().items():
+        if n_tokens == 0:
+            of_label = "" if label is None else f" of {label!r}"
+            raise CorpusError(
+                f"{name} makes no token of the text{of_label}: its normalizer removes it, or it "
+                "knows none of its characters; leave that text out"
+            )
+
+
 def languages_of(source: Source) -> list[str]:
     """The labels of a source."""
     if isinstance(source, Corpus):

@@ -108,6 +108,7 @@ def test_the_table_for_people(
         (["--n-tokens", "1", "--corpus", "TEXT", "-o", "OUT", "--dry-run"], "give -o DIR"),
         (["--n-tokens", "1", "-o", "OUT"], "--corpus (or --counts) is required"),
         (["--n-tokens", "1", "--corpus", "TEXT", "--counts", "X", "-o", "OUT"], "leave --corpus"),
+        (["--n-tokens", "1", "--order", "id", "--drop-unseen-characters", "-o", "OUT"], "--corpus"),
         (["--n-tokens", "0", "--corpus", "TEXT", "-o", "OUT"], "at least 1"),
         (["--n-tokens", "1", "--corpus", "TEXT", "--order", "x", "-o", "OUT"], "invalid choice"),
         (["--n-tokens", "25", "--corpus", "TEXT", "-o", "OUT"], "at most 24"),

@@ -188,6 +188,27 @@ def test_counts_stand_for_a_corpus(base: Tokenizer, tmp_path: Path) -> None:
         prune(base, CountFolder.open(tmp_path / "z"), n_tokens=1)
 
 
+def test_text_that_the_normalizer_removes_is_told(base: Tokenizer) -> None:
+    normalizer = {"type": "Replace", "pattern": {"Regex": "[ऀ-ॿ]+"}, "content": ""}
+    deaf = replace(base, normalizer=normalizer)
+    hindi = Corpus.from_texts({"en": ENGLISH, "hi": ["बिल्ली"]})
+    with pytest.raises(CorpusError, match="makes no token of the text of 'hi': its normalizer"):
+        prune(deaf, hindi, n_tokens=1)
+
+
+def test_superwords_are_pruned_like_any_token(base: Tokenizer) -> None:
+    texts = [" ".join(["the cat and the other cat"] * 5), *ENGLISH]
+    corpus = Corpus.from_texts(texts)
+    ist = vs.SuperwordTrainer(vocab_size=330, transition=0.85).train(corpus)
+    superwords = [token for token in ist.model.vocab if "Ġ" in token.strip("Ġ")]
+    assert superwords
+    for n in (5, ist.vocab_size - 256):
+        small = prune(ist, corpus, n_tokens=n)
+        assert vs.check(small, corpus).ok
+    kept = prune(ist, corpus, n_tokens=3, order="merge", keep=superwords[:1])
+    assert superwords[0] in kept.model.vocab
+
+
 def test_a_template_with_an_unknown_id_is_refused(base: Tokenizer) -> None:
     broken = replace(base, post_processor=bos_template("<s>", 999))
     with pytest.raises(InvalidTokenizerError, match="the id 999 into every text"):

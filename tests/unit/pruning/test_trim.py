@@ -10,9 +10,12 @@ import pytest
 from tokenizers import Tokenizer as Backend
 
 from unit.pruning.conftest import ENGLISH, HINDI, TEXTS
-from vocabshift.bpe.plain_tokenizer import PlainTokenizer
+from vocabshift.bpe import id_map
+from vocabshift.bpe.plain_tokenizer import PlainTokenizer, open_prunable
+from vocabshift.cli.main import main
 from vocabshift.errors import CorpusError, InvalidTokenizerError
-from vocabshift.pruning.prune import Pruning, prune, prune_with_report
+from vocabshift.pruning.prune import prune, prune_with_report
+from vocabshift.pruning.report import Pruning
 from vocabshift.text.corpus import Corpus
 
 CORPUS = Corpus.from_texts({"en": ENGLISH, "hi": HINDI})
@@ -184,6 +187,30 @@ def test_word_piece_may_have_holes_and_unigram_not(bert: Backend, t5: Backend) -
     assert small.backend.get_vocab() == small.vocab
     with pytest.raises(ValueError, match="Unigram tokenizer: its ids are places in a list"):
         prune(t5, CORPUS, n_tokens=20, keep_ids=True)
+
+
+def test_added_tokens_keep_their_ids_beside_holes(bert: Backend) -> None:
+    bert.add_special_tokens(["<new>"])
+    small = prune(bert, CORPUS, n_tokens=20, keep_ids=True)
+    assert small.backend.token_to_id("<new>") == bert.token_to_id("<new>")
+    assert [t.id for t in small.added_tokens if t.content == "<new>"] == [small.row_count - 1]
+
+
+def test_the_verb_and_the_chain_of_maps(
+    plain: Backend, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "base").mkdir()
+    plain.save(str(tmp_path / "base" / "tokenizer.json"))
+    (tmp_path / "text.txt").write_text("\n".join(TEXTS), encoding="utf-8")
+    for source, out in (("base", "once"), ("once", "twice")):
+        argv = ["prune", str(tmp_path / source), "--corpus", str(tmp_path / "text.txt")]
+        assert main([*argv, "--n-tokens", "9", "-o", str(tmp_path / out), "--json"]) == 0
+        result = json.loads(capsys.readouterr().out)
+        assert (result["n_removed"], result["round_trip_failures"]) == (9, 0)
+    mapped = id_map.load(tmp_path / "twice")
+    base, twice = (open_prunable(tmp_path / name) for name in ("base", "twice"))
+    mapped.require(base.fingerprint, twice.fingerprint)  # type: ignore[union-attr]
+    assert mapped.n_kept == plain.get_vocab_size() - 18
 
 
 def test_what_makes_no_sense_for_these_kinds_is_refused(plain: Backend, tmp_path: Path) -> None:
