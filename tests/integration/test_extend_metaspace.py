@@ -12,7 +12,8 @@ import zstandard
 from real_text import eval_lines
 from vocabshift.bpe.load import load_tokenizer
 from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.token_groups import ceilings
+from vocabshift.bpe.sentencepiece_rules import SentencePieceRules
+from vocabshift.bpe.token_groups import GroupCutter, ceilings
 from vocabshift.extension.apply import extended
 from vocabshift.extension.continued import learn
 from vocabshift.extension.effect import measure
@@ -46,6 +47,17 @@ def test_the_reference_case(shared_data: Path) -> None:
     assert [list(merge) for merge in learned.merges] == case["merges"]
     assert list(learned.counts) == case["freqs"]
     assert list(learned.tokens) == case["tokens"]
+
+
+@pytest.mark.parametrize("name", VOCABULARIES[:3])
+def test_the_pieces_of_a_model_obey_the_rules_in_it(shared_data: Path, name: str) -> None:
+    """SentencePiece's trainer made them all: a rule that is read too strictly would refuse some."""
+    tokenizer = load_tokenizer(shared_data / name)
+    assert tokenizer.piece_rules == SentencePieceRules()
+    cutter = GroupCutter(tokenizer)
+    pieces = set(tokenizer.model.vocab) - set(cutter.unmergeable)
+    assert len(pieces) > 31_000
+    assert [piece for piece in pieces if not cutter.rule.allows(piece.encode())] == []
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)

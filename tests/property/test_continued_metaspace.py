@@ -122,6 +122,7 @@ def segmented(tokenizer: Tokenizer, documents: list[str]) -> list[list[int]]:
     tie_break=st.sampled_from(("id", "lexicographic")),
     coverage=st.sampled_from((None, 0.5, 0.9995, 1.0)),
     threads=st.integers(1, 3),
+    weight=st.sampled_from((1, 1, 2)),
 )
 def test_every_merge_and_count(
     base: Tokenizer,
@@ -132,10 +133,17 @@ def test_every_merge_and_count(
     tie_break: Literal["id", "lexicographic"],
     coverage: float | None,
     threads: int,
+    weight: int,
 ) -> None:
+    """`weight`: what each document but the first counts."""
+    corpus = Corpus.from_texts(documents)
+    if len(documents) > 1:
+        by_language = {"x": documents[:1], "y": documents[1:]}
+        corpus = Corpus.from_texts(by_language, weights={"y": float(weight)})
+    unit = 4096 if len(documents) > 1 and weight > 1 else 1  # of weighted counts
     learned = learn_metaspace(
         base,
-        Corpus.from_texts(documents),
+        corpus,
         n_tokens=n_tokens,
         min_frequency=min_frequency,
         tie_break=tie_break,
@@ -145,12 +153,14 @@ def test_every_merge_and_count(
     )
     with_characters = extended(base, replace(learned, tokens=learned.characters, merges=()))
     tokens = {token_id: token for token, token_id in with_characters.model.vocab.items()}
-    sequences = segmented(with_characters, documents)
+    first, rest = (segmented(with_characters, part) for part in (documents[:1], documents[1:]))
+    sequences = first + rest
     merges, counts = continued_metaspace.learn(
         tokens,
         sequences,
+        [unit] * len(first) + [unit * weight] * len(rest),
         n_tokens=n_tokens,
-        min_frequency=min_frequency,
+        min_frequency=min_frequency * unit,
         alone=stands_alone(base),
         held={part for merge in base.model.merges for part in merge},
         allows=lambda text: plain_rule(rules, text),

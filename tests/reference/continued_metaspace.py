@@ -33,6 +33,7 @@ def segments(backend: Any, documents: Sequence[str]) -> list[list[int]]:
 def learn(
     tokens: dict[int, str],
     sequences: list[list[int]],
+    weights: list[int],
     *,
     n_tokens: int,
     min_frequency: int,
@@ -41,7 +42,7 @@ def learn(
     allows: Callable[[str], bool],
     lexicographic: bool,
 ) -> tuple[list[Merge], list[int]]:
-    """Merges and their counts; `tokens` grows, `sequences` are rewritten.
+    """Merges and their counts; `tokens` grows, `sequences` are rewritten and count `weights` times.
 
     A product that is a token already is taken again if no merge holds it; in lexicographic mode
     always.
@@ -53,8 +54,9 @@ def learn(
     while max(tokens) + 1 < first + n_tokens:
         id_of = {token: token_id for token_id, token in sorted(tokens.items(), reverse=True)}
         found: Counter[tuple[int, int]] = Counter()
-        for ids in sequences:
-            found.update(pairwise(ids))
+        for ids, weight in zip(sequences, weights, strict=True):
+            for pair in pairwise(ids):
+                found[pair] += weight
         best = None
         for (left, right), count in found.items():
             product = tokens[left] + tokens[right]
