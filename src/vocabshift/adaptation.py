@@ -23,7 +23,8 @@ from vocabshift.extension.report import ExtensionReport
 from vocabshift.output_folder import atomic_folder, check_free
 from vocabshift.provenance import write_provenance
 from vocabshift.pruning.apply import without_tokens
-from vocabshift.pruning.prune import PruneReport, prune_with_report
+from vocabshift.pruning.prune import prune_with_report
+from vocabshift.pruning.report import PruneReport
 from vocabshift.text.corpus import Corpus
 
 First = Literal["prune", "extend"]
