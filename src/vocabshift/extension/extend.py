@@ -21,7 +21,7 @@ from vocabshift.extension.auxiliary import Auxiliary, train_auxiliary
 from vocabshift.extension.continued import learn
 from vocabshift.extension.count_text import count_text
 from vocabshift.extension.counted_text import Counted, CountedText
-from vocabshift.extension.effect import Effect, measure, measure_by_encoding
+from vocabshift.extension.effect import Effect, ceilings_of, measure, measure_by_encoding
 from vocabshift.extension.learned import Learned
 from vocabshift.extension.naive import naive_extension
 from vocabshift.extension.naive_cost import extension_cost
@@ -206,13 +206,20 @@ def _drift(work: _Work) -> RepairDrift | None:
     return repair_drift(work.base, work.changed, work.corpus, threads=work.threads)
 
 
-def _other(work: _Work) -> Effect | None:
-    """The other pre-tokenizer without any new token."""
+def _other(work: _Work) -> dict[str, Any]:
+    """What the other pre-tokenizer would allow, and for a repaired one what was before."""
     if not isinstance(work.corpus, Corpus):
-        return None
+        return {}
     is_repaired = work.changed is not work.base
     other = work.base if is_repaired else repaired_if_possible(work.base)
     if other is None:
-        return None
+        return {}
     counted = count_text(other, work.corpus, work.asked, work.threads)
-    return measure(counted.form, Learned((), ()), counted.text)
+    found = {
+        "pre_tokenizer": "kept" if is_repaired else "repaired",
+        "ceilings": ceilings_of(counted.text),
+    }
+    if is_repaired:
+        rows = measure(counted.form, Learned((), ()), counted.text).languages
+        found["bytes_per_token"] = {row.language: row.bytes_per_token for row in rows}
+    return found
