@@ -118,6 +118,9 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
     if "picture" in result:
         console.print(f"picture: {result['picture']}", markup=False)
     best = result["suggested"]
+    if best["n_tokens"] < 1:
+        console.print("no new token would help on this text")
+        return
     repaired = " --pre-tokenizer repaired" if best["pre_tokenizer"] == "repaired" else ""
     corpus = " ".join(args.corpus)
     then = (

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vocabshift.bpe.id_map import IdMap, chained
+from vocabshift.bpe.fingerprint import fingerprint
+from vocabshift.bpe.id_map import IdMap, chained, find
 from vocabshift.bpe.load import as_tokenizer
 from vocabshift.bpe.reachability import unreachable_tokens
 from vocabshift.bpe.token_bytes import is_metaspace
@@ -73,6 +74,9 @@ def extend_with_report(
     asked = ExtensionOptions(**options)
     base = as_tokenizer(tokenizer)
     check_room(base, asked.n_tokens)
+    before = find(tokenizer)
+    if before is not None:
+        before.require(before.old, fingerprint(base))
     changed = repaired(base) if asked.pre_tokenizer == "repaired" else base
     counted = count_text(changed, corpus, asked, threads, in_phase(progress, "count"))
     work = _Work(base, changed, counted, corpus, asked, threads, progress)
@@ -143,8 +147,8 @@ def _continue(work: _Work) -> _Done:
     if not learned.tokens and not learned.merges:
         raise CorpusError(
             f"there is nothing to learn for {work.base.name}: no two tokens stand side by side in "
-            f"a pre-token of this text {asked.min_frequency:,} times; give more text, or text of "
-            "another language"
+            f"a pre-token of this text (or not {asked.min_frequency:,} times); give more text, or "
+            "text of another language"
         )
     free_ids = holes(work.changed) if asked.fill_holes else ()
     result = extended(work.changed, learned, free_ids=free_ids)
