@@ -153,11 +153,7 @@ def curves_tables(curves: list[Figures]) -> str:
         ),
         summary(
             "unused added tokens (means)",
-            [
-                f"{text}: {name}"
-                for text in ("training text", "held out")
-                for name in (*own, "won / lost")
-            ],
+            [f"{text}: {name}" for text in ("training text", "held out") for name in columns],
             curves,
             unused,
         ),
