@@ -181,20 +181,6 @@ Encoder encoder_of_strings(const py::dict& vocab, const py::tuple& merges, bool 
   return Encoder(model);
 }
 
-std::vector<std::size_t> not_rebuilt(const Encoder& self, const std::vector<py::bytes>& tokens,
-                                     const TokenArray& ids) {
-  if (ids.ndim() != 1 || static_cast<std::size_t>(ids.size()) != tokens.size()) {
-    throw std::invalid_argument("every token needs an id");
-  }
-  Encoder::Scratch scratch;
-  std::vector<std::size_t> found;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const auto spelling = static_cast<std::string_view>(tokens[i]);
-    if (!self.rebuilds(spelling, ids.data()[i], scratch)) found.push_back(i);
-  }
-  return found;
-}
-
 // One encoder for Python: a lock guards the word caches, which calls from two threads would share.
 class GuardedEncoder {
  public:
@@ -283,6 +269,14 @@ py::list split_added(const GuardedEncoder& self, const std::string& text, bool n
   return parts;
 }
 
+// Whether a token stands in the bytes that is cut out of text, before or after normalization.
+bool has_added(const GuardedEncoder& self, const py::buffer& data) {
+  const py::buffer_info info = data.request();
+  const std::string_view text = view_of(info);
+  py::gil_scoped_release release;
+  return self.get().raw_tokens().found_in(text) || self.get().normalized_tokens().found_in(text);
+}
+
 }  // namespace
 
 void register_encode(py::module_& m) {
@@ -301,9 +295,6 @@ void register_encode(py::module_& m) {
                   py::arg("fuse_unk") = false, py::arg("space") = " ",
                   "The same of strings as tokenizer.json has them; with `byte_level` they are "
                   "images of bytes.")
-      .def("not_rebuilt", &not_rebuilt, py::arg("tokens"), py::arg("ids"),
-           "Indices of the tokens that merges alone do not rebuild from their spelling (bytes, or "
-           "UTF-8 for a model of characters).")
       .def(
           "last_merges",
           [](const Encoder& self) {
@@ -366,6 +357,8 @@ void register_encode(py::module_& m) {
       .def("encode_documents", &encode_documents, py::arg("data"), py::arg("starts"),
            py::arg("ends"), py::arg("threads") = 1,
            "(flat ids int32, offsets int64) of the documents data[starts[i]:ends[i]].")
+      .def("has_added", &has_added, py::arg("data"),
+           "Whether the bytes hold a token that would be cut out of text.")
       .def("split_added", &split_added, py::arg("text"), py::arg("normalized"),
            "[(part, id or None)]: the text cut at the added tokens that are looked for first, and, "
            "where `normalized` says that the text is so already, at the others.");

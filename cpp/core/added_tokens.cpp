@@ -27,6 +27,13 @@ AddedTokens::AddedTokens(const std::vector<AddedToken>& tokens) : nodes_(1) {
   }
 }
 
+bool AddedTokens::found_in(std::string_view text) const {
+  for (std::size_t at = 0; !tokens_.empty() && at < text.size(); ++at) {
+    if (starts_[static_cast<unsigned char>(text[at])] && longest_at(text, at)) return true;
+  }
+  return false;
+}
+
 const AddedToken* AddedTokens::longest_at(std::string_view text, std::size_t at) const {
   const AddedToken* longest = nullptr;
   std::uint32_t node = 0;

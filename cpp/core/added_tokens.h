@@ -26,6 +26,9 @@ class AddedTokens {
 
   bool empty() const { return tokens_.empty(); }
 
+  // Whether some token stands in the text.
+  bool found_in(std::string_view text) const;
+
   // Calls text_part(std::string_view) and token(TokenId, std::string_view) in text order; empty
   // parts are not reported.
   template <class TextPart, class Token>

@@ -144,13 +144,6 @@ void Encoder::symbols_of(std::string_view text, std::vector<TokenId>& out) const
   push_waiting();
 }
 
-bool Encoder::rebuilds(std::string_view spelling, TokenId id, Scratch& scratch) const {
-  std::vector<TokenId> symbols;
-  symbols_of(spelling, symbols);
-  merge_by_rank(merges_, symbols, kNoRank, scratch.merging_);
-  return symbols.size() == 1 && symbols[0] == id;
-}
-
 std::vector<std::int64_t> Encoder::last_merges() const {
   std::vector<std::int64_t> last(ids_.size(), kNotRebuilt);
   std::vector<TokenId> symbols;

@@ -83,14 +83,10 @@ class Encoder {
   }
   void flush(Scratch& scratch, std::vector<TokenId>& out) const;
 
-  // Whether merges alone rebuild the token `id` from its spelling (STT: "Teaching Old Tokenizers
-  // New Words", section 3): no merge skipping, no cache. `spelling` need not be whole UTF-8 for a
-  // byte-level model.
-  bool rebuilds(std::string_view spelling, TokenId id, Scratch& scratch) const;
-
   // By token, in the order of EncoderModel::tokens: the rank of the last merge that makes it when
-  // merges alone run on its own string; kNoMerge for one that is a symbol already, kNotRebuilt for
-  // one that they do not make.
+  // merges alone run on its own string (STT: "Teaching Old Tokenizers New Words", section 3; no
+  // merge skipping, no cache; a byte-level token need not be whole UTF-8); kNoMerge for one that is
+  // a symbol already, kNotRebuilt for one that they do not make.
   static constexpr std::int64_t kNoMerge = -1, kNotRebuilt = -2;
   std::vector<std::int64_t> last_merges() const;
 

@@ -21,7 +21,7 @@ struct Merge {
   TokenId left;
   TokenId right;
   TokenId product;
-  Count count;      // of the pair when it was merged
+  Count count;  // of the pair when it was merged
 };
 
 enum class Stopped {

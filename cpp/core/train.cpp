@@ -28,11 +28,43 @@ std::size_t bucket_of(std::string_view word) {
   return byte(1) << 8 | byte(2);
 }
 
+// The tokens of words that are visited several times in the same order. Running an encoder three
+// times over takes longer than all merges of a small extension: what it gave is remembered.
+class WordTokens {
+ public:
+  WordTokens(Segmenter segment, bool remember)
+      : segment_(std::move(segment)), remember_(remember) {}
+
+  // A pass over all words begins.
+  void restart() { next_ = 0; }
+
+  // Valid until the next call.
+  std::span<const TokenId> operator()(std::string_view word) {
+    if (!remember_) return segment_(word);
+    if (next_ == ends_.size()) {
+      const std::span<const TokenId> tokens = segment_(word);
+      tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+      ends_.push_back(tokens_.size());
+    }
+    const std::size_t begin = next_ == 0 ? 0 : ends_[next_ - 1];
+    const std::size_t end = ends_[next_++];
+    return std::span<const TokenId>(tokens_).subspan(begin, end - begin);
+  }
+
+ private:
+  Segmenter segment_;
+  bool remember_;
+  std::vector<TokenId> tokens_;    // of all words
+  std::vector<std::size_t> ends_;  // of the words in tokens_
+  std::size_t next_ = 0;           // word of the pass
+};
+
 // `for_each_word(visit(word, counts))` must give the same words in the same order every time.
 template <class ForEachWord>
-Sequences sequences_of(ForEachWord&& for_each_word, Segmenter& segment, std::size_t vocab_size) {
+Sequences sequences_of(ForEachWord&& for_each_word, WordTokens& segment, std::size_t vocab_size) {
   Sequences sequences(vocab_size);
   std::vector<std::uint64_t> ends(std::size_t{1} << 16);  // of the buckets, in arena words
+  segment.restart();
   for_each_word([&](std::string_view word, Sequences::Counts) {
     const std::size_t tokens = segment(word).size();
     if (tokens > 1) ends[bucket_of(word)] += sequences.words_for(tokens);
@@ -40,6 +72,7 @@ Sequences sequences_of(ForEachWord&& for_each_word, Segmenter& segment, std::siz
   std::uint64_t total = 0;
   for (std::uint64_t& end : ends) end = std::exchange(total, total + end);
   sequences.lay_out(total);
+  segment.restart();
   for_each_word([&](std::string_view word, Sequences::Counts counts) {
     const std::span<const TokenId> tokens = segment(word);
     if (tokens.size() < 2) return;
@@ -137,8 +170,13 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
   const Count least = least_count_that_fits(for_each_word, vocab_size,
                                             are_groups ? sizeof(TokenId) : 1, memory_bytes);
   Vocabulary vocabulary = start ? std::move(start->vocabulary) : byte_vocabulary();
-  Segmenter segment = are_groups ? Segmenter(vocabulary.size())
-                                 : Segmenter(vocabulary, start ? start->encoder : nullptr);
+  // Under a budget words may be left out of a pass, and there is no room to remember anything.
+  const bool remember = start && start->encoder && memory_bytes == 0;
+  std::optional<WordTokens> words(std::in_place,
+                                  are_groups
+                                      ? Segmenter(vocabulary.size())
+                                      : Segmenter(vocabulary, start ? start->encoder : nullptr),
+                                  remember);
   Trained trained{};
   Count of_all = 0;  // the sum of all pairs' counts is below it
   for_each_word([&](std::string_view word, Count weighted, Count occurrences) {
@@ -146,7 +184,7 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
       ++trained.dropped_words;
       trained.dropped_occurrences += occurrences;
     } else {
-      const std::size_t tokens = segment(word).size();
+      const std::size_t tokens = (*words)(word).size();
       trained.tokens += occurrences * tokens;
       Count product;
       if (__builtin_mul_overflow(weighted, tokens, &product) ||
@@ -160,7 +198,8 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
       if (weighted >= least) visit(word, Sequences::Counts{smoothed(word, weighted), occurrences});
     });
   };
-  Sequences sequences = sequences_of(for_each_kept, segment, vocab_size);
+  Sequences sequences = sequences_of(for_each_kept, *words, vocab_size);
+  if (remember) words.reset();
   const bool keep_words = start && start->keep_words;
   // The words live on as sequences.
   if (trained.dropped_words == 0 && !keep_words) counter.clear();
@@ -184,7 +223,7 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
     std::vector<TokenId> tokens;
     for_each_word([&](std::string_view word, Count weighted, Count occurrences) {
       if (weighted >= least) return;
-      const std::span<const TokenId> segmented = segment(word);
+      const std::span<const TokenId> segmented = (*words)(word);
       tokens.assign(segmented.begin(), segmented.end());
       merge_by_rank(merges, tokens, kNoRank, scratch);
       trained.tokens += occurrences * tokens.size();

@@ -17,13 +17,14 @@ from vocabshift.bpe.pretrained_folder import write_files
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import UnreachableTokenError
 from vocabshift.extension.apply import holes
-from vocabshift.extension.extend import extend_with_report
+from vocabshift.extension.extend import Extension, extend_with_report
 from vocabshift.extension.options import ExtensionOptions
 from vocabshift.extension.report import ExtensionReport
 from vocabshift.output_folder import atomic_folder, check_free
 from vocabshift.provenance import write_provenance
 from vocabshift.pruning.apply import without_tokens
-from vocabshift.pruning.prune import PruneReport, prune_with_report
+from vocabshift.pruning.prune import prune_with_report
+from vocabshift.pruning.report import PruneReport
 from vocabshift.text.corpus import Corpus
 
 First = Literal["prune", "extend"]
@@ -134,16 +135,14 @@ def _prune_first(
     base: Tokenizer, corpus: Corpus, n: int, pruning: dict[str, Any], extending: dict[str, Any]
 ) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
     pruned = prune_with_report(base, corpus, n_tokens=n, keep_ids=True, **pruning)
-    extension = extend_with_report(
-        pruned.tokenizer, corpus, n_tokens=n, fill_holes=True, **extending
-    )
+    extension = _extend(pruned.tokenizer, corpus, n, {**extending, "fill_holes": True})
     return extension.tokenizer, extension.report, pruned.report
 
 
 def _extend_first(
     base: Tokenizer, corpus: Corpus, n: int, pruning: dict[str, Any], extending: dict[str, Any]
 ) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
-    extension = extend_with_report(base, corpus, n_tokens=n, **extending)
+    extension = _extend(base, corpus, n, extending)
     n = extension.report.n_added
     pruned = prune_with_report(extension.tokenizer, corpus, n_tokens=n, keep_ids=True, **pruning)
     smaller = pruned.tokenizer
@@ -155,6 +154,21 @@ def _extend_first(
             "of vocabshift; please report it with the text"
         )
     return result, extension.report, pruned.report
+
+
+def _extend(base: Any, corpus: Corpus, n: int, options: dict[str, Any]) -> Extension:
+    """`n` new tokens in all, those for missing characters among them."""
+    extension = extend_with_report(base, corpus, n_tokens=n, **options)
+    n_characters = extension.report.n_characters
+    if extension.report.n_added <= n:
+        return extension
+    if n_characters >= n:
+        raise ValueError(
+            f"{extension.report.n_added:,} tokens at least would be new, and {n:,} are to be "
+            f"exchanged: the text has {n_characters:,} characters that {base.name} lacks; exchange "
+            f"more than {n_characters:,} tokens"
+        )
+    return extend_with_report(base, corpus, n_tokens=n - n_characters, **options)
 
 
 def _moved_into_holes(tokenizer: Tokenizer, rows: int) -> Tokenizer:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,9 +12,21 @@ from vocabshift import _core
 from vocabshift.bpe import byte_level as image
 from vocabshift.bpe.model import BpeModel
 
+_compiled: WeakKeyDictionary[BpeModel, dict[bool, _core.Encoder]] = WeakKeyDictionary()
+
 
 def compile_model(model: BpeModel, *, byte_level: bool) -> _core.Encoder:
-    """The core's encoder for a model; `byte_level`: pieces reach it as text, not as images."""
+    """The core's encoder for a model; `byte_level`: pieces reach it as text, not as images.
+
+    Made once: models are frozen, and tokenizers that differ in other parts share theirs.
+    """
+    found = _compiled.setdefault(model, {})
+    if byte_level not in found:
+        found[byte_level] = _compile(model, byte_level=byte_level)
+    return found[byte_level]
+
+
+def _compile(model: BpeModel, *, byte_level: bool) -> _core.Encoder:
     vocab = model.vocab
     space = " " if byte_level else "▁" if "▁" in vocab else "Ġ" if "Ġ" in vocab else " "
     return _core.Encoder.of_strings(
@@ -37,3 +52,11 @@ def image_bytes(token: str) -> bytes:
         return image.to_bytes(token)
     except KeyError:
         return b"\xff" + token.encode()
+
+
+def images_bytes(tokens: Sequence[str]) -> list[bytes]:
+    """`image_bytes` of many tokens, fast where all are images."""
+    try:
+        return image.all_to_bytes(tokens)
+    except KeyError:
+        return [image_bytes(token) for token in tokens]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.bpe import sentencepiece_model, tokenizer_json
+from vocabshift.bpe.pipeline import Pipeline
 from vocabshift.bpe.sentencepiece_rules import SentencePieceRules
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import InvalidTokenizerError
@@ -102,7 +103,7 @@ def write_files(tokenizer: Tokenizer, folder: str | Path) -> None:
     text = tokenizer_json.to_json(tokenizer)
     (path / "tokenizer.json").write_text(text + "\n", encoding="utf-8")
     write_config(config_of(tokenizer), tokenizer.chat_template, path)
-    verify(tokenizer, path)
+    verify(tokenizer, path, text=text)
 
 
 def write_config(config: Mapping[str, Any], chat_template: str | None, path: Path) -> None:
@@ -144,8 +145,17 @@ def config_with_ids(config: Mapping[str, Any], old_to_new: Mapping[int, int]) ->
     }
 
 
-def verify(tokenizer: Tokenizer, folder: str | Path, probes: Iterable[str] = PROBES) -> None:
-    """Reopen a folder with `tokenizers` and compare vocabulary, merges and ids, or raise."""
+def verify(
+    tokenizer: Tokenizer,
+    folder: str | Path,
+    probes: Iterable[str] = PROBES,
+    *,
+    text: str | None = None,
+) -> None:
+    """Reopen a folder: `tokenizers` must read this vocabulary and give our encoder's ids, or raise.
+
+    The file must be what the tokenizer is written as (`text`, where that is known), merges too.
+    """
     from tokenizers import Tokenizer as Backend
 
     file = Path(folder) / "tokenizer.json"
@@ -155,12 +165,15 @@ def verify(tokenizer: Tokenizer, folder: str | Path, probes: Iterable[str] = PRO
     }
     if backend.get_vocab(with_added_tokens=True) != expected:
         raise InvalidTokenizerError(f"{file} reads back with another vocabulary than was written")
-    reread = tokenizer_json.from_json(file.read_bytes())
-    if reread.model.merges != tuple(tokenizer.model.merges):
+    pipeline = Pipeline(tokenizer, parse_special=True)
+    for probe in probes:
+        found = backend.encode(probe, add_special_tokens=False).ids
+        if found != pipeline.encode(probe).tolist():
+            raise InvalidTokenizerError(f"{file} reads back with other ids for {probe!r}")
+    if file.read_text(encoding="utf-8").rstrip("\n") != (
+        tokenizer_json.to_json(tokenizer) if text is None else text
+    ):
         raise InvalidTokenizerError(f"{file} reads back with other merges than were written")
-    for text in probes:
-        if backend.encode(text).ids != tokenizer.backend.encode(text).ids:
-            raise InvalidTokenizerError(f"{file} reads back with other ids for {text!r}")
 
 
 def _with_role_texts(config: dict[str, Any]) -> dict[str, Any]:

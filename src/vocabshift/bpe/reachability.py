@@ -18,6 +18,9 @@ from vocabshift.bpe.compiled_model import compile_model, image_bytes
 from vocabshift.bpe.token_bytes import is_byte_level
 from vocabshift.bpe.tokenizer import Tokenizer
 
+NOT_MADE = -2
+"""What the core says of a token that merges do not rebuild."""
+
 _BYTE_PIECE = re.compile(r"<0x[0-9A-F]{2}>")
 
 
@@ -49,17 +52,11 @@ def unreachable_tokens(tokenizer: Any) -> tuple[str, ...]:
     from vocabshift.bpe.load import as_tokenizer
 
     value = as_tokenizer(tokenizer)
-    byte_level = is_byte_level(value)
     left_out = {token.content for token in value.added_tokens} | set(byte_pieces(value))
     if value.model.unk_token is not None:
         left_out.add(value.model.unk_token)
-    tested = [
-        (token_id, token) for token, token_id in value.model.vocab.items() if token not in left_out
-    ]
-    tested.sort()
-    if not tested:
-        return ()
-    spellings = [image_bytes(t) if byte_level else t.encode() for _, t in tested]
-    ids = np.array([token_id for token_id, _ in tested], dtype=np.uint32)
-    encoder = compile_model(value.model, byte_level=byte_level)
-    return tuple(tested[i][1] for i in encoder.not_rebuilt(spellings, ids))
+    encoder = compile_model(value.model, byte_level=is_byte_level(value))
+    not_made = np.flatnonzero(encoder.last_merges() == NOT_MADE).tolist()
+    tokens = list(value.model.vocab.items())  # in the encoder's order
+    found = sorted((token_id, token) for token, token_id in map(tokens.__getitem__, not_made))
+    return tuple(token for _, token in found if token not in left_out)

@@ -57,7 +57,7 @@ class TokenizerReader(CorpusReader):
             corpus,
             own or () if pattern is None else pattern,
             normalizer,
-            tuple(sorted(token.content for token in tokenizer.added_tokens)),
+            (),  # `added` knows them
             sampling_alpha,
             by_language,
             added=added_splitter(tokenizer),
@@ -67,6 +67,9 @@ class TokenizerReader(CorpusReader):
         if pattern is None and own is None and tokenizer.pre_tokenizer is not None:
             reader.split = _splitter(tokenizer)
         return reader
+
+    def _has_special(self, data: bytes | memoryview) -> bool:
+        return self.added is not None and self.added.has_added(data)
 
     def _pieces(self, documents: Documents) -> Iterator[bytes]:
         assert self.added is not None

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain, count
 
-from vocabshift.bpe.model import MAX_ID
+from vocabshift.bpe.model import MAX_ID, BpeModel
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.extension.learned import Learned
 
@@ -36,9 +36,10 @@ def extended(
     ids = chain(free_ids, count(base.row_count))
     vocab = dict(base.model.vocab)
     vocab.update(zip(learned.tokens, ids, strict=False))
-    old = tuple(base.model.merges)
+    BpeModel(vocab, learned.merges)  # refuses merges that do not fit; the old ones are known to
+    old = base.model.merges
     merges = (*learned.merges, *old) if merges_first else (*old, *learned.merges)
-    return replace(base, model=replace(base.model, vocab=vocab, merges=merges))
+    return replace(base, model=replace(base.model, vocab=vocab, merges=merges, _checked=True))
 
 
 def holes(base: Tokenizer) -> list[int]:

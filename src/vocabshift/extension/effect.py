@@ -176,6 +176,18 @@ def measure(base: TrainingBase, learned: Learned, text: CountedText) -> Effect:
     )
 
 
+def ceilings_of(text: CountedText) -> dict[str, float]:
+    """Bytes per word of counted text, by language."""
+    n_bytes: dict[str, int] = {}
+    n_words: dict[str, int] = {}
+    for i, group in enumerate(text.weighed.groups):
+        label = group.language or UNLABELLED
+        n_bytes[label] = n_bytes.get(label, 0) + group.n_bytes
+        found = text.words.occurrences(i) if i < text.words.group_count else 0
+        n_words[label] = n_words.get(label, 0) + found
+    return {label: round(_ratio(n, n_words[label]), 4) for label, n in n_bytes.items()}
+
+
 def measure_by_encoding(
     base: Tokenizer, longer: Tokenizer, corpus: Corpus, before: Effect, *, threads: int = 1
 ) -> Effect:

@@ -13,14 +13,15 @@ from typing import Any
 from vocabshift.bpe.id_map import IdMap, chained
 from vocabshift.bpe.load import as_tokenizer
 from vocabshift.bpe.reachability import unreachable_tokens
+from vocabshift.bpe.token_bytes import is_metaspace
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import CorpusError, UnreachableTokenError
 from vocabshift.extension.apply import check_room, extended, holes
-from vocabshift.extension.auxiliary import train_auxiliary
+from vocabshift.extension.auxiliary import Auxiliary, train_auxiliary
 from vocabshift.extension.continued import learn
 from vocabshift.extension.count_text import count_text
-from vocabshift.extension.counted_text import Counted
-from vocabshift.extension.effect import Effect, measure, measure_by_encoding
+from vocabshift.extension.counted_text import Counted, CountedText
+from vocabshift.extension.effect import Effect, ceilings_of, measure, measure_by_encoding
 from vocabshift.extension.learned import Learned
 from vocabshift.extension.naive import naive_extension
 from vocabshift.extension.naive_cost import extension_cost
@@ -32,6 +33,7 @@ from vocabshift.extension.pre_tokenizer_repair import (
     repaired_if_possible,
 )
 from vocabshift.extension.report import ExtensionReport
+from vocabshift.extension.sentencepiece_auxiliary import train_sentencepiece_auxiliary
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
 
@@ -167,14 +169,15 @@ def _take_over(work: _Work) -> _Done:
     assert asked.method != "continued"
     if not isinstance(corpus, Corpus):
         raise CorpusError(f"method {asked.method} encodes the text itself; give --corpus")
-    text = work.counted.text
-    progress = in_phase(work.progress, "train auxiliary")
-    auxiliary = train_auxiliary(base, text, threads=work.threads, progress=progress)
+    counted = work.counted
+    if counted.characters:  # baselines add none first
+        counted = count_text(base, corpus, asked.without_characters(), work.threads)
+    auxiliary = _auxiliary(work, counted.text, corpus)
     result = naive_extension(base, auxiliary, asked.method, n_tokens=asked.n_tokens)
     names = {**{t.id: t.content for t in result.added_tokens}, **result.model.tokens}
     tokens = tuple(names[i] for i in range(base.row_count, result.row_count))
     stopped = "n_tokens" if len(tokens) == asked.n_tokens else "no_token_left"
-    before = measure(work.counted.form, Learned((), ()), text)
+    before = measure(counted.form, Learned((), ()), counted.text)
     return _Done(
         result,
         Learned(tokens, (), stopped_because=stopped),
@@ -185,6 +188,17 @@ def _take_over(work: _Work) -> _Done:
     )
 
 
+def _auxiliary(work: _Work, text: CountedText, corpus: Corpus) -> Auxiliary:
+    """Trained as the paper's toolkit trains it for this kind of tokenizer."""
+    base, asked = work.changed, work.asked
+    if is_metaspace(base):
+        return train_sentencepiece_auxiliary(
+            base, corpus, normalizer=asked.normalizer, threads=work.threads
+        )
+    progress = in_phase(work.progress, "train auxiliary")
+    return train_auxiliary(base, text, threads=work.threads, progress=progress)
+
+
 def _drift(work: _Work) -> RepairDrift | None:
     """What the repaired pre-tokenizer alone changes, if it was asked for."""
     if work.changed is work.base or not isinstance(work.corpus, Corpus):
@@ -192,13 +206,20 @@ def _drift(work: _Work) -> RepairDrift | None:
     return repair_drift(work.base, work.changed, work.corpus, threads=work.threads)
 
 
-def _other(work: _Work) -> Effect | None:
-    """The other pre-tokenizer without any new token."""
+def _other(work: _Work) -> dict[str, Any]:
+    """What the other pre-tokenizer would allow, and for a repaired one what was before."""
     if not isinstance(work.corpus, Corpus):
-        return None
+        return {}
     is_repaired = work.changed is not work.base
     other = work.base if is_repaired else repaired_if_possible(work.base)
     if other is None:
-        return None
+        return {}
     counted = count_text(other, work.corpus, work.asked, work.threads)
-    return measure(counted.form, Learned((), ()), counted.text)
+    found = {
+        "pre_tokenizer": "kept" if is_repaired else "repaired",
+        "ceilings": ceilings_of(counted.text),
+    }
+    if is_repaired:
+        rows = measure(counted.form, Learned((), ()), counted.text).languages
+        found["bytes_per_token"] = {row.language: row.bytes_per_token for row in rows}
+    return found

@@ -23,7 +23,7 @@ class ExtensionReport:
     n_repaired: int  # of the new merges, those that make a token of the base
     n_characters: int  # of the new tokens, characters that the vocabulary lacked
     n_merges: int  # new merges
-    stopped_because: str  # "n_tokens", "min_frequency" or "no_pair_left"
+    stopped_because: str  # "n_tokens", "min_frequency", "no_pair_left" or "no_token_left"
     vocab_size: int
     row_count: int  # the highest id plus one
     unreachable_before: int  # STT
@@ -33,9 +33,9 @@ class ExtensionReport:
     pre_tokenizer: PreTokenizer
     effect: Effect | None
     drift: RepairDrift | None = None  # of the repaired pre-tokenizer, before any token
-    other: Effect | None = None
-    """Of the other pre-tokenizer without any new token: kept where this one is repaired, repaired
-    where this one is kept; None where there is nothing to repair."""
+    other: Mapping[str, Any] = field(default_factory=dict)
+    """What the other pre-tokenizer (repaired for kept, kept for repaired) has for ceilings; beside
+    a repaired one also `bytes_per_token`, as it was. Empty where there is nothing to repair."""
     cost: Mapping[str, Any] = field(default_factory=dict)  # of a baseline, see `ExtensionCost`
     corpus_fingerprint: str = ""
 
@@ -55,15 +55,5 @@ class ExtensionReport:
             **effect,
             **drift,
             **cost,
-            "other_pre_tokenizer": self._other(),
-        }
-
-    def _other(self) -> dict[str, Any]:
-        if self.other is None:
-            return {}
-        rows = self.other.languages
-        return {
-            "pre_tokenizer": "kept" if self.pre_tokenizer == "repaired" else "repaired",
-            "ceilings": {row.language: row.ceiling_bytes_per_token for row in rows},
-            "bytes_per_token": {row.language: row.bytes_per_token for row in rows},
+            "other_pre_tokenizer": dict(self.other),
         }

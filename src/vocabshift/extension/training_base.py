@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift import _core
-from vocabshift.bpe.compiled_model import compile_model, image_bytes
+from vocabshift.bpe.compiled_model import compile_model, images_bytes
 from vocabshift.bpe.model import Merge
 from vocabshift.bpe.token_bytes import is_byte_level
 from vocabshift.bpe.tokenizer import Tokenizer
@@ -35,7 +35,7 @@ class TrainingBase:
     def tokens(self) -> list[bytes]:
         """Bytes by place, as the core compares them: of a token, or of its text."""
         if self.byte_level:
-            return [image_bytes(token) for token in self.names]
+            return images_bytes(self.names)
         return [token.encode() for token in self.names]
 
     @cached_property

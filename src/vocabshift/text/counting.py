@@ -143,8 +143,8 @@ class CorpusReader(Weighed):
 
     def _prepare(self, documents: Documents) -> Iterator[Prepared]:
         group = self._group_of(documents)
-        has_special = self._special_bytes is not None and self._special_bytes.search(documents.data)
-        if self.normalize is None and self.split is None and not has_special:
+        is_plain = self.normalize is None and self.split is None
+        if is_plain and not self._has_special(documents.data):
             yield Prepared(documents.data, documents.starts, documents.ends, group)
             return
         for block in pack(self._pieces(documents), documents.source):
@@ -164,6 +164,10 @@ class CorpusReader(Weighed):
         label = documents.language
         self.language_bytes[label] = self.language_bytes.get(label, 0) + documents.n_bytes
         return index
+
+    def _has_special(self, data: bytes | memoryview) -> bool:
+        """Whether a special token stands in a block."""
+        return self._special_bytes is not None and bool(self._special_bytes.search(data))
 
     def _pieces(self, documents: Documents) -> Iterator[bytes]:
         """Text between special tokens, normalized, cut where the core has no scanner for it."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from vocabshift.bpe import byte_level, tokenizer_json
 from vocabshift.bpe.added_tokens import vocab_with
-from vocabshift.bpe.compiled_model import image_bytes
+from vocabshift.bpe.compiled_model import images_bytes
 from vocabshift.bpe.load import as_tokenizer
 from vocabshift.bpe.token_bytes import is_byte_level
 from vocabshift.bpe.tokenizer import Tokenizer
@@ -67,7 +67,7 @@ class BaseTokenizer:
             ],
             dtype=np.uint32,
         ).reshape(-1, 3)
-        return Stage.of_merges([image_bytes(token) for token in self.vocab], merges, "vocab_size")
+        return Stage.of_merges(images_bytes(list(self.vocab)), merges, "vocab_size")
 
     def forbidden(self) -> set[bytes]:
         """What no merge may make: an added token must not come out of ordinary text."""

@@ -67,7 +67,7 @@ def test_verify_notices_a_folder_that_holds_something_else(
 ) -> None:
     folder = small.save_pretrained(tmp_path / "out")
     fewer = replace(small, model=replace(small.model, merges=small.model.merges[:-1]))
-    with pytest.raises(InvalidTokenizerError, match="other merges"):
+    with pytest.raises(InvalidTokenizerError, match=r"other (merges|ids)"):
         pretrained_folder.verify(fewer, folder)
     other = replace(small, added_tokens=small.added_tokens[:1])
     with pytest.raises(InvalidTokenizerError, match="another vocabulary"):

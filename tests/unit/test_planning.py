@@ -1,0 +1,104 @@
+"""`plan`: every row is what extending or pruning by so many tokens would give."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import vocabshift as vs
+from vocabshift.planning import knee, plan
+from vocabshift.text.held_out import hold_out
+
+TEXTS = {
+    "en": ["the cat sat on the mat", "the dog ran to the cat", "a cat and a dog sat there"] * 12,
+    "hi": ["राम घर गया और सीता घर आई", "हिन्दी में राम घर आया", "सीता की किताब मेज पर है"] * 12,
+}
+
+
+def base() -> vs.Tokenizer:
+    """A small tokenizer that knows English."""
+    corpus = vs.Corpus.from_texts(TEXTS["en"])
+    return vs.BpeTrainer(vocab_size=290, pre_tokenizer="cl100k").train(corpus)
+
+
+def measured(tokenizer: vs.Tokenizer, corpus: vs.Corpus) -> float:
+    """Bytes per token of a corpus."""
+    texts = [text for _, text in corpus.texts()]
+    ids, _ = vs.Encoder(tokenizer).encode_batch(texts)
+    return sum(len(text.encode()) for text in texts) / len(ids)
+
+
+def test_rows_are_what_extend_and_prune_give() -> None:
+    """On the same held-out documents."""
+    corpus = vs.Corpus.from_texts(TEXTS)
+    training, held_out = hold_out(corpus)
+    found = plan(base(), corpus, max_tokens=30)
+
+    for row in found.rows:
+        if row.n_tokens > 0:
+            tokenizer = vs.extend(
+                base(), training, n_tokens=row.n_tokens, pre_tokenizer=row.pre_tokenizer
+            )
+        elif row.n_tokens < 0:
+            tokenizer = vs.prune(base(), training, n_tokens=-row.n_tokens)
+        else:
+            continue
+        assert row.bytes_per_token == pytest.approx(measured(tokenizer, held_out), abs=1e-3)
+    kinds = {(row.pre_tokenizer, row.n_tokens > 0) for row in found.rows}
+    assert {("kept", True), ("repaired", True), ("kept", False)} <= kinds
+
+
+def test_the_repaired_curve_is_suggested_where_it_lifts_a_ceiling() -> None:
+    """Hindi has vowel signs, English has none."""
+    found = plan(base(), vs.Corpus.from_texts(TEXTS), max_tokens=30)
+    assert found.suggested.pre_tokenizer == "repaired"
+    english = vs.Corpus.from_texts({"en": TEXTS["en"]})
+    text = vs.Corpus.from_texts({"en": ["the zebra sat on a mat"]})
+    learned = plan(base(), vs.Corpus.from_texts({"en": ["zebras zigzag"] * 9}), text=text)
+    assert learned.suggested.pre_tokenizer == "kept"
+    assert found.knee_of("kept") >= 1
+    assert english.languages == ["en"]
+
+
+def test_a_model_prices_every_row(tmp_path: Path) -> None:
+    """More rows cost parameters and speed; text per second is what counts."""
+    config = {
+        "hidden_size": 64,
+        "vocab_size": 320,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 128,
+        "tie_word_embeddings": False,
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    found = plan(base(), vs.Corpus.from_texts(TEXTS), max_tokens=40, model=tmp_path)
+    by_size = {row.n_tokens: row for row in found.rows if row.pre_tokenizer == "kept"}
+    assert by_size[0].extra_parameters == 0
+    beyond_padding = base().row_count + 40 - 320
+    assert by_size[40].extra_parameters == beyond_padding * 2 * 64 > 0
+    smaller = min(by_size)
+    assert by_size[smaller].extra_parameters == smaller * 2 * 64
+    for row in found.rows:
+        assert row.tokens_per_second is not None
+        assert row.bytes_per_second == pytest.approx(
+            row.tokens_per_second * row.bytes_per_token, rel=1e-3
+        )
+    assert json.loads(json.dumps(found.to_dict()))["model"]["hidden_size"] == 64
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([1.0], 0), ([1.0, 2.0], 0), ([1.0, 1.0, 1.0], 0), ([0.0, 8.0, 9.0, 9.5, 10.0], 1)],
+)
+def test_the_knee_stands_farthest_above_the_chord(values: list[float], expected: int) -> None:
+    """0 where a curve has no bend."""
+    assert knee(values) == expected
+
+
+@pytest.mark.parametrize("bad", [{"max_tokens": 0}, {"bandwidth": 0.0}])
+def test_bad_options(bad: dict[str, float]) -> None:
+    """Refused before any work."""
+    with pytest.raises(ValueError, match="give"):
+        plan(base(), vs.Corpus.from_texts(TEXTS), **bad)  # type: ignore[arg-type]
