@@ -23,7 +23,7 @@ help:
 	@echo "make test    run all tests"
 	@echo "make lint    ruff, mypy, clang-format: report only"
 	@echo "make format  ruff and clang-format: rewrite"
-	@echo "make bench   time training, encoding and packing beside the tokenizers library"
+	@echo "make bench   time training, encoding, packing and extending beside the tokenizers library"
 	@echo "make clean   remove .venv, build folders, caches and $(DEMO_OUT)"
 
 demo: $(VENV)/.demo
@@ -48,6 +48,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/superwords.py --quick
 	$(BIN)/python benchmarks/encode.py --quick
 	$(BIN)/python benchmarks/pack.py --quick
+	$(BIN)/python benchmarks/extend.py --quick
 
 clean:
 	rm -rf $(VENV) build dist $(DEMO_OUT) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -20,7 +21,7 @@ def run(recipe: str, out: Path) -> str:
     source = str(Path(vs.__file__).parents[1])
     path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": path, "OUT": str(out)}
-    for name in ("DATA", "VENDORS", "WEIGHTS", "VOCAB", "MB", "SEED"):
+    for name in ("DATA", "VENDORS", "WEIGHTS", "VOCAB", "MB", "SEED", "ALPHA"):
         environment.pop(name, None)
     done = subprocess.run(
         ["bash", ROOT / "recipes" / recipe, "--smoke"],
@@ -94,6 +95,46 @@ def test_the_ablation_compares_each_ingredient(tmp_path: Path) -> None:
     names = ["no-superwords", "no-normalizer", "joiners-cut", "no-sampling", "no-weights"]
     for name in [*names, "none-of-these", "grapheme-safe"]:
         assert rows[name][-1].endswith("%")
+
+
+def test_continued_bpe_writes_its_tables_and_makes_nothing_twice(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    printed = run("continued_bpe/run.sh", out)
+    for name in ("curves", "unchanged", "prune", "multilingual"):
+        assert (out / f"{name}.md").read_text(encoding="utf-8") in printed
+
+    curve = json.loads((out / "curves" / "llama3.repaired.hin.json").read_text(encoding="utf-8"))
+    assert [50, 100, 200] == [row["n_tokens"] for row in curve["rows"]]
+    assert {0} == {row["ours"]["unreachable"] for row in curve["rows"]}
+    kept = json.loads((out / "curves" / "llama3.kept.hin.json").read_text(encoding="utf-8"))
+    assert curve["ceiling_bytes_per_token"] > 1.5 * kept["ceiling_bytes_per_token"]
+    best = curve["rows"][-1]["ours"]["bytes_per_token"]
+    assert best > kept["rows"][-1]["ours"]["bytes_per_token"] > kept["bytes_per_token"]
+    of_hindi = [line for line in printed.splitlines() if line.startswith("| llama3 | hin |")]
+    assert f"| {best:.3f} |" in of_hindi[-1]
+
+    unchanged = (out / "unchanged.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in unchanged.splitlines()[2:]]
+    assert {"eng", "deu", "est", "rus", "code"} == {row[1] for row in rows}
+    assert {"0"} == {row[-2] for row in rows}
+
+    pruned = json.loads((out / "prune" / "prune.leaf-frequency.500.json").read_text("utf-8"))
+    assert (500, 1500, 0) == tuple(pruned[key] for key in ("n_removed", "rows", "lossy"))
+    for way in ("prune-extend", "extend-prune"):
+        same = json.loads((out / "prune" / f"{way}.leaf-frequency.200.json").read_text("utf-8"))
+        assert (2000, 200, 0, 0) == tuple(
+            same[key] for key in ("rows", "n_added", "newly_unreachable", "lossy")
+        )
+
+    together = json.loads((out / "multilingual.json").read_text(encoding="utf-8"))
+    used = {row["language"]: row["new_tokens_used"] for row in together["languages"]}
+    assert f"| hin | {used['hin']} |" in (out / "multilingual.md").read_text(encoding="utf-8")
+    assert vs.load_tokenizer(out / "superwords").vocab_size == 2900
+
+    written = {file: file.stat().st_mtime_ns for file in out.glob("*/*.json")}
+    run("continued_bpe/run.sh", out)
+    again = {file: file.stat().st_mtime_ns for file in written if "texts" not in file.parts}
+    assert again == {file: written[file] for file in again}
 
 
 @pytest.mark.shared

@@ -1,0 +1,226 @@
+"""Bytes per token against new tokens, by language: continued BPE and regen, at the paper's sizes.
+
+    python recipes/continued_bpe/curves.py llama3 qwen25 --pre-tokenizer kept \\
+        --train texts/train --eval texts/eval/sib200-flores -o runs/continued_bpe/curves -j 2
+
+One JSON file for each tokenizer, pre-tokenizer and language goes to OUT; one that is there is not
+made again. Continued BPE learns once, up to the largest size; what fewer tokens do follows from
+running the first of its merges. The auxiliary tokenizer of regen is trained once too, and its text
+encoded at each size. Exit status 1 where an added token of ours is unreachable, or where encoding
+with the extended tokenizer is not what running the merges says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jobs import run_all
+
+from vocabshift.bpe.compiled_model import compile_model, image_bytes
+from vocabshift.bpe.load import load_tokenizer
+from vocabshift.bpe.reachability import unreachable_tokens
+from vocabshift.bpe.token_bytes import is_byte_level, is_metaspace
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.extension.apply import extended
+from vocabshift.extension.auxiliary import Auxiliary, train_auxiliary
+from vocabshift.extension.continued import learn
+from vocabshift.extension.count_text import count_text
+from vocabshift.extension.counted_text import Counted
+from vocabshift.extension.effect import Effect, measure, measure_by_encoding
+from vocabshift.extension.learned import Learned
+from vocabshift.extension.naive import regen
+from vocabshift.extension.options import ExtensionOptions
+from vocabshift.extension.pre_tokenizer_repair import repaired
+from vocabshift.extension.sentencepiece_auxiliary import train_sentencepiece_auxiliary
+from vocabshift.text.corpus import Corpus
+
+SIZES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000)
+HELD_OUT, TRAINED = "held-out", "train"
+HAS_SENTENCEPIECE = importlib.util.find_spec("sentencepiece") is not None
+
+
+@dataclass(frozen=True)
+class Job:
+    """One tokenizer, one pre-tokenizer, one language."""
+
+    tokenizer: str
+    pre_tokenizer: str  # "kept" or "repaired"
+    language: str
+    train: Path
+    held_out: Path
+    sizes: tuple[int, ...]
+    out: Path
+
+    @property
+    def file(self) -> Path:
+        """What it writes."""
+        name = Path(self.tokenizer).name
+        return self.out / f"{name}.{self.pre_tokenizer}.{self.language}.json"
+
+
+@lru_cache(maxsize=2)
+def base_of(source: str, pre_tokenizer: str) -> Tokenizer:
+    """The tokenizer that is extended."""
+    base = load_tokenizer(source)
+    return repaired(base) if pre_tokenizer == "repaired" else base
+
+
+def first_tokens(learned: Learned, n_tokens: int) -> Learned:
+    """What a run that asked for fewer tokens would have learned."""
+    later = set(learned.tokens[n_tokens:])
+    merges = learned.merges
+    end = next((i for i, pair in enumerate(merges) if "".join(pair) in later), len(merges))
+    return replace(learned, tokens=learned.tokens[:n_tokens], merges=merges[:end])
+
+
+def figures(base: Tokenizer, longer: Tokenizer, effect: Effect) -> dict[str, Any]:
+    """One method at one size; tokens are new ones."""
+    used = {row.language: row.new_tokens_used for row in effect.languages}
+    return {
+        "n_added": effect.n_new,
+        "bytes_per_token": effect.bytes_per_token(effect.n_new, HELD_OUT),
+        "unreachable": len(unreachable_added(base, longer)),
+        "unused_held_out": effect.n_new - used[HELD_OUT],
+        "unused_train": effect.n_new - used[TRAINED],
+    }
+
+
+def unreachable_added(base: Tokenizer, longer: Tokenizer) -> list[str]:
+    """STT of the new tokens alone, which is quicker than asking about all of them."""
+    byte_level = is_byte_level(base)
+    new = [(i, token) for token, i in longer.model.vocab.items() if i >= base.row_count]
+    spelled = [image_bytes(token) if byte_level else token.encode() for _, token in new]
+    ids = np.array([i for i, _ in new], dtype=np.uint32)
+    dead = compile_model(longer.model, byte_level=byte_level).not_rebuilt(spelled, ids)
+    return [new[i][1] for i in dead]
+
+
+def run(job: Job) -> dict[str, Any]:
+    """All figures of one job."""
+    base = base_of(job.tokenizer, job.pre_tokenizer)
+    asked = ExtensionOptions(n_tokens=max(job.sizes))
+    corpus = Corpus.from_files({TRAINED: job.train})
+    both = Corpus.from_files({HELD_OUT: job.held_out, TRAINED: job.train})
+    counted = count_text(base, corpus, asked)
+    form = counted.form.tokenizer  # the base, with characters that it lacked (SentencePiece)
+    judged = count_text(form, both, asked.without_characters()).text
+    learned = learn(counted.form, counted.text, n_tokens=asked.n_tokens)
+    auxiliary = auxiliary_of(form, counted, corpus)
+    before = measure(counted.form, Learned((), ()), judged)
+    plain = before
+    if counted.characters:
+        own = count_text(base, both, asked.without_characters())
+        plain = measure(own.form, Learned((), ()), own.text)
+    rows = []
+    for n in job.sizes:
+        some = first_tokens(learned, n)
+        ours = extended(form, some)
+        effect = measure(counted.form, some, judged)
+        if n == max(job.sizes):
+            require_same(effect, measure_by_encoding(form, ours, both, before))
+            require_same_dead(form, ours)
+        row: dict[str, Any] = {"n_tokens": n, "ours": figures(form, ours, effect), "regen": None}
+        if auxiliary is not None:
+            theirs = extended(form, regen(form, auxiliary, n_tokens=n))
+            row["regen"] = figures(form, theirs, measure_by_encoding(form, theirs, both, before))
+        rows.append(row)
+    return {
+        "tokenizer": Path(job.tokenizer).name,
+        "pre_tokenizer": job.pre_tokenizer,
+        "language": job.language,
+        "n_bytes": int(before.n_bytes[1]),
+        "n_characters": len(counted.characters),
+        "bytes_per_token": plain.bytes_per_token(0, HELD_OUT),
+        "ceiling_bytes_per_token": before.languages[0].ceiling_bytes_per_token,
+        "stopped_because": learned.stopped_because,
+        "rows": rows,
+    }
+
+
+def auxiliary_of(form: Tokenizer, counted: Counted, corpus: Corpus) -> Auxiliary | None:
+    """The tokenizer that regen takes tokens from, of 64,000 as in the paper's toolkit.
+
+    None without the package sentencepiece where only its trainer can make one; main says so.
+    """
+    if not is_metaspace(form):
+        return train_auxiliary(form, counted.text)
+    return train_sentencepiece_auxiliary(form, corpus) if HAS_SENTENCEPIECE else None
+
+
+def require_same(by_merges: Effect, by_encoding: Effect) -> None:
+    """SystemExit where the two ways to the same figures differ."""
+    for row in by_merges.languages:
+        label = row.language
+        figures = [(e.n_new, e.bytes_per_token(e.n_new, label)) for e in (by_merges, by_encoding)]
+        if figures[0] != figures[1] or by_merges.unused != by_encoding.unused:
+            raise SystemExit(f"running merges says {figures[0]}, encoding says {figures[1]}")
+
+
+def require_same_dead(base: Tokenizer, longer: Tokenizer) -> None:
+    """SystemExit where the short STT and that of the library differ."""
+    own, all_of_them = unreachable_added(base, longer), unreachable_tokens(longer)
+    known = base.model.vocab
+    if sorted(own) != sorted(token for token in all_of_them if token not in known):
+        raise SystemExit(f"{longer.name}: two ways of asking for unreachable tokens differ")
+
+
+def jobs_of(args: argparse.Namespace) -> Iterator[Job]:
+    """Every tokenizer with every language that has both texts, largest first."""
+    pairs = [
+        (args.train / file.name, file)
+        for file in args.eval.glob("*.txt")
+        if (args.train / file.name).exists() and file.stem not in args.leave_out
+    ]
+    pairs.sort(key=lambda pair: (-pair[0].stat().st_size, pair[1].name))
+    for tokenizer in args.tokenizers:
+        for train, held_out in pairs:
+            yield Job(
+                tokenizer,
+                args.pre_tokenizer,
+                held_out.stem,
+                train,
+                held_out,
+                tuple(args.sizes),
+                args.out,
+            )
+
+
+def main() -> int:
+    """Do what is not done yet; 1 where a promise is broken."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tokenizers", metavar="TOKENIZER", nargs="+")
+    parser.add_argument("--pre-tokenizer", choices=("kept", "repaired"), default="kept")
+    parser.add_argument("--train", type=Path, required=True, help="folder of LANG.txt")
+    parser.add_argument("--eval", type=Path, required=True, help="folder of LANG.txt, held out")
+    parser.add_argument("--leave-out", metavar="LANG", nargs="*", default=[])
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    parser.add_argument("-j", "--processes", type=int, default=os.cpu_count() or 1)
+    args = parser.parse_args()
+    jobs = list(jobs_of(args))
+    if not jobs:
+        parser.error(f"no language has a text both in {args.train} and in {args.eval}")
+    if not HAS_SENTENCEPIECE:
+        print("without the package sentencepiece regen is left out for its kind", file=sys.stderr)
+    broken = [
+        f"{job.file.name}: {row['ours']['unreachable']} unreachable of {row['n_tokens']} added"
+        for job, result in zip(jobs, run_all(run, jobs, args.processes), strict=True)
+        for row in result["rows"]
+        if row["ours"]["unreachable"]
+    ]
+    for line in broken:
+        print(line, file=sys.stderr)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

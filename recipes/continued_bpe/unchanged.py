@@ -1,0 +1,61 @@
+"""What the repaired pre-tokenizer changes in text that it ought not to touch, line by line.
+
+    python recipes/continued_bpe/unchanged.py llama3 qwen25 --text en=en.txt code=a.py code=b.py
+
+Every line is encoded by the tokenizer and by the same with repaired words; a Markdown table on
+standard output. Exit status 1 where a line changes in which no letter is followed by a combining
+mark, ZWNJ or ZWJ: that is the promise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+import regex
+
+from vocabshift.bpe.encoder import Encoder
+from vocabshift.bpe.load import load_tokenizer
+from vocabshift.extension.pre_tokenizer_repair import repaired
+from vocabshift.text.corpus import Corpus
+
+FOLLOWED = regex.compile(r"\p{L}[\p{M}\u200c\u200d]")
+
+
+def main() -> int:
+    """Print the table; 1 where the promise is broken."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tokenizers", metavar="TOKENIZER", nargs="+")
+    parser.add_argument("--text", metavar="SPEC", nargs="+", required=True)
+    parser.add_argument("-j", "--threads", type=int, default=os.cpu_count() or 1)
+    args = parser.parse_args()
+    print("| tokenizer | text | lines | a letter is followed by a mark | changed | of the others |")
+    print("|---|---|---:|---:|---:|---:|")
+    broken = 0
+    for source in args.tokenizers:
+        base = load_tokenizer(source)
+        before, after = Encoder(base), Encoder(repaired(base))
+        counts: dict[str | None, list[int]] = {}
+        for documents in Corpus.from_specs(args.text).batches():
+            row = counts.setdefault(documents.language, [0, 0, 0, 0])
+            texts = list(documents.texts())
+            ids = [encoder.encode_batch(texts, threads=args.threads) for encoder in (before, after)]
+            (own, ends), (new, new_ends) = ids
+            row[0] += len(texts)
+            for i, text in enumerate(texts):
+                is_followed = FOLLOWED.search(text) is not None
+                changed = own[ends[i] : ends[i + 1]].tolist()
+                changed = changed != new[new_ends[i] : new_ends[i + 1]].tolist()
+                row[1] += is_followed
+                row[2] += changed
+                row[3] += changed and not is_followed
+        for language, row in counts.items():
+            cells = " | ".join(f"{count:,}" for count in row)
+            print(f"| {Path(source).name} | {language} | {cells} |")
+            broken += row[3]
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
