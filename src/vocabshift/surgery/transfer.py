@@ -150,6 +150,8 @@ def _plan(
     mapping = token_map.match(old, tokenizer, specials.new_to_old, kept)
     resize.check_rows(matrices, mapping, old.row_count)
     changes = config_ids.plan(model, specials, mapping)
+    if matrices.pad_is_fixed:
+        _check_pad(changes)
     n_rows = resize.padded_rows(matrices, old.row_count, tokenizer.row_count, pad_to_multiple_of)
     report = TransferReport(
         n_copied=mapping.n_copied,
@@ -310,6 +312,15 @@ def _check_tokenizers(old: Tokenizer, new: Tokenizer, id_map: IdMap | None) -> N
     check_usable(old, new)
     if id_map is not None:
         id_map.check(old, new)
+
+
+def _check_pad(changes: list[config_ids.Change]) -> None:
+    moved = [change for change in changes if change.role == "pad" and change.old != change.new]
+    if moved:
+        raise VocabMismatchError(
+            f"this model counts positions from the id of its pad token, {moved[0].old}, which "
+            f"would become {moved[0].new}; give the new tokenizer its pad token under the same id"
+        )
 
 
 def _check_padding(multiple: int | None) -> None:
