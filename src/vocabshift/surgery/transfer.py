@@ -15,11 +15,12 @@ from vocabshift.bpe import token_bytes
 from vocabshift.bpe.id_map import IdMap
 from vocabshift.bpe.id_map import find as find_id_map
 from vocabshift.bpe.id_map import load as load_id_map
+from vocabshift.bpe.plain_tokenizer import PlainTokenizer, open_prunable
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
 from vocabshift.output_folder import atomic_folder
 from vocabshift.provenance import write_provenance
-from vocabshift.surgery import config_ids, initialize, resize, token_map
+from vocabshift.surgery import config_ids, initialize, plain_plan, resize, token_map
 from vocabshift.surgery.special_ids import SpecialTokens, match_specials, roles_of_config
 
 if TYPE_CHECKING:
@@ -110,12 +111,10 @@ def transfer_with_report(
     id_map: IdMap | str | Path | None = None,
 ) -> tuple[Tokenizer, TransferReport]:
     """Change `model` in place, as `transfer` does; the enlarged tokenizer and what was done."""
-    from vocabshift.bpe.load import as_tokenizer
-
     initialize.initializer(init)
     _check_padding(pad_to_multiple_of)
     id_map = _open_map(id_map, new)
-    old, new = as_tokenizer(old), as_tokenizer(new)
+    old, new = open_prunable(old), open_prunable(new)
     _check_tokenizers(old, new, id_map)
     matrices = resize.find_matrices(model)
     plan = _plan(
@@ -136,18 +135,23 @@ def transfer_with_report(
 def _plan(
     model: Any,
     matrices: resize.Matrices,
-    old: Tokenizer,
-    new: Tokenizer,
+    old: Tokenizer | PlainTokenizer,
+    new: Tokenizer | PlainTokenizer,
     *,
     init: str,
     pad_to_multiple_of: int | None,
     id_map: IdMap | None,
 ) -> _Plan:
     """What becomes of every row and id; `model`: whatever has the configs of one."""
-    specials = match_specials(old, new, roles_of_config(model.config))
+    if isinstance(old, PlainTokenizer) and isinstance(new, PlainTokenizer):
+        assert id_map is not None
+        specials, mapping = plain_plan.match_by_map(old, new, id_map)
+    else:
+        assert isinstance(old, Tokenizer) and isinstance(new, Tokenizer)
+        specials = match_specials(old, new, roles_of_config(model.config))
+        kept = None if id_map is None else id_map.new_to_old()
+        mapping = token_map.match(old, specials.tokenizer, specials.new_to_old, kept)
     tokenizer = specials.tokenizer
-    kept = None if id_map is None else id_map.new_to_old()
-    mapping = token_map.match(old, tokenizer, specials.new_to_old, kept)
     resize.check_rows(matrices, mapping, old.row_count)
     changes = config_ids.plan(model, specials, mapping)
     if matrices.pad_is_fixed:
@@ -197,7 +201,6 @@ def transfer_folder(
     whole or not at all, after AutoTokenizer gave the same ids in it. FileExistsError without
     `force` where `out` exists; OSError where the disk has no room.
     """
-    from vocabshift.bpe.load import as_tokenizer
     from vocabshift.surgery import model_folder, stream
 
     initialize.initializer(init)
@@ -205,7 +208,7 @@ def transfer_folder(
     model_folder.check_paths(model_source, tokenizer_source, out, force=force)
     id_map = _open_map(id_map, tokenizer_source)
     old = model_folder.load_own_tokenizer(model_source)
-    new = as_tokenizer(tokenizer_source)
+    new = open_prunable(tokenizer_source)
     _check_tokenizers(old, new, id_map)
     config = {
         "model": str(model_source),
@@ -308,7 +311,9 @@ def _follow(model: Any, matrices: resize.Matrices, plan: _Plan) -> None:
     _follow_padding(model.get_input_embeddings(), model.config)
 
 
-def _check_tokenizers(old: Tokenizer, new: Tokenizer, id_map: IdMap | None) -> None:
+def _check_tokenizers(old: Any, new: Any, id_map: IdMap | None) -> None:
+    if plain_plan.check_kinds(old, new, id_map):
+        return
     check_usable(old, new)
     if id_map is not None:
         id_map.check(old, new)
