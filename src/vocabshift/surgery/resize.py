@@ -113,23 +113,34 @@ def padded_rows(matrices: Matrices, old_rows: int, new_rows: int, multiple: int 
 
 
 def move_rows(
-    matrices: Matrices, token_map: TokenMap, init: str, n_rows: int, *, seed: int = 0
+    matrices: Matrices,
+    token_map: TokenMap,
+    init: str,
+    n_rows: int,
+    *,
+    seed: int = 0,
+    head_map: TokenMap | None = None,
 ) -> None:
-    """Give the model matrices of `n_rows` rows, made as `token_map` and `init` say."""
+    """Give the model matrices of `n_rows` rows, made as `token_map` and `init` say.
+
+    `head_map`: the map of an untied head and its bias, where their pieces or weights are others.
+    """
     import torch
 
+    head_map = head_map or token_map
     make = initialize.initializer(init)
     modules = [matrices.embeddings, *([] if matrices.head is None else [matrices.head])]
     with torch.no_grad():
         for place, module in enumerate(modules):
             if place == 0 or not matrices.tied:
-                weight = new_matrix(module.weight.data, token_map, make, n_rows, seed + place)
+                of_module = head_map if place else token_map
+                weight = new_matrix(module.weight.data, of_module, make, n_rows, seed + place)
                 put_parameter(module, "weight", weight)
             else:
                 module.weight = modules[0].weight
             if getattr(module, "bias", None) is not None:
                 column = module.bias.data.unsqueeze(1)
-                bias = new_matrix(column, token_map, make, n_rows, seed + len(modules))
+                bias = new_matrix(column, head_map, make, n_rows, seed + len(modules))
                 put_parameter(module, "bias", bias.squeeze(1))
             for count in ("num_embeddings", "out_features"):
                 if hasattr(module, count):
@@ -178,10 +189,13 @@ def new_matrix(
         made = torch.from_numpy(token_map.made).to(device)
         pieces = torch.from_numpy(token_map.pieces).to(device)
         offsets = torch.from_numpy(token_map.offsets).to(device)
+        by_piece = token_map.weights
+        weights = None if by_piece is None else torch.from_numpy(by_piece).to(device)
         for start, stop in initialize.blocks(token_map.offsets, hidden):
             ends = offsets[start : stop + 1]
             first, last = token_map.offsets[start], token_map.offsets[stop]
-            rows = make_rows(pieces[first:last], ends)
+            own = None if weights is None else weights[first:last]
+            rows = make_rows(pieces[first:last], ends, own)
             new.index_copy_(0, made[start:stop], rows.to(old.dtype))
 
     empty = torch.ones(n_rows, dtype=torch.bool, device=device)

@@ -6,7 +6,7 @@ changed. What is done to rows, ids and texts the other files of this package kno
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,9 @@ from vocabshift.bpe.id_map import find as find_id_map
 from vocabshift.bpe.id_map import load as load_id_map
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
-from vocabshift.surgery import config_ids, initialize, resize, token_map
+from vocabshift.surgery import config_ids, init_context, resize, token_map
+from vocabshift.surgery.candidates import Score, candidates, prices
+from vocabshift.surgery.init_context import AUTO, InitSources
 from vocabshift.surgery.special_ids import match_specials, roles_of_config
 
 
@@ -33,6 +35,7 @@ class TransferReport:
     old_rows: int
     init: str
     special_ids: dict[str, list[Any]]  # {"eos": [old, new], "generation_config.eos": …}
+    tried: dict[str, float] = field(default_factory=dict)  # init -> price, of "auto"; lowest first
 
 
 def transfer(
@@ -44,13 +47,24 @@ def transfer(
     seed: int = 0,
     pad_to_multiple_of: int | None = None,
     id_map: IdMap | str | Path | None = None,
+    donor: Any = None,
+    corpus: Any = None,
+    score: Score | None = None,
 ) -> tuple[Any, Tokenizer]:
     """Move `model` from tokenizer `old` to `new`; `model` is changed in place (no copy is made).
 
     Tokens of the old vocabulary keep their rows bit for bit, in input embeddings and head; any
-    other gets the row that `init` makes of its old pieces: "fvt" (their mean; also "retok"),
-    "mean" (of all rows), "random" (normal, from `seed`) or "zeros". The ids in `model.config` and
-    `model.generation_config` follow.
+    other gets the row that `init` makes, for the head's bias as for the head:
+    - "fvt" (also "retok"): the mean of its old pieces; "fvt-weighted": weighted by their bytes;
+    - "first-last": head the first piece, input the last (a tied matrix: the mean of both);
+    - "omp": the combination of kept tokens that makes its row in `donor`, a model (folder, or
+      `surgery.donor.Donor`) that has the new tokens; "focus": a sparse mixture of the kept tokens
+      that are like it in `corpus` (a Corpus or texts); tokens that these lack get "fvt";
+    - "mean" of all rows, "normal" (their mean and covariance), "random" (mean and deviation of
+      each dimension), "zeros"; what is random comes from `seed`;
+    - "auto": each of them that can be had is tried, and the one that `score(model, tokenizer)`
+      prices lowest is kept (`vocabshift.transfer` takes `text=` and prices in bits per byte).
+    The ids in `model.config` and `model.generation_config` follow.
 
     `old`, `new`: a Tokenizer, a transformers or `tokenizers` one, or a path. Rows are padded to a
     multiple of `pad_to_multiple_of`; None pads as the model was padded before. `id_map`: which old
@@ -70,6 +84,9 @@ def transfer(
         seed=seed,
         pad_to_multiple_of=pad_to_multiple_of,
         id_map=id_map,
+        donor=donor,
+        corpus=corpus,
+        score=score,
     )
     return model, tokenizer
 
@@ -83,11 +100,14 @@ def transfer_with_report(
     seed: int = 0,
     pad_to_multiple_of: int | None = None,
     id_map: IdMap | str | Path | None = None,
+    donor: Any = None,
+    corpus: Any = None,
+    score: Score | None = None,
 ) -> tuple[Tokenizer, TransferReport]:
     """Change `model` in place, as `transfer` does; the enlarged tokenizer and what was done."""
     from vocabshift.bpe.load import as_tokenizer
 
-    initialize.initializer(init)
+    sources = _sources(init, donor, corpus, score)
     if pad_to_multiple_of is not None and pad_to_multiple_of < 1:
         raise ValueError(f"pad_to_multiple_of is {pad_to_multiple_of}; it must be 1 or more")
     id_map = _open_map(id_map, new)
@@ -105,7 +125,28 @@ def transfer_with_report(
     old_rows = matrices.rows
     n_rows = resize.padded_rows(matrices, old.row_count, tokenizer.row_count, pad_to_multiple_of)
 
-    resize.move_rows(matrices, mapping, init, n_rows, seed=seed)
+    def context(name: str) -> init_context.InitContext:
+        return init_context.prepare(
+            name,
+            mapping,
+            old=old,
+            new=tokenizer,
+            tied=matrices.tied,
+            sources=sources,
+            seed=seed,
+        )
+
+    tried: dict[str, float] = {}
+    if init == AUTO:
+        assert score is not None
+        contexts = map(context, candidates(sources))
+        with config_ids.applied_for_now(model, changes, n_rows):
+            tried = prices(
+                model, matrices, contexts, tokenizer=tokenizer, n_rows=n_rows, score=score
+            )
+        init = next(iter(tried))
+    made = context(init)
+    resize.move_rows(matrices, made.input, init, n_rows, seed=seed, head_map=made.head)
     config_ids.apply(model, changes, n_rows)
     if model.config.tie_word_embeddings != matrices.tied:
         model.config.tie_word_embeddings = matrices.tied  # the tensors are right
@@ -120,8 +161,20 @@ def transfer_with_report(
         old_rows=old_rows,
         init=init,
         special_ids=config_ids.moved_ids(changes),
+        tried=tried,
     )
     return tokenizer, report
+
+
+def _sources(init: str, donor: Any, corpus: Any, score: Score | None) -> InitSources:
+    """What the method may use; ValueError where it is unknown or lacks something."""
+    InitSources(donor, corpus).check(init)  # before a donor is loaded
+    if init == AUTO and score is None:
+        raise ValueError(
+            "init 'auto' needs text to try the initializers on (vocabshift.transfer: text=, "
+            "command line: --text SPEC), or score=: a function of model and tokenizer"
+        )
+    return InitSources.of(donor, corpus)
 
 
 def transfer_folder(
@@ -135,10 +188,13 @@ def transfer_folder(
     seed: int = 0,
     pad_to_multiple_of: int | None = None,
     id_map: IdMap | str | Path | None = None,
+    donor: Any = None,
+    corpus: Any = None,
+    score: Score | None = None,
 ) -> TransferReport:
     """Transfer a saved model with its own tokenizer; write model and tokenizer as one folder.
 
-    `id_map`: as in `transfer`.
+    `init`, `id_map`, `donor`, `corpus` and `score`: as in `transfer`.
 
     `model_source`: a folder (or Hub name) with model and tokenizer, left as it is. `dtype`: a
     torch dtype to load in; None keeps the checkpoint's. `out` appears whole or not at all, after
@@ -147,7 +203,7 @@ def transfer_folder(
     from vocabshift.bpe.load import as_tokenizer
     from vocabshift.surgery import model_folder
 
-    initialize.initializer(init)
+    sources = _sources(init, donor, corpus, score)
     model_folder.check_paths(model_source, tokenizer_source, out, force=force)
     id_map = _open_map(id_map, tokenizer_source)
     old = model_folder.load_own_tokenizer(model_source)
@@ -164,11 +220,15 @@ def transfer_folder(
         seed=seed,
         pad_to_multiple_of=pad_to_multiple_of,
         id_map=id_map,
+        donor=sources.donor,
+        corpus=sources.corpus,
+        score=score,
     )
     config = {
         "model": str(model_source),
         "tokenizer": new.name,
         "init": init,
+        "donor": str(donor) if isinstance(donor, str | Path) else None,
         "seed": seed,
         "pad_to_multiple_of": pad_to_multiple_of,
         "token_map": id_map is not None,
