@@ -44,8 +44,9 @@ def prices(
     """
     found = {}
     for context in contexts:
-        with _rows_restored(matrices):
+        with _rows_restored(model, matrices):
             resize.move_rows(
+                model,
                 matrices,
                 context.input,
                 context.init,
@@ -64,18 +65,16 @@ def prices(
 
 
 @contextmanager
-def _rows_restored(matrices: resize.Matrices) -> Iterator[None]:
-    """Afterwards the modules hold the parameters and the sizes that they held."""
-    modules = [matrices.embeddings, *([] if matrices.head is None else [matrices.head])]
-    names = ("weight", "bias", "num_embeddings", "out_features")
-    before = [
-        (module, name, getattr(module, name))
-        for module in modules
-        for name in names
-        if getattr(module, name, None) is not None
-    ]
+def _rows_restored(model: Any, matrices: resize.Matrices) -> Iterator[None]:
+    """Afterwards the modules hold the parameters, buffers and sizes that they held."""
+    before = []
+    for name in (name for table in matrices.tables for name in table.names):
+        path, _, own = name.rpartition(".")
+        module = model.get_submodule(path)
+        counts = [key for key in ("num_embeddings", "out_features") if hasattr(module, key)]
+        before += [(module, key, getattr(module, key)) for key in (own, *counts)]
     try:
         yield
     finally:
-        for module, name, value in before:
-            setattr(module, name, value)
+        for module, key, value in before:
+            setattr(module, key, value)

@@ -49,8 +49,8 @@ class Donor:
                 f"the donor has {matrices.rows} rows, and its tokenizer needs {ours.row_count}; "
                 "give the tokenizer that belongs to it"
             )
-        head = None if matrices.tied or matrices.head is None else matrices.head.weight.data
-        return cls(ours, matrices.embeddings.weight.data, head)
+        head = next((table.weight for table in matrices.tables if table.role == "head"), None)
+        return cls(ours, matrices.tables[0].weight, None if matrices.tied else head)
 
     @classmethod
     def load(cls, source: str | Path) -> Donor:

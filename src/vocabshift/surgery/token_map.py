@@ -35,6 +35,12 @@ class TokenMap:
     weights: Weights | None = None  # (n_pieces,) of the pieces; None: those of a token count alike
 
     @property
+    def mixture(self) -> tuple[Ids, Ids, Weights]:
+        """Pieces, offsets and weights (none of them: an empty array) of the made tokens."""
+        weights = np.zeros(0) if self.weights is None else self.weights
+        return self.pieces, self.offsets, weights
+
+    @property
     def n_copied(self) -> int:
         """New tokens that copy a row."""
         return len(self.copied_to)
