@@ -13,13 +13,14 @@ from typing import Any
 from vocabshift.bpe.id_map import IdMap, chained
 from vocabshift.bpe.load import as_tokenizer
 from vocabshift.bpe.reachability import unreachable_tokens
+from vocabshift.bpe.token_bytes import is_metaspace
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import CorpusError, UnreachableTokenError
 from vocabshift.extension.apply import check_room, extended, holes
-from vocabshift.extension.auxiliary import train_auxiliary
+from vocabshift.extension.auxiliary import Auxiliary, train_auxiliary
 from vocabshift.extension.continued import learn
 from vocabshift.extension.count_text import count_text
-from vocabshift.extension.counted_text import Counted
+from vocabshift.extension.counted_text import Counted, CountedText
 from vocabshift.extension.effect import Effect, measure, measure_by_encoding
 from vocabshift.extension.learned import Learned
 from vocabshift.extension.naive import naive_extension
@@ -32,6 +33,7 @@ from vocabshift.extension.pre_tokenizer_repair import (
     repaired_if_possible,
 )
 from vocabshift.extension.report import ExtensionReport
+from vocabshift.extension.sentencepiece_auxiliary import train_sentencepiece_auxiliary
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
 
@@ -167,14 +169,15 @@ def _take_over(work: _Work) -> _Done:
     assert asked.method != "continued"
     if not isinstance(corpus, Corpus):
         raise CorpusError(f"method {asked.method} encodes the text itself; give --corpus")
-    text = work.counted.text
-    progress = in_phase(work.progress, "train auxiliary")
-    auxiliary = train_auxiliary(base, text, threads=work.threads, progress=progress)
+    counted = work.counted
+    if counted.characters:  # baselines add none first
+        counted = count_text(base, corpus, asked.without_characters(), work.threads)
+    auxiliary = _auxiliary(work, counted.text, corpus)
     result = naive_extension(base, auxiliary, asked.method, n_tokens=asked.n_tokens)
     names = {**{t.id: t.content for t in result.added_tokens}, **result.model.tokens}
     tokens = tuple(names[i] for i in range(base.row_count, result.row_count))
     stopped = "n_tokens" if len(tokens) == asked.n_tokens else "no_token_left"
-    before = measure(work.counted.form, Learned((), ()), text)
+    before = measure(counted.form, Learned((), ()), counted.text)
     return _Done(
         result,
         Learned(tokens, (), stopped_because=stopped),
@@ -183,6 +186,17 @@ def _take_over(work: _Work) -> _Done:
         unreachable_tokens(result),
         extension_cost(base, result, corpus, threads=work.threads).to_dict(),
     )
+
+
+def _auxiliary(work: _Work, text: CountedText, corpus: Corpus) -> Auxiliary:
+    """Trained as the paper's toolkit trains it for this kind of tokenizer."""
+    base, asked = work.changed, work.asked
+    if is_metaspace(base):
+        return train_sentencepiece_auxiliary(
+            base, corpus, normalizer=asked.normalizer, threads=work.threads
+        )
+    progress = in_phase(work.progress, "train auxiliary")
+    return train_auxiliary(base, text, threads=work.threads, progress=progress)
 
 
 def _drift(work: _Work) -> RepairDrift | None:

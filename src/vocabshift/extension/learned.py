@@ -18,6 +18,6 @@ class Learned:
     tokens: tuple[str, ...]  # not in the base; as the vocabulary spells them
     merges: tuple[Merge, ...]  # (left, right); a product may be a token of the base: a repair
     counts: tuple[int, ...] = ()  # of each merge's pair when it was merged, where it was counted
-    stopped_because: str = "n_tokens"  # or "min_frequency", "no_pair_left"
+    stopped_because: str = "n_tokens"  # or "min_frequency", "no_pair_left", "no_token_left"
     n_repaired: int = 0  # merges that make a token of the base
     characters: tuple[str, ...] = ()  # of the tokens, those added for the text's characters alone

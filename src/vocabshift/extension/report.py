@@ -23,7 +23,7 @@ class ExtensionReport:
     n_repaired: int  # of the new merges, those that make a token of the base
     n_characters: int  # of the new tokens, characters that the vocabulary lacked
     n_merges: int  # new merges
-    stopped_because: str  # "n_tokens", "min_frequency" or "no_pair_left"
+    stopped_because: str  # "n_tokens", "min_frequency", "no_pair_left" or "no_token_left"
     vocab_size: int
     row_count: int  # the highest id plus one
     unreachable_before: int  # STT

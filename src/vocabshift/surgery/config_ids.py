@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -111,6 +112,23 @@ def moved_json(data: Any, move: Callable[[int], int | None]) -> Any:
         key: _each(value, follow) if _ID_KEY.fullmatch(key) else moved_json(value, move)
         for key, value in data.items()
     }
+
+
+@contextmanager
+def applied_for_now(model: Any, changes: list[Change], n_rows: int) -> Iterator[None]:
+    """As `apply`, and afterwards everything as it was."""
+    holders = [config for _, config in _configs(model)]
+    holders += [part for part in (model, getattr(model, "base_model", None)) if part is not None]
+    sizes = [(part, part.vocab_size) for part in holders if hasattr(part, "vocab_size")]
+    try:
+        apply(model, changes, n_rows)
+        yield
+    finally:
+        for part, size in sizes:
+            part.vocab_size = size
+        for change in changes:
+            if change.new != change.old:
+                setattr(change.config, change.key, change.old)
 
 
 def moved_ids(changes: list[Change]) -> dict[str, list[Any]]:

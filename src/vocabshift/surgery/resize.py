@@ -269,10 +269,13 @@ def new_matrix(
         made = torch.from_numpy(token_map.made).to(device)
         pieces = torch.from_numpy(token_map.pieces).to(device)
         offsets = torch.from_numpy(token_map.offsets).to(device)
+        by_piece = token_map.weights
+        weights = None if by_piece is None else torch.from_numpy(by_piece).to(device)
         for start, stop in initialize.blocks(token_map.offsets, hidden):
             ends = offsets[start : stop + 1]
             first, last = token_map.offsets[start], token_map.offsets[stop]
-            rows = make_rows(pieces[first:last], ends)
+            own = None if weights is None else weights[first:last]
+            rows = make_rows(pieces[first:last], ends, own)
             new.index_copy_(0, made[start:stop], rows.to(old.dtype))
 
     empty = torch.ones(n_rows, dtype=torch.bool, device=device)

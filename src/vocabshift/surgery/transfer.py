@@ -20,7 +20,9 @@ from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
 from vocabshift.output_folder import atomic_folder
 from vocabshift.provenance import write_provenance
-from vocabshift.surgery import config_ids, initialize, plain_plan, resize, token_map
+from vocabshift.surgery import config_ids, init_context, plain_plan, resize, token_map
+from vocabshift.surgery.candidates import Score, candidates, prices
+from vocabshift.surgery.init_context import AUTO, InitContext, InitSources
 from vocabshift.surgery.special_ids import SpecialTokens, match_specials, roles_of_config
 
 if TYPE_CHECKING:
@@ -40,10 +42,21 @@ class TransferReport:
     old_rows: int
     init: str
     special_ids: dict[str, list[Any]]  # {"eos": [old, new], "generation_config.eos": …}
+    tried: dict[str, float] = field(default_factory=dict)  # init -> price, of "auto"; lowest first
     n_moved: int = 0  # kept tokens whose id is another now
     bytes_before: int = 0  # of the shards; 0 where the model was in memory
     bytes_after: int = 0
     files: dict[str, str] = field(default_factory=dict)  # file -> what was (or will be) done
+
+
+@dataclass(frozen=True, eq=False)
+class _Method:
+    """How new rows are made, as the caller says it."""
+
+    init: str
+    seed: int
+    sources: InitSources
+    score: Score | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +67,7 @@ class _Plan:
     specials: SpecialTokens
     mapping: token_map.TokenMap
     changes: list[config_ids.Change]
+    method: InitContext  # of what the new rows are made
     report: TransferReport
 
     def move(self, old_id: int) -> int | None:
@@ -70,13 +84,24 @@ def transfer(
     seed: int = 0,
     pad_to_multiple_of: int | None = None,
     id_map: IdMap | str | Path | None = None,
+    donor: Any = None,
+    corpus: Any = None,
+    score: Score | None = None,
 ) -> tuple[Any, Tokenizer]:
     """Move `model` from tokenizer `old` to `new`; `model` is changed in place (no copy is made).
 
     Tokens of the old vocabulary keep their rows bit for bit, in input embeddings and head; any
-    other gets the row that `init` makes of its old pieces: "fvt" (their mean; also "retok"),
-    "mean" (of all rows), "random" (normal, from `seed`) or "zeros". The ids in `model.config` and
-    `model.generation_config` follow.
+    other gets the row that `init` makes, for the head's bias as for the head:
+    - "fvt" (also "retok"): the mean of its old pieces; "fvt-weighted": weighted by their bytes;
+    - "first-last": head the first piece, input the last (a tied matrix: the mean of both);
+    - "omp": the combination of kept tokens that makes its row in `donor`, a model (folder, or
+      `surgery.donor.Donor`) that has the new tokens; "focus": a sparse mixture of the kept tokens
+      that are like it in `corpus` (a Corpus or texts); tokens that these lack get "fvt";
+    - "mean" of all rows, "normal" (their mean and covariance), "random" (mean and deviation of
+      each dimension), "zeros"; what is random comes from `seed`;
+    - "auto": each of them that can be had is tried, and the one that `score(model, tokenizer)`
+      prices lowest is kept (`vocabshift.transfer` takes `text=` and prices in bits per byte).
+    The ids in `model.config` and `model.generation_config` follow.
 
     `old`, `new`: a Tokenizer, a transformers or `tokenizers` one, or a path. Rows are padded to a
     multiple of `pad_to_multiple_of`; None pads as the model was padded before. `id_map`: which old
@@ -96,6 +121,9 @@ def transfer(
         seed=seed,
         pad_to_multiple_of=pad_to_multiple_of,
         id_map=id_map,
+        donor=donor,
+        corpus=corpus,
+        score=score,
     )
     return model, tokenizer
 
@@ -109,9 +137,12 @@ def transfer_with_report(
     seed: int = 0,
     pad_to_multiple_of: int | None = None,
     id_map: IdMap | str | Path | None = None,
+    donor: Any = None,
+    corpus: Any = None,
+    score: Score | None = None,
 ) -> tuple[Tokenizer, TransferReport]:
     """Change `model` in place, as `transfer` does; the enlarged tokenizer and what was done."""
-    initialize.initializer(init)
+    method = _method(init, seed, donor, corpus, score)
     _check_padding(pad_to_multiple_of)
     id_map = _open_map(id_map, new)
     old, new = open_prunable(old), open_prunable(new)
@@ -122,14 +153,12 @@ def transfer_with_report(
         matrices,
         old,
         new,
-        init=init,
+        method=method,
         pad_to_multiple_of=pad_to_multiple_of,
         id_map=id_map,
     )
-    report = plan.report
-    resize.move_rows(model, matrices, plan.mapping, init, report.rows, seed=seed)
-    _follow(model, matrices, plan)
-    return plan.tokenizer, report
+    _move(model, matrices, plan)
+    return plan.tokenizer, plan.report
 
 
 def _plan(
@@ -138,11 +167,15 @@ def _plan(
     old: Tokenizer | PlainTokenizer,
     new: Tokenizer | PlainTokenizer,
     *,
-    init: str,
+    method: _Method,
     pad_to_multiple_of: int | None,
     id_map: IdMap | None,
 ) -> _Plan:
-    """What becomes of every row and id; `model`: whatever has the configs of one."""
+    """What becomes of every row and id; `model`: whatever has the configs of one.
+
+    For "auto" it must be a model in memory, which is as before afterwards.
+    """
+    is_plain = isinstance(old, PlainTokenizer)
     if isinstance(old, PlainTokenizer) and isinstance(new, PlainTokenizer):
         assert id_map is not None
         specials, mapping = plain_plan.match_by_map(old, new, id_map)
@@ -157,6 +190,30 @@ def _plan(
     if matrices.pad_is_fixed:
         _check_pad(changes)
     n_rows = resize.padded_rows(matrices, old.row_count, tokenizer.row_count, pad_to_multiple_of)
+
+    def context(name: str) -> InitContext:
+        if not isinstance(old, Tokenizer):
+            return InitContext(name, method.seed, mapping, mapping)
+        return init_context.prepare(
+            name,
+            mapping,
+            old=old,
+            new=tokenizer,
+            tied=matrices.tied,
+            sources=method.sources,
+            seed=method.seed,
+        )
+
+    # Without a new token (Unigram, WordPiece) every method does the same: nothing.
+    init, tried = "fvt" if is_plain else method.init, {}
+    if init == AUTO:
+        assert method.score is not None
+        contexts = map(context, candidates(method.sources))
+        with config_ids.applied_for_now(model, changes, n_rows):
+            tried = prices(
+                model, matrices, contexts, tokenizer=tokenizer, n_rows=n_rows, score=method.score
+            )
+        init = next(iter(tried))
     report = TransferReport(
         n_copied=mapping.n_copied,
         n_initialized=mapping.n_made,
@@ -167,9 +224,36 @@ def _plan(
         old_rows=matrices.rows,
         init=init,
         special_ids=config_ids.moved_ids(changes),
+        tried=tried,
         n_moved=int((mapping.copied_from != mapping.copied_to).sum()),
     )
-    return _Plan(tokenizer, specials, mapping, changes, report)
+    return _Plan(tokenizer, specials, mapping, changes, context(init), report)
+
+
+def _move(model: Any, matrices: resize.Matrices, plan: _Plan) -> None:
+    """Give a model in memory its new rows and ids."""
+    made = plan.method
+    resize.move_rows(
+        model,
+        matrices,
+        made.input,
+        made.init,
+        plan.report.rows,
+        seed=made.seed,
+        head_map=made.head,
+    )
+    _follow(model, matrices, plan)
+
+
+def _method(init: str, seed: int, donor: Any, corpus: Any, score: Score | None) -> _Method:
+    """What the method may use; ValueError where it is unknown or lacks something."""
+    InitSources(donor, corpus).check(init)  # before a donor is loaded
+    if init == AUTO and score is None:
+        raise ValueError(
+            "init 'auto' needs text to try the initializers on (vocabshift.transfer: text=, "
+            "command line: --text SPEC), or score=: a function of model and tokenizer"
+        )
+    return _Method(init, seed, InitSources.of(donor, corpus), score)
 
 
 def transfer_folder(
@@ -183,6 +267,9 @@ def transfer_folder(
     seed: int = 0,
     pad_to_multiple_of: int | None = None,
     id_map: IdMap | str | Path | None = None,
+    donor: Any = None,
+    corpus: Any = None,
+    score: Score | None = None,
     hard_links: bool = False,
     resume: bool = True,
     dry_run: bool = False,
@@ -194,8 +281,9 @@ def transfer_folder(
     where the file system can (whoever then changes one file in place changes both). `dtype`: a
     torch dtype to convert to; the model is then loaded whole, as one in another format is.
 
-    `id_map`: as in `transfer`. `dry_run`: check and plan everything, write nothing. `resume`: go on
-    from the shards that a killed run of the same transfer finished.
+    `init` (with `donor`, `corpus`, `score`) and `id_map`: as in `transfer`; "auto" loads the model
+    for its tries. `dry_run`: check and plan everything, write nothing. `resume`: go on from the
+    shards that a killed run of the same transfer finished.
 
     `model_source`: a folder (or Hub name) with model and tokenizer, left as it is. `out` appears
     whole or not at all, after AutoTokenizer gave the same ids in it. FileExistsError without
@@ -203,7 +291,7 @@ def transfer_folder(
     """
     from vocabshift.surgery import model_folder, stream
 
-    initialize.initializer(init)
+    method = _method(init, seed, donor, corpus, score)
     _check_padding(pad_to_multiple_of)
     model_folder.check_paths(model_source, tokenizer_source, out, force=force)
     id_map = _open_map(id_map, tokenizer_source)
@@ -214,26 +302,35 @@ def transfer_folder(
         "model": str(model_source),
         "tokenizer": new.name,
         "init": init,
+        "donor": str(donor) if isinstance(donor, str | Path) else None,
         "seed": seed,
         "pad_to_multiple_of": pad_to_multiple_of,
         "token_map": id_map is not None,
     }
     saved = stream.open_saved(model_source) if dtype is None else None
-    if saved is None:
-        model: Any = model_folder.load_model(model_source, dtype=dtype)
+
+    def plan_for(model: Any, matrices: resize.Matrices, method: _Method) -> _Plan:
+        return _plan(
+            model,
+            matrices,
+            old,
+            new,
+            method=method,
+            pad_to_multiple_of=pad_to_multiple_of,
+            id_map=id_map,
+        )
+
+    model: Any = None
+    if saved is None or init == AUTO:
+        model = model_folder.load_model(model_source, dtype=dtype)
         matrices = resize.find_matrices(model)
-    else:
-        model, matrices = saved, saved.matrices
-    plan = _plan(
-        model,
-        matrices,
-        old,
-        new,
-        init=init,
-        pad_to_multiple_of=pad_to_multiple_of,
-        id_map=id_map,
-    )
+        plan = plan_for(model, matrices, method)
     if saved is not None:
+        tried = {} if model is None else plan.report.tried
+        chosen = method if model is None else replace(method, init=plan.report.init)
+        del model
+        plan = plan_for(saved, saved.matrices, chosen)
+        plan = replace(plan, report=replace(plan.report, tried=tried))
         return _stream(
             saved,
             plan,
@@ -246,8 +343,7 @@ def transfer_folder(
         )
     if dry_run:
         return plan.report
-    resize.move_rows(model, matrices, plan.mapping, init, plan.report.rows, seed=seed)
-    _follow(model, matrices, plan)
+    _move(model, matrices, plan)
     model_folder.save(model, plan.tokenizer, out, force=force, config=config, figures=plan.report)
     return plan.report
 
@@ -266,10 +362,12 @@ def _stream(
     """Write the output of a saved model without loading it."""
     from vocabshift.surgery import folder_config, model_folder, stream
 
-    init, seed, rows = config["init"], config["seed"], plan.report.rows
+    made, rows = plan.method, plan.report.rows
 
     def fill(table: resize.Table, rows_out: Any) -> Any:
-        return resize.new_table(table, plan.mapping, init, rows, seed=seed, out=rows_out)
+        return resize.new_table(
+            table, made.input, made.init, rows, seed=made.seed, head_map=made.head, out=rows_out
+        )
 
     shards = stream.plan_shards(saved, rows, fill)
     report = replace(
@@ -284,9 +382,12 @@ def _stream(
     stream.check_space(out, shards, hard_links=hard_links)
     if dry_run:
         return report
-    mapping = plan.mapping
-    arrays = (mapping.copied_from, mapping.copied_to, mapping.made, mapping.pieces)
-    key = stream.transfer_key(saved, *arrays, mapping.offsets, init, seed, rows)
+    arrays = [
+        array
+        for each in (made.input, made.head)
+        for array in (each.copied_from, each.copied_to, each.made, *each.mixture)
+    ]
+    key = stream.transfer_key(saved, *arrays, made.init, made.seed, rows)
     with atomic_folder(out, force=force, keep_checkpoints=True, resume=resume) as partial:
         # The small files first: what AutoTokenizer refuses is known before gigabytes are written.
         tied = saved.matrices.tied if saved.has_head else None
