@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vocabshift.adaptation import adapt_tokenizer
+    from vocabshift.auto_init import transfer
     from vocabshift.bpe.check import CheckReport, check
     from vocabshift.bpe.encoder import Encoder
     from vocabshift.bpe.load import load_tokenizer
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from vocabshift.planning import plan
     from vocabshift.pruning.prune import prune
     from vocabshift.results import Result, Results
-    from vocabshift.surgery.transfer import transfer
     from vocabshift.text.corpus import Corpus
     from vocabshift.text.count_folder import CountFolder
     from vocabshift.trainers.boundless import BoundlessTrainer
@@ -68,7 +68,7 @@ _FACE = {
     "plan": "vocabshift.planning",
     "prune": "vocabshift.pruning.prune",
     "score": "vocabshift.evaluation.score",
-    "transfer": "vocabshift.surgery.transfer",
+    "transfer": "vocabshift.auto_init",
 }
 
 __all__ = [

@@ -25,7 +25,7 @@ LAYERS = {
     "bpe": 2,
     **dict.fromkeys(WORKSHOPS, 3),
     **dict.fromkeys(
-        ("", "planning", "adaptation", "superword_extension"), 4
+        ("", "planning", "adaptation", "auto_init", "superword_extension"), 4
     ),  # "": the package itself
     **dict.fromkeys(("cli", "demo", "__main__"), 5),
 }

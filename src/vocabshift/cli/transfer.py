@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.options import add_output, add_verb
+from vocabshift.cli.options import add_many, add_output, add_verb
 from vocabshift.cli.tokenizers import add_pattern, load_all
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-INITS = ("fvt",)
+INITS = (
+    *("fvt", "retok", "fvt-weighted", "first-last", "omp", "focus", "mean", "normal"),
+    *("random", "zeros", "auto"),
+)
 
 _KEYS = ("n_copied", "n_initialized", "n_removed", "tied", "vocab_size", "rows")
 
@@ -33,8 +36,14 @@ def add_parser(subparsers: Any) -> None:
         "--init",
         choices=INITS,
         default="fvt",
-        help="rows of new tokens; fvt: the mean of the rows of their old pieces (default)",
+        help="rows of new tokens; fvt: the mean of the rows of their old pieces (default), "
+        "fvt-weighted: by the pieces' bytes, first-last: first piece for the head and last for "
+        "the input, omp: as in --donor, focus: like kept tokens in --corpus, mean, normal, "
+        "random, zeros; auto: the best of these on --text",
     )
+    add_many(parser, "--text", metavar="SPEC", help="for auto: text to try initializers on")
+    add_many(parser, "--corpus", metavar="SPEC", help="for focus: text of the new tokenizer")
+    parser.add_argument("--donor", metavar="MODEL", help="for omp: a model with the new tokens")
     add_pattern(parser)
     add_output(parser, what="folder to write")
     parser.set_defaults(run=run, show=show, status=lambda *_: 0)
@@ -50,26 +59,49 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     out = check_free(Path(args.out), force=args.force)
     (tokenizer,) = load_all([args.tokenizer], args.pattern)
-    options: dict[str, Any] = {"init": args.init, "force": args.force}
+    options: dict[str, Any] = {"init": args.init, "force": args.force, **_sources(args)}
     if (beside := id_map.find(args.tokenizer)) is not None:
         options["id_map"] = beside
     report = transfer_folder(args.model, tokenizer, out, **options)
     result = {"out": str(out), **{key: getattr(report, key) for key in _KEYS}}
+    result |= {"init": report.init}
+    if report.tried:
+        result["tried"] = [
+            {"init": init, "bits_per_byte": price} for init, price in report.tried.items()
+        ]
     if (out / "tokenization_vs.py").exists():
         result["tokenizer_code"] = str(out / "tokenization_vs.py")
     return result
 
 
-def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
+def _sources(args: argparse.Namespace) -> dict[str, Any]:
+    """What auto, focus and omp need, as far as it is given."""
+    from vocabshift.text.corpus import Corpus
+
+    sources: dict[str, Any] = {}
+    if args.text:
+        from vocabshift.auto_init import bits_per_byte
+
+        sources["score"] = bits_per_byte(Corpus.from_specs(args.text))
+    if args.corpus:
+        sources["corpus"] = Corpus.from_specs(args.corpus)
+    if args.donor:
+        sources["donor"] = args.donor
+    return sources
+
+
+def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Summary for people."""
     from vocabshift.cli.console import show_summary
 
+    if "tried" in result:
+        console.print(_table(result["tried"]))
     facts = {
         "written to": result["out"],
         "vocabulary": result["vocab_size"],
         "embedding rows": result["rows"],
         "rows copied": result["n_copied"],
-        f"rows made ({args.init})": result["n_initialized"],
+        f"rows made ({result['init']})": result["n_initialized"],
         "rows dropped": result["n_removed"],
         "output head": "tied to the embeddings" if result["tied"] else "of its own",
     }
@@ -80,3 +112,15 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
             "and 5.23, where nothing asks for trust_remote_code)"
         )
     show_summary(console, "transfer", facts, f"vocabshift evaluate {result['out']} --text SPEC")
+
+
+def _table(tried: list[dict[str, Any]]) -> Any:
+    """The initializers that auto tried, the best one first."""
+    from rich.table import Table
+
+    table = Table(title="bits per byte before any training")
+    table.add_column("init")
+    table.add_column("bits per byte", justify="right")
+    for row in tried:
+        table.add_row(row["init"], f"{row['bits_per_byte']:.4f}")
+    return table

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery.special_ids import SpecialTokens
+from vocabshift.surgery.tables import VOCAB_KEYS, config_parts
 from vocabshift.surgery.token_map import TokenMap
 
 _ID_KEY = re.compile(r"(\w+?)_token_(?:id|ids|index)")
@@ -84,12 +86,49 @@ def apply(model: Any, changes: list[Change], n_rows: int) -> None:
     for change in changes:
         if change.new != change.old:
             setattr(change.config, change.key, change.new)
-    for section, config in _configs(model):
-        if section != "generation_config" and hasattr(config, "vocab_size"):
-            config.vocab_size = n_rows
-    for module in (model, getattr(model, "base_model", None)):
-        if module is not None and isinstance(getattr(module, "vocab_size", None), int):
-            module.vocab_size = n_rows
+    for key in VOCAB_KEYS:
+        places = [part for part in config_parts(model.config) if key in vars(part)]
+        sizes = {vars(part)[key] for part in places}
+        for module in getattr(model, "modules", list)():
+            if vars(module).get(key) in sizes:
+                places.append(module)
+        for place in places:
+            if isinstance(vars(place)[key], int):
+                setattr(place, key, n_rows)
+
+
+def moved_json(data: Any, move: Callable[[int], int | None]) -> Any:
+    """JSON of a processor with the ids in it moved; an id that names no token stays."""
+    if isinstance(data, list):
+        return [moved_json(item, move) for item in data]
+    if not isinstance(data, dict):
+        return data
+
+    def follow(token_id: int) -> int:
+        new = move(token_id)
+        return token_id if new is None else new
+
+    return {
+        key: _each(value, follow) if _ID_KEY.fullmatch(key) else moved_json(value, move)
+        for key, value in data.items()
+    }
+
+
+@contextmanager
+def applied_for_now(model: Any, changes: list[Change], n_rows: int) -> Iterator[None]:
+    """As `apply`, and afterwards everything as it was."""
+    holders = [config for _, config in _configs(model)]
+    holders += [part for part in (model, getattr(model, "base_model", None)) if part is not None]
+    sizes = [(part, part.vocab_size) for part in holders if hasattr(part, "vocab_size")]
+    try:
+        apply(model, changes, n_rows)
+        yield
+    finally:
+        for part, size in sizes:
+            part.vocab_size = size
+        for change in changes:
+            if change.new != change.old:
+                setattr(change.config, change.key, change.old)
 
 
 def moved_ids(changes: list[Change]) -> dict[str, list[Any]]:
@@ -102,10 +141,8 @@ def moved_ids(changes: list[Change]) -> dict[str, list[Any]]:
 
 
 def _configs(model: Any) -> Iterator[tuple[str, Any]]:
-    yield "", model.config
-    text = model.config.get_text_config()
-    if text is not model.config:
-        yield "text_config", text
+    for place, part in enumerate(config_parts(model.config)):
+        yield ("text_config" if place else ""), part
     generation = getattr(model, "generation_config", None)
     if generation is not None:
         yield "generation_config", generation

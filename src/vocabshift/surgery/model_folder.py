@@ -19,6 +19,7 @@ from vocabshift.output_folder import atomic_folder, check_free
 from vocabshift.provenance import write_provenance
 
 if TYPE_CHECKING:
+    from vocabshift.bpe.plain_tokenizer import PlainTokenizer
     from vocabshift.surgery.transfer import TransferReport
 
 MAX_SHARD_SIZE = "5GB"
@@ -33,36 +34,71 @@ def check_paths(model: str | Path, tokenizer: Any, out: str | Path, *, force: bo
         raise FileNotFoundError(f"{model} is no model folder: it holds no config.json")
 
 
-def load_own_tokenizer(source: str | Path) -> Tokenizer:
+def load_own_tokenizer(source: str | Path) -> Tokenizer | PlainTokenizer:
     """The tokenizer that lies beside a model; VocabMismatchError where there is none."""
-    from vocabshift.bpe.load import load_tokenizer
+    from vocabshift.bpe.plain_tokenizer import open_prunable
     from vocabshift.errors import InvalidTokenizerError
 
     try:
-        return load_tokenizer(source)
+        return open_prunable(source)
     except InvalidTokenizerError as error:
         raise VocabMismatchError(
             f"the model's own tokenizer is needed beside it, and cannot be used: {error}"
         ) from None
 
 
-def load_model(source: str | Path, *, dtype: Any = None) -> Any:
-    """The causal language model of a folder or Hub name, in the checkpoint's dtype unless given.
+def load_configs(source: str | Path) -> tuple[Any, Any | None]:
+    """The config of a model, and its generation config where it has one.
 
-    ValueError for a folder that does not hold such a model whole. No code in it is run.
+    ValueError for a quantized model, and for one of which transformers knows no config. No code
+    in the folder is run.
     """
     try:
-        import safetensors
-        from transformers import AutoConfig, AutoModelForCausalLM
+        from transformers import AutoConfig, GenerationConfig
     except ImportError as error:
         raise ImportError(
             "transfer needs torch and transformers; install them with: pip install 'vocabshift[hf]'"
         ) from error
     try:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
-        _refuse_quantized(source, config)
-        load: Any = AutoModelForCausalLM.from_pretrained
-        model, loading = load(
+    except (OSError, ValueError, KeyError) as error:
+        raise _not_loaded(source, error) from error
+    _refuse_quantized(source, config)
+    try:
+        generation = GenerationConfig.from_pretrained(source)
+    except OSError:
+        generation = None
+    return config, generation
+
+
+def model_class(config: Any) -> Any:
+    """The class that the config names, else the causal language model of its type."""
+    import transformers
+
+    for name in getattr(config, "architectures", None) or ():
+        found = getattr(transformers, name, None)
+        if isinstance(found, type):
+            return found
+    mapping = transformers.MODEL_FOR_CAUSAL_LM_MAPPING
+    if type(config) not in mapping:
+        raise ValueError(
+            f"transformers {transformers.__version__} has no class for this model "
+            f"({config.model_type}: {config.architectures}); models with code of their own are not "
+            "run"
+        )
+    return mapping[type(config)]
+
+
+def load_model(source: str | Path, *, dtype: Any = None) -> Any:
+    """The model of a folder or Hub name in memory, in the checkpoint's dtype unless given.
+
+    ValueError for a folder that does not hold a model whole. No code in it is run.
+    """
+    config, _ = load_configs(source)
+    import safetensors
+
+    try:
+        model, loading = model_class(config).from_pretrained(
             source,
             config=config,
             dtype=dtype or "auto",
@@ -70,8 +106,7 @@ def load_model(source: str | Path, *, dtype: Any = None) -> Any:
             output_loading_info=True,
         )
     except (OSError, ValueError, RuntimeError, KeyError, safetensors.SafetensorError) as error:
-        reason = " ".join(str(error).split())[:300]
-        raise ValueError(f"the model {source} cannot be loaded: {reason}") from error
+        raise _not_loaded(source, error) from error
     missing = sorted(loading["missing_keys"])
     if missing:
         raise ValueError(
@@ -79,6 +114,11 @@ def load_model(source: str | Path, *, dtype: Any = None) -> Any:
             f"{missing[0]}; they would be random"
         )
     return model
+
+
+def _not_loaded(source: str | Path, error: Exception) -> ValueError:
+    reason = " ".join(str(error).split())[:300]
+    return ValueError(f"the model {source} cannot be loaded: {reason}")
 
 
 def save(
@@ -95,15 +135,29 @@ def save(
     InvalidTokenizerError where AutoTokenizer gives other ids than the tokenizer; `out` is then
     left as it was.
     """
-    from vocabshift.bpe import pretrained_folder, reload
-
     with atomic_folder(out, force=force) as partial:
         model.save_pretrained(partial, max_shard_size=MAX_SHARD_SIZE)
-        _write_old_rope_keys(partial / "config.json")
-        pretrained_folder.write_files(tokenizer, partial)
-        reload.write_auto_class(partial, model.config.model_type)
+        write_old_rope_keys(partial / "config.json")
+        write_tokenizer(tokenizer, partial, model.config.model_type)
         write_provenance(partial, "transfer", config, asdict(figures))
-        reload.check_auto(partial, [*pretrained_folder.PROBES, *own_probes(tokenizer)])
+
+
+def write_tokenizer(tokenizer: Tokenizer | PlainTokenizer, folder: Path, model_type: str) -> None:
+    """Write the tokenizer beside a written config.json, and reopen it as users will.
+
+    InvalidTokenizerError where AutoTokenizer gives other ids than the tokenizer.
+    """
+    from vocabshift.bpe import pretrained_folder, reload
+
+    probes = list(pretrained_folder.PROBES)
+    if isinstance(tokenizer, Tokenizer):
+        pretrained_folder.write_files(tokenizer, folder)
+        probes += own_probes(tokenizer)
+    else:
+        tokenizer.write_files(folder)
+        probes += [" ".join(list(tokenizer.vocab)[start::400]) for start in range(0, 400, 20)]
+    reload.write_auto_class(folder, model_type)
+    reload.check_auto(folder, probes)
 
 
 def own_probes(tokenizer: Tokenizer, *, n_tokens: int = 400) -> Iterator[str]:
@@ -124,7 +178,7 @@ def _refuse_quantized(source: str | Path, config: Any) -> None:
             )
 
 
-def _write_old_rope_keys(file: Path) -> None:
+def write_old_rope_keys(file: Path) -> None:
     """Say the rotary embedding where transformers 4 looks for it too.
 
     Subtle: transformers 5 writes it into `rope_parameters` only, and 4.57 then takes its defaults

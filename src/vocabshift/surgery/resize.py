@@ -1,8 +1,8 @@
-"""The embedding matrices of a model under a new vocabulary: checked, filled, put in place.
+"""The tables of a model under a new vocabulary: checked, filled, put in place.
 
-Owns which tensors of a model have one row per token (input embeddings, output head, its bias),
-what is refused, and the writing of rows: kept rows are copied bit for bit, others come from an
-initializer, block by block. Knows nothing of tokenizers or configs.
+Owns what is refused and the writing of rows: kept rows are copied bit for bit, others come from an
+initializer, block by block. Which tensors are tables `tables` finds; here they are tensors in
+memory or over a file, and it makes no difference. Knows nothing of tokenizers or configs.
 
 transformers' `resize_token_embeddings` is not used: it would initialize every row once more, does
 not grow the bias of a tied head, and follows the config's idea of tying instead of the tensors'.
@@ -10,12 +10,13 @@ not grow the bias of a tied head, and follows the config's idea of tying instead
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from vocabshift.errors import VocabMismatchError
-from vocabshift.surgery import initialize
+from vocabshift.surgery import initialize, tables
 from vocabshift.surgery.token_map import TokenMap
 
 if TYPE_CHECKING:
@@ -24,42 +25,91 @@ if TYPE_CHECKING:
 MAX_ALIGNMENT = 128
 """Rows of a padded model stay a multiple of what they were, up to this."""
 
+_CALLED = {"input": "input embeddings", "head": "output head", "bias": "biases of the head"}
+_SEEDS = {"input": 0, "head": 1, "bias": 2, "further": 3}
 
-@dataclass(frozen=True)
-class Matrices:
-    """The modules of a model that have one row per token."""
 
-    embeddings: Any  # torch.nn.Embedding
-    head: Any | None  # torch.nn.Linear (or Embedding); None for a model without a head
-    tied: bool  # one tensor for both; the tensors decide, not the config
+@dataclass(frozen=True, eq=False)
+class Table:
+    """One tensor with a row per token, under every name that it has."""
+
+    names: tuple[str, ...]
+    role: str  # as in tables.TableName
+    weight: torch.Tensor  # (rows, width), tokens first whatever the tensor's own order is
+    dim: int = 0  # which dimension of the tensor itself counts tokens
+    beyond: int = 0  # rows that the architecture adds to the vocabulary's
+    follows_row_0: bool = False  # tokens without a row share the first (Gemma 3n, per layer)
 
     @property
     def rows(self) -> int:
-        """Rows of the input embeddings."""
-        return int(self.embeddings.weight.shape[0])
+        """Rows of the table."""
+        return int(self.weight.shape[0])
+
+    @property
+    def called(self) -> str:
+        """What messages call it."""
+        return _CALLED.get(self.role, self.names[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Matrices:
+    """The tables of a model; the input embeddings are the first."""
+
+    tables: tuple[Table, ...]
+    tied: bool  # one tensor for embeddings and head; the tensors decide, not the config
+    pad_is_fixed: bool = False  # positions are counted from the id of the pad token
+
+    @property
+    def rows(self) -> int:
+        """Rows for tokens in the input embeddings."""
+        return self.tables[0].rows - self.tables[0].beyond
 
 
 def find_matrices(model: Any) -> Matrices:
-    """The input embeddings and the head of a model.
+    """The tables of a model in memory.
 
-    ValueError for models that this cannot change: quantized, on no device, with a vocabulary
-    table of another kind (per-layer embeddings, final_logits_bias).
+    ValueError for models that this cannot change: quantized, on no device, or built by code that
+    does not follow the config's vocab_size.
     """
     name = type(model).__name__
-    _refuse_kinds(model, name)
-    embeddings, head = model.get_input_embeddings(), model.get_output_embeddings()
-    tables = [module for module in (embeddings, head) if module is not None]
-    for weight in (module.weight for module in tables):
-        if weight.is_meta or not weight.is_floating_point() or weight.element_size() < 2:
-            raise ValueError(
-                f"the embeddings of {name} are {weight.dtype} on {weight.device}; load the model "
-                "whole, as float32, float16 or bfloat16"
-            )
+    refuse_kinds(model, name)
+    known = tables.find_table_names(type(model), model.config)
+    tensors = tables.named_tensors(model)
+    found: dict[int, Table] = {}
+    for table in known:
+        for alias in table.names:
+            tensor = tensors[alias].data
+            if tensor.is_meta or not tensor.is_floating_point() or tensor.element_size() < 2:
+                raise ValueError(
+                    f"the embeddings of {name} are {tensor.dtype} on {tensor.device}; load the "
+                    "model whole, as float32, float16 or bfloat16"
+                )
+            if tensor.data_ptr() in found:
+                same = found[tensor.data_ptr()]
+                found[tensor.data_ptr()] = replace(same, names=(*same.names, alias))
+            else:
+                found[tensor.data_ptr()] = as_table(table, (alias,), tensor)
+    embeddings, head = model.get_input_embeddings(), tables.output_embeddings(model)
     tied = head is not None and head.weight.data_ptr() == embeddings.weight.data_ptr()
-    return Matrices(embeddings, head, tied)
+    pad_is_fixed = tables.counts_positions_from_pad(type(model), model.config)
+    return Matrices(tuple(found.values()), tied, pad_is_fixed)
 
 
-def _refuse_kinds(model: Any, name: str) -> None:
+def as_table(known: tables.TableName, names: tuple[str, ...], tensor: torch.Tensor) -> Table:
+    """A tensor as the table that it is; `names`: those of this tensor."""
+    weight = tensor.unsqueeze(1) if tensor.dim() == 1 else tensor.movedim(known.dim, 0)
+    return Table(
+        names=names,
+        role=known.role,
+        weight=weight,
+        dim=known.dim,
+        beyond=known.beyond,
+        follows_row_0=known.key != tables.VOCAB_KEYS[0],
+    )
+
+
+def refuse_kinds(model: Any, name: str) -> None:
+    """ValueError for a quantized model, TypeError for none of transformers."""
     from transformers import PreTrainedModel
 
     if not isinstance(model, PreTrainedModel):
@@ -71,32 +121,33 @@ def _refuse_kinds(model: Any, name: str) -> None:
             f"{name} is quantized, and rows of a quantized model cannot be averaged; transfer the "
             "unquantized checkpoint and quantize the result"
         )
-    own = type(model).resize_token_embeddings is not PreTrainedModel.resize_token_embeddings
-    if own or model.config.is_encoder_decoder:
-        raise ValueError(
-            f"{name} keeps further tables with one row per token, which are not handled; "
-            "decoder-only models with one embedding matrix and one head are"
-        )
 
 
 def check_rows(matrices: Matrices, token_map: TokenMap, needed: int) -> None:
     """VocabMismatchError for too few rows, or for a row that is not finite."""
     import torch
 
-    for what, weight in _weights(matrices):
-        if weight.shape[0] < needed:
+    first = matrices.tables[0]
+    for table in matrices.tables:
+        is_short_by_design = first.beyond > 0 or table.follows_row_0
+        if table.rows < needed and (table is first or not is_short_by_design):
             raise VocabMismatchError(
-                f"the {what} of the model: {weight.shape[0]} rows, but its tokenizer needs "
+                f"the {table.called} of the model: {table.rows} rows, but its tokenizer needs "
                 f"{needed}; give the tokenizer that belongs to the model"
             )
-    for what, weight in _weights(matrices):
-        used = torch.from_numpy(token_map.old_ids).to(weight.device)
-        for ids in torch.split(used, initialize.block_length(weight.shape[1])):
-            finite = torch.isfinite(weight.index_select(0, ids)).all(1)
-            if not bool(finite.all()):
-                bad = ids[~finite].tolist()
+    for table in matrices.tables:
+        used = torch.from_numpy(token_map.old_ids[token_map.old_ids < table.rows])
+        used = used.to(table.weight.device)
+        for ids in torch.split(used, initialize.block_length(table.weight.shape[1])):
+            rows = table.weight.index_select(0, ids)
+            # A sum is finite only if all its terms are (one that overflows is looked at again).
+            doubtful = ~torch.isfinite(rows.sum(1, dtype=torch.float32))
+            if not bool(doubtful.any()):
+                continue
+            bad = ids[doubtful][~torch.isfinite(rows[doubtful]).all(1)].tolist()
+            if bad:
                 raise VocabMismatchError(
-                    f"row {bad[0]} of the {what} of the model holds NaN or infinity (and "
+                    f"row {bad[0]} of the {table.called} of the model holds NaN or infinity (and "
                     f"{len(bad) - 1} more near it); the checkpoint is damaged, repair it first"
                 )
 
@@ -108,43 +159,77 @@ def padded_rows(matrices: Matrices, old_rows: int, new_rows: int, multiple: int 
     """
     if multiple is None:
         rows = matrices.rows
-        multiple = 1 if rows == old_rows else min(rows & -rows, MAX_ALIGNMENT)
+        multiple = 1 if rows <= old_rows else min(rows & -rows, MAX_ALIGNMENT)
     return -(-new_rows // multiple) * multiple
 
 
 def move_rows(
-    matrices: Matrices, token_map: TokenMap, init: str, n_rows: int, *, seed: int = 0
+    model: Any,
+    matrices: Matrices,
+    token_map: TokenMap,
+    init: str,
+    n_rows: int,
+    *,
+    seed: int = 0,
+    head_map: TokenMap | None = None,
 ) -> None:
-    """Give the model matrices of `n_rows` rows, made as `token_map` and `init` say."""
+    """Give the model tables of `n_rows` rows, made as `token_map` and `init` say.
+
+    `head_map`: the map of an untied head and its bias, where their pieces or weights are others.
+    """
     import torch
 
-    make = initialize.initializer(init)
-    modules = [matrices.embeddings, *([] if matrices.head is None else [matrices.head])]
     with torch.no_grad():
-        for place, module in enumerate(modules):
-            if place == 0 or not matrices.tied:
-                weight = new_matrix(module.weight.data, token_map, make, n_rows, seed + place)
-                put_parameter(module, "weight", weight)
-            else:
-                module.weight = modules[0].weight
-            if getattr(module, "bias", None) is not None:
-                column = module.bias.data.unsqueeze(1)
-                bias = new_matrix(column, token_map, make, n_rows, seed + len(modules))
-                put_parameter(module, "bias", bias.squeeze(1))
-            for count in ("num_embeddings", "out_features"):
-                if hasattr(module, count):
-                    setattr(module, count, n_rows)
+        for table in matrices.tables:
+            new = new_table(table, token_map, init, n_rows, seed=seed, head_map=head_map)
+            own = new.squeeze(1) if len(_shape(model, table)) == 1 else new.movedim(0, table.dim)
+            put_tensor(model, table.names, own.contiguous())
 
 
-def put_parameter(module: Any, name: str, data: torch.Tensor) -> None:
-    """Give the module a new parameter of another shape.
+def new_table(
+    table: Table,
+    token_map: TokenMap,
+    init: str,
+    n_rows: int,
+    *,
+    seed: int = 0,
+    head_map: TokenMap | None = None,
+    out: Any = None,
+) -> Any:
+    """The table's new rows (n_rows + beyond, width), as `new_matrix` makes them."""
+    of_table = head_map if head_map is not None and table.role in ("head", "bias") else token_map
+    of_table = _of_rows_there(of_table, table)
+    return new_matrix(
+        table.weight,
+        of_table,
+        initialize.initializer(init),
+        n_rows + table.beyond,
+        seed + _SEEDS[table.role],
+        out=out,
+    )
+
+
+def put_tensor(model: Any, names: tuple[str, ...], data: torch.Tensor) -> None:
+    """Give the model one new parameter (or buffer) under all these names.
 
     Subtle: `.data = …` under a living parameter would break every autograd graph that knows it.
     """
     import torch
 
-    old = getattr(module, name)
-    setattr(module, name, torch.nn.Parameter(data, requires_grad=old.requires_grad))
+    new: Any = None
+    for name in names:
+        path, _, own = name.rpartition(".")
+        module = model.get_submodule(path)
+        if own in module._buffers:
+            module._buffers[own] = data
+            continue
+        if new is None:
+            old = getattr(module, own)
+            new = torch.nn.Parameter(data, requires_grad=old.requires_grad)
+        setattr(module, own, new)
+        for count in ("num_embeddings", "out_features"):
+            if hasattr(module, count):
+                setattr(module, count, data.shape[0])
 
 
 def new_matrix(
@@ -153,8 +238,12 @@ def new_matrix(
     init: initialize.Initializer,
     n_rows: int,
     seed: int,
-) -> torch.Tensor:
+    *,
+    out: Any = None,
+) -> Any:
     """A matrix (n_rows, hidden) of the dtype and device of `old` (old rows, hidden).
+
+    `out`: what the rows are written to by `index_copy_`; None makes a tensor.
 
     Every row is written once and by its id. Rows of no token (padding, holes) get the mean of the
     old rows of no token, or of all where there are none: a head never prefers them.
@@ -162,7 +251,9 @@ def new_matrix(
     import torch
 
     device, hidden = old.device, old.shape[1]
-    new = torch.empty((n_rows, hidden), dtype=old.dtype, device=device)
+    new = out
+    if new is None:
+        new = torch.empty((n_rows, hidden), dtype=old.dtype, device=device)
     used = torch.from_numpy(token_map.old_ids).to(device)
 
     length = initialize.block_length(hidden)
@@ -178,17 +269,22 @@ def new_matrix(
         made = torch.from_numpy(token_map.made).to(device)
         pieces = torch.from_numpy(token_map.pieces).to(device)
         offsets = torch.from_numpy(token_map.offsets).to(device)
+        by_piece = token_map.weights
+        weights = None if by_piece is None else torch.from_numpy(by_piece).to(device)
         for start, stop in initialize.blocks(token_map.offsets, hidden):
             ends = offsets[start : stop + 1]
             first, last = token_map.offsets[start], token_map.offsets[stop]
-            rows = make_rows(pieces[first:last], ends)
+            own = None if weights is None else weights[first:last]
+            rows = make_rows(pieces[first:last], ends, own)
             new.index_copy_(0, made[start:stop], rows.to(old.dtype))
 
     empty = torch.ones(n_rows, dtype=torch.bool, device=device)
     empty[target] = False
     empty[torch.from_numpy(token_map.made).to(device)] = False
     if bool(empty.any()):
-        new[empty] = _padding_row(old, used)
+        row = _padding_row(old, used).unsqueeze(0)
+        for ids in torch.split(empty.nonzero().squeeze(1), length):
+            new.index_copy_(0, ids, row.expand(len(ids), -1))
     return new
 
 
@@ -204,11 +300,30 @@ def _padding_row(old: torch.Tensor, used: torch.Tensor) -> torch.Tensor:
     return row.to(old.dtype)
 
 
-def _weights(matrices: Matrices) -> Iterator[tuple[str, torch.Tensor]]:
-    yield "input embeddings", matrices.embeddings.weight.data
-    head = matrices.head
-    if head is not None:
-        if not matrices.tied:
-            yield "output head", head.weight.data
-        if getattr(head, "bias", None) is not None:
-            yield "biases of the head", head.bias.data.unsqueeze(1)
+def _of_rows_there(token_map: TokenMap, table: Table) -> TokenMap:
+    """The map with sources that the table has: row 0 for those beyond it, or none at all."""
+    rows = table.rows
+    if int(token_map.old_ids.max(initial=-1)) < rows:
+        return token_map
+    if table.follows_row_0:
+        return replace(
+            token_map,
+            copied_from=np.where(token_map.copied_from < rows, token_map.copied_from, 0),
+            pieces=np.where(token_map.pieces < rows, token_map.pieces, 0),
+            old_ids=token_map.old_ids[token_map.old_ids < rows],
+        )
+    if (token_map.pieces >= rows).any():
+        raise VocabMismatchError(
+            f"a new token is made of an old one that the {table.called} has no row for ({rows})"
+        )
+    there = token_map.copied_from < rows
+    return replace(
+        token_map,
+        copied_from=token_map.copied_from[there],
+        copied_to=token_map.copied_to[there],
+        old_ids=token_map.old_ids[token_map.old_ids < rows],
+    )
+
+
+def _shape(model: Any, table: Table) -> tuple[int, ...]:
+    return tuple(tables.named_tensors(model)[table.names[0]].shape)

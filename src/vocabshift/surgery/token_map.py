@@ -19,6 +19,7 @@ from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
 
 Ids = npt.NDArray[np.int64]
+Weights = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,13 @@ class TokenMap:
     pieces: Ids  # (n_pieces,) old ids of all made tokens, one token after the other
     offsets: Ids  # (n_made + 1,) token i of `made` has pieces[offsets[i] : offsets[i + 1]]
     old_ids: Ids  # (n_old,) every id that names a token of the old tokenizer, ascending
+    weights: Weights | None = None  # (n_pieces,) of the pieces; None: those of a token count alike
+
+    @property
+    def mixture(self) -> tuple[Ids, Ids, Weights]:
+        """Pieces, offsets and weights (none of them: an empty array) of the made tokens."""
+        weights = np.zeros(0) if self.weights is None else self.weights
+        return self.pieces, self.offsets, weights
 
     @property
     def n_copied(self) -> int:

@@ -26,6 +26,9 @@ class FakeCorpus:
     def from_specs(cls, specs, documents="line"):
         return cls(specs, documents)
 
+    def require_text(self) -> None:
+        """There is."""
+
     def select(self, languages):
         if not set(languages) <= set(self.languages):
             raise ValueError("no such language in the corpus")
@@ -109,10 +112,18 @@ def calls(monkeypatch) -> list[tuple]:
         calls.append(("train", recipe, corpus, options, out, threads, force, memory_bytes, resume))
         return {"out": str(out), **TRAINED}
 
-    def transfer_folder(model, tokenizer, out, *, init, force):
+    def transfer_folder(model, tokenizer, out, *, init, force, score=None):
+        tried = {} if score is None else {"mean": 1.5, "fvt": 2.25}
         calls.append(("transfer", model, tokenizer, out, init, force))
         return SimpleNamespace(
-            n_copied=5, n_initialized=3, n_removed=2, tied=True, vocab_size=8, rows=8
+            n_copied=5,
+            n_initialized=3,
+            n_removed=2,
+            tied=True,
+            vocab_size=8,
+            rows=8,
+            init=next(iter(tried), init),
+            tried=tried,
         )
 
     def evaluate(tokenizers, texts, metrics, *, base, threads):
@@ -210,8 +221,15 @@ def test_transfer(calls, capsys, tmp_path: Path) -> None:
     """The contract's keys come from the report."""
     out = str(tmp_path / "new")
     expected = {"n_copied": 5, "n_initialized": 3, "n_removed": 2, "vocab_size": 8, "rows": 8}
-    assert {"out": out, "tied": True, **expected} == _json(capsys, "transfer", "m", "t", "-o", out)
+    expected |= {"out": out, "tied": True}
+    assert {**expected, "init": "fvt"} == _json(capsys, "transfer", "m", "t", "-o", out)
     assert [("transfer", "m", "<t>", Path(out), "fvt", False)] == calls
+    words = ("--init", "auto", "--text", "hi=x")
+    tried = [{"init": "mean", "bits_per_byte": 1.5}, {"init": "fvt", "bits_per_byte": 2.25}]
+    found = _json(capsys, "transfer", "m", "t", *words, "-o", out)
+    assert {**expected, "init": "mean", "tried": tried} == found
+    assert 0 == main(["transfer", "m", "t", *words, "-o", out])
+    assert "2.2500" in capsys.readouterr().out
 
 
 def test_evaluate(calls, capsys, tmp_path: Path) -> None:

@@ -76,7 +76,9 @@ def test_zeros(old, used) -> None:
 def test_names() -> None:
     """Two names for one method, and an unknown one lists them all."""
     assert initialize.initializer("fvt") is initialize.initializer("retok")
-    with pytest.raises(ValueError, match="'magic'; known are: fvt, retok, mean, random, zeros"):
+    with pytest.raises(
+        ValueError, match=r"'magic'; known are: fvt, retok, fvt-weighted, .*, zeros, auto"
+    ):
         initialize.initializer("magic")
 
 
@@ -87,3 +89,39 @@ def test_blocks_cover_every_token_once(monkeypatch) -> None:
     ranges = list(initialize.blocks(offsets, 4))
     assert [(0, 2), (2, 3), (3, 4), (4, 5)] == ranges
     assert [] == list(initialize.blocks(np.array([0]), 4))
+
+
+def test_normal_has_the_covariance() -> None:
+    """Correlated dimensions stay correlated; the seed decides everything else."""
+    generator = torch.Generator().manual_seed(2)
+    spread = torch.tensor([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0], [0.0, 0.0, 0.3]])
+    old = torch.randn((800, 3), generator=generator) @ spread + 2
+    offsets, used = torch.arange(40_001), torch.arange(800)
+    rows = initialize.normal(old, used, 7)(offsets[:-1] % 800, offsets)
+    torch.testing.assert_close(old.mean(0), rows.mean(0), atol=0.05, rtol=0)
+    torch.testing.assert_close(old.T.cov(correction=0), rows.T.cov(), atol=0.15, rtol=0.05)
+    assert torch.equal(rows, initialize.normal(old, used, 7)(offsets[:-1] % 800, offsets))
+    assert not torch.equal(rows, initialize.normal(old, used, 8)(offsets[:-1] % 800, offsets))
+
+
+def test_normal_of_a_singular_covariance() -> None:
+    """Fewer rows than dimensions, and a constant one: new rows stay in the span of the old."""
+    generator = torch.Generator().manual_seed(4)
+    old = torch.randn((3, 6), generator=generator)
+    old[:, 2] = 5
+    offsets, used = torch.arange(2001), torch.arange(3)
+    rows = initialize.normal(old, used, 7)(offsets[:-1] % 3, offsets)
+    assert bool(torch.isfinite(rows).all())
+    torch.testing.assert_close(torch.full((2000,), 5.0), rows[:, 2], atol=1e-4, rtol=0)
+    assert 2 == torch.linalg.matrix_rank(rows - old.mean(0), rtol=1e-3)
+    torch.testing.assert_close(old.T.cov(correction=0), rows.T.cov(), atol=0.2, rtol=0.1)
+
+
+def test_mean_and_covariance_in_blocks(monkeypatch, old, used) -> None:
+    """Blocks change nothing; padding is left out."""
+    monkeypatch.setattr(initialize, "BLOCK_ELEMENTS", 8)
+    mean, covariance = initialize.mean_and_covariance(old, used)
+    torch.testing.assert_close(old[:4].mean(0), mean)
+    torch.testing.assert_close(
+        old[:4].double().T.cov(correction=0), covariance, rtol=1e-5, atol=1e-6
+    )

@@ -77,7 +77,8 @@ def test_padding_without_an_example_is_the_mean() -> None:
     ],
 )
 def test_padded_rows(make_llama, rows, old_rows, new_rows, multiple, expected) -> None:
-    matrices = resize.Matrices(torch.nn.Embedding(rows, 1), None, tied=False)
+    table = resize.Table(("e",), "input", torch.zeros(rows, 1))
+    matrices = resize.Matrices((table,), tied=False)
     assert expected == resize.padded_rows(matrices, old_rows, new_rows, multiple)
 
 
@@ -87,7 +88,7 @@ def test_the_tensors_decide_what_is_tied(make_llama, tied) -> None:
     model = make_llama(tie_word_embeddings=tied)
     matrices = resize.find_matrices(model)
     assert tied == matrices.tied
-    resize.move_rows(matrices, _map({i: i for i in range(6)}, {6: [0, 1]}, 6), "fvt", 7)
+    resize.move_rows(model, matrices, _map({i: i for i in range(6)}, {6: [0, 1]}, 6), "fvt", 7)
     embeddings, head = model.get_input_embeddings(), model.get_output_embeddings()
     assert (7, 7) == (embeddings.num_embeddings, head.out_features)
     assert tied == (embeddings.weight.data_ptr() == head.weight.data_ptr())
@@ -114,7 +115,7 @@ def test_rows_that_are_not_finite(make_llama, bad) -> None:
 
 
 def test_models_that_are_refused(make_llama) -> None:
-    """Quantized, without weights, with further tables, or no transformers model at all."""
+    """Quantized, without weights, or no transformers model at all."""
     quantized = make_llama()
     quantized.config.quantization_config = {"quant_method": "gptq"}
     with pytest.raises(ValueError, match="is quantized"):
@@ -125,6 +126,3 @@ def test_models_that_are_refused(make_llama) -> None:
         resize.find_matrices(empty)
     with pytest.raises(TypeError, match="Linear is no transformers model"):
         resize.find_matrices(torch.nn.Linear(1, 1))
-    config = transformers.T5Config(d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)
-    with pytest.raises(ValueError, match="further tables"):
-        resize.find_matrices(transformers.T5ForConditionalGeneration(config))

@@ -1,0 +1,150 @@
+"""A saved model's safetensors shards: what lies where, known from their headers alone.
+
+Owns the format (https://github.com/huggingface/safetensors: 8 bytes header length, a JSON header,
+then the tensors one after the other) and the index of sharded models, and refuses what is damaged
+before anything is mapped. Knows nothing of what the tensors mean.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+_MAX_HEADER = 100 << 20  # the format's own limit
+_SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I8": 1, "U8": 1, "BOOL": 1}
+FLOATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+"""dtype in a header -> name in torch, of those that rows can be averaged in."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTensor:
+    """One tensor of a shard."""
+
+    name: str
+    dtype: str  # as the header spells it
+    shape: tuple[int, ...]
+    start: int  # in bytes, from the beginning of the file
+    stop: int  # exclusive
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One file; its tensors in the order in which they lie there, without gaps."""
+
+    file: Path
+    tensors: tuple[StoredTensor, ...]
+    metadata: Mapping[str, str]
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the file."""
+        return self.file.stat().st_size
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All shards of a model."""
+
+    folder: Path
+    shards: tuple[Shard, ...]
+    index: Mapping[str, Any] | None  # of a model in several shards
+
+    @cached_property
+    def tensors(self) -> dict[str, tuple[Shard, StoredTensor]]:
+        """Every tensor by its name."""
+        return {tensor.name: (shard, tensor) for shard in self.shards for tensor in shard.tensors}
+
+
+def open_checkpoint(folder: Path) -> Checkpoint | None:
+    """The checkpoint of a folder, or None where it holds no safetensors weights.
+
+    ValueError for a shard that is missing, truncated or damaged, or not as the index says.
+    """
+    index_file, single = folder / INDEX, folder / WEIGHTS
+    if not index_file.exists():
+        if not single.exists():
+            return None
+        return Checkpoint(folder, (_read_shard(single, folder),), None)
+    try:
+        index = json.loads(index_file.read_bytes())
+        places = {str(name): str(file) for name, file in index["weight_map"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _damaged(folder, f"{INDEX} is damaged ({error})") from None
+    shards = []
+    for name in sorted(set(places.values())):
+        if Path(name).name != name:
+            raise _damaged(folder, f"{INDEX} names {name!r}, which is no file in this folder")
+        if not (folder / name).exists():
+            raise _damaged(folder, f"the shard {name}, which {INDEX} names, is missing")
+        shards.append(_read_shard(folder / name, folder))
+    checkpoint = Checkpoint(folder, tuple(shards), index)
+    for tensor, file in places.items():
+        place = checkpoint.tensors.get(tensor)
+        if place is None or place[0].file.name != file:
+            raise _damaged(folder, f"{file} does not hold {tensor}, which {INDEX} says is in it")
+    return checkpoint
+
+
+def header_bytes(
+    tensors: Iterable[tuple[StoredTensor, tuple[int, ...], int]], metadata: Mapping[str, str]
+) -> bytes:
+    """The header of a shard with these (tensor, new shape, new size in bytes), in this order."""
+    header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
+    place = 0
+    for tensor, shape, size in tensors:
+        header[tensor.name] = {
+            "dtype": tensor.dtype,
+            "shape": list(shape),
+            "data_offsets": [place, place + size],
+        }
+        place += size
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # tensors begin aligned
+    return len(text).to_bytes(8, "little") + text
+
+
+def _read_shard(file: Path, folder: Path) -> Shard:
+    size = file.stat().st_size
+    with file.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        if not 0 < length <= min(_MAX_HEADER, size - 8):
+            raise _damaged(folder, f"{file.name} is no safetensors file, or a truncated one")
+        try:
+            header = json.loads(stream.read(length))
+            metadata = header.pop("__metadata__", {})
+            tensors = [_tensor(name, entry, 8 + length) for name, entry in header.items()]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise _damaged(folder, f"{file.name} has a damaged header ({error})") from None
+    tensors.sort(key=lambda tensor: (tensor.start, tensor.stop))
+    place = 8 + length
+    for tensor in tensors:
+        if tensor.start != place or tensor.stop < place:
+            raise _damaged(folder, f"{file.name} has a damaged header (at {tensor.name})")
+        place = tensor.stop
+    if place != size:
+        raise _damaged(
+            folder, f"{file.name} has {size} bytes, and its header speaks of {place}: truncated?"
+        )
+    return Shard(file, tuple(tensors), metadata)
+
+
+def _tensor(name: str, entry: Mapping[str, Any], start: int) -> StoredTensor:
+    shape = tuple(int(length) for length in entry["shape"])
+    first, last = (int(place) for place in entry["data_offsets"])
+    dtype = str(entry["dtype"])
+    if min((0, *shape)) < 0 or first < 0:
+        raise ValueError(f"{name} has a negative size")
+    if dtype in _SIZES and last - first != math.prod(shape) * _SIZES[dtype]:
+        raise ValueError(f"{name} takes {last - first} bytes, which its shape contradicts")
+    return StoredTensor(name, dtype, shape, start + first, start + last)
+
+
+def _damaged(folder: Path, reason: str) -> ValueError:
+    return ValueError(f"the model {folder} cannot be loaded: {reason}")
