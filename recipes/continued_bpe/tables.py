@@ -101,6 +101,39 @@ def unused(rows: list[Figures], n: int) -> Cells:
     return found
 
 
+def repair(curves: list[Figures]) -> str:
+    """What the repaired pre-tokenizer brings: means over the languages that have both.
+
+    Where the text runs out of pairs before so many tokens, its last figure counts: there is no
+    more to gain.
+    """
+    groups = by_tokenizer(curves)
+    body = []
+    for (tokenizer, pre_tokenizer), lifted in groups.items():
+        if pre_tokenizer != "repaired" or (tokenizer, "kept") not in groups:
+            continue
+        labels = {curve["language"] for curve in lifted}
+        kept = [curve for curve in groups[tokenizer, "kept"] if curve["language"] in labels]
+        for i, row in enumerate(lifted[0]["rows"]):
+            n = row["n_tokens"]
+            ran_out = sum(curve["rows"][i]["ours"]["n_added"] < n for curve in kept)
+            cells = [
+                mean((curve["rows"][i][method]["bytes_per_token"] for curve in some), ".3f")
+                for some in (kept, lifted)
+                for method in ("ours", "regen")
+            ]
+            ends = [
+                mean((curve["ceiling_bytes_per_token"] for curve in some), ".3f")
+                for some in (kept, lifted)
+            ]
+            body.append([tokenizer, f"+{n:,}", f"{len(kept)}", f"{ran_out}", *cells, *ends])
+    if not body:
+        return ""
+    head = ["tokenizer", "", "languages", "kept: run out", "kept: ours", "kept: regen"]
+    head += ["repaired: ours", "repaired: regen", "kept: ceiling", "repaired: ceiling"]
+    return markdown("what the repaired pre-tokenizer brings (bytes per token, means)", head, body)
+
+
 def by_language(curves: list[Figures], n: int) -> str:
     """One size: every language with every tokenizer, the repaired pre-tokenizer beside."""
     groups = by_tokenizer(curves)
@@ -157,6 +190,7 @@ def curves_tables(curves: list[Figures]) -> str:
             curves,
             unused,
         ),
+        repair(curves),
         *(by_language(curves, n) for n in sizes),
     ]
     return "\n".join(parts)
