@@ -9,6 +9,8 @@ from vocabshift.cli.options import add_many, add_output, add_verb
 from vocabshift.cli.tokenizers import add_pattern, load_all
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
 INITS = (
@@ -44,6 +46,24 @@ def add_parser(subparsers: Any) -> None:
     add_many(parser, "--text", metavar="SPEC", help="for auto: text to try initializers on")
     add_many(parser, "--corpus", metavar="SPEC", help="for focus: text of the new tokenizer")
     parser.add_argument("--donor", metavar="MODEL", help="for omp: a model with the new tokens")
+    parser.add_argument(
+        "--pad-to-multiple-of",
+        type=int,
+        metavar="N",
+        help="rows become a multiple of it; left out: padded as the model was",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be done, and write nothing"
+    )
+    parser.add_argument(
+        "--hard-links",
+        action="store_true",
+        help="link shards that do not change instead of copying them, where the disk can; they "
+        "are then the same files as the model's",
+    )
+    parser.add_argument(
+        "--no-resume", action="store_true", help="start afresh after a run that was killed"
+    )
     add_pattern(parser)
     add_output(parser, what="folder to write")
     parser.set_defaults(run=run, show=show, status=lambda *_: 0)
@@ -58,13 +78,27 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from vocabshift.surgery.transfer import transfer_folder
 
     out = check_free(Path(args.out), force=args.force)
-    (tokenizer,) = load_all([args.tokenizer], args.pattern)
-    options: dict[str, Any] = {"init": args.init, "force": args.force, **_sources(args)}
+    tokenizer = _load(args)
+    options: dict[str, Any] = {
+        "init": args.init,
+        "force": args.force,
+        "pad_to_multiple_of": args.pad_to_multiple_of,
+        "hard_links": args.hard_links,
+        "resume": not args.no_resume,
+        "dry_run": args.dry_run,
+        **_sources(args),
+    }
     if (beside := id_map.find(args.tokenizer)) is not None:
         options["id_map"] = beside
     report = transfer_folder(args.model, tokenizer, out, **options)
     result = {"out": str(out), **{key: getattr(report, key) for key in _KEYS}}
-    result |= {"init": report.init}
+    result |= {
+        "init": report.init,
+        "dry_run": args.dry_run,
+        "notes": [] if args.dry_run else _notes(out),
+    }
+    for key in ("n_moved", "bytes_before", "bytes_after", "files"):
+        result[key] = getattr(report, key)
     if report.tried:
         result["tried"] = [
             {"init": init, "bits_per_byte": price} for init, price in report.tried.items()
@@ -72,6 +106,16 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if (out / "tokenization_vs.py").exists():
         result["tokenizer_code"] = str(out / "tokenization_vs.py")
     return result
+
+
+def _notes(out: Path) -> list[str]:
+    """What the output says of other programs; nothing after a dry run."""
+    import json
+
+    file = out / "vocabshift.json"
+    if not file.exists():
+        return []
+    return list(json.loads(file.read_text(encoding="utf-8"))["figures"]["notes"])
 
 
 def _sources(args: argparse.Namespace) -> dict[str, Any]:
@@ -88,6 +132,19 @@ def _sources(args: argparse.Namespace) -> dict[str, Any]:
     if args.donor:
         sources["donor"] = args.donor
     return sources
+
+
+def _load(args: argparse.Namespace) -> Any:
+    """The new tokenizer: BPE of any kind, or a pruned Unigram or WordPiece one."""
+    from vocabshift.bpe.plain_tokenizer import open_prunable
+    from vocabshift.errors import InvalidTokenizerError
+
+    try:
+        return load_all([args.tokenizer], args.pattern)[0]
+    except InvalidTokenizerError:
+        if args.pattern is not None:
+            raise
+        return open_prunable(args.tokenizer)
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
@@ -111,7 +168,22 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
             f"{result['tokenizer_code']} (this model type needs it; tried with transformers 4.57 "
             "and 5.23, where nothing asks for trust_remote_code)"
         )
+    facts |= {"ids that moved": result["n_moved"], "size": _sizes(result)}
+    for file, done in sorted(result["files"].items()):
+        facts[file] = done
+    for number, note in enumerate(result["notes"], 1):
+        facts[f"note {number}"] = note
+    if result["dry_run"]:
+        facts = {"written": "nothing: a dry run"} | facts
     show_summary(console, "transfer", facts, f"vocabshift evaluate {result['out']} --text SPEC")
+
+
+def _sizes(result: dict[str, Any]) -> str:
+    before, after = result["bytes_before"], result["bytes_after"]
+    if not before:
+        return "not measured (the model was loaded)"
+    change = (after - before) / 1e6
+    return f"{before / 1e6:,.1f} MB before, {after / 1e6:,.1f} MB after ({change:+,.1f})"
 
 
 def _table(tried: list[dict[str, Any]]) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import mmap
 import os
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,33 @@ class FileMapping:
         with file.open("rb") as stream:
             # Subtle: private and not read-only, because torch warns of memory that is.
             self._map = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
+            self._descriptor = os.dup(stream.fileno())
+        weakref.finalize(self, os.close, self._descriptor)
+        self._address = torch.frombuffer(self._map, dtype=torch.uint8).data_ptr()
         self._touched = 0
+
+    def read_rows(self, table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        """Rows of a contiguous matrix that lies in the file, read and not mapped.
+
+        Subtle: a row touched in a mapping brings megabytes of its neighbours into memory.
+        """
+        rows = torch.empty((len(ids), table.shape[1]), dtype=table.dtype)
+        width = table.shape[1] * table.element_size()
+        start = table.data_ptr() - self._address
+        plain: Any = rows.view(torch.uint8).numpy()
+        data = memoryview(plain).cast("B")
+        wanted = ids.tolist()
+        edges = (ids.diff() != 1).nonzero().squeeze(1).add(1).tolist()
+        for first, end in zip([0, *edges], [*edges, len(wanted)], strict=True):
+            if not 0 <= wanted[first] <= wanted[end - 1] < len(table):
+                raise IndexError(f"row {wanted[first]} of a table of {len(table)}")
+            part, place = data[first * width : end * width], start + wanted[first] * width
+            while len(part):
+                done = os.preadv(self._descriptor, [part], place)
+                if done == 0:
+                    raise ValueError("a shard became shorter while it was read")
+                part, place = part[done:], place + done
+        return rows
 
     def tensor(self, dtype: torch.dtype, shape: tuple[int, ...], start: int) -> torch.Tensor:
         """The tensor that begins at byte `start`; what is done with it counts as touched."""
@@ -62,6 +89,10 @@ class MappedTensor(torch.Tensor):
         """Do it as plain tensors do, then give pages back where much was touched."""
         mapped = [arg for arg in args if isinstance(arg, MappedTensor)]
         with torch._C.DisableTorchFunctionSubclass():
+            if func is torch.Tensor.index_select and len(args) == 3 and len(args[2]):
+                table, dim, ids = args
+                if dim == 0 and table.dim() == 2 and table.is_contiguous():
+                    return table.mapping.read_rows(table, ids)
             result = func(*args, **(kwargs or {}))
             if not isinstance(result, torch.Tensor) or not mapped:
                 return result

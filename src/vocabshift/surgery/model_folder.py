@@ -17,6 +17,7 @@ from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
 from vocabshift.output_folder import atomic_folder, check_free
 from vocabshift.provenance import write_provenance
+from vocabshift.surgery.serving_notes import serving_notes
 
 if TYPE_CHECKING:
     from vocabshift.bpe.plain_tokenizer import PlainTokenizer
@@ -139,7 +140,8 @@ def save(
         model.save_pretrained(partial, max_shard_size=MAX_SHARD_SIZE)
         write_old_rope_keys(partial / "config.json")
         write_tokenizer(tokenizer, partial, model.config.model_type)
-        write_provenance(partial, "transfer", config, asdict(figures))
+        said = asdict(figures) | {"notes": serving_notes(tokenizer)}
+        write_provenance(partial, "transfer", config, said)
 
 
 def write_tokenizer(tokenizer: Tokenizer | PlainTokenizer, folder: Path, model_type: str) -> None:

@@ -23,6 +23,7 @@ from vocabshift.provenance import write_provenance
 from vocabshift.surgery import config_ids, init_context, plain_plan, resize, token_map
 from vocabshift.surgery.candidates import Score, candidates, prices
 from vocabshift.surgery.init_context import AUTO, InitContext, InitSources
+from vocabshift.surgery.serving_notes import serving_notes
 from vocabshift.surgery.special_ids import SpecialTokens, match_specials, roles_of_config
 
 if TYPE_CHECKING:
@@ -399,7 +400,8 @@ def _stream(
         model_folder.write_tokenizer(plan.tokenizer, partial, saved.config.model_type)
         done = stream.write_shards(saved, shards, partial, key, hard_links=hard_links)
         report = replace(report, files=done | dict.fromkeys(written, "written"))
-        write_provenance(partial, "transfer", config, asdict(report))
+        figures = asdict(report) | {"notes": serving_notes(plan.tokenizer)}
+        write_provenance(partial, "transfer", config, figures)
     return report
 
 
