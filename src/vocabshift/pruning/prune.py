@@ -26,6 +26,7 @@ from vocabshift.pruning.keep import (
     check_languages,
     kept_scripts,
     kept_tokens,
+    parse_keep,
 )
 from vocabshift.pruning.orders import (
     NEED_COUNTS,
@@ -140,6 +141,13 @@ def open_subject(tokenizer: Any) -> Subject:
     """The tokenizer as pruning sees it; InvalidTokenizerError for a kind that cannot be pruned."""
     value = open_prunable(tokenizer)
     return BpeSubject(value) if isinstance(value, Tokenizer) else PlainSubject(value)
+
+
+def number_removable(tokenizer: Any) -> int:
+    """How many tokens could be taken out of a tokenizer at most; 0 where only atoms are left."""
+    subject = open_subject(tokenizer)
+    names, classes = classes_of(subject.spelled, subject.rows)
+    return int(np.count_nonzero(_removable(subject, parse_keep(()), names, classes)))
 
 
 def prune_subject(
