@@ -45,6 +45,7 @@ from vocabshift.pruning.token_counts import (
 )
 from vocabshift.pruning.trim import PlainSubject
 from vocabshift.text.corpus import Corpus
+from vocabshift.text.count_folder import CountFolder
 
 Subject = BpeSubject | PlainSubject
 
@@ -128,6 +129,11 @@ def prune_with_report(
     if corpus is None and (order in NEED_COUNTS or drop_unseen_characters):
         what = "drop_unseen_characters" if drop_unseen_characters else f"the order {order!r}"
         raise ValueError(f"{what} looks at text; give a corpus, or order leaf-id")
+    if not isinstance(corpus, Corpus | CountFolder | None):
+        raise TypeError(
+            f"corpus is {type(corpus).__name__}; give a Corpus, for example "
+            "vs.Corpus.from_files({'hi': 'hindi.txt'})"
+        )
     check_languages(request.keep, [] if corpus is None else languages_of(corpus))
     if threads < 1:
         raise ValueError(f"threads is {threads}; give at least 1")

@@ -119,5 +119,5 @@ def test_damaged_templates_are_refused_by_name(
     """A template that is no text, and a list of templates that names none."""
     folder = replace(small, chat_template=None).save_pretrained(tmp_path / "out")
     (folder / name).write_bytes(data)
-    with pytest.raises(InvalidTokenizerError, match="chat.template"):
+    with pytest.raises(InvalidTokenizerError, match=r"chat.template"):
         load_tokenizer(folder)
