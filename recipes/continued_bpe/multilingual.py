@@ -60,15 +60,15 @@ def main() -> None:
     title = f"one extension by {words['n_added']:,} tokens for {len(use)} languages"
     print(markdown(title, [*head, *singles], body))
 
-    added = superwords["superwords"]
+    effect = superwords["superword_effect"]
     body = []
     for label in results.distinct("language"):
         before, after = held_out[longer, label], held_out[superword, label]
-        changed = [added[key].get(label) for key in ("changed_lines", "changed_tokens")]
+        changed = [effect[key].get(label) for key in ("changed_lines", "changed_tokens")]
         shares = ["–" if share is None else f"{share:.2%}" for share in changed]
         body.append([label, *shares, f"{before:.3f}", f"{after:.3f}", f"{after / before - 1:+.1%}"])
     head = ["language", "lines changed by the walls", "tokens", "words", "superwords", "gain"]
-    print(markdown(f"{added['n_added']:,} superwords on top of it", head, body))
+    print(markdown(f"{superwords['superwords']:,} superwords on top of it", head, body))
 
 
 if __name__ == "__main__":

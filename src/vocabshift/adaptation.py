@@ -22,7 +22,7 @@ from vocabshift.extension.options import ExtensionOptions
 from vocabshift.extension.report import ExtensionReport
 from vocabshift.output_folder import atomic_folder, check_free
 from vocabshift.provenance import write_provenance
-from vocabshift.pruning.apply import without_tokens
+from vocabshift.pruning.apply import present_ids, without_tokens
 from vocabshift.pruning.prune import prune_with_report
 from vocabshift.pruning.report import PruneReport
 from vocabshift.text.corpus import Corpus
@@ -136,7 +136,7 @@ def _prune_first(
 ) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
     pruned = prune_with_report(base, corpus, n_tokens=n, keep_ids=True, **pruning)
     extension = _extend(pruned.tokenizer, corpus, n, {**extending, "fill_holes": True})
-    return extension.tokenizer, extension.report, pruned.report
+    return _with_old_ids(extension.tokenizer, base), extension.report, pruned.report
 
 
 def _extend_first(
@@ -171,11 +171,26 @@ def _extend(base: Any, corpus: Corpus, n: int, options: dict[str, Any]) -> Exten
     return extend_with_report(base, corpus, n_tokens=n - n_characters, **options)
 
 
+def _with_old_ids(tokenizer: Tokenizer, base: Tokenizer) -> Tokenizer:
+    """Tokens that were taken out and learned again take the ids that they had in `base`."""
+    old, now = base.model.vocab, tokenizer.model.vocab
+    moved = {i: old[token] for token, i in now.items() if old.get(token, i) != i}
+    if not moved:
+        return tokenizer
+    new = sorted(i for token, i in now.items() if token not in old)
+    free = sorted({*new, *moved} - set(moved.values()))
+    moved.update(zip(new, free, strict=False))  # more are free where the base had holes
+    return _renumbered(tokenizer, {i: moved.get(i, i) for i in present_ids(tokenizer)})
+
+
 def _moved_into_holes(tokenizer: Tokenizer, rows: int) -> Tokenizer:
     """Tokens with ids from `rows` on take the free ids below, in their order."""
     free = iter(holes(tokenizer))
-    ids = {*tokenizer.model.vocab.values(), *(token.id for token in tokenizer.added_tokens)}
-    moved = {token_id: token_id if token_id < rows else next(free) for token_id in sorted(ids)}
-    result = without_tokens(tokenizer, moved)
+    ids = sorted(present_ids(tokenizer))
+    return _renumbered(tokenizer, {i: i if i < rows else next(free) for i in ids})
+
+
+def _renumbered(tokenizer: Tokenizer, old_to_new: dict[int, int]) -> Tokenizer:
+    result = without_tokens(tokenizer, old_to_new)
     vocab = dict(sorted(result.model.vocab.items(), key=lambda entry: entry[1]))
     return replace(result, model=replace(result.model, vocab=vocab))

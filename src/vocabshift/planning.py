@@ -19,7 +19,7 @@ from vocabshift.bpe.vocabulary_use import bytes_per_token
 from vocabshift.extension.effect import Effect, steps
 from vocabshift.extension.growth import Growth, grow
 from vocabshift.pruning.apply import new_ids, present_ids, without_tokens
-from vocabshift.pruning.prune import prune_with_report
+from vocabshift.pruning.prune import number_removable, prune_with_report
 from vocabshift.surgery.model_facts import ModelFacts, model_facts
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.held_out import hold_out
@@ -215,8 +215,10 @@ def _shrink(
     progress: Progress | None,
 ) -> tuple[list[PlanRow], int]:
     """What the held-out text is like when the tokens that `corpus` misses least are taken away."""
-    probe = prune_with_report(base, corpus, n_tokens=1, measure=False, threads=threads)
-    n_most = min(max_tokens, probe.report.n_removable)
+    n_removable = number_removable(base)
+    if not n_removable:  # nothing but bytes and special tokens
+        return [], 0
+    n_most = min(max_tokens, n_removable)
     order = prune_with_report(base, corpus, n_tokens=n_most, measure=False, threads=threads).removed
     points = [n for n in steps(n_most) if n >= 1_000 or n == n_most][::-1]
     rows = []
@@ -228,7 +230,7 @@ def _shrink(
         tokens = sum(n_bytes[label] / value for label, value in by_language.items())
         whole = round(sum(n_bytes.values()) / max(tokens, 1), 4)
         rows.append(PlanRow(-n, "kept", whole, by_language))
-    return rows, probe.report.n_removable
+    return rows, n_removable
 
 
 def _priced(row: PlanRow, base: Tokenizer, facts: ModelFacts | None, bandwidth: float) -> PlanRow:

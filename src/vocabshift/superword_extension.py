@@ -45,8 +45,8 @@ class SuperwordExtension:
             "vocab_size": self.tokenizer.vocab_size,
             "row_count": self.tokenizer.row_count,
             "unreachable": len(unreachable),
-            "superwords": {
-                "n_added": report.new_tokens,
+            "superwords": report.new_tokens,
+            "superword_effect": {
                 "stopped_because": report.stopped_because,
                 "pattern": report.stage2_pre_tokenizer,
                 "changed_lines": dict(report.changed_lines),
@@ -109,7 +109,8 @@ def extend_with_superwords_to_folder(
     force: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """The same into a folder, whole or not at all; the keys of `extend` and `superwords`."""
+    """The same into a folder, whole or not at all; the keys of `extend`, `superwords` (new ones)
+    and `superword_effect`."""
     inputs = [*corpus.paths]
     if isinstance(tokenizer, str | Path):
         inputs.append(Path(tokenizer))

@@ -12,6 +12,7 @@ import vocabshift as vs
 from vocabshift.adaptation import adapt_to_folder
 from vocabshift.bpe.id_map import load as load_map
 from vocabshift.bpe.tokenizer import AddedToken
+from vocabshift.pruning.prune import prune_with_report
 
 ENGLISH = ["the cat sat on the mat", "the dog ran to the cat", "don't stop the dogs here"]
 FINNISH = ["kissa istui matolla", "koira juoksi kissan luo", "älä pysäytä koiria täällä"]
@@ -47,6 +48,21 @@ def test_size_and_ids_stay(first: Any) -> None:
     assert vs.check(new).unreachable == ()
     for text in [*ENGLISH, *FINNISH, "<s>नमस्ते</s> 中文"]:
         assert vs.Encoder(new).decode(vs.Encoder(new).encode(text)) == text
+
+
+def test_what_is_learned_again_has_its_old_id() -> None:
+    """Pruned to the bone and trained on its own text; the map knows that these tokens are kept."""
+    tokenizer = base()
+    corpus = vs.Corpus.from_texts({"en": ENGLISH[1:], "fi": FINNISH[:1]})
+    n = prune_with_report(tokenizer, corpus, n_tokens=1).report.n_removable
+    adapted = vs.adapt_tokenizer(tokenizer, corpus, n_tokens=n)
+    old, new = tokenizer.model.vocab, adapted.tokenizer.model.vocab
+    kept = {token: token_id for token, token_id in old.items() if token in new}
+    assert len(kept) > len(old) - n
+    assert {token: new[token] for token in kept} == kept
+    assert adapted.id_map.n_kept == len(kept) + len(tokenizer.added_tokens)
+    assert sorted(new.values()) == sorted(old.values())
+    assert vs.check(adapted.tokenizer).unreachable == ()
 
 
 @pytest.mark.parametrize("first", ["prune", "extend"])

@@ -97,6 +97,24 @@ def test_the_knee_stands_farthest_above_the_chord(values: list[float], expected:
     assert knee(values) == expected
 
 
+def test_a_tokenizer_that_nothing_can_be_taken_from_can_still_grow() -> None:
+    """Bytes alone: rows of new tokens, none of removed ones."""
+    tokenizer = vs.BpeTrainer(vocab_size=256).train(vs.Corpus.from_texts(["a"]))
+    found = plan(tokenizer, vs.Corpus.from_texts(TEXTS), max_tokens=5)
+    assert found.n_removable == 0
+    assert 0 == min(row.n_tokens for row in found.rows)
+    assert 5 == max(row.n_tokens for row in found.rows)
+
+
+def test_as_many_are_removable_as_can_be_pruned() -> None:
+    """One more is refused."""
+    corpus, tokenizer = vs.Corpus.from_texts(TEXTS), base()
+    n = plan(tokenizer, corpus, max_tokens=5).n_removable
+    assert vs.prune(tokenizer, corpus, n_tokens=n).vocab_size == tokenizer.vocab_size - n
+    with pytest.raises(ValueError, match="can be"):
+        vs.prune(tokenizer, corpus, n_tokens=n + 1)
+
+
 @pytest.mark.parametrize("bad", [{"max_tokens": 0}, {"bandwidth": 0.0}])
 def test_bad_options(bad: dict[str, float]) -> None:
     """Refused before any work."""

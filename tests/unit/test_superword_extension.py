@@ -28,10 +28,10 @@ def test_words_then_superwords(tmp_path: Path) -> None:
 
     longer = vs.load_tokenizer(tmp_path / "out")
     assert result["n_added"] == 10
-    assert result["superwords"]["n_added"] == 4
+    assert result["superwords"] == 4
     assert longer.row_count == base.row_count + 14
     assert {**longer.model.vocab, **base.model.vocab} == longer.model.vocab
-    rows = {row["language"]: row for row in result["superwords"]["languages"]}
+    rows = {row["language"]: row for row in result["superword_effect"]["languages"]}
     assert set(rows) == {"en", "fi"}
     for row in rows.values():
         assert row["bytes_per_token"] >= row["bytes_per_token_before"]

@@ -35,7 +35,8 @@ def _compile(model: BpeModel, *, byte_level: bool) -> _core.Encoder:
         byte_level=byte_level,
         ignore_merges=model.ignore_merges,
         byte_fallback=model.byte_fallback,
-        unk=None if model.unk_token is None else vocab[model.unk_token],
+        # Subtle: of a byte-level model it may be an added token only, and is never met.
+        unk=None if model.unk_token is None else vocab.get(model.unk_token),
         fuse_unk=model.fuse_unk,
         space=space,
     )

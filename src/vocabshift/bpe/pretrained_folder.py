@@ -49,12 +49,17 @@ def read_config(folder: str | Path) -> tuple[dict[str, Any], str | None]:
     template = config.pop("chat_template", None)
     file = path / "chat_template.jinja"
     if file.exists():
-        template = file.read_text(encoding="utf-8")
+        try:
+            template = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise InvalidTokenizerError(f"{file} is not UTF-8: {error}") from None
     elif (path / "chat_template.json").exists():
         template = _read_object(path / "chat_template.json").get("chat_template", template)
     if isinstance(template, list):  # several by name; "default" is the one that is used
-        named = {entry.get("name"): entry.get("template") for entry in template}
-        template = named.get("default")
+        if not all(isinstance(entry, Mapping) for entry in template):
+            raise InvalidTokenizerError(f"the chat templates of {path} are no list of objects")
+        defaults = [t.get("template") for t in template if t.get("name") == "default"]
+        template = defaults[-1] if defaults else None
     if template is not None and not isinstance(template, str):
         raise InvalidTokenizerError(f"the chat template of {path} is no text")
     return _with_role_texts(config), template

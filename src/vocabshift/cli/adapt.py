@@ -135,7 +135,6 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "new tokens": result["n_added"],
         "vocabulary": result["vocab_size"],
         "rows of a model": result["rows"],
-        "ids that moved": 0,
     }
     out = result["out"]
     then = f"vocabshift check {out}    or    vocabshift transfer MODEL {out}"

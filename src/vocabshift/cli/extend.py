@@ -205,11 +205,11 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "rows of a model": result["row_count"],
     }
     if "superwords" in result:
-        superwords = result["superwords"]
-        console.print(_superword_table(superwords))
-        facts["superwords"] = superwords["n_added"]
-        facts["pattern that they are cut by"] = superwords["pattern"]
-        facts["tokens that no text yields any more"] = superwords["tokens_lost"]
+        effect = result["superword_effect"]
+        console.print(_superword_table(effect))
+        facts["superwords"] = result["superwords"]
+        facts["pattern that they are cut by"] = effect["pattern"]
+        facts["tokens that no text yields any more"] = effect["tokens_lost"]
     then = f"vocabshift check {result['out']}    or    vocabshift transfer MODEL {result['out']}"
     show_summary(console, "extend", facts, then)
 
@@ -252,7 +252,7 @@ def language_table(result: dict[str, Any]) -> Any:
     return table
 
 
-def _superword_table(superwords: dict[str, Any]) -> Any:
+def _superword_table(effect: dict[str, Any]) -> Any:
     """What lifting the space wall changed, and what the superwords brought, by language."""
     from rich.table import Table
     from rich.text import Text
@@ -261,10 +261,10 @@ def _superword_table(superwords: dict[str, Any]) -> Any:
     table.add_column("language")
     for name in ("new words alone", "with superwords", "lines / tokens changed by walls alone"):
         table.add_column(name, justify="right")
-    for row in superwords["languages"]:
+    for row in effect["languages"]:
         label = row["language"]
-        changed = superwords["changed_lines"].get(label, 0.0)
-        tokens = superwords["changed_tokens"].get(label, 0.0)
+        changed = effect["changed_lines"].get(label, 0.0)
+        tokens = effect["changed_tokens"].get(label, 0.0)
         table.add_row(
             label,
             f"{row['bytes_per_token_before']:.3f}",

@@ -72,6 +72,13 @@ def extend_with_report(
     `threads`. ValueError or CorpusError where nothing can be learned at all.
     """
     asked = ExtensionOptions(**options)
+    if not isinstance(corpus, Corpus | CountFolder):
+        raise TypeError(
+            f"corpus is {type(corpus).__name__}; give a Corpus, for example "
+            "vs.Corpus.from_files({'hi': 'hindi.txt'})"
+        )
+    if threads < 1:
+        raise ValueError(f"threads is {threads}; give at least 1")
     base = as_tokenizer(tokenizer)
     check_room(base, asked.n_tokens)
     before = find(tokenizer)
@@ -145,11 +152,7 @@ def _continue(work: _Work) -> _Done:
     )
     learned = counted.learned(of_form)
     if not learned.tokens and not learned.merges:
-        raise CorpusError(
-            f"there is nothing to learn for {work.base.name}: no two tokens stand side by side in "
-            f"a pre-token of this text (or not {asked.min_frequency:,} times); give more text, or "
-            "text of another language"
-        )
+        raise CorpusError(_nothing_to_learn(work))
     free_ids = holes(work.changed) if asked.fill_holes else ()
     result = extended(work.changed, learned, free_ids=free_ids)
     before, after = unreachable_tokens(work.base), unreachable_tokens(result)
@@ -165,6 +168,19 @@ def _continue(work: _Work) -> _Done:
         plain = count_text(work.changed, work.corpus, asked.without_characters(), work.threads)
         effect = effect.since(measure(plain.form, Learned((), ()), plain.text))
     return _Done(result, learned, effect, before, after)
+
+
+def _nothing_to_learn(work: _Work) -> str:
+    asked = work.asked
+    often = f" at least {asked.min_frequency:,} times" if asked.min_frequency > 1 else ""
+    short = (
+        "" if asked.max_token_bytes is None else f" and make {asked.max_token_bytes} bytes or less"
+    )
+    return (
+        f"there is nothing to learn for {work.base.name}: no two tokens stand side by side in a "
+        f"pre-token of this text{often}{short}; give more text, text of another language, or ask "
+        "for less"
+    )
 
 
 def _take_over(work: _Work) -> _Done:

@@ -26,6 +26,7 @@ from vocabshift.pruning.keep import (
     check_languages,
     kept_scripts,
     kept_tokens,
+    parse_keep,
 )
 from vocabshift.pruning.orders import (
     NEED_COUNTS,
@@ -44,6 +45,7 @@ from vocabshift.pruning.token_counts import (
 )
 from vocabshift.pruning.trim import PlainSubject
 from vocabshift.text.corpus import Corpus
+from vocabshift.text.count_folder import CountFolder
 
 Subject = BpeSubject | PlainSubject
 
@@ -127,6 +129,11 @@ def prune_with_report(
     if corpus is None and (order in NEED_COUNTS or drop_unseen_characters):
         what = "drop_unseen_characters" if drop_unseen_characters else f"the order {order!r}"
         raise ValueError(f"{what} looks at text; give a corpus, or order leaf-id")
+    if not isinstance(corpus, Corpus | CountFolder | None):
+        raise TypeError(
+            f"corpus is {type(corpus).__name__}; give a Corpus, for example "
+            "vs.Corpus.from_files({'hi': 'hindi.txt'})"
+        )
     check_languages(request.keep, [] if corpus is None else languages_of(corpus))
     if threads < 1:
         raise ValueError(f"threads is {threads}; give at least 1")
@@ -140,6 +147,13 @@ def open_subject(tokenizer: Any) -> Subject:
     """The tokenizer as pruning sees it; InvalidTokenizerError for a kind that cannot be pruned."""
     value = open_prunable(tokenizer)
     return BpeSubject(value) if isinstance(value, Tokenizer) else PlainSubject(value)
+
+
+def number_removable(tokenizer: Any) -> int:
+    """How many tokens could be taken out of a tokenizer at most; 0 where only atoms are left."""
+    subject = open_subject(tokenizer)
+    names, classes = classes_of(subject.spelled, subject.rows)
+    return int(np.count_nonzero(_removable(subject, parse_keep(()), names, classes)))
 
 
 def prune_subject(

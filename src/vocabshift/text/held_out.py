@@ -6,6 +6,7 @@ the two parts are used for.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -23,13 +24,15 @@ class _Part:
     """The held-out documents of a source, or the others."""
 
     whole: Source
+    first: int  # place of the first document that is held out
     every: int
     is_held_out: bool
 
     @property
     def name(self) -> str:
         """For messages."""
-        return self.whole.name
+        held_out = f"every {self.every}th document"
+        return f"{self.whole.name} ({held_out if self.is_held_out else f'without {held_out}'})"
 
     @property
     def n_bytes_hint(self) -> int | None:
@@ -42,24 +45,32 @@ class _Part:
         for documents in self.whole.read():
             places = np.arange(seen, seen + len(documents))
             seen += len(documents)
-            chosen = (places % self.every == 0) == self.is_held_out
+            chosen = (places % self.every == self.first) == self.is_held_out
             if chosen.any():
                 starts, ends = documents.starts[chosen], documents.ends[chosen]
                 yield replace(documents, starts=starts, ends=ends)
 
 
 def hold_out(corpus: Corpus, every: int = EVERY) -> tuple[Corpus, Corpus]:
-    """(training, held out): the first document of each source and every `every`-th
-    behind it are held out.
+    """(training, held out): the first document of each language and every `every`-th behind it.
 
-    ValueError for standard input, which cannot be read for both.
+    The second source of a language starts with its second document, and so on: many sources of
+    one document each are divided too. ValueError for standard input, which cannot be read for both.
     """
     if any(isinstance(part.source, StandardInputSource) for part in corpus.parts):
         raise ValueError("standard input can be read only once; write the text to a file first")
 
+    firsts = []
+    n_sources: Counter[str | None] = Counter()
+    for part in corpus.parts:
+        # Behind its i-th source a language has i documents at least.
+        firsts.append(-n_sources[part.language] % every)
+        n_sources[part.language] += 1
+
     def part_of(is_held_out: bool) -> Corpus:
         return Corpus(
-            replace(part, source=_Part(part.source, every, is_held_out)) for part in corpus.parts
+            replace(part, source=_Part(part.source, first, every, is_held_out))
+            for part, first in zip(corpus.parts, firsts, strict=True)
         )
 
     return part_of(False), part_of(True)

@@ -253,3 +253,11 @@ def test_a_sentence_step_with_marks_runs_in_the_library(small: Tokenizer) -> Non
 def test_ids_with_holes() -> None:
     model = BpeModel({"a": 7, "b": 3, "ab": 100_000}, (("a", "b"),))
     assert [100_000, 7] == Encoder(Tokenizer(model)).encode("aba").tolist()
+
+
+def test_an_unk_token_that_is_an_added_token_only(small: Tokenizer) -> None:
+    """Byte-level vendors name one; no text ever meets it."""
+    with_unk = replace(small, model=replace(small.model, unk_token="<s>"))
+    text = "abc नमस्ते\x00 abc"
+    assert Encoder(with_unk).encode(text).tolist() == Encoder(small).encode(text).tolist()
+    assert Encoder(with_unk).encode(text).tolist() == with_unk.backend.encode(text).ids

@@ -104,3 +104,20 @@ def test_as_tokenizer_takes_tokenizers_and_transformers_objects(small: Tokenizer
     again = as_tokenizer(small.to_hf())
     assert again.config["bos_token"] == "<s>"
     assert again.chat_template == small.chat_template
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("tokenizer_config.json", b'{"chat_template": ["text"]}'),
+        ("chat_template.jinja", b"\xff"),
+    ],
+)
+def test_damaged_templates_are_refused_by_name(
+    small: Tokenizer, tmp_path: Path, name: str, data: bytes
+) -> None:
+    """A template that is no text, and a list of templates that names none."""
+    folder = replace(small, chat_template=None).save_pretrained(tmp_path / "out")
+    (folder / name).write_bytes(data)
+    with pytest.raises(InvalidTokenizerError, match=r"chat.template"):
+        load_tokenizer(folder)

@@ -95,6 +95,31 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
         extend_with_report(base(), vs.Corpus.from_texts(TEXTS), **options)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_frequency": 10_000}, "at least 10,000 times; give"),
+        ({"max_token_bytes": 1}, "and make 1 bytes or less; give"),
+    ],
+)
+def test_nothing_to_learn_names_the_option_that_is_in_the_way(
+    options: dict[str, Any], message: str
+) -> None:
+    """Neither option is blamed where it was not given."""
+    with pytest.raises(CorpusError, match=message):
+        extend_with_report(base(), vs.Corpus.from_texts(TEXTS), n_tokens=5, **options)
+
+
+def test_a_path_is_no_corpus() -> None:
+    """What is needed is told before any work; threads too."""
+    with pytest.raises(TypeError, match=r"corpus is str; give a Corpus"):
+        vs.extend(base(), "hindi.txt", n_tokens=5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"corpus is str; give a Corpus"):
+        vs.prune(base(), "hindi.txt", n_tokens=5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="threads is 0"):
+        vs.extend(base(), vs.Corpus.from_texts(TEXTS), n_tokens=5, threads=0)
+
+
 def test_text_that_the_normalizer_removes_is_an_error() -> None:
     """A tokenizer whose normalizer deletes a script cannot learn it."""
     from dataclasses import replace
