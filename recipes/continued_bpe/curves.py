@@ -145,12 +145,12 @@ def auxiliary_of(form: Tokenizer, counted: Counted, corpus: Corpus) -> Auxiliary
 
 
 def require_same(by_merges: Effect, by_encoding: Effect) -> None:
-    """SystemExit where the two ways to the same figures differ."""
+    """RuntimeError where the two ways to the same figures differ."""
     for row in by_merges.languages:
         label = row.language
         figures = [(e.n_new, e.bytes_per_token(e.n_new, label)) for e in (by_merges, by_encoding)]
         if figures[0] != figures[1] or by_merges.unused != by_encoding.unused:
-            raise SystemExit(f"running merges says {figures[0]}, encoding says {figures[1]}")
+            raise RuntimeError(f"running merges says {figures[0]}, encoding says {figures[1]}")
 
 
 def jobs_of(args: argparse.Namespace) -> Iterator[Job]:

@@ -1,7 +1,7 @@
 """One extension for many languages, with superwords on top, beside one extension for each.
 
     python recipes/continued_bpe/multilingual.py --extend multilingual.json superwords.json \\
-        --results results.jsonl --subjects llama3 multilingual superwords --curves curves
+        --results results.jsonl --subjects llama3 multilingual longer superwords --curves curves
 
 Reads what `vocabshift extend --json` printed without and with `--superwords`, bytes per token on
 held-out text from `vocabshift evaluate --output`, and the files of curves.py for the same
@@ -24,7 +24,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--extend", metavar="JSON", type=Path, nargs=2, required=True)
     parser.add_argument("--results", metavar="JSONL", type=Path, required=True)
-    parser.add_argument("--subjects", nargs=3, required=True, help="before, extended, superwords")
+    parser.add_argument("--subjects", nargs=4, required=True, help="base, words, more, superwords")
     parser.add_argument("--curves", metavar="DIR", type=Path, required=True)
     args = parser.parse_args()
     words, superwords = (json.loads(path.read_text(encoding="utf-8")) for path in args.extend)
@@ -32,7 +32,7 @@ def main() -> None:
     held_out = {
         (row.subject, row.language): row.value for row in results.where(metric="bytes_per_token")
     }
-    base, longer, superword = args.subjects
+    base, longer, longest, superword = args.subjects
     alone = {
         curve["language"]: curve
         for curve in load(args.curves)
@@ -63,12 +63,16 @@ def main() -> None:
     effect = superwords["superword_effect"]
     body = []
     for label in results.distinct("language"):
-        before, after = held_out[longer, label], held_out[superword, label]
+        before, more, after = (held_out[name, label] for name in (longer, longest, superword))
         changed = [effect[key].get(label) for key in ("changed_lines", "changed_tokens")]
         shares = ["–" if share is None else f"{share:.2%}" for share in changed]
-        body.append([label, *shares, f"{before:.3f}", f"{after:.3f}", f"{after / before - 1:+.1%}"])
-    head = ["language", "lines changed by the walls", "tokens", "words", "superwords", "gain"]
-    print(markdown(f"{superwords['superwords']:,} superwords on top of it", head, body))
+        gains = [f"{value / before - 1:+.1%}" for value in (more, after)]
+        values = [f"{value:.3f}" for value in (before, more, after)]
+        body.append([label, *shares, *values, *gains])
+    n = f"{superwords['superwords']:,}"
+    head = ["language", "lines changed by the walls", "tokens", "words", f"+{n} words"]
+    head += [f"+{n} superwords", "gain of words", "gain of superwords"]
+    print(markdown(f"{n} superwords on top of it, or as many more words", head, body))
 
 
 if __name__ == "__main__":

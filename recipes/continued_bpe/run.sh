@@ -85,21 +85,23 @@ WEIGHT=$(awk "BEGIN { printf \"%.3f\", $(bytes_of $ENGLISH) / $(bytes_of $ESTONI
   ${SIZES[@]+"${SIZES[@]}"} ${PRUNE_SIZES[@]+"${PRUNE_SIZES[@]}"} -o "$OUT/prune" $THREADS
 "$PYTHON" $HERE/tables.py --prune "$OUT/prune" >"$OUT/prune.md"
 
-# 4. All Indian languages at once, without and with superwords on top.
+# 4. All Indian languages at once; the same with superwords on top, and with as many more words.
 extend() {
-  local name=$1
-  shift
+  local name=$1 n_tokens=$2
+  shift 2
   if [ ! -d "$OUT/$name" ]; then
-    vocabshift extend "$FIRST" --corpus "${INDIAN[@]}" --n-tokens $N_WORDS --sampling-alpha "$ALPHA" \
+    vocabshift extend "$FIRST" --corpus "${INDIAN[@]}" --n-tokens $n_tokens --sampling-alpha "$ALPHA" \
       --pre-tokenizer repaired "$@" $THREADS -o "$OUT/$name" --json >"$OUT/$name.json"
   fi
 }
-extend multilingual
-extend superwords --superwords $N_SUPERWORDS
-vocabshift check "$OUT/multilingual" "$OUT/superwords" --text "${PARALLEL[@]}" "${CODE[@]}"
-vocabshift evaluate "$FIRST" "$OUT/multilingual" "$OUT/superwords" --text "${PARALLEL[@]}" "${CODE[@]}" \
+extend multilingual $N_WORDS
+extend multilingual-longer $((N_WORDS + N_SUPERWORDS))
+extend superwords $N_WORDS --superwords $N_SUPERWORDS
+TOGETHER=("$OUT/multilingual" "$OUT/multilingual-longer" "$OUT/superwords")
+vocabshift check "${TOGETHER[@]}" --text "${PARALLEL[@]}" "${CODE[@]}"
+vocabshift evaluate "$FIRST" "${TOGETHER[@]}" --text "${PARALLEL[@]}" "${CODE[@]}" \
   --metrics bytes_per_token --output "$OUT/results.jsonl" --force $THREADS >/dev/null
 "$PYTHON" $HERE/multilingual.py --extend "$OUT/multilingual.json" "$OUT/superwords.json" \
-  --results "$OUT/results.jsonl" --subjects "$(basename "$FIRST")" multilingual superwords \
+  --results "$OUT/results.jsonl" --subjects "$(basename "$FIRST")" multilingual multilingual-longer superwords \
   --curves "$OUT/curves" >"$OUT/multilingual.md"
 cat "$OUT/curves.md" "$OUT/unchanged.md" "$OUT/prune.md" "$OUT/multilingual.md"

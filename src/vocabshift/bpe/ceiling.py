@@ -18,9 +18,9 @@ from vocabshift.text.corpus import Corpus
 def ceilings(tokenizer: Tokenizer, corpus: Corpus, *, threads: int = 1) -> dict[str, float] | None:
     """Bytes of raw text for each pre-token, by label of the corpus.
 
-    Text goes through the tokenizer's normalizer; added tokens are cut out. Where the tokenizer
-    encodes whole documents ("▁" for the space) a group of tokens that may ever become one stands
-    for the pre-token. None for a tokenizer of another kind; a language whose text yields no
+    Text goes through the tokenizer's normalizer; an added token in it is a pre-token. Where the
+    tokenizer encodes whole documents ("▁" for the space) a group of tokens that may ever become one
+    stands for the pre-token. None for a tokenizer of another kind; a language whose text yields no
     pre-token is left out.
     """
     if is_metaspace(tokenizer):
@@ -36,5 +36,5 @@ def ceilings(tokenizer: Tokenizer, corpus: Corpus, *, threads: int = 1) -> dict[
         label = group.language or UNLABELLED
         n_bytes[label] = n_bytes.get(label, 0) + group.n_bytes
         count = words.occurrences(i) if i < words.group_count else 0
-        n_words[label] = n_words.get(label, 0) + count
+        n_words[label] = n_words.get(label, 0) + count + group.n_special
     return {label: n_bytes[label] / count for label, count in n_words.items() if count}

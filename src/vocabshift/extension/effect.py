@@ -151,6 +151,8 @@ def measure(base: TrainingBase, learned: Learned, text: CountedText) -> Effect:
     for i, group in enumerate(groups):
         row = labels.index(group.language or UNLABELLED)
         n_bytes[row] += group.n_bytes
+        n_words[row] += group.n_special  # each is a token, and no merge reaches across it
+        before[row] += group.n_special
         if i < len(word_counts):  # a group without any word is not there
             n_words[row] += int(word_counts[i])
             before[row] += int(token_counts[i])
@@ -184,7 +186,7 @@ def ceilings_of(text: CountedText) -> dict[str, float]:
         label = group.language or UNLABELLED
         n_bytes[label] = n_bytes.get(label, 0) + group.n_bytes
         found = text.words.occurrences(i) if i < text.words.group_count else 0
-        n_words[label] = n_words.get(label, 0) + found
+        n_words[label] = n_words.get(label, 0) + found + group.n_special
     return {label: round(_ratio(n, n_words[label]), 4) for label, n in n_bytes.items()}
 
 

@@ -39,6 +39,7 @@ class CountedGroup:
     words: int  # distinct
     occurrences: int
     shard: str  # name of its file
+    special: int = 0  # special tokens that stood in them
 
 
 def write_counts(counter: _core.WordCounter, reader: CorpusReader, folder: Path) -> None:
@@ -62,6 +63,7 @@ def write_counts(counter: _core.WordCounter, reader: CorpusReader, folder: Path)
             writer.words,
             writer.occurrences,
             _shard_name(index),
+            group.n_special,
         )
         for index, (group, writer) in enumerate(zip(reader.groups, writers, strict=True))
     ]
@@ -134,6 +136,7 @@ class CountFolder:
                     "weight": group.weight,
                     "n_bytes": group.bytes,
                     "n_documents": group.documents,
+                    "n_special": group.special,
                 }
                 for group in self.groups
             ],
@@ -227,7 +230,8 @@ def _parse_group(group: Any) -> CountedGroup:
     _of_type(parsed.language, str, type(None))
     if not 0 < _of_type(parsed.weight, float, int) < float("inf"):
         raise ValueError(f"a weight of {parsed.weight}")
-    for number in (parsed.documents, parsed.bytes, parsed.words, parsed.occurrences):
+    numbers = (parsed.documents, parsed.bytes, parsed.words, parsed.occurrences, parsed.special)
+    for number in numbers:
         _count(number)
     if Path(_of_type(parsed.shard, str)).name != parsed.shard:
         raise ValueError(f"a shard outside the folder: {parsed.shard!r}")

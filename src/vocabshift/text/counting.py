@@ -91,7 +91,9 @@ class CorpusReader(Weighed):
         before = self.fingerprint
         total = self.corpus.n_bytes_hint
         state = 0
-        self.groups = [replace(group, n_bytes=0, n_documents=0) for group in self.groups]
+        self.groups = [
+            replace(group, n_bytes=0, n_documents=0, n_special=0) for group in self.groups
+        ]
         self.language_bytes = {}
         self.n_special = 0
         done = 0
@@ -147,8 +149,10 @@ class CorpusReader(Weighed):
         if is_plain and not self._has_special(documents.data):
             yield Prepared(documents.data, documents.starts, documents.ends, group)
             return
+        before = self.n_special
         for block in pack(self._pieces(documents), documents.source):
             yield Prepared(block.data, block.starts, block.ends, group)
+        self.groups[group].n_special += self.n_special - before
 
     def _group_of(self, documents: Documents) -> int:
         is_apart = self.by_language or self.sampling_alpha is not None

@@ -27,6 +27,7 @@ class Group:
     weight: float
     n_bytes: int = 0
     n_documents: int = 0
+    n_special: int = 0  # special tokens that stood in them
 
 
 class Weighed:

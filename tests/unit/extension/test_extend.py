@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import vocabshift as vs
+from vocabshift.bpe.ceiling import ceilings
 from vocabshift.bpe.id_map import load as load_map
+from vocabshift.bpe.tokenizer import AddedToken
+from vocabshift.bpe.tokenizer_reader import TokenizerReader
+from vocabshift.bpe.vocabulary_use import bytes_per_token
 from vocabshift.errors import CorpusError
 from vocabshift.extension.apply import extended
 from vocabshift.extension.effect import steps
@@ -16,6 +21,7 @@ from vocabshift.extension.extend import extend_with_report
 from vocabshift.extension.learned import Learned
 from vocabshift.extension.options import ExtensionOptions
 from vocabshift.extension.to_folder import extend_to_folder
+from vocabshift.text.count_folder import CountFolder, write_counts
 
 TEXTS = {
     "en": ["the cat sat on the mat", "the dog ran to the cat"],
@@ -48,6 +54,31 @@ def test_the_report_tells_every_language_and_the_other_pre_tokenizer() -> None:
     assert told["other_pre_tokenizer"]["pre_tokenizer"] == "repaired"
     assert told["other_pre_tokenizer"]["ceilings"]["hi"] > told["ceilings"]["hi"]
     assert told["other_pre_tokenizer"]["ceilings"]["en"] == told["ceilings"]["en"]
+
+
+def test_added_tokens_that_stand_in_the_text_count(tmp_path: Path) -> None:
+    """Figures of running merges are those of encoding, special tokens in the text included."""
+    plain = base()
+    tokenizer = replace(plain, added_tokens=(AddedToken("<unk>", plain.row_count),))
+    texts = {"en": [f"{text} <unk> <unk>" for text in TEXTS["en"]], "hi": TEXTS["hi"]}
+    corpus = vs.Corpus.from_texts(texts)
+    extension = extend_with_report(tokenizer, corpus, n_tokens=8)
+    effect, longer = extension.report.effect, extension.tokenizer
+    assert effect is not None
+    assert {row.language: row.bytes_per_token for row in effect.languages} == bytes_per_token(
+        longer, corpus
+    )
+    found = ceilings(longer, corpus)
+    assert found is not None
+    for row in effect.languages:
+        assert row.ceiling_bytes_per_token == pytest.approx(found[row.language], abs=1e-4)
+    reader = TokenizerReader.of(tokenizer, corpus, by_language=True)
+    counts = tmp_path / "counts"
+    counts.mkdir()
+    write_counts(reader.count_words(), reader, counts)
+    assert [4, 0] == [
+        group["n_special"] for group in CountFolder.open(counts).reader_state()["groups"]
+    ]
 
 
 def test_repaired_goes_beyond_the_ceiling_of_kept() -> None:
