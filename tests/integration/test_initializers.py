@@ -158,3 +158,21 @@ def test_the_face_takes_text(old, new) -> None:
         vs.transfer(_model(old), old=old, new=new, init="omp")
     with pytest.raises(ValueError, match="--corpus SPEC"):
         vs.transfer(_model(old), old=old, new=new, init="focus")
+
+
+@pytest.mark.parametrize("init", [*INITS, "auto"])
+def test_a_folder_gets_the_rows_of_the_model_in_memory(old, new, init, tmp_path) -> None:
+    """Streamed or in memory, head and input by their own maps, the choice of auto included."""
+    from vocabshift.surgery.transfer import transfer_folder
+
+    model = _model(old)
+    path = old.save_pretrained(tmp_path / "model")
+    model.save_pretrained(path)
+    options = _options(new, init)
+    if init == "auto":
+        options["score"] = bits_per_byte(TEXT)
+    report = transfer_folder(path, new, tmp_path / "out", init=init, **options)
+    _, own = transfer_with_report(model, old=old, new=new, init=init, **options)
+    assert (own.init, own.tried) == (report.init, pytest.approx(report.tried))
+    loaded = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out").state_dict()
+    assert all(torch.equal(tensor, loaded[name]) for name, tensor in model.state_dict().items())

@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.options import add_many, add_output, add_verb
+from vocabshift.cli.options import UsageError, add_many, add_output, add_verb
 from vocabshift.cli.tokenizers import add_pattern, load_all
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
+
+    from vocabshift.surgery.transfer_report import TransferReport
 
 INITS = (
     *("fvt", "retok", "fvt-weighted", "first-last", "omp", "focus", "mean", "normal"),
@@ -28,10 +32,13 @@ def add_parser(subparsers: Any) -> None:
         "Give a causal language model the embeddings that another tokenizer needs, and write\n"
         "model and tokenizer as one folder. Needs the [hf] extra.",
         "  vocabshift transfer meta-llama/Llama-3.2-1B ist -o llama-ist\n"
-        "  vocabshift transfer models/llama runs/ist --init fvt -o llama-ist --force --json\n",
+        "  vocabshift transfer models/llama runs/ist --init auto --text hi=hindi.txt -o llama-ist\n"
+        "  vocabshift transfer llama-ist-trained --back --initial models/llama -o llama-back\n",
     )
     parser.add_argument("model", metavar="MODEL", help="model folder or Hub name")
-    parser.add_argument("tokenizer", metavar="TOKENIZER", help="the tokenizer that it is to have")
+    parser.add_argument(
+        "tokenizer", metavar="TOKENIZER", nargs="?", help="the tokenizer that it is to have"
+    )
     parser.add_argument(
         "--init",
         choices=INITS,
@@ -44,6 +51,13 @@ def add_parser(subparsers: Any) -> None:
     add_many(parser, "--text", metavar="SPEC", help="for auto: text to try initializers on")
     add_many(parser, "--corpus", metavar="SPEC", help="for focus: text of the new tokenizer")
     parser.add_argument("--donor", metavar="MODEL", help="for omp: a model with the new tokens")
+    parser.add_argument(
+        "--back",
+        action="store_true",
+        help="undo a transfer: the tokenizer of --initial again, with MODEL's rows for what it "
+        "has of it",
+    )
+    parser.add_argument("--initial", metavar="MODEL", help="for --back: the model before")
     add_pattern(parser)
     add_output(parser, what="folder to write")
     parser.set_defaults(run=run, show=show, status=lambda *_: 0)
@@ -58,11 +72,27 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from vocabshift.surgery.transfer import transfer_folder
 
     out = check_free(Path(args.out), force=args.force)
+    if args.back or args.initial:
+        from vocabshift.surgery.back import transfer_back_folder
+
+        if not (args.back and args.initial) or args.tokenizer:
+            raise UsageError(
+                "--back takes no TOKENIZER and needs --initial: "
+                "vocabshift transfer MODEL --back --initial OLD_MODEL -o DIR"
+            )
+        back = transfer_back_folder(args.model, args.initial, out, force=args.force)
+        return _result(out, back)
+    if not args.tokenizer:
+        raise UsageError("TOKENIZER is required (or --back --initial OLD_MODEL)")
     (tokenizer,) = load_all([args.tokenizer], args.pattern)
     options: dict[str, Any] = {"init": args.init, "force": args.force, **_sources(args)}
     if (beside := id_map.find(args.tokenizer)) is not None:
         options["id_map"] = beside
-    report = transfer_folder(args.model, tokenizer, out, **options)
+    return _result(out, transfer_folder(args.model, tokenizer, out, **options))
+
+
+def _result(out: Path, report: TransferReport) -> dict[str, Any]:
+    """The contract's keys and what else there is to say."""
     result = {"out": str(out), **{key: getattr(report, key) for key in _KEYS}}
     result |= {"init": report.init}
     if report.tried:

@@ -7,7 +7,7 @@ changed. What is done to rows, ids and texts the other files of this package kno
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,33 +19,14 @@ from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
 from vocabshift.output_folder import atomic_folder
 from vocabshift.provenance import write_provenance
-from vocabshift.surgery import config_ids, init_context, resize, token_map
+from vocabshift.surgery import config_ids, init_context, resize, token_map, transfer_map
 from vocabshift.surgery.candidates import Score, candidates, prices
 from vocabshift.surgery.init_context import AUTO, InitContext, InitSources
 from vocabshift.surgery.special_ids import SpecialTokens, match_specials, roles_of_config
+from vocabshift.surgery.transfer_report import TransferReport
 
 if TYPE_CHECKING:
     from vocabshift.surgery.stream import SavedModel
-
-
-@dataclass(frozen=True)
-class TransferReport:
-    """What a transfer did. Counts are of tokens; rows are those of the embedding matrix."""
-
-    n_copied: int  # new tokens that took over the row of an old one
-    n_initialized: int  # new tokens whose row was made by `init`
-    n_removed: int  # old tokens that the new tokenizer does not have
-    tied: bool  # whether head and input embeddings are one tensor
-    vocab_size: int  # tokens of the new tokenizer, special tokens included
-    rows: int  # padding included
-    old_rows: int
-    init: str
-    special_ids: dict[str, list[Any]]  # {"eos": [old, new], "generation_config.eos": …}
-    tried: dict[str, float] = field(default_factory=dict)  # init -> price, of "auto"; lowest first
-    n_moved: int = 0  # kept tokens whose id is another now
-    bytes_before: int = 0  # of the shards; 0 where the model was in memory
-    bytes_after: int = 0
-    files: dict[str, str] = field(default_factory=dict)  # file -> what was (or will be) done
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +48,7 @@ class _Plan:
     mapping: token_map.TokenMap
     changes: list[config_ids.Change]
     method: InitContext  # of what the new rows are made
+    id_map: IdMap  # what `transfer_map.json` says
     report: TransferReport
 
     def move(self, old_id: int) -> int | None:
@@ -217,7 +199,8 @@ def _plan(
         tried=tried,
         n_moved=int((mapping.copied_from != mapping.copied_to).sum()),
     )
-    return _Plan(tokenizer, specials, mapping, changes, context(init), report)
+    id_map = transfer_map.map_of(old, tokenizer, mapping)
+    return _Plan(tokenizer, specials, mapping, changes, context(init), id_map, report)
 
 
 def _move(model: Any, matrices: resize.Matrices, plan: _Plan) -> None:
@@ -335,7 +318,15 @@ def transfer_folder(
     if dry_run:
         return plan.report
     _move(model, matrices, plan)
-    model_folder.save(model, plan.tokenizer, out, force=force, config=config, figures=plan.report)
+    model_folder.save(
+        model,
+        plan.tokenizer,
+        out,
+        force=force,
+        config=config,
+        figures=plan.report,
+        id_map=plan.id_map,
+    )
     return plan.report
 
 
@@ -388,6 +379,7 @@ def _stream(
         model_folder.write_old_rope_keys(partial / "config.json")
         written = folder_config.write_processors(saved.folder, partial, plan.move)
         model_folder.write_tokenizer(plan.tokenizer, partial, saved.config.model_type)
+        plan.id_map.save(partial, transfer_map.FILE)
         done = stream.write_shards(saved, shards, partial, key, hard_links=hard_links)
         report = replace(report, files=done | dict.fromkeys(written, "written"))
         write_provenance(partial, "transfer", config, asdict(report))
