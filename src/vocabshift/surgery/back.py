@@ -13,9 +13,18 @@ from typing import Any
 import numpy as np
 
 from vocabshift.bpe.id_map import load as load_id_map
+from vocabshift.bpe.plain_tokenizer import PlainTokenizer
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
-from vocabshift.surgery import config_ids, initialize, model_folder, resize, stream, token_map
+from vocabshift.surgery import (
+    config_ids,
+    initialize,
+    model_folder,
+    plain_plan,
+    resize,
+    stream,
+    token_map,
+)
 from vocabshift.surgery.special_ids import match_specials, roles_of_config
 from vocabshift.surgery.transfer_map import FILE
 from vocabshift.surgery.transfer_report import TransferReport
@@ -72,19 +81,28 @@ def transfer_back_folder(
     return report
 
 
-def _n_tokens(tokenizer: Tokenizer) -> int:
-    return len({*tokenizer.model.vocab.values(), *(token.id for token in tokenizer.added_tokens)})
+def _n_tokens(tokenizer: Tokenizer | PlainTokenizer) -> int:
+    vocab = tokenizer.vocab if isinstance(tokenizer, PlainTokenizer) else tokenizer.model.vocab
+    return len({*vocab.values(), *(token.id for token in tokenizer.added_tokens)})
 
 
 def _kept_ids(
-    model_source: str | Path, old: Any, first: Tokenizer, current: Tokenizer
+    model_source: str | Path,
+    old: Any,
+    first: Tokenizer | PlainTokenizer,
+    current: Tokenizer | PlainTokenizer,
 ) -> dict[int, int]:
     """First id -> current id of every token that both have."""
     file = Path(model_source) / FILE
     if file.is_file():
         id_map = load_id_map(file)
-        id_map.check(first, current)
+        if isinstance(first, PlainTokenizer) or isinstance(current, PlainTokenizer):
+            plain_plan.check_kinds(first, current, id_map)
+        else:
+            id_map.check(first, current)
         return {old_id: new_id for new_id, old_id in id_map.new_to_old().items()}
+    if isinstance(first, PlainTokenizer) or isinstance(current, PlainTokenizer):
+        raise VocabMismatchError(f"{model_source} holds no {FILE}, and without it nothing is known")
     specials = match_specials(first, current, roles_of_config(old.config))
     if specials.tokenizer.row_count != current.row_count:
         raise VocabMismatchError(

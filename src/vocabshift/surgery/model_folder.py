@@ -21,6 +21,7 @@ from vocabshift.provenance import write_provenance
 from vocabshift.surgery import transfer_map
 
 if TYPE_CHECKING:
+    from vocabshift.bpe.plain_tokenizer import PlainTokenizer
     from vocabshift.surgery.transfer_report import TransferReport
 
 MAX_SHARD_SIZE = "5GB"
@@ -35,13 +36,13 @@ def check_paths(model: str | Path, tokenizer: Any, out: str | Path, *, force: bo
         raise FileNotFoundError(f"{model} is no model folder: it holds no config.json")
 
 
-def load_own_tokenizer(source: str | Path) -> Tokenizer:
+def load_own_tokenizer(source: str | Path) -> Tokenizer | PlainTokenizer:
     """The tokenizer that lies beside a model; VocabMismatchError where there is none."""
-    from vocabshift.bpe.load import load_tokenizer
+    from vocabshift.bpe.plain_tokenizer import open_prunable
     from vocabshift.errors import InvalidTokenizerError
 
     try:
-        return load_tokenizer(source)
+        return open_prunable(source)
     except InvalidTokenizerError as error:
         raise VocabMismatchError(
             f"the model's own tokenizer is needed beside it, and cannot be used: {error}"
@@ -146,16 +147,22 @@ def save(
         write_provenance(partial, "transfer", config, asdict(figures))
 
 
-def write_tokenizer(tokenizer: Tokenizer, folder: Path, model_type: str) -> None:
+def write_tokenizer(tokenizer: Tokenizer | PlainTokenizer, folder: Path, model_type: str) -> None:
     """Write the tokenizer beside a written config.json, and reopen it as users will.
 
     InvalidTokenizerError where AutoTokenizer gives other ids than the tokenizer.
     """
     from vocabshift.bpe import pretrained_folder, reload
 
-    pretrained_folder.write_files(tokenizer, folder)
+    probes = list(pretrained_folder.PROBES)
+    if isinstance(tokenizer, Tokenizer):
+        pretrained_folder.write_files(tokenizer, folder)
+        probes += own_probes(tokenizer)
+    else:
+        tokenizer.write_files(folder)
+        probes += [" ".join(list(tokenizer.vocab)[start::400]) for start in range(0, 400, 20)]
     reload.write_auto_class(folder, model_type)
-    reload.check_auto(folder, [*pretrained_folder.PROBES, *own_probes(tokenizer)])
+    reload.check_auto(folder, probes)
 
 
 def own_probes(tokenizer: Tokenizer, *, n_tokens: int = 400) -> Iterator[str]:

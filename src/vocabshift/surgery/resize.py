@@ -57,6 +57,7 @@ class Matrices:
 
     tables: tuple[Table, ...]
     tied: bool  # one tensor for embeddings and head; the tensors decide, not the config
+    pad_is_fixed: bool = False  # positions are counted from the id of the pad token
 
     @property
     def rows(self) -> int:
@@ -90,7 +91,8 @@ def find_matrices(model: Any) -> Matrices:
                 found[tensor.data_ptr()] = as_table(table, (alias,), tensor)
     embeddings, head = model.get_input_embeddings(), tables.output_embeddings(model)
     tied = head is not None and head.weight.data_ptr() == embeddings.weight.data_ptr()
-    return Matrices(tuple(found.values()), tied)
+    pad_is_fixed = tables.counts_positions_from_pad(type(model), model.config)
+    return Matrices(tuple(found.values()), tied, pad_is_fixed)
 
 
 def as_table(known: tables.TableName, names: tuple[str, ...], tensor: torch.Tensor) -> Table:

@@ -76,8 +76,12 @@ def open_saved(source: str | Path) -> SavedModel | None:
     if folder is None or checkpoint is None:
         return None
     config, generation = model_folder.load_configs(folder)
-    known = tables.find_table_names(model_folder.model_class(config), config)
-    matrices = _stored_tables(checkpoint, known)
+    model_class = model_folder.model_class(config)
+    known = tables.find_table_names(model_class, config)
+    matrices = replace(
+        _stored_tables(checkpoint, known),
+        pad_is_fixed=tables.counts_positions_from_pad(model_class, config),
+    )
     has_head = matrices.tied or any(table.role == "head" for table in matrices.tables)
     return SavedModel(folder, checkpoint, config, generation, matrices, has_head)
 

@@ -85,6 +85,22 @@ def find_table_names(model_class: Any, config: Any) -> list[TableName]:
     return tables
 
 
+def counts_positions_from_pad(model_class: Any, config: Any) -> bool:
+    """Whether the first position is the one behind the pad token's id (RoBERTa and its kin).
+
+    The id of the pad token is then part of the weights and may not move.
+    """
+    import torch
+
+    modules = dict(build_empty(model_class, config).named_modules())
+    return any(
+        isinstance(module, torch.nn.Embedding)
+        and module.padding_idx is not None
+        and "position" in name.rpartition(".")[2]
+        for name, module in modules.items()
+    )
+
+
 def build_empty(model_class: Any, config: Any) -> Any:
     """The model without memory for its weights; ValueError where its config does not make one."""
     import torch

@@ -15,11 +15,19 @@ from vocabshift.bpe import token_bytes
 from vocabshift.bpe.id_map import IdMap
 from vocabshift.bpe.id_map import find as find_id_map
 from vocabshift.bpe.id_map import load as load_id_map
+from vocabshift.bpe.plain_tokenizer import PlainTokenizer, open_prunable
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
 from vocabshift.output_folder import atomic_folder
 from vocabshift.provenance import write_provenance
-from vocabshift.surgery import config_ids, init_context, resize, token_map, transfer_map
+from vocabshift.surgery import (
+    config_ids,
+    init_context,
+    plain_plan,
+    resize,
+    token_map,
+    transfer_map,
+)
 from vocabshift.surgery.candidates import Score, candidates, prices
 from vocabshift.surgery.init_context import AUTO, InitContext, InitSources
 from vocabshift.surgery.special_ids import SpecialTokens, match_specials, roles_of_config
@@ -123,12 +131,10 @@ def transfer_with_report(
     score: Score | None = None,
 ) -> tuple[Tokenizer, TransferReport]:
     """Change `model` in place, as `transfer` does; the enlarged tokenizer and what was done."""
-    from vocabshift.bpe.load import as_tokenizer
-
     method = _method(init, seed, donor, corpus, score)
     _check_padding(pad_to_multiple_of)
     id_map = _open_map(id_map, new)
-    old, new = as_tokenizer(old), as_tokenizer(new)
+    old, new = open_prunable(old), open_prunable(new)
     _check_tokenizers(old, new, id_map)
     matrices = resize.find_matrices(model)
     plan = _plan(
@@ -147,8 +153,8 @@ def transfer_with_report(
 def _plan(
     model: Any,
     matrices: resize.Matrices,
-    old: Tokenizer,
-    new: Tokenizer,
+    old: Tokenizer | PlainTokenizer,
+    new: Tokenizer | PlainTokenizer,
     *,
     method: _Method,
     pad_to_multiple_of: int | None,
@@ -158,12 +164,21 @@ def _plan(
 
     For "auto" it must be a model in memory, which is as before afterwards.
     """
-    specials = match_specials(old, new, roles_of_config(model.config))
+    if isinstance(old, PlainTokenizer) and isinstance(new, PlainTokenizer):
+        assert id_map is not None
+        specials, mapping = plain_plan.match_by_map(old, new, id_map)
+        map_back = id_map
+    else:
+        assert isinstance(old, Tokenizer) and isinstance(new, Tokenizer)
+        specials = match_specials(old, new, roles_of_config(model.config))
+        kept = None if id_map is None else id_map.new_to_old()
+        mapping = token_map.match(old, specials.tokenizer, specials.new_to_old, kept)
+        map_back = transfer_map.map_of(old, specials.tokenizer, mapping)
     tokenizer = specials.tokenizer
-    kept = None if id_map is None else id_map.new_to_old()
-    mapping = token_map.match(old, tokenizer, specials.new_to_old, kept)
     resize.check_rows(matrices, mapping, old.row_count)
     changes = config_ids.plan(model, specials, mapping)
+    if matrices.pad_is_fixed:
+        _check_pad(changes)
     n_rows = resize.padded_rows(matrices, old.row_count, tokenizer.row_count, pad_to_multiple_of)
 
     def context(name: str) -> InitContext:
@@ -177,7 +192,10 @@ def _plan(
             seed=method.seed,
         )
 
-    init, tried = method.init, {}
+    init = method.init
+    tried: dict[str, float] = {}
+    if init == AUTO and not mapping.n_made:
+        init = candidates(method.sources)[0]  # nothing to make: all are alike
     if init == AUTO:
         assert method.score is not None
         contexts = map(context, candidates(method.sources))
@@ -199,8 +217,7 @@ def _plan(
         tried=tried,
         n_moved=int((mapping.copied_from != mapping.copied_to).sum()),
     )
-    id_map = transfer_map.map_of(old, tokenizer, mapping)
-    return _Plan(tokenizer, specials, mapping, changes, context(init), id_map, report)
+    return _Plan(tokenizer, specials, mapping, changes, context(init), map_back, report)
 
 
 def _move(model: Any, matrices: resize.Matrices, plan: _Plan) -> None:
@@ -262,7 +279,6 @@ def transfer_folder(
     whole or not at all, after AutoTokenizer gave the same ids in it. FileExistsError without
     `force` where `out` exists; OSError where the disk has no room.
     """
-    from vocabshift.bpe.load import as_tokenizer
     from vocabshift.surgery import model_folder, stream
 
     method = _method(init, seed, donor, corpus, score)
@@ -270,7 +286,7 @@ def transfer_folder(
     model_folder.check_paths(model_source, tokenizer_source, out, force=force)
     id_map = _open_map(id_map, tokenizer_source)
     old = model_folder.load_own_tokenizer(model_source)
-    new = as_tokenizer(tokenizer_source)
+    new = open_prunable(tokenizer_source)
     _check_tokenizers(old, new, id_map)
     config = {
         "model": str(model_source),
@@ -395,10 +411,21 @@ def _follow(model: Any, matrices: resize.Matrices, plan: _Plan) -> None:
     _follow_padding(model.get_input_embeddings(), model.config)
 
 
-def _check_tokenizers(old: Tokenizer, new: Tokenizer, id_map: IdMap | None) -> None:
+def _check_tokenizers(old: Any, new: Any, id_map: IdMap | None) -> None:
+    if plain_plan.check_kinds(old, new, id_map):
+        return
     check_usable(old, new)
     if id_map is not None:
         id_map.check(old, new)
+
+
+def _check_pad(changes: list[config_ids.Change]) -> None:
+    moved = [change for change in changes if change.role == "pad" and change.old != change.new]
+    if moved:
+        raise VocabMismatchError(
+            f"this model counts positions from the id of its pad token, {moved[0].old}, which "
+            f"would become {moved[0].new}; give the new tokenizer its pad token under the same id"
+        )
 
 
 def _check_padding(multiple: int | None) -> None:
