@@ -176,3 +176,19 @@ def test_a_folder_gets_the_rows_of_the_model_in_memory(old, new, init, tmp_path)
     assert (own.init, own.tried) == (report.init, pytest.approx(report.tried))
     loaded = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out").state_dict()
     assert all(torch.equal(tensor, loaded[name]) for name, tensor in model.state_dict().items())
+
+
+def test_overrides_reach_the_rows(old, new, tmp_path) -> None:
+    """From a file, through the face, into every table; the report counts them."""
+    file = tmp_path / "overrides.toml"
+    file.write_text('b = "a"\nc = ["a", "b"]\n', encoding="utf-8")
+    model = _model(old)
+    before = _tensors(model)
+    tokenizer, report = transfer_with_report(model, old=old, new=new, overrides=file)
+    assert 2 == report.n_overridden
+    a, b = (old.model.vocab[text] for text in "ab")
+    for name in ("transformer.wte.weight", "lm_head.weight", "lm_head.bias"):
+        after = model.state_dict()[name]
+        assert torch.equal(before[name][a], after[tokenizer.model.vocab["b"]])
+        mean = (before[name][a] + before[name][b]) / 2
+        torch.testing.assert_close(mean, after[tokenizer.model.vocab["c"]])

@@ -52,6 +52,11 @@ def add_parser(subparsers: Any) -> None:
     add_many(parser, "--corpus", metavar="SPEC", help="for focus: text of the new tokenizer")
     parser.add_argument("--donor", metavar="MODEL", help="for omp: a model with the new tokens")
     parser.add_argument(
+        "--overrides",
+        metavar="FILE",
+        help="JSON or TOML: new token (or id:N) -> old token or id, or a list of pieces",
+    )
+    parser.add_argument(
         "--back",
         action="store_true",
         help="undo a transfer: the tokenizer of --initial again, with MODEL's rows for what it "
@@ -86,6 +91,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise UsageError("TOKENIZER is required (or --back --initial OLD_MODEL)")
     (tokenizer,) = load_all([args.tokenizer], args.pattern)
     options: dict[str, Any] = {"init": args.init, "force": args.force, **_sources(args)}
+    if args.overrides:
+        options["overrides"] = args.overrides
     if (beside := id_map.find(args.tokenizer)) is not None:
         options["id_map"] = beside
     return _result(out, transfer_folder(args.model, tokenizer, out, **options))
@@ -94,7 +101,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def _result(out: Path, report: TransferReport) -> dict[str, Any]:
     """The contract's keys and what else there is to say."""
     result = {"out": str(out), **{key: getattr(report, key) for key in _KEYS}}
-    result |= {"init": report.init}
+    result |= {"init": report.init, "n_overridden": report.n_overridden}
+    result |= {"n_ambiguous": len(report.ambiguous)}
+    result["ambiguous"] = [
+        {"id": new_id, "old_ids": old_ids} for new_id, old_ids in report.ambiguous.items()
+    ]
     if report.tried:
         result["tried"] = [
             {"init": init, "bits_per_byte": price} for init, price in report.tried.items()
@@ -133,6 +144,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "rows copied": result["n_copied"],
         f"rows made ({result['init']})": result["n_initialized"],
         "rows dropped": result["n_removed"],
+        "several old tokens fit": result["n_ambiguous"],
         "output head": "tied to the embeddings" if result["tied"] else "of its own",
     }
     if "tokenizer_code" in result:

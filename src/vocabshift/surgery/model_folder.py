@@ -125,7 +125,7 @@ def _not_loaded(source: str | Path, error: Exception) -> ValueError:
 
 def save(
     model: Any,
-    tokenizer: Tokenizer,
+    tokenizer: Tokenizer | PlainTokenizer,
     out: str | Path,
     *,
     force: bool,

@@ -30,6 +30,9 @@ from vocabshift.surgery import (
 )
 from vocabshift.surgery.candidates import Score, candidates, prices
 from vocabshift.surgery.init_context import AUTO, InitContext, InitSources
+from vocabshift.surgery.overrides import Overrides
+from vocabshift.surgery.overrides import read as read_overrides
+from vocabshift.surgery.overrides import resolve as resolve_overrides
 from vocabshift.surgery.special_ids import SpecialTokens, match_specials, roles_of_config
 from vocabshift.surgery.transfer_report import TransferReport
 
@@ -45,6 +48,7 @@ class _Method:
     seed: int
     sources: InitSources
     score: Score | None
+    overrides: Mapping[str, Any]  # as the user wrote them
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +80,7 @@ def transfer(
     donor: Any = None,
     corpus: Any = None,
     score: Score | None = None,
+    overrides: str | Path | Mapping[str, Any] | None = None,
 ) -> tuple[Any, Tokenizer]:
     """Move `model` from tokenizer `old` to `new`; `model` is changed in place (no copy is made).
 
@@ -96,7 +101,8 @@ def transfer(
     multiple of `pad_to_multiple_of`; None pads as the model was padded before. `id_map`: which old
     id is which new one, as `prune` and `extend` write it; None takes the `token_map.json` that
     lies beside `new`, if there is one. What it does not name is matched by bytes, and it must be
-    of these two tokenizers.
+    of these two tokenizers. `overrides`: what goes before all of that, {new token: old token, or
+    list of pieces}, or a JSON or TOML file of it (`surgery.overrides`).
 
     Returns the model and the tokenizer to use with it: `new`, with its own ids, and with the
     special tokens of `old` that it lacked behind them. ValueError (often VocabMismatchError)
@@ -113,6 +119,7 @@ def transfer(
         donor=donor,
         corpus=corpus,
         score=score,
+        overrides=overrides,
     )
     return model, tokenizer
 
@@ -129,9 +136,10 @@ def transfer_with_report(
     donor: Any = None,
     corpus: Any = None,
     score: Score | None = None,
+    overrides: str | Path | Mapping[str, Any] | None = None,
 ) -> tuple[Tokenizer, TransferReport]:
     """Change `model` in place, as `transfer` does; the enlarged tokenizer and what was done."""
-    method = _method(init, seed, donor, corpus, score)
+    method = _method(init, seed, donor=donor, corpus=corpus, score=score, overrides=overrides)
     _check_padding(pad_to_multiple_of)
     id_map = _open_map(id_map, new)
     old, new = open_prunable(old), open_prunable(new)
@@ -166,13 +174,17 @@ def _plan(
     """
     if isinstance(old, PlainTokenizer) and isinstance(new, PlainTokenizer):
         assert id_map is not None
+        if method.overrides:
+            raise ValueError(f"overrides are not taken for a {old.kind} tokenizer")
+        overrides = Overrides()
         specials, mapping = plain_plan.match_by_map(old, new, id_map)
         map_back = id_map
     else:
         assert isinstance(old, Tokenizer) and isinstance(new, Tokenizer)
-        specials = match_specials(old, new, roles_of_config(model.config))
+        overrides = resolve_overrides(method.overrides, old, new)
+        specials = match_specials(old, new, roles_of_config(model.config), overrides.same)
         kept = None if id_map is None else id_map.new_to_old()
-        mapping = token_map.match(old, specials.tokenizer, specials.new_to_old, kept)
+        mapping = token_map.match(old, specials.tokenizer, specials.new_to_old, kept, overrides)
         map_back = transfer_map.map_of(old, specials.tokenizer, mapping)
     tokenizer = specials.tokenizer
     resize.check_rows(matrices, mapping, old.row_count)
@@ -215,6 +227,8 @@ def _plan(
         init=init,
         special_ids=config_ids.moved_ids(changes),
         tried=tried,
+        n_overridden=len(overrides),
+        ambiguous={new_id: list(old_ids) for new_id, old_ids in mapping.ambiguous},
         n_moved=int((mapping.copied_from != mapping.copied_to).sum()),
     )
     return _Plan(tokenizer, specials, mapping, changes, context(init), map_back, report)
@@ -235,7 +249,15 @@ def _move(model: Any, matrices: resize.Matrices, plan: _Plan) -> None:
     _follow(model, matrices, plan)
 
 
-def _method(init: str, seed: int, donor: Any, corpus: Any, score: Score | None) -> _Method:
+def _method(
+    init: str,
+    seed: int,
+    *,
+    donor: Any,
+    corpus: Any,
+    score: Score | None,
+    overrides: str | Path | Mapping[str, Any] | None,
+) -> _Method:
     """What the method may use; ValueError where it is unknown or lacks something."""
     InitSources(donor, corpus).check(init)  # before a donor is loaded
     if init == AUTO and score is None:
@@ -243,7 +265,8 @@ def _method(init: str, seed: int, donor: Any, corpus: Any, score: Score | None) 
             "init 'auto' needs text to try the initializers on (vocabshift.transfer: text=, "
             "command line: --text SPEC), or score=: a function of model and tokenizer"
         )
-    return _Method(init, seed, InitSources.of(donor, corpus), score)
+    table = {} if overrides is None else read_overrides(overrides)
+    return _Method(init, seed, InitSources.of(donor, corpus), score, table)
 
 
 def transfer_folder(
@@ -260,6 +283,7 @@ def transfer_folder(
     donor: Any = None,
     corpus: Any = None,
     score: Score | None = None,
+    overrides: str | Path | Mapping[str, Any] | None = None,
     hard_links: bool = False,
     resume: bool = True,
     dry_run: bool = False,
@@ -281,7 +305,7 @@ def transfer_folder(
     """
     from vocabshift.surgery import model_folder, stream
 
-    method = _method(init, seed, donor, corpus, score)
+    method = _method(init, seed, donor=donor, corpus=corpus, score=score, overrides=overrides)
     _check_padding(pad_to_multiple_of)
     model_folder.check_paths(model_source, tokenizer_source, out, force=force)
     id_map = _open_map(id_map, tokenizer_source)
@@ -296,6 +320,7 @@ def transfer_folder(
         "seed": seed,
         "pad_to_multiple_of": pad_to_multiple_of,
         "token_map": id_map is not None,
+        "overrides": dict(method.overrides),
     }
     saved = stream.open_saved(model_source) if dtype is None else None
 

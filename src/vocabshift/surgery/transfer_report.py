@@ -20,6 +20,9 @@ class TransferReport:
     init: str
     special_ids: dict[str, list[Any]]  # {"eos": [old, new], "generation_config.eos": …}
     tried: dict[str, float] = field(default_factory=dict)  # init -> price, of "auto"; lowest first
+    n_overridden: int = 0  # new tokens that `overrides` decided
+    ambiguous: dict[int, list[int]] = field(default_factory=dict)
+    """New id -> old ids: copied by bytes that several old tokens have; one gave the row."""
     n_moved: int = 0  # kept tokens whose id is another now
     bytes_before: int = 0  # of the shards; 0 where the model was in memory
     bytes_after: int = 0

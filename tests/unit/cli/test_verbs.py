@@ -124,6 +124,8 @@ def calls(monkeypatch) -> list[tuple]:
             rows=8,
             init=next(iter(tried), init),
             tried=tried,
+            n_overridden=0,
+            ambiguous={9: [1, 2]},
         )
 
     def evaluate(tokenizers, texts, metrics, *, base, threads):
@@ -221,7 +223,8 @@ def test_transfer(calls, capsys, tmp_path: Path) -> None:
     """The contract's keys come from the report."""
     out = str(tmp_path / "new")
     expected = {"n_copied": 5, "n_initialized": 3, "n_removed": 2, "vocab_size": 8, "rows": 8}
-    expected |= {"out": out, "tied": True}
+    expected |= {"out": out, "tied": True, "n_overridden": 0, "n_ambiguous": 1}
+    expected["ambiguous"] = [{"id": 9, "old_ids": [1, 2]}]
     assert {**expected, "init": "fvt"} == _json(capsys, "transfer", "m", "t", "-o", out)
     assert [("transfer", "m", "<t>", Path(out), "fvt", False)] == calls
     words = ("--init", "auto", "--text", "hi=x")
