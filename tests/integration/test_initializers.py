@@ -192,3 +192,26 @@ def test_overrides_reach_the_rows(old, new, tmp_path) -> None:
         assert torch.equal(before[name][a], after[tokenizer.model.vocab["b"]])
         mean = (before[name][a] + before[name][b]) / 2
         torch.testing.assert_close(mean, after[tokenizer.model.vocab["c"]])
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_donor_is_read_from_its_folder(new, tied, tmp_path) -> None:
+    """The same rows as of the model in memory; a tied donor has no head of its own."""
+    model = _model(new, tied=tied)
+    model.save_pretrained(new.save_pretrained(tmp_path / "donor"))
+    loaded, own = Donor.load(tmp_path / "donor"), Donor.of_model(model, new)
+    ids = torch.arange(len(own.embeddings))
+    assert torch.equal(own.embeddings, loaded.embeddings.index_select(0, ids))
+    assert (own.head is None) == (loaded.head is None) == tied
+    assert tied or torch.equal(own.head, loaded.head.index_select(0, ids))
+
+
+def test_rows_from_a_donor_folder(old, new, tmp_path) -> None:
+    """`donor=` takes a path; its rows lie in the file and are the same."""
+    donor = _model(new, seed=9)
+    donor.save_pretrained(new.save_pretrained(tmp_path / "donor"))
+    made = []
+    for source in (tmp_path / "donor", Donor.of_model(donor, new)):
+        model, _ = vs.transfer(_model(old), old=old, new=new, init="omp", donor=source)
+        made.append(model.state_dict())
+    assert all(torch.equal(made[0][name], made[1][name]) for name in made[0])

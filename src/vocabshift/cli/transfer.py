@@ -31,7 +31,6 @@ def add_parser(subparsers: Any) -> None:
         "move a model onto another tokenizer",
         "Give a causal language model the embeddings that another tokenizer needs, and write\n"
         "model and tokenizer as one folder. Needs the [hf] extra.",
-        "  vocabshift transfer meta-llama/Llama-3.2-1B ist -o llama-ist\n"
         "  vocabshift transfer models/llama runs/ist --init auto --text hi=hindi.txt -o llama-ist\n"
         "  vocabshift transfer llama-ist-trained --back --initial models/llama -o llama-back\n",
     )
@@ -88,7 +87,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         back = transfer_back_folder(args.model, args.initial, out, force=args.force)
         return _result(out, back)
     if not args.tokenizer:
-        raise UsageError("TOKENIZER is required (or --back --initial OLD_MODEL)")
+        raise UsageError(
+            "TOKENIZER is required, or --back --initial OLD_MODEL (see: vocabshift transfer --help)"
+        )
     (tokenizer,) = load_all([args.tokenizer], args.pattern)
     options: dict[str, Any] = {"init": args.init, "force": args.force, **_sources(args)}
     if args.overrides:

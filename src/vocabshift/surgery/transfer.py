@@ -194,6 +194,8 @@ def _plan(
     n_rows = resize.padded_rows(matrices, old.row_count, tokenizer.row_count, pad_to_multiple_of)
 
     def context(name: str) -> InitContext:
+        if not isinstance(old, Tokenizer):
+            return InitContext(name, method.seed, mapping, mapping)
         return init_context.prepare(
             name,
             mapping,
