@@ -161,7 +161,12 @@ def main() -> None:
     try:
         table = OLD * args.hidden * 2
         other = 0 if args.what == "rows" else int(args.gb * 1e9) - table
-        write_model(model, args.hidden, other, 1_500_000_000)
+        # Its own process: a child's peak begins at what its parent had in memory.
+        maker = multiprocessing.get_context("spawn").Process(
+            target=write_model, args=(model, args.hidden, other, 1_500_000_000)
+        )
+        maker.start()
+        maker.join()
         size = sum(file.stat().st_size for file in model.iterdir())
         print(f"model of {size / 1e9:.2f} GB, table of {table / 1e9:.2f} GB")
         for _ in range(2):

@@ -22,6 +22,7 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 
 import small_models  # noqa: E402
 from vocabshift.bpe.tokenizer import Tokenizer  # noqa: E402
+from vocabshift.cli.main import main  # noqa: E402
 from vocabshift.errors import VocabMismatchError  # noqa: E402
 from vocabshift.surgery import shard_writer  # noqa: E402
 from vocabshift.surgery.transfer import transfer, transfer_folder  # noqa: E402
@@ -314,3 +315,19 @@ def test_another_run_does_not_take_over_these_shards(sharded, old, new, tmp_path
     permuted = replace(new, config={})
     report = transfer_folder(sharded, permuted, out)
     assert "kept from the run before" not in report.files.values()
+
+
+def test_command_line_says_what_it_would_do(sharded, new, tmp_path, capsys) -> None:
+    """--dry-run prints rows, sizes, files and moved ids; then the same with the output there."""
+    tokenizer = new.save_pretrained(tmp_path / "new")
+    words = ["transfer", str(sharded), str(tokenizer), "-o", str(tmp_path / "out"), "--json"]
+    assert 0 == main([*words, "--dry-run", "--pad-to-multiple-of", "64"])
+    planned = json.loads(capsys.readouterr().out)
+    assert not (tmp_path / "out").exists()
+    assert (True, 320, []) == (planned["dry_run"], planned["rows"], planned["notes"])
+    assert 0 == main([*words, "--hard-links", "--pad-to-multiple-of", "64"])
+    done = json.loads(capsys.readouterr().out)
+    for key in ("rows", "n_moved", "bytes_before", "bytes_after", "vocab_size"):
+        assert planned[key] == done[key]
+    assert "linked" in done["files"].values()
+    assert 3 == len(done["notes"])

@@ -62,6 +62,24 @@ def add_parser(subparsers: Any) -> None:
         "has of it",
     )
     parser.add_argument("--initial", metavar="MODEL", help="for --back: the model before")
+    parser.add_argument(
+        "--pad-to-multiple-of",
+        type=int,
+        metavar="N",
+        help="rows become a multiple of it; left out: padded as the model was",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be done, and write nothing"
+    )
+    parser.add_argument(
+        "--hard-links",
+        action="store_true",
+        help="link shards that do not change instead of copying them, where the disk can; they "
+        "are then the same files as the model's",
+    )
+    parser.add_argument(
+        "--no-resume", action="store_true", help="start afresh after a run that was killed"
+    )
     add_pattern(parser)
     add_output(parser, what="folder to write")
     parser.set_defaults(run=run, show=show, status=lambda *_: 0)
@@ -79,27 +97,36 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.back or args.initial:
         from vocabshift.surgery.back import transfer_back_folder
 
-        if not (args.back and args.initial) or args.tokenizer:
+        if not (args.back and args.initial) or args.tokenizer or args.dry_run:
             raise UsageError(
-                "--back takes no TOKENIZER and needs --initial: "
+                "--back takes no TOKENIZER (and no --dry-run) and needs --initial: "
                 "vocabshift transfer MODEL --back --initial OLD_MODEL -o DIR"
             )
         back = transfer_back_folder(args.model, args.initial, out, force=args.force)
-        return _result(out, back)
+        return _result(out, back, dry_run=False)
     if not args.tokenizer:
         raise UsageError(
             "TOKENIZER is required, or --back --initial OLD_MODEL (see: vocabshift transfer --help)"
         )
-    (tokenizer,) = load_all([args.tokenizer], args.pattern)
-    options: dict[str, Any] = {"init": args.init, "force": args.force, **_sources(args)}
+    tokenizer = _load(args)
+    options: dict[str, Any] = {
+        "init": args.init,
+        "force": args.force,
+        "pad_to_multiple_of": args.pad_to_multiple_of,
+        "hard_links": args.hard_links,
+        "resume": not args.no_resume,
+        "dry_run": args.dry_run,
+        **_sources(args),
+    }
     if args.overrides:
         options["overrides"] = args.overrides
     if (beside := id_map.find(args.tokenizer)) is not None:
         options["id_map"] = beside
-    return _result(out, transfer_folder(args.model, tokenizer, out, **options))
+    report = transfer_folder(args.model, tokenizer, out, **options)
+    return _result(out, report, dry_run=args.dry_run)
 
 
-def _result(out: Path, report: TransferReport) -> dict[str, Any]:
+def _result(out: Path, report: TransferReport, *, dry_run: bool) -> dict[str, Any]:
     """The contract's keys and what else there is to say."""
     result = {"out": str(out), **{key: getattr(report, key) for key in _KEYS}}
     result |= {"init": report.init, "n_overridden": report.n_overridden}
@@ -107,6 +134,9 @@ def _result(out: Path, report: TransferReport) -> dict[str, Any]:
     result["ambiguous"] = [
         {"id": new_id, "old_ids": old_ids} for new_id, old_ids in report.ambiguous.items()
     ]
+    result |= {"dry_run": dry_run, "notes": [] if dry_run else _notes(out)}
+    for key in ("n_moved", "bytes_before", "bytes_after", "files"):
+        result[key] = getattr(report, key)
     if report.tried:
         result["tried"] = [
             {"init": init, "bits_per_byte": price} for init, price in report.tried.items()
@@ -114,6 +144,16 @@ def _result(out: Path, report: TransferReport) -> dict[str, Any]:
     if (out / "tokenization_vs.py").exists():
         result["tokenizer_code"] = str(out / "tokenization_vs.py")
     return result
+
+
+def _notes(out: Path) -> list[str]:
+    """What the output says of other programs; nothing after a dry run."""
+    import json
+
+    file = out / "vocabshift.json"
+    if not file.exists():
+        return []
+    return list(json.loads(file.read_text(encoding="utf-8"))["figures"]["notes"])
 
 
 def _sources(args: argparse.Namespace) -> dict[str, Any]:
@@ -130,6 +170,19 @@ def _sources(args: argparse.Namespace) -> dict[str, Any]:
     if args.donor:
         sources["donor"] = args.donor
     return sources
+
+
+def _load(args: argparse.Namespace) -> Any:
+    """The new tokenizer: BPE of any kind, or a pruned Unigram or WordPiece one."""
+    from vocabshift.bpe.plain_tokenizer import open_prunable
+    from vocabshift.errors import InvalidTokenizerError
+
+    try:
+        return load_all([args.tokenizer], args.pattern)[0]
+    except InvalidTokenizerError:
+        if args.pattern is not None:
+            raise
+        return open_prunable(args.tokenizer)
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
@@ -154,7 +207,22 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
             f"{result['tokenizer_code']} (this model type needs it; tried with transformers 4.57 "
             "and 5.23, where nothing asks for trust_remote_code)"
         )
+    facts |= {"ids that moved": result["n_moved"], "size": _sizes(result)}
+    for file, done in sorted(result["files"].items()):
+        facts[file] = done
+    for number, note in enumerate(result["notes"], 1):
+        facts[f"note {number}"] = note
+    if result["dry_run"]:
+        facts = {"written": "nothing: a dry run"} | facts
     show_summary(console, "transfer", facts, f"vocabshift evaluate {result['out']} --text SPEC")
+
+
+def _sizes(result: dict[str, Any]) -> str:
+    before, after = result["bytes_before"], result["bytes_after"]
+    if not before:
+        return "not measured (the model was loaded)"
+    change = (after - before) / 1e6
+    return f"{before / 1e6:,.1f} MB before, {after / 1e6:,.1f} MB after ({change:+,.1f})"
 
 
 def _table(tried: list[dict[str, Any]]) -> Any:

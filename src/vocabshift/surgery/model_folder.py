@@ -19,6 +19,7 @@ from vocabshift.errors import VocabMismatchError
 from vocabshift.output_folder import atomic_folder, check_free
 from vocabshift.provenance import write_provenance
 from vocabshift.surgery import transfer_map
+from vocabshift.surgery.serving_notes import serving_notes
 
 if TYPE_CHECKING:
     from vocabshift.bpe.plain_tokenizer import PlainTokenizer
@@ -144,7 +145,8 @@ def save(
         write_tokenizer(tokenizer, partial, model.config.model_type)
         if id_map is not None:
             id_map.save(partial, transfer_map.FILE)
-        write_provenance(partial, "transfer", config, asdict(figures))
+        said = asdict(figures) | {"notes": serving_notes(tokenizer)}
+        write_provenance(partial, "transfer", config, said)
 
 
 def write_tokenizer(tokenizer: Tokenizer | PlainTokenizer, folder: Path, model_type: str) -> None:

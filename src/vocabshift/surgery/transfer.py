@@ -33,6 +33,7 @@ from vocabshift.surgery.init_context import AUTO, InitContext, InitSources
 from vocabshift.surgery.overrides import Overrides
 from vocabshift.surgery.overrides import read as read_overrides
 from vocabshift.surgery.overrides import resolve as resolve_overrides
+from vocabshift.surgery.serving_notes import serving_notes
 from vocabshift.surgery.special_ids import SpecialTokens, match_specials, roles_of_config
 from vocabshift.surgery.transfer_report import TransferReport
 
@@ -425,7 +426,8 @@ def _stream(
         plan.id_map.save(partial, transfer_map.FILE)
         done = stream.write_shards(saved, shards, partial, key, hard_links=hard_links)
         report = replace(report, files=done | dict.fromkeys(written, "written"))
-        write_provenance(partial, "transfer", config, asdict(report))
+        figures = asdict(report) | {"notes": serving_notes(plan.tokenizer)}
+        write_provenance(partial, "transfer", config, figures)
     return report
 
 
