@@ -58,7 +58,7 @@ def trained(tokenizer: Any, texts: dict[str, list[str]], args: Any, seed: int) -
         tokenizer,
         vs.Corpus.from_texts(texts),
         phases=[Phase(n_bytes=args.train_bytes, learning_rate=2e-3)],
-        config=LoopConfig(sequence_length=args.context, batch_size=8, seed=seed),
+        config=LoopConfig(sequence_length=args.context, batch_size=4, seed=seed),
     )
     return model.eval()
 
@@ -82,12 +82,12 @@ def main() -> None:
     parser.add_argument("--text", nargs="+", required=True, metavar="LANG=PATH")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--text-bytes", type=int, default=1_200_000, help="of each language")
-    parser.add_argument("--train-bytes", type=int, default=3_000_000)
+    parser.add_argument("--train-bytes", type=int, default=1_800_000)
     parser.add_argument("--base-vocab", type=int, default=4096)
     parser.add_argument("--ist-vocab", type=int, default=8192)
     parser.add_argument("--hidden", type=int, default=128)
     parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--context", type=int, default=256)
+    parser.add_argument("--context", type=int, default=128)
     args = parser.parse_args()
     began = time.process_time()
     parts = [taken(spec, args.text_bytes) for spec in args.text]
@@ -110,6 +110,7 @@ def main() -> None:
         for seed in range(args.seeds):
             model = trained(base, learnt, args, seed)
             found.setdefault("(before, old tokenizer)", []).append(prices(model, base, scored))
+            print("before", seed, found["(before, old tokenizer)"][-1], flush=True)
             for name, options in tries(donor, ist, learnt):
                 moved, tokenizer = vs.transfer(
                     copy.deepcopy(model), old=base, new=ist, seed=seed, **options

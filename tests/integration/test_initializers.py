@@ -158,3 +158,60 @@ def test_the_face_takes_text(old, new) -> None:
         vs.transfer(_model(old), old=old, new=new, init="omp")
     with pytest.raises(ValueError, match="--corpus SPEC"):
         vs.transfer(_model(old), old=old, new=new, init="focus")
+
+
+@pytest.mark.parametrize("init", [*INITS, "auto"])
+def test_a_folder_gets_the_rows_of_the_model_in_memory(old, new, init, tmp_path) -> None:
+    """Streamed or in memory, head and input by their own maps, the choice of auto included."""
+    from vocabshift.surgery.transfer import transfer_folder
+
+    model = _model(old)
+    path = old.save_pretrained(tmp_path / "model")
+    model.save_pretrained(path)
+    options = _options(new, init)
+    if init == "auto":
+        options["score"] = bits_per_byte(TEXT)
+    report = transfer_folder(path, new, tmp_path / "out", init=init, **options)
+    _, own = transfer_with_report(model, old=old, new=new, init=init, **options)
+    assert (own.init, own.tried) == (report.init, pytest.approx(report.tried))
+    loaded = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out").state_dict()
+    assert all(torch.equal(tensor, loaded[name]) for name, tensor in model.state_dict().items())
+
+
+def test_overrides_reach_the_rows(old, new, tmp_path) -> None:
+    """From a file, through the face, into every table; the report counts them."""
+    file = tmp_path / "overrides.toml"
+    file.write_text('b = "a"\nc = ["a", "b"]\n', encoding="utf-8")
+    model = _model(old)
+    before = _tensors(model)
+    tokenizer, report = transfer_with_report(model, old=old, new=new, overrides=file)
+    assert 2 == report.n_overridden
+    a, b = (old.model.vocab[text] for text in "ab")
+    for name in ("transformer.wte.weight", "lm_head.weight", "lm_head.bias"):
+        after = model.state_dict()[name]
+        assert torch.equal(before[name][a], after[tokenizer.model.vocab["b"]])
+        mean = (before[name][a] + before[name][b]) / 2
+        torch.testing.assert_close(mean, after[tokenizer.model.vocab["c"]])
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_donor_is_read_from_its_folder(new, tied, tmp_path) -> None:
+    """The same rows as of the model in memory; a tied donor has no head of its own."""
+    model = _model(new, tied=tied)
+    model.save_pretrained(new.save_pretrained(tmp_path / "donor"))
+    loaded, own = Donor.load(tmp_path / "donor"), Donor.of_model(model, new)
+    ids = torch.arange(len(own.embeddings))
+    assert torch.equal(own.embeddings, loaded.embeddings.index_select(0, ids))
+    assert (own.head is None) == (loaded.head is None) == tied
+    assert tied or torch.equal(own.head, loaded.head.index_select(0, ids))
+
+
+def test_rows_from_a_donor_folder(old, new, tmp_path) -> None:
+    """`donor=` takes a path; its rows lie in the file and are the same."""
+    donor = _model(new, seed=9)
+    donor.save_pretrained(new.save_pretrained(tmp_path / "donor"))
+    made = []
+    for source in (tmp_path / "donor", Donor.of_model(donor, new)):
+        model, _ = vs.transfer(_model(old), old=old, new=new, init="omp", donor=source)
+        made.append(model.state_dict())
+    assert all(torch.equal(made[0][name], made[1][name]) for name in made[0])

@@ -98,8 +98,8 @@ class IdMap:
         if not kept.keys() <= _ids(new) or not set(kept.values()) <= _ids(old):
             raise VocabMismatchError(f"the token map names ids that no token has; {_AGAIN}")
 
-    def save(self, folder: str | Path) -> Path:
-        """Write `token_map.json` into a folder that is there."""
+    def save(self, folder: str | Path, name: str = FILE) -> Path:
+        """Write `token_map.json` (or `name`) into a folder that is there."""
         ids = [None if token_id == GONE else token_id for token_id in self.old_to_new.tolist()]
         document = {
             "version": VERSION,
@@ -109,7 +109,7 @@ class IdMap:
             "new_size": self.new_size,
             "old_to_new": ids,
         }
-        file = Path(folder) / FILE
+        file = Path(folder) / name
         file.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
         return file
 

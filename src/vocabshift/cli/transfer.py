@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.options import add_many, add_output, add_verb
+from vocabshift.cli.options import UsageError, add_many, add_output, add_verb
 from vocabshift.cli.tokenizers import add_pattern, load_all
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
+
+    from vocabshift.surgery.transfer_report import TransferReport
 
 INITS = (
     *("fvt", "retok", "fvt-weighted", "first-last", "omp", "focus", "mean", "normal"),
@@ -29,11 +31,13 @@ def add_parser(subparsers: Any) -> None:
         "move a model onto another tokenizer",
         "Give a causal language model the embeddings that another tokenizer needs, and write\n"
         "model and tokenizer as one folder. Needs the [hf] extra.",
-        "  vocabshift transfer meta-llama/Llama-3.2-1B ist -o llama-ist\n"
-        "  vocabshift transfer models/llama runs/ist --init fvt -o llama-ist --force --json\n",
+        "  vocabshift transfer models/llama runs/ist --init auto --text hi=hindi.txt -o llama-ist\n"
+        "  vocabshift transfer llama-ist-trained --back --initial models/llama -o llama-back\n",
     )
     parser.add_argument("model", metavar="MODEL", help="model folder or Hub name")
-    parser.add_argument("tokenizer", metavar="TOKENIZER", help="the tokenizer that it is to have")
+    parser.add_argument(
+        "tokenizer", metavar="TOKENIZER", nargs="?", help="the tokenizer that it is to have"
+    )
     parser.add_argument(
         "--init",
         choices=INITS,
@@ -46,6 +50,18 @@ def add_parser(subparsers: Any) -> None:
     add_many(parser, "--text", metavar="SPEC", help="for auto: text to try initializers on")
     add_many(parser, "--corpus", metavar="SPEC", help="for focus: text of the new tokenizer")
     parser.add_argument("--donor", metavar="MODEL", help="for omp: a model with the new tokens")
+    parser.add_argument(
+        "--overrides",
+        metavar="FILE",
+        help="JSON or TOML: new token (or id:N) -> old token or id, or a list of pieces",
+    )
+    parser.add_argument(
+        "--back",
+        action="store_true",
+        help="undo a transfer: the tokenizer of --initial again, with MODEL's rows for what it "
+        "has of it",
+    )
+    parser.add_argument("--initial", metavar="MODEL", help="for --back: the model before")
     parser.add_argument(
         "--pad-to-multiple-of",
         type=int,
@@ -78,6 +94,20 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from vocabshift.surgery.transfer import transfer_folder
 
     out = check_free(Path(args.out), force=args.force)
+    if args.back or args.initial:
+        from vocabshift.surgery.back import transfer_back_folder
+
+        if not (args.back and args.initial) or args.tokenizer or args.dry_run:
+            raise UsageError(
+                "--back takes no TOKENIZER (and no --dry-run) and needs --initial: "
+                "vocabshift transfer MODEL --back --initial OLD_MODEL -o DIR"
+            )
+        back = transfer_back_folder(args.model, args.initial, out, force=args.force)
+        return _result(out, back, dry_run=False)
+    if not args.tokenizer:
+        raise UsageError(
+            "TOKENIZER is required, or --back --initial OLD_MODEL (see: vocabshift transfer --help)"
+        )
     tokenizer = _load(args)
     options: dict[str, Any] = {
         "init": args.init,
@@ -88,15 +118,23 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         "dry_run": args.dry_run,
         **_sources(args),
     }
+    if args.overrides:
+        options["overrides"] = args.overrides
     if (beside := id_map.find(args.tokenizer)) is not None:
         options["id_map"] = beside
     report = transfer_folder(args.model, tokenizer, out, **options)
+    return _result(out, report, dry_run=args.dry_run)
+
+
+def _result(out: Path, report: TransferReport, *, dry_run: bool) -> dict[str, Any]:
+    """The contract's keys and what else there is to say."""
     result = {"out": str(out), **{key: getattr(report, key) for key in _KEYS}}
-    result |= {
-        "init": report.init,
-        "dry_run": args.dry_run,
-        "notes": [] if args.dry_run else _notes(out),
-    }
+    result |= {"init": report.init, "n_overridden": report.n_overridden}
+    result |= {"n_ambiguous": len(report.ambiguous)}
+    result["ambiguous"] = [
+        {"id": new_id, "old_ids": old_ids} for new_id, old_ids in report.ambiguous.items()
+    ]
+    result |= {"dry_run": dry_run, "notes": [] if dry_run else _notes(out)}
     for key in ("n_moved", "bytes_before", "bytes_after", "files"):
         result[key] = getattr(report, key)
     if report.tried:
@@ -160,6 +198,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "rows copied": result["n_copied"],
         f"rows made ({result['init']})": result["n_initialized"],
         "rows dropped": result["n_removed"],
+        "several old tokens fit": result["n_ambiguous"],
         "output head": "tied to the embeddings" if result["tied"] else "of its own",
     }
     if "tokenizer_code" in result:

@@ -86,15 +86,21 @@ def apply(model: Any, changes: list[Change], n_rows: int) -> None:
     for change in changes:
         if change.new != change.old:
             setattr(change.config, change.key, change.new)
+    for place, key in _sizes(model):
+        setattr(place, key, n_rows)
+
+
+def _sizes(model: Any) -> list[tuple[Any, str]]:
+    """Where a model in memory says how many rows it has: (config or module, key)."""
+    found: list[tuple[Any, str]] = []
     for key in VOCAB_KEYS:
         places = [part for part in config_parts(model.config) if key in vars(part)]
         sizes = {vars(part)[key] for part in places}
         for module in getattr(model, "modules", list)():
             if vars(module).get(key) in sizes:
                 places.append(module)
-        for place in places:
-            if isinstance(vars(place)[key], int):
-                setattr(place, key, n_rows)
+        found += [(place, key) for place in places if isinstance(vars(place)[key], int)]
+    return found
 
 
 def moved_json(data: Any, move: Callable[[int], int | None]) -> Any:
@@ -117,18 +123,31 @@ def moved_json(data: Any, move: Callable[[int], int | None]) -> Any:
 @contextmanager
 def applied_for_now(model: Any, changes: list[Change], n_rows: int) -> Iterator[None]:
     """As `apply`, and afterwards everything as it was."""
-    holders = [config for _, config in _configs(model)]
-    holders += [part for part in (model, getattr(model, "base_model", None)) if part is not None]
-    sizes = [(part, part.vocab_size) for part in holders if hasattr(part, "vocab_size")]
+    sizes = [(place, key, getattr(place, key)) for place, key in _sizes(model)]
     try:
         apply(model, changes, n_rows)
         yield
     finally:
-        for part, size in sizes:
-            part.vocab_size = size
+        for place, key, size in sizes:
+            setattr(place, key, size)
         for change in changes:
             if change.new != change.old:
                 setattr(change.config, change.key, change.old)
+
+
+def taken_over(model: Any, other: Any) -> list[Change]:
+    """Every id that a config of the model or of `other` holds, as `other` has it."""
+    theirs = dict(_configs(other))
+    changes = []
+    for section, config in _configs(model):
+        source = theirs.get(section)
+        if source is None:
+            continue
+        own, wanted = _plain(config), _plain(source)
+        for key in sorted({*own, *wanted}):
+            if _ID_KEY.fullmatch(key) or key in _ID_LISTS:
+                changes.append(Change(config, section, key, own.get(key), wanted.get(key)))
+    return changes
 
 
 def moved_ids(changes: list[Change]) -> dict[str, list[Any]]:

@@ -16,7 +16,7 @@ import numpy as np
 from vocabshift.bpe import token_bytes
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
-from vocabshift.surgery import initialize
+from vocabshift.surgery import initialize, resize
 from vocabshift.surgery.matching_pursuit import matching_pursuit
 from vocabshift.surgery.mixtures import Sparse
 from vocabshift.surgery.token_map import Ids, TokenMap
@@ -41,9 +41,26 @@ class Donor:
     def of_model(cls, model: Any, tokenizer: Any) -> Donor:
         """The rows of a model in memory; they are not copied."""
         from vocabshift.bpe.load import as_tokenizer
-        from vocabshift.surgery.resize import find_matrices
 
-        ours, matrices = as_tokenizer(tokenizer), find_matrices(model)
+        return cls._of_tables(resize.find_matrices(model), as_tokenizer(tokenizer))
+
+    @classmethod
+    def load(cls, source: str | Path) -> Donor:
+        """From a model folder or Hub name; of safetensors only the tables are read."""
+        from vocabshift.surgery import model_folder, stream
+
+        tokenizer = model_folder.load_own_tokenizer(source)
+        if not isinstance(tokenizer, Tokenizer):
+            raise VocabMismatchError(
+                f"the donor's tokenizer is a {tokenizer.kind} one; a BPE tokenizer is needed"
+            )
+        saved = stream.open_saved(source)
+        if saved is not None:
+            return cls._of_tables(saved.matrices, tokenizer)
+        return cls.of_model(model_folder.load_model(source), tokenizer)
+
+    @classmethod
+    def _of_tables(cls, matrices: resize.Matrices, ours: Tokenizer) -> Donor:
         if matrices.rows < ours.row_count:
             raise VocabMismatchError(
                 f"the donor has {matrices.rows} rows, and its tokenizer needs {ours.row_count}; "
@@ -51,14 +68,6 @@ class Donor:
             )
         head = next((table.weight for table in matrices.tables if table.role == "head"), None)
         return cls(ours, matrices.tables[0].weight, None if matrices.tied else head)
-
-    @classmethod
-    def load(cls, source: str | Path) -> Donor:
-        """From a model folder or Hub name."""
-        from vocabshift.surgery import model_folder
-
-        tokenizer = model_folder.load_own_tokenizer(source)
-        return cls.of_model(model_folder.load_model(source), tokenizer)
 
 
 def by_matching_pursuit(
@@ -90,11 +99,11 @@ def by_matching_pursuit(
     ]
     dtype = initialize.compute_dtype(matrix)
     old_ids = np.array([old_id for old_id, _ in shared], dtype=np.int64)
-    atoms = matrix[[donor_id for _, donor_id in shared]].to(dtype)
+    atoms = _rows(matrix, [donor_id for _, donor_id in shared], dtype)
     block = max(1, _BLOCK // max(len(atoms), matrix.shape[1] * min(n_atoms, len(atoms))))
     ids, weights, lengths = [], [], []
     for start in range(0, len(found), block):
-        rows = matrix[[donor_id for _, donor_id in found[start : start + block]]].to(dtype)
+        rows = _rows(matrix, [donor_id for _, donor_id in found[start : start + block]], dtype)
         indices, values = matching_pursuit(rows, atoms, n_atoms)
         used = values != 0
         used[:, 0] = True  # a donor's row of zeros is a row of zeros
@@ -102,6 +111,12 @@ def by_matching_pursuit(
         ids.append(old_ids[indices[used].numpy(force=True)])
         weights.append(values[used].to(torch.float64).numpy(force=True))
     return _sparse([place for place, _ in found], lengths, ids, weights)
+
+
+def _rows(matrix: torch.Tensor, ids: list[int], dtype: torch.dtype) -> torch.Tensor:
+    import torch
+
+    return matrix.index_select(0, torch.tensor(ids, device=matrix.device)).to(dtype)
 
 
 def _sparse(

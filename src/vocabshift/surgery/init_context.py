@@ -16,6 +16,7 @@ from vocabshift.surgery import initialize, mixtures
 from vocabshift.surgery.token_map import TokenMap
 
 if TYPE_CHECKING:
+    from vocabshift.bpe.plain_tokenizer import PlainTokenizer
     from vocabshift.surgery.donor import Donor
     from vocabshift.text.corpus import Corpus
 
@@ -73,7 +74,7 @@ def prepare(
     init: str,
     token_map: TokenMap,
     *,
-    old: Tokenizer,
+    old: Tokenizer | PlainTokenizer,
     new: Tokenizer,
     tied: bool,
     sources: InitSources | None = None,
@@ -83,6 +84,9 @@ def prepare(
     sources = sources or InitSources()
     sources.check(init)
     one = two = token_map
+    if not token_map.n_made:
+        return InitContext(init, seed, one, two)
+    assert isinstance(old, Tokenizer)
     if init == "fvt-weighted":
         lengths = {token_id: len(data) for token_id, data in token_bytes.token_bytes(old).items()}
         one = two = mixtures.weighted_by_bytes(token_map, lengths)

@@ -13,15 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.bpe import token_bytes
+from vocabshift.bpe.id_map import IdMap
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
 from vocabshift.output_folder import atomic_folder, check_free
 from vocabshift.provenance import write_provenance
+from vocabshift.surgery import transfer_map
 from vocabshift.surgery.serving_notes import serving_notes
 
 if TYPE_CHECKING:
     from vocabshift.bpe.plain_tokenizer import PlainTokenizer
-    from vocabshift.surgery.transfer import TransferReport
+    from vocabshift.surgery.transfer_report import TransferReport
 
 MAX_SHARD_SIZE = "5GB"
 
@@ -124,22 +126,25 @@ def _not_loaded(source: str | Path, error: Exception) -> ValueError:
 
 def save(
     model: Any,
-    tokenizer: Tokenizer,
+    tokenizer: Tokenizer | PlainTokenizer,
     out: str | Path,
     *,
     force: bool,
     config: Mapping[str, Any],
     figures: TransferReport,
+    id_map: IdMap | None = None,
 ) -> None:
     """Write model and tokenizer as one folder, reopen its tokenizer as users will, rename it.
 
     InvalidTokenizerError where AutoTokenizer gives other ids than the tokenizer; `out` is then
-    left as it was.
+    left as it was. `id_map` is written as `transfer_map.json`.
     """
     with atomic_folder(out, force=force) as partial:
         model.save_pretrained(partial, max_shard_size=MAX_SHARD_SIZE)
         write_old_rope_keys(partial / "config.json")
         write_tokenizer(tokenizer, partial, model.config.model_type)
+        if id_map is not None:
+            id_map.save(partial, transfer_map.FILE)
         said = asdict(figures) | {"notes": serving_notes(tokenizer)}
         write_provenance(partial, "transfer", config, said)
 

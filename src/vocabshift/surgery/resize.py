@@ -182,8 +182,13 @@ def move_rows(
     with torch.no_grad():
         for table in matrices.tables:
             new = new_table(table, token_map, init, n_rows, seed=seed, head_map=head_map)
-            own = new.squeeze(1) if len(_shape(model, table)) == 1 else new.movedim(0, table.dim)
-            put_tensor(model, table.names, own.contiguous())
+            put_rows(model, table, new)
+
+
+def put_rows(model: Any, table: Table, rows: torch.Tensor) -> None:
+    """Give the model new rows (rows, width) for one of its tables."""
+    own = rows.squeeze(1) if len(_shape(model, table)) == 1 else rows.movedim(0, table.dim)
+    put_tensor(model, table.names, own.contiguous())
 
 
 def new_table(

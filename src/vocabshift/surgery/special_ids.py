@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
+from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery import special_texts
+from vocabshift.text import chat_tokens
 
 ROLES = ("eos", "bos", "pad", "unk", "sep", "cls", "mask")
 """In the order in which they choose: a new token with several roles takes the row of the first."""
@@ -29,12 +31,16 @@ class SpecialTokens:
 
 
 def match_specials(
-    old: Tokenizer, new: Tokenizer, model_ids: Mapping[str, int] | None = None
+    old: Tokenizer,
+    new: Tokenizer,
+    model_ids: Mapping[str, int] | None = None,
+    same: Mapping[int, int] | None = None,
 ) -> SpecialTokens:
     """Match the special tokens of two tokenizers and append to `new` those it lacks.
 
     `model_ids`: role -> old id as the model's config says it, for roles that the old tokenizer
-    leaves open.
+    leaves open. `same`: new id -> old id of tokens that the user says to be one: of a special
+    token of the old tokenizer it then is the new name.
     """
     kept = [token for token in old.added_tokens if _is_kept(token, old)]
     old_roles = _old_roles(old, model_ids or {})
@@ -44,6 +50,8 @@ def match_specials(
     taken = set(pairs.values())
     renamed: dict[str, str] = {}  # old text -> new text, of tokens matched by role alone
     contents = {token.content for token in kept}
+    _rename(old, new, contents, same or {}, pairs=pairs, renamed=renamed)
+    taken = set(pairs.values())
     for role in ROLES:
         old_text, new_text = old_roles.get(role), new_roles.get(role)
         if old_text not in contents or new_text not in ids or old_text in pairs:
@@ -59,6 +67,7 @@ def match_specials(
     old_to_new = {token.id: pairs[token.content] for token in kept}
     old_ids, ids = _ids(old), _ids(enlarged)
     shared = _same_row(old_roles, new_roles, old_ids, ids, old_to_new)
+    shared = _same_use(kept, enlarged, {*old_to_new.values(), *shared}) | shared
     by_role: dict[str, tuple[int, int]] = {}
     for role, text in old_roles.items():
         own = ids.get(new_roles.get(role, ""), -1)
@@ -74,6 +83,49 @@ def match_specials(
         old_to_new=old_to_new,
         by_role=by_role,
     )
+
+
+def _rename(
+    old: Tokenizer,
+    new: Tokenizer,
+    contents: set[str],
+    same: Mapping[int, int],
+    *,
+    pairs: dict[str, int],
+    renamed: dict[str, str],
+) -> None:
+    """Let special tokens of the old tokenizer be the new ones that `same` says they are."""
+    old_texts = {token_id: text for text, token_id in _ids(old).items()}
+    new_texts = {token_id: text for text, token_id in _ids(new).items()}
+    for new_id, old_id in same.items():
+        old_text, new_text = old_texts[old_id], new_texts[new_id]
+        if old_text not in contents or pairs.get(old_text) == new_id:
+            continue
+        if old_text in pairs or new_text in contents:
+            raise VocabMismatchError(
+                f"overrides make {new_text!r} of {old_text!r}, and both tokenizers have a special "
+                f"token {(old_text if old_text in pairs else new_text)!r}, which keeps its row"
+            )
+        pairs[old_text] = new_id
+        renamed[old_text] = new_text
+
+
+def _same_use(kept: list[AddedToken], enlarged: Tokenizer, matched: set[int]) -> dict[int, int]:
+    """New id -> old id for new special tokens that have the use of an old one under another name.
+
+    They begin with its row; the old token stays beside them. Reserved ones are all alike.
+    """
+    old_ids: dict[str, int] = {}
+    for token in kept:
+        use = chat_tokens.use_of(token.content)
+        if use is not None:
+            old_ids.setdefault(use, token.id)
+    found: dict[int, int] = {}
+    for token in enlarged.added_tokens:
+        use = chat_tokens.use_of(token.content) if token.special else None
+        if use in old_ids and token.id not in matched:
+            found[token.id] = old_ids[use]
+    return found
 
 
 def _same_row(

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from vocabshift.bpe import token_bytes
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
+from vocabshift.surgery.overrides import Overrides
 
 Ids = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]
@@ -32,6 +33,8 @@ class TokenMap:
     pieces: Ids  # (n_pieces,) old ids of all made tokens, one token after the other
     offsets: Ids  # (n_made + 1,) token i of `made` has pieces[offsets[i] : offsets[i + 1]]
     old_ids: Ids  # (n_old,) every id that names a token of the old tokenizer, ascending
+    ambiguous: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    """(new id, old ids) of copied tokens whose bytes several old tokens have; one was taken."""
     weights: Weights | None = None  # (n_pieces,) of the pieces; None: those of a token count alike
 
     @property
@@ -67,29 +70,39 @@ def match(
     new: Tokenizer,
     specials: Mapping[int, int],
     kept: Mapping[int, int] | None = None,
+    overrides: Overrides | None = None,
 ) -> TokenMap:
     """Compare two tokenizers; `specials`: new id -> old id of tokens that are matched already.
 
     `kept`: the same of tokens that a `token_map.json` says to be old ones; others go by bytes.
+    `overrides` go before all of these.
     VocabMismatchError where the old tokenizer has no piece at all for a new token.
     """
     new_bytes = {**token_bytes.token_bytes(new), **_new_specials(new, specials)}
-    known = {data: token_id for token_id, data in token_bytes.token_bytes(old).items()}
+    overrides = overrides or Overrides()
+    old_bytes = token_bytes.token_bytes(old)
+    known = {data: token_id for token_id, data in old_bytes.items()}
     same_strings = {**_same_strings(old, new), **(kept or {})}
-    copied = dict(specials)
+    copied = {**specials, **overrides.same}
+    copied = {new_id: i for new_id, i in copied.items() if new_id not in overrides.pieces}
     unknown: list[int] = []
+    by_bytes: dict[int, bytes] = {}
     for token_id, data in new_bytes.items():
         if token_id in copied:
+            continue
+        if token_id in overrides.pieces:
+            unknown.append(token_id)
             continue
         old_id = same_strings.get(token_id)
         if old_id is None:
             old_id = known.get(data)
+            by_bytes[token_id] = data
         if old_id is None:
             unknown.append(token_id)
         else:
             copied[token_id] = old_id
-    unknown.sort()
-    pieces, offsets = _pieces(old, [new_bytes[token_id] for token_id in unknown])
+    unknown = sorted({*unknown, *overrides.pieces})
+    pieces, offsets = _pieces(old, [overrides.pieces.get(i) or new_bytes[i] for i in unknown])
     copied_to = sorted(copied)
     return TokenMap(
         copied_from=_array(copied[token_id] for token_id in copied_to),
@@ -98,6 +111,21 @@ def match(
         pieces=pieces,
         offsets=offsets,
         old_ids=_array(sorted({*old.model.vocab.values(), *(t.id for t in old.added_tokens)})),
+        ambiguous=_ambiguous(old_bytes, by_bytes),
+    )
+
+
+def _ambiguous(
+    old_bytes: Mapping[int, bytes], by_bytes: Mapping[int, bytes]
+) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """Of new tokens that bytes decided, those that several old tokens fit."""
+    ids: dict[bytes, list[int]] = {}
+    for old_id, data in old_bytes.items():
+        ids.setdefault(data, []).append(old_id)
+    return tuple(
+        (new_id, tuple(sorted(ids[data])))
+        for new_id, data in sorted(by_bytes.items())
+        if len(ids.get(data, ())) > 1
     )
 
 
@@ -129,14 +157,15 @@ def _same_strings(old: Tokenizer, new: Tokenizer) -> dict[int, int]:
     }
 
 
-def _pieces(old: Tokenizer, tokens: list[bytes]) -> tuple[Ids, Ids]:
+def _pieces(old: Tokenizer, tokens: list[bytes | tuple[int, ...]]) -> tuple[Ids, Ids]:
+    """Pieces of the tokens' bytes, or those that were given."""
     if not tokens:
         return _array(()), np.zeros(1, np.int64)
     find = token_bytes.piece_finder(old)
     flat: list[int] = []
     offsets = [0]
     for data in tokens:
-        flat += find(data)
+        flat += data if isinstance(data, tuple) else find(data)
         if len(flat) == offsets[-1]:
             raise VocabMismatchError(
                 f"the old tokenizer has no piece for any byte of the new token {data!r}; "

@@ -7,7 +7,7 @@ changed. What is done to rows, ids and texts the other files of this package kno
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,34 +20,25 @@ from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
 from vocabshift.output_folder import atomic_folder
 from vocabshift.provenance import write_provenance
-from vocabshift.surgery import config_ids, init_context, plain_plan, resize, token_map
+from vocabshift.surgery import (
+    config_ids,
+    init_context,
+    plain_plan,
+    resize,
+    token_map,
+    transfer_map,
+)
 from vocabshift.surgery.candidates import Score, candidates, prices
 from vocabshift.surgery.init_context import AUTO, InitContext, InitSources
+from vocabshift.surgery.overrides import Overrides
+from vocabshift.surgery.overrides import read as read_overrides
+from vocabshift.surgery.overrides import resolve as resolve_overrides
 from vocabshift.surgery.serving_notes import serving_notes
 from vocabshift.surgery.special_ids import SpecialTokens, match_specials, roles_of_config
+from vocabshift.surgery.transfer_report import TransferReport
 
 if TYPE_CHECKING:
     from vocabshift.surgery.stream import SavedModel
-
-
-@dataclass(frozen=True)
-class TransferReport:
-    """What a transfer did. Counts are of tokens; rows are those of the embedding matrix."""
-
-    n_copied: int  # new tokens that took over the row of an old one
-    n_initialized: int  # new tokens whose row was made by `init`
-    n_removed: int  # old tokens that the new tokenizer does not have
-    tied: bool  # whether head and input embeddings are one tensor
-    vocab_size: int  # tokens of the new tokenizer, special tokens included
-    rows: int  # padding included
-    old_rows: int
-    init: str
-    special_ids: dict[str, list[Any]]  # {"eos": [old, new], "generation_config.eos": …}
-    tried: dict[str, float] = field(default_factory=dict)  # init -> price, of "auto"; lowest first
-    n_moved: int = 0  # kept tokens whose id is another now
-    bytes_before: int = 0  # of the shards; 0 where the model was in memory
-    bytes_after: int = 0
-    files: dict[str, str] = field(default_factory=dict)  # file -> what was (or will be) done
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +49,7 @@ class _Method:
     seed: int
     sources: InitSources
     score: Score | None
+    overrides: Mapping[str, Any]  # as the user wrote them
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +61,7 @@ class _Plan:
     mapping: token_map.TokenMap
     changes: list[config_ids.Change]
     method: InitContext  # of what the new rows are made
+    id_map: IdMap  # what `transfer_map.json` says
     report: TransferReport
 
     def move(self, old_id: int) -> int | None:
@@ -88,6 +81,7 @@ def transfer(
     donor: Any = None,
     corpus: Any = None,
     score: Score | None = None,
+    overrides: str | Path | Mapping[str, Any] | None = None,
 ) -> tuple[Any, Tokenizer]:
     """Move `model` from tokenizer `old` to `new`; `model` is changed in place (no copy is made).
 
@@ -108,7 +102,8 @@ def transfer(
     multiple of `pad_to_multiple_of`; None pads as the model was padded before. `id_map`: which old
     id is which new one, as `prune` and `extend` write it; None takes the `token_map.json` that
     lies beside `new`, if there is one. What it does not name is matched by bytes, and it must be
-    of these two tokenizers.
+    of these two tokenizers. `overrides`: what goes before all of that, {new token: old token, or
+    list of pieces}, or a JSON or TOML file of it (`surgery.overrides`).
 
     Returns the model and the tokenizer to use with it: `new`, with its own ids, and with the
     special tokens of `old` that it lacked behind them. ValueError (often VocabMismatchError)
@@ -125,6 +120,7 @@ def transfer(
         donor=donor,
         corpus=corpus,
         score=score,
+        overrides=overrides,
     )
     return model, tokenizer
 
@@ -141,9 +137,10 @@ def transfer_with_report(
     donor: Any = None,
     corpus: Any = None,
     score: Score | None = None,
+    overrides: str | Path | Mapping[str, Any] | None = None,
 ) -> tuple[Tokenizer, TransferReport]:
     """Change `model` in place, as `transfer` does; the enlarged tokenizer and what was done."""
-    method = _method(init, seed, donor, corpus, score)
+    method = _method(init, seed, donor=donor, corpus=corpus, score=score, overrides=overrides)
     _check_padding(pad_to_multiple_of)
     id_map = _open_map(id_map, new)
     old, new = open_prunable(old), open_prunable(new)
@@ -176,15 +173,20 @@ def _plan(
 
     For "auto" it must be a model in memory, which is as before afterwards.
     """
-    is_plain = isinstance(old, PlainTokenizer)
     if isinstance(old, PlainTokenizer) and isinstance(new, PlainTokenizer):
         assert id_map is not None
+        if method.overrides:
+            raise ValueError(f"overrides are not taken for a {old.kind} tokenizer")
+        overrides = Overrides()
         specials, mapping = plain_plan.match_by_map(old, new, id_map)
+        map_back = id_map
     else:
         assert isinstance(old, Tokenizer) and isinstance(new, Tokenizer)
-        specials = match_specials(old, new, roles_of_config(model.config))
+        overrides = resolve_overrides(method.overrides, old, new)
+        specials = match_specials(old, new, roles_of_config(model.config), overrides.same)
         kept = None if id_map is None else id_map.new_to_old()
-        mapping = token_map.match(old, specials.tokenizer, specials.new_to_old, kept)
+        mapping = token_map.match(old, specials.tokenizer, specials.new_to_old, kept, overrides)
+        map_back = transfer_map.map_of(old, specials.tokenizer, mapping)
     tokenizer = specials.tokenizer
     resize.check_rows(matrices, mapping, old.row_count)
     changes = config_ids.plan(model, specials, mapping)
@@ -205,8 +207,10 @@ def _plan(
             seed=method.seed,
         )
 
-    # Without a new token (Unigram, WordPiece) every method does the same: nothing.
-    init, tried = "fvt" if is_plain else method.init, {}
+    init = method.init
+    tried: dict[str, float] = {}
+    if init == AUTO and not mapping.n_made:
+        init = candidates(method.sources)[0]  # nothing to make: all are alike
     if init == AUTO:
         assert method.score is not None
         contexts = map(context, candidates(method.sources))
@@ -226,9 +230,11 @@ def _plan(
         init=init,
         special_ids=config_ids.moved_ids(changes),
         tried=tried,
+        n_overridden=len(overrides),
+        ambiguous={new_id: list(old_ids) for new_id, old_ids in mapping.ambiguous},
         n_moved=int((mapping.copied_from != mapping.copied_to).sum()),
     )
-    return _Plan(tokenizer, specials, mapping, changes, context(init), report)
+    return _Plan(tokenizer, specials, mapping, changes, context(init), map_back, report)
 
 
 def _move(model: Any, matrices: resize.Matrices, plan: _Plan) -> None:
@@ -246,7 +252,15 @@ def _move(model: Any, matrices: resize.Matrices, plan: _Plan) -> None:
     _follow(model, matrices, plan)
 
 
-def _method(init: str, seed: int, donor: Any, corpus: Any, score: Score | None) -> _Method:
+def _method(
+    init: str,
+    seed: int,
+    *,
+    donor: Any,
+    corpus: Any,
+    score: Score | None,
+    overrides: str | Path | Mapping[str, Any] | None,
+) -> _Method:
     """What the method may use; ValueError where it is unknown or lacks something."""
     InitSources(donor, corpus).check(init)  # before a donor is loaded
     if init == AUTO and score is None:
@@ -254,7 +268,8 @@ def _method(init: str, seed: int, donor: Any, corpus: Any, score: Score | None) 
             "init 'auto' needs text to try the initializers on (vocabshift.transfer: text=, "
             "command line: --text SPEC), or score=: a function of model and tokenizer"
         )
-    return _Method(init, seed, InitSources.of(donor, corpus), score)
+    table = {} if overrides is None else read_overrides(overrides)
+    return _Method(init, seed, InitSources.of(donor, corpus), score, table)
 
 
 def transfer_folder(
@@ -271,6 +286,7 @@ def transfer_folder(
     donor: Any = None,
     corpus: Any = None,
     score: Score | None = None,
+    overrides: str | Path | Mapping[str, Any] | None = None,
     hard_links: bool = False,
     resume: bool = True,
     dry_run: bool = False,
@@ -292,7 +308,7 @@ def transfer_folder(
     """
     from vocabshift.surgery import model_folder, stream
 
-    method = _method(init, seed, donor, corpus, score)
+    method = _method(init, seed, donor=donor, corpus=corpus, score=score, overrides=overrides)
     _check_padding(pad_to_multiple_of)
     model_folder.check_paths(model_source, tokenizer_source, out, force=force)
     id_map = _open_map(id_map, tokenizer_source)
@@ -307,6 +323,7 @@ def transfer_folder(
         "seed": seed,
         "pad_to_multiple_of": pad_to_multiple_of,
         "token_map": id_map is not None,
+        "overrides": dict(method.overrides),
     }
     saved = stream.open_saved(model_source) if dtype is None else None
 
@@ -345,7 +362,15 @@ def transfer_folder(
     if dry_run:
         return plan.report
     _move(model, matrices, plan)
-    model_folder.save(model, plan.tokenizer, out, force=force, config=config, figures=plan.report)
+    model_folder.save(
+        model,
+        plan.tokenizer,
+        out,
+        force=force,
+        config=config,
+        figures=plan.report,
+        id_map=plan.id_map,
+    )
     return plan.report
 
 
@@ -398,6 +423,7 @@ def _stream(
         model_folder.write_old_rope_keys(partial / "config.json")
         written = folder_config.write_processors(saved.folder, partial, plan.move)
         model_folder.write_tokenizer(plan.tokenizer, partial, saved.config.model_type)
+        plan.id_map.save(partial, transfer_map.FILE)
         done = stream.write_shards(saved, shards, partial, key, hard_links=hard_links)
         report = replace(report, files=done | dict.fromkeys(written, "written"))
         figures = asdict(report) | {"notes": serving_notes(plan.tokenizer)}

@@ -112,7 +112,9 @@ def calls(monkeypatch) -> list[tuple]:
         calls.append(("train", recipe, corpus, options, out, threads, force, memory_bytes, resume))
         return {"out": str(out), **TRAINED}
 
-    def transfer_folder(model, tokenizer, out, *, init, force, score=None):
+    def transfer_folder(model, tokenizer, out, *, init, force, score=None, **streaming):
+        assert not any(streaming[key] for key in ("hard_links", "dry_run"))
+        assert streaming["resume"]
         tried = {} if score is None else {"mean": 1.5, "fvt": 2.25}
         calls.append(("transfer", model, tokenizer, out, init, force))
         return SimpleNamespace(
@@ -124,6 +126,12 @@ def calls(monkeypatch) -> list[tuple]:
             rows=8,
             init=next(iter(tried), init),
             tried=tried,
+            n_overridden=0,
+            ambiguous={9: [1, 2]},
+            n_moved=4,
+            bytes_before=20,
+            bytes_after=30,
+            files={"model.safetensors": "rewritten"},
         )
 
     def evaluate(tokenizers, texts, metrics, *, base, threads):
@@ -221,7 +229,10 @@ def test_transfer(calls, capsys, tmp_path: Path) -> None:
     """The contract's keys come from the report."""
     out = str(tmp_path / "new")
     expected = {"n_copied": 5, "n_initialized": 3, "n_removed": 2, "vocab_size": 8, "rows": 8}
-    expected |= {"out": out, "tied": True}
+    expected |= {"out": out, "tied": True, "n_overridden": 0, "n_ambiguous": 1}
+    expected["ambiguous"] = [{"id": 9, "old_ids": [1, 2]}]
+    expected |= {"n_moved": 4, "bytes_before": 20, "bytes_after": 30, "dry_run": False}
+    expected |= {"files": {"model.safetensors": "rewritten"}, "notes": []}
     assert {**expected, "init": "fvt"} == _json(capsys, "transfer", "m", "t", "-o", out)
     assert [("transfer", "m", "<t>", Path(out), "fvt", False)] == calls
     words = ("--init", "auto", "--text", "hi=x")

@@ -1,0 +1,151 @@
+"""Transfer undone: a model under its first tokenizer again, with what it has learnt since.
+
+Owns which row comes from where: of a token that both tokenizers have the current model's, of any
+other (and padding) the first model's. So ids, padding and configs are those of the first model,
+and a transfer that is undone without training gives its tensors bit for bit.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vocabshift.bpe.id_map import load as load_id_map
+from vocabshift.bpe.plain_tokenizer import PlainTokenizer
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.errors import VocabMismatchError
+from vocabshift.surgery import (
+    config_ids,
+    initialize,
+    model_folder,
+    plain_plan,
+    resize,
+    stream,
+    token_map,
+)
+from vocabshift.surgery.special_ids import match_specials, roles_of_config
+from vocabshift.surgery.transfer_map import FILE
+from vocabshift.surgery.transfer_report import TransferReport
+
+BACK = "back"
+
+
+def transfer_back_folder(
+    model_source: str | Path,
+    initial: str | Path,
+    out: str | Path,
+    *,
+    force: bool = False,
+) -> TransferReport:
+    """Give a transferred (and perhaps trained) model the tokenizer that `initial` has.
+
+    `model_source`: a folder that `transfer` wrote, or what training made of it, with its tokenizer;
+    `initial`: the model that was transferred. Kept tokens are told by the `transfer_map.json` in
+    `model_source`, and without one by bytes and roles, as `transfer` does. In the report `n_copied`
+    counts rows of the current model, `n_initialized` rows of `initial`, `n_removed` tokens of the
+    current tokenizer that are dropped. VocabMismatchError where the two models do not belong
+    together; neither is changed.
+    """
+    model_folder.check_paths(model_source, initial, out, force=force)
+    current = model_folder.load_own_tokenizer(model_source)
+    first = model_folder.load_own_tokenizer(initial)
+    old: Any = stream.open_saved(initial)
+    if old is None:
+        old = model_folder.load_model(initial)
+        old_tables = resize.find_matrices(old)
+    else:
+        old_tables = old.matrices
+    kept = _kept_ids(model_source, old, first, current)
+    model = model_folder.load_model(model_source)
+    matrices = resize.find_matrices(model)
+    _check_pair(matrices, old_tables, kept)
+    _put_rows(model, matrices, old_tables, kept)
+    changes = config_ids.taken_over(model, old)
+    config_ids.apply(model, changes, old_tables.rows)
+    report = TransferReport(
+        n_copied=len(kept),
+        n_initialized=_n_tokens(first) - len(kept),
+        n_removed=_n_tokens(current) - len(set(kept.values())),
+        tied=matrices.tied,
+        vocab_size=_n_tokens(first),
+        rows=old_tables.rows,
+        old_rows=matrices.rows,
+        init=BACK,
+        special_ids=config_ids.moved_ids(changes),
+        n_moved=sum(old_id != new_id for old_id, new_id in kept.items()),
+    )
+    config = {"model": str(model_source), "initial": str(initial), "back": True}
+    model_folder.save(model, first, out, force=force, config=config, figures=report)
+    return report
+
+
+def _n_tokens(tokenizer: Tokenizer | PlainTokenizer) -> int:
+    vocab = tokenizer.vocab if isinstance(tokenizer, PlainTokenizer) else tokenizer.model.vocab
+    return len({*vocab.values(), *(token.id for token in tokenizer.added_tokens)})
+
+
+def _kept_ids(
+    model_source: str | Path,
+    old: Any,
+    first: Tokenizer | PlainTokenizer,
+    current: Tokenizer | PlainTokenizer,
+) -> dict[int, int]:
+    """First id -> current id of every token that both have."""
+    file = Path(model_source) / FILE
+    if file.is_file():
+        id_map = load_id_map(file)
+        if isinstance(first, PlainTokenizer) or isinstance(current, PlainTokenizer):
+            plain_plan.check_kinds(first, current, id_map)
+        else:
+            id_map.check(first, current)
+        return {old_id: new_id for new_id, old_id in id_map.new_to_old().items()}
+    if isinstance(first, PlainTokenizer) or isinstance(current, PlainTokenizer):
+        raise VocabMismatchError(f"{model_source} holds no {FILE}, and without it nothing is known")
+    specials = match_specials(first, current, roles_of_config(old.config))
+    if specials.tokenizer.row_count != current.row_count:
+        raise VocabMismatchError(
+            "the model's tokenizer lacks special tokens of the initial one, so that is not the "
+            "model that was transferred; name that one with --initial"
+        )
+    return token_map.match(first, current, specials.new_to_old).old_to_new
+
+
+def _check_pair(
+    matrices: resize.Matrices, old_tables: resize.Matrices, kept: dict[int, int]
+) -> None:
+    def kinds(each: resize.Matrices) -> list[tuple[str, int]]:
+        return [(table.role, int(table.weight.shape[1])) for table in each.tables]
+
+    if kinds(matrices) != kinds(old_tables) or matrices.tied != old_tables.tied:
+        raise VocabMismatchError(
+            f"the tables of the model {kinds(matrices)} and of the initial model "
+            f"{kinds(old_tables)} (role, width) do not match; name the model that was transferred"
+        )
+    for table, rows in (
+        *((table, max(kept.values(), default=-1) + 1) for table in matrices.tables[:1]),
+        *((table, max(kept, default=-1) + 1) for table in old_tables.tables[:1]),
+    ):
+        if table.rows < rows:
+            raise VocabMismatchError(
+                f"the {table.called} of a model: {table.rows} rows, but its tokenizer needs {rows}"
+            )
+
+
+def _put_rows(
+    model: Any, matrices: resize.Matrices, old_tables: resize.Matrices, kept: dict[int, int]
+) -> None:
+    import torch
+
+    old_ids = torch.from_numpy(np.array(list(kept), dtype=np.int64))
+    new_ids = torch.from_numpy(np.array(list(kept.values()), dtype=np.int64))
+    with torch.no_grad():
+        for table, old_table in zip(matrices.tables, old_tables.tables, strict=True):
+            own = torch.empty(old_table.weight.shape, dtype=table.weight.dtype)
+            length = initialize.block_length(own.shape[1])
+            for ids in torch.split(torch.arange(old_table.rows), length):
+                own.index_copy_(0, ids, old_table.weight.index_select(0, ids).to(own.dtype))
+            there = (old_ids < old_table.rows) & (new_ids < table.rows)
+            own[old_ids[there]] = table.weight[new_ids[there]]
+            resize.put_rows(model, table, own)
