@@ -144,7 +144,7 @@ def test_adapt_takes_the_knee_where_no_number_is_given(
     assert vs.load_tokenizer(out).row_count == vs.load_tokenizer(base).row_count
     arguments = (*specs(base), "--n-tokens", "3", "--first", "extend", "--force", "-o", str(out))
     assert main(["adapt", str(base), *arguments]) == 0
-    assert "ids that moved" in capsys.readouterr().out
+    assert "tokens taken out" in capsys.readouterr().out
 
 
 def test_what_is_refused(base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
