@@ -47,6 +47,8 @@ class Adaptation:
             "first": self.first,
             "vocab_size": self.tokenizer.vocab_size,
             "rows": self.tokenizer.row_count,
+            "n_copied": self.id_map.n_kept,
+            "n_initialized": self.extension.n_added,
             "n_added": self.extension.n_added,
             "n_removed": self.pruning.n_removed,
             "extension": self.extension.to_dict(),
