@@ -21,16 +21,17 @@ from vocabshift.bpe.reachability import byte_pieces
 from vocabshift.bpe.token_bytes import texts_of_tokens
 from vocabshift.bpe.tokenizer import Tokenizer
 
-_BESIDE = ("", "a", "1", " ", "!", "\n", "क")
-"""What usually stands beside a token: nothing, a letter, a digit, a space, punctuation, a newline,
+_BEFORE = ("", "a", "1", " ", "!", "\n", "क")
+"""What usually stands before a token: nothing, a letter, a digit, a space, punctuation, a newline,
 a letter of an Indian script."""
 
-# Rarer: behind it other whitespace that a newline ends, since patterns cut a run of whitespace at
-# its last newline; before it a run of punctuation, which takes newlines and slashes along in some.
-_RARE = ((*_BESIDE, "!!"), (*_BESIDE, "\t\n"))
+# Behind it also other whitespace that a newline ends: patterns cut a run of whitespace at its last
+# newline, and the beginnings of such runs would seem dead.
+_BEHIND = (*_BEFORE, "\t\n")
 
-_USUAL_CONTEXTS = tuple(product(_BESIDE, _BESIDE))
-_RARE_CONTEXTS = tuple(pair for pair in product(*_RARE) if pair not in set(_USUAL_CONTEXTS))
+_USUAL_CONTEXTS = tuple(product(_BEFORE, _BEHIND))
+# Rarer: a run of punctuation before it, which takes newlines and slashes along in some patterns.
+_RARE_CONTEXTS = tuple(("!!", behind) for behind in _BEHIND)
 
 
 def unreachable_by_pipeline(

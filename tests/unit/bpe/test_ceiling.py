@@ -33,12 +33,12 @@ def test_bytes_of_raw_text_for_each_pre_token(make_byte_level: Make) -> None:
 
 
 def test_normalizer_and_added_tokens(make_byte_level: Make) -> None:
-    """Bytes are those before the normalizer; an added token is no pre-token, and cuts."""
+    """Bytes are those before the normalizer; an added token is a pre-token of its own."""
     base = make_byte_level("ab", pre_tokenizer=PIECES, normalizer={"type": "NFC"})
     assert {"unlabelled": 3.0} == ceilings(base, Corpus.from_texts(["e\u0301"]))
     added = (AddedToken("<x>", base.row_count),)
     with_added = dataclasses.replace(base, added_tokens=added)
-    assert {"unlabelled": 7 / 2} == ceilings(with_added, Corpus.from_texts(["ab<x>cd"]))
+    assert {"unlabelled": 7 / 3} == ceilings(with_added, Corpus.from_texts(["ab<x>cd"]))
 
 
 def test_any_pre_tokenizer(make_byte_level: Make) -> None:
