@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from metaspace_training import learn_metaspace
 from real_text import eval_lines
 from vocabshift.bpe.load import load_tokenizer
 from vocabshift.bpe.reachability import unreachable_tokens
@@ -17,7 +18,7 @@ from vocabshift.bpe.token_groups import GroupCutter, ceilings
 from vocabshift.extension.apply import extended
 from vocabshift.extension.continued import learn
 from vocabshift.extension.effect import measure
-from vocabshift.extension.metaspace import count_metaspace, learn_metaspace
+from vocabshift.extension.metaspace import count_metaspace
 from vocabshift.text.corpus import Corpus
 
 pytestmark = pytest.mark.shared

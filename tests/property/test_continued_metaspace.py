@@ -10,6 +10,7 @@ from typing import Any, Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metaspace_training import learn_metaspace
 from reference import continued_metaspace, piece_rule
 from strategies import examples
 from vocabshift.bpe.reachability import unreachable_tokens
@@ -20,7 +21,7 @@ from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.extension.apply import extended
 from vocabshift.extension.continued import learn
 from vocabshift.extension.effect import measure
-from vocabshift.extension.metaspace import count_metaspace, learn_metaspace
+from vocabshift.extension.metaspace import count_metaspace
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.piece_characters import DECIMAL_DIGITS, NEVER_IN_PIECES
 

@@ -18,9 +18,7 @@ from vocabshift.bpe.missing_characters import COVERAGE, missing_characters, with
 from vocabshift.bpe.sentencepiece_rules import SentencePieceRules
 from vocabshift.bpe.token_groups import GroupCutter, require_metaspace
 from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.extension.continued import TieBreak, learn
 from vocabshift.extension.counted_text import Counted, CountedText
-from vocabshift.extension.learned import Learned
 from vocabshift.extension.training_base import TrainingBase
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
@@ -40,48 +38,6 @@ class MetaspaceBase(TrainingBase):
     def forbidden(self) -> set[bytes]:
         """What no merge may make: bytes, the unknown token and added tokens."""
         return {token.encode() for token in self.cutter.unmergeable}
-
-
-def learn_metaspace(
-    base: Tokenizer,
-    corpus: Corpus,
-    *,
-    n_tokens: int,
-    min_frequency: int = 1,
-    tie_break: TieBreak = "id",
-    rules: SentencePieceRules | None = None,
-    normalizer: str | None = None,
-    add_characters: float | None = COVERAGE,
-    sampling_alpha: float | None = None,
-    threads: int = 1,
-    progress: Progress | None = None,
-) -> Learned:
-    """Up to `n_tokens` new tokens for `base`, those for missing characters not counted.
-
-    Options are those of `count_metaspace` and `continued.learn`. Fewer tokens come back where no
-    pair is left that occurs `min_frequency` times.
-    """
-    counted = count_metaspace(
-        base,
-        corpus,
-        rules=rules,
-        normalizer=normalizer,
-        add_characters=add_characters,
-        sampling_alpha=sampling_alpha,
-        threads=threads,
-        progress=progress,
-    )
-    return counted.learned(
-        learn(
-            counted.form,
-            counted.text,
-            n_tokens=n_tokens,
-            tie_break=tie_break,
-            min_frequency=min_frequency,
-            threads=threads,
-            progress=progress,
-        )
-    )
 
 
 def count_metaspace(

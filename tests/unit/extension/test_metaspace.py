@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from metaspace_training import learn_metaspace
 from vocabshift import _core
 from vocabshift.bpe.load import load_tokenizer
 from vocabshift.bpe.sentencepiece_model import Piece, PieceType, Settings, from_pieces
@@ -17,7 +18,6 @@ from vocabshift.bpe.token_groups import GroupCutter, ceilings
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.errors import CorpusError
 from vocabshift.extension.apply import extended
-from vocabshift.extension.metaspace import learn_metaspace
 from vocabshift.text.corpus import Corpus
 
 MakeTokenizer = Callable[..., Tokenizer]

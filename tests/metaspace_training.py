@@ -1,0 +1,35 @@
+"""Counting and learning in one call, as `extend` does both for SentencePiece tokenizers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.extension.continued import TieBreak, learn
+from vocabshift.extension.learned import Learned
+from vocabshift.extension.metaspace import count_metaspace
+from vocabshift.text.corpus import Corpus
+
+
+def learn_metaspace(
+    base: Tokenizer,
+    corpus: Corpus,
+    *,
+    n_tokens: int,
+    min_frequency: int = 1,
+    tie_break: TieBreak = "id",
+    threads: int = 1,
+    **counting: Any,
+) -> Learned:
+    """What `base` learns from `corpus`; `counting` are the other options of `count_metaspace`."""
+    counted = count_metaspace(base, corpus, threads=threads, **counting)
+    return counted.learned(
+        learn(
+            counted.form,
+            counted.text,
+            n_tokens=n_tokens,
+            tie_break=tie_break,
+            min_frequency=min_frequency,
+            threads=threads,
+        )
+    )
