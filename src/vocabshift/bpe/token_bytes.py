@@ -70,6 +70,25 @@ def token_bytes(tokenizer: Tokenizer) -> dict[int, bytes]:
     return {**byte_pieces, **added, **texts}
 
 
+def text_pieces(document: Mapping[str, Any]) -> Callable[[str], bytes]:
+    """How a Unigram or WordPiece `tokenizer.json` (parsed) spells bytes of text in a token.
+
+    Subtle: such a vocabulary may be spelled in byte images too (a Unigram model behind ByteLevel).
+    """
+    parts = [document.get(part) for part in ("pre_tokenizer", "normalizer", "decoder")]
+    if _holds(parts, lambda spec: spec.get("type") == "ByteLevel"):
+        return _image_bytes
+    falls_back = bool(document["model"].get("byte_fallback"))
+    marks_space = _holds(parts, _names_metaspace)
+
+    def spell(token: str) -> bytes:
+        if falls_back and (lone := _BYTE_PIECE.fullmatch(token)):
+            return bytes([int(lone[1], 16)])
+        return (token.replace(SPACE, " ") if marks_space else token).encode()
+
+    return spell
+
+
 def texts_of_tokens(tokenizer: Tokenizer) -> dict[int, str]:
     """Text of every token whose bytes are whole UTF-8, special tokens left out, by id."""
     texts = {}

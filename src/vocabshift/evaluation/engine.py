@@ -1,0 +1,135 @@
+"""Engine: one face for BPE, Unigram and WordPiece tokenizers, compiled once for many texts.
+
+Owns which program encodes (our encoder for BPE, `tokenizers` for the others) and the bytes that a
+token stands for in text. Knows nothing of lines, languages or metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vocabshift.bpe.encoder import Encoder
+from vocabshift.bpe.plain_tokenizer import PlainTokenizer, open_prunable
+from vocabshift.bpe.token_bytes import text_pieces, token_bytes
+from vocabshift.bpe.tokenizer import Tokenizer
+
+Ids = npt.NDArray[np.int32]
+Offsets = npt.NDArray[np.int64]
+
+
+class Engine:
+    """A tokenizer of any kind, ready to encode; made by `engine_of`."""
+
+    def __init__(self, tokenizer: Tokenizer | PlainTokenizer) -> None:
+        self.tokenizer = tokenizer
+        self._encoder = Encoder(tokenizer) if isinstance(tokenizer, Tokenizer) else None
+
+    @property
+    def name(self) -> str:
+        """Last part of the path or Hub name it came from."""
+        return self.tokenizer.name
+
+    @property
+    def kind(self) -> str:
+        """ "BPE", "Unigram" or "WordPiece"."""
+        return "BPE" if isinstance(self.tokenizer, Tokenizer) else self.tokenizer.kind
+
+    @property
+    def row_count(self) -> int:
+        """The highest id plus one."""
+        return self.tokenizer.row_count
+
+    def encode_batch(self, lines: Sequence[str], *, threads: int = 1) -> tuple[Ids, Offsets]:
+        """Flat ids (int32) of the lines and offsets (n_lines + 1,), int64; no BOS or EOS.
+
+        Special-token strings in a line are recognised, as `tokenizers` does. The result does not
+        depend on `threads`; kinds other than BPE leave their number to `tokenizers`.
+        """
+        if self._encoder is not None:
+            return self._encoder.encode_batch(list(lines), threads=threads)
+        found = self.tokenizer.backend.encode_batch_fast(list(lines), add_special_tokens=False)
+        rows = [encoding.ids for encoding in found]
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum([len(row) for row in rows], out=offsets[1:])
+        flat = np.fromiter(chain.from_iterable(rows), np.int32, int(offsets[-1]))
+        return flat, offsets
+
+    def decode_batch(self, ids: Ids, offsets: Offsets) -> list[str]:
+        """Texts of flat ids and offsets, special tokens kept."""
+        rows = [ids[offsets[i] : offsets[i + 1]].tolist() for i in range(len(offsets) - 1)]
+        return list(self.tokenizer.backend.decode_batch(rows, skip_special_tokens=False))
+
+    @cached_property
+    def tokens(self) -> Mapping[int, str]:
+        """Every token by id, ascending, as `tokenizer.json` spells it; added tokens included."""
+        tokens = self.tokenizer
+        vocab = tokens.model.vocab if isinstance(tokens, Tokenizer) else tokens.vocab
+        named = {token_id: token for token, token_id in vocab.items()}
+        named |= {token.id: token.content for token in tokens.added_tokens}
+        return dict(sorted(named.items()))
+
+    @cached_property
+    def special_ids(self) -> frozenset[int]:
+        """Ids of special tokens."""
+        return frozenset(token.id for token in self.tokenizer.added_tokens if token.special)
+
+    @cached_property
+    def unknown_id(self) -> int | None:
+        """The id that stands for text without a token, where there is one."""
+        tokens = self.tokenizer
+        if isinstance(tokens, Tokenizer):
+            unknown = tokens.model.unk_token
+            return None if unknown is None else tokens.model.vocab.get(unknown)
+        unknown = tokens.unk_token
+        return None if unknown is None else tokens.vocab.get(unknown)
+
+    @cached_property
+    def token_bytes(self) -> Mapping[int, bytes]:
+        """What each token that is not special stands for in text, by id.
+
+        "▁" and "Ġ" are the space that they stand for, "##ing" is "ing"; a lone byte is that byte.
+        """
+        if isinstance(self.tokenizer, Tokenizer):
+            return token_bytes(self.tokenizer)
+        return _plain_bytes(self.tokenizer)
+
+    @cached_property
+    def spelled(self) -> list[bytes]:
+        """Bytes of each id in text, (row_count,): special tokens as they are written, "" for ids
+        without a token."""
+        table = [b""] * self.row_count
+        for token_id, data in self.token_bytes.items():
+            table[token_id] = data
+        for token in self.tokenizer.added_tokens:
+            table[token.id] = token.content.encode()
+        return table
+
+
+def engine_of(tokenizer: Any) -> Engine:
+    """The engine of a tokenizer: ours, of `tokenizers`, a fast one of transformers, or a path.
+
+    InvalidTokenizerError for a model that is neither BPE nor Unigram nor WordPiece.
+    """
+    return tokenizer if isinstance(tokenizer, Engine) else Engine(open_prunable(tokenizer))
+
+
+def _plain_bytes(tokenizer: PlainTokenizer) -> dict[int, bytes]:
+    """`token_bytes` of a Unigram or WordPiece tokenizer."""
+    outside = {token.id for token in tokenizer.added_tokens}
+    hidden = outside | {tokenizer.vocab.get(tokenizer.unk_token or "", -1)}
+    spell = text_pieces(tokenizer.document)
+    table = {}
+    for token, token_id in tokenizer.vocab.items():
+        if token_id not in hidden:
+            within = bool(tokenizer.prefix) and token.startswith(tokenizer.prefix)
+            table[token_id] = spell(token.removeprefix(tokenizer.prefix) if within else token)
+    for added in tokenizer.added_tokens:
+        if not added.special:
+            table[added.id] = added.content.encode()
+    return table
