@@ -1,13 +1,13 @@
 """How a tokenizer's components are run, so that its ids are those of `tokenizers`.
 
-Three ways: wholly in the core; in the core behind a normalizer or pre-tokenizer of `tokenizers`;
+Three ways: wholly in the core; in the core behind a normalizer of ours or a part of `tokenizers`;
 or, for the few kinds of tokenizer that the core does not know, wholly in `tokenizers`. All three
 give the same ids; only speed differs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -17,17 +17,15 @@ from vocabshift import _core
 from vocabshift.bpe.compiled_model import compile_model
 from vocabshift.bpe.tokenizer import AddedToken, Spec, Tokenizer
 from vocabshift.text import patterns
+from vocabshift.text.normalize import spec_function
 
 if TYPE_CHECKING:
-    from tokenizers.normalizers import Normalizer
     from tokenizers.pre_tokenizers import PreTokenizer
 
 Ids = NDArray[np.int32]
 Offsets = NDArray[np.int64]
 Buffer = bytes | bytearray | memoryview
 Engine = Literal["core", "core behind tokenizers", "tokenizers"]
-
-_ASCII_SAFE = {"NFC", "NFD", "NFKC", "NFKD"}  # these leave ASCII text as it is
 
 
 class Pipeline:
@@ -38,7 +36,7 @@ class Pipeline:
     ) -> None:
         self.tokenizer = tokenizer
         self.parse_special = parse_special
-        self._normalizer: Normalizer | None = None  # run by `tokenizers`, part by part
+        self._normalize: Callable[[str], str] | None = None  # outside the core, part by part
         self._pre_tokenizer: PreTokenizer | None = None  # likewise
         self._model: _core.Encoder | None = None
         self._core: _core.TextEncoder | None = None
@@ -50,7 +48,7 @@ class Pipeline:
         """What runs: the core alone, the core behind parts of `tokenizers`, or `tokenizers`."""
         if self._core is None:
             return "tokenizers"
-        behind = self._normalizer is not None or self._pre_tokenizer is not None
+        behind = self._normalize is not None or self._pre_tokenizer is not None
         return "core behind tokenizers" if behind else "core"
 
     @property
@@ -66,8 +64,8 @@ class Pipeline:
         spec = self.tokenizer.normalizer
         simple = simple_normalizer(spec)
         if simple is None:
-            self._normalizer = self.tokenizer.backend.normalizer
-        self._ascii_safe = spec is not None and spec["type"] in _ASCII_SAFE
+            known = spec_function(spec)
+            self._normalize = known or self.tokenizer.backend.normalizer.normalize_str
         pattern = patterns.from_spec(self.tokenizer.pre_tokenizer)
         scanner = None
         if self.tokenizer.pre_tokenizer is None:
@@ -99,13 +97,11 @@ class Pipeline:
         if self.engine == "core":
             return self._core.encode(text)
         parts: list[Ids] = []
-        for part, token_id in self._core.split_added(text, self._normalizer is None):
+        for part, token_id in self._core.split_added(text, self._normalize is None):
             if token_id is not None:
                 parts.append(np.array([token_id], dtype=np.int32))
                 continue
-            normalized = part
-            if self._normalizer is not None and not (self._ascii_safe and part.isascii()):
-                normalized = self._normalizer.normalize_str(part)
+            normalized = part if self._normalize is None else self._normalize(part)
             if self._pre_tokenizer is None:
                 parts.append(self._core.encode_normalized(normalized))
             elif normalized:

@@ -23,7 +23,7 @@ from vocabshift.text.count_folder import CountFolder
 from vocabshift.text.count_reader import CountReader
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.documents import Documents
-from vocabshift.text.normalize import NAMES
+from vocabshift.text.normalize import NAMES, name_of, spec_function
 from vocabshift.text.patterns import Pattern
 
 
@@ -141,18 +141,16 @@ def reader_of(
 def normalizer_name(tokenizer: Tokenizer) -> str | None:
     """The name of a tokenizer's normalizer, as folders of counts have it; None for none.
 
-    ValueError for one that is no Unicode form.
+    ValueError for one that has no name (see `text.normalize`).
     """
-    steps = _flat(tokenizer.normalizer)
-    kinds = [str(step["type"]) for step in steps]
-    if not kinds:
-        return None
-    if len(kinds) == 1 and kinds[0].lower() in NAMES:
-        return kinds[0].lower()
-    raise ValueError(
-        f"{tokenizer.name} has the normalizer {' + '.join(kinds)}; only NFC, NFD, NFKC and NFKD "
-        "are known by name"
-    )
+    name = name_of(tokenizer.normalizer)
+    if name is None:
+        kinds = " + ".join(str(step["type"]) for step in _flat(tokenizer.normalizer))
+        raise ValueError(
+            f"{tokenizer.name} has the normalizer {kinds}; known by name are "
+            f"{', '.join(NAMES)} and what is joined of them"
+        )
+    return None if name == "none" else name
 
 
 def added_splitter(tokenizer: Tokenizer) -> _core.TextEncoder:
@@ -177,10 +175,10 @@ def _in_turn(
 
 
 def _normalizer(tokenizer: Tokenizer) -> Callable[[str], str]:
+    known = spec_function(tokenizer.normalizer)
+    if known is not None:
+        return known
     normalizer = tokenizer.backend.normalizer
-    leaves_ascii = [str(step["type"]).lower() in NAMES for step in _flat(tokenizer.normalizer)]
-    if all(leaves_ascii):
-        return lambda text: text if text.isascii() else str(normalizer.normalize_str(text))
     return lambda text: str(normalizer.normalize_str(text))
 
 

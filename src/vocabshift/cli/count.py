@@ -13,11 +13,10 @@ from vocabshift.cli.options import (
     size,
     threads,
 )
+from vocabshift.text.normalize import NORMALIZER_HELP
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-_NORMALIZERS = ("nfc", "nfd", "nfkc", "none")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -37,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--pattern", metavar="NAME|REGEX", default="o200k", help="pre-tokenizer (default: o200k)"
     )
-    parser.add_argument("--normalizer", choices=_NORMALIZERS, help="default: none")
+    parser.add_argument("--normalizer", metavar="STEP[+STEP…]", help=NORMALIZER_HELP)
     add_many(parser, "--special-tokens", metavar="T", help="texts that no word may reach into")
     parser.add_argument("--documents", choices=("line", "file"), help="a .txt is one per line/file")
     parser.add_argument(

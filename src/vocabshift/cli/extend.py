@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from vocabshift.bpe.tokenizer import Tokenizer
 
 METHODS = ("continued", "regen", "append", "prepend", "add-tokens")
-NORMALIZERS = ("nfc", "nfd", "nfkc", "nfkd", "none")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -76,7 +75,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--min-frequency", metavar="N", type=positive, default=1)
     parser.add_argument("--max-token-bytes", metavar="N", type=positive)
     parser.add_argument(
-        "--normalizer", choices=NORMALIZERS, help="normalize the training text first"
+        "--normalizer",
+        metavar="STEP[+STEP…]",
+        help="of the training text: as in `train`",
     )
     parser.add_argument(
         "--sampling-alpha",

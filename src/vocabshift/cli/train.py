@@ -21,6 +21,7 @@ from vocabshift.cli.options import (
     threads,
 )
 from vocabshift.cli.source import add_source, source_of
+from vocabshift.text.normalize import NORMALIZER_HELP
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,8 +58,6 @@ RECIPES = {
 }
 """Options that each recipe takes, by the trainer's names."""
 
-NORMALIZERS = ("nfc", "nfd", "nfkc", "none")
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the verb; what a TOML may give instead is not required by the parser itself."""
@@ -89,7 +88,7 @@ def add_parser(subparsers: Any) -> None:
     add_many(parser, "--budgets", metavar="SCRIPT=SHARE", help="stacked: default by corpus bytes")
     parser.add_argument("--max-token-bytes", metavar="N", type=positive, help="longest token")
     parser.add_argument("--min-frequency", metavar="N", type=positive, help="rarest pair to merge")
-    parser.add_argument("--normalizer", choices=NORMALIZERS, help="default: none")
+    parser.add_argument("--normalizer", metavar="STEP[+STEP…]", help=NORMALIZER_HELP)
     parser.add_argument(
         "--sampling-alpha",
         metavar="A",

@@ -18,6 +18,7 @@ from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.text.count_shards import AGAIN, Block, ShardWriter, read_shard
 from vocabshift.text.counting import CorpusReader
+from vocabshift.text.normalize import normalizer_spec
 from vocabshift.text.patterns import NAMED, Pattern, Split
 from vocabshift.text.table_records import check_installed
 
@@ -153,7 +154,10 @@ class CountFolder:
             ("normalizer", self.normalizer, normalizer),
             ("special tokens", sorted(self.special_tokens), sorted(special_tokens)),
         ):
-            if here != there:
+            is_same = here == there
+            if what == "normalizer":  # several names may mean the same
+                is_same = normalizer_spec(self.normalizer) == normalizer_spec(normalizer)
+            if not is_same:
                 raise CorpusError(
                     f"{self.path} was counted with the {what} {here}, and {there} is asked for; "
                     "count again with these, or ask for those"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from tokenizers import normalizers
 
-from vocabshift.text.normalize import NAMES, normalizer_function, normalizer_spec
+from vocabshift.text.normalize import FORMS, normalizer_function, normalizer_spec
 
 TEXTS = ["plain ASCII 1/2", "e\u0301 é ﬁ ① Å", "क़ क\u093c ड़", "", "한글 각", "が か\u3099"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FORMS)
 def test_the_function_is_the_component(name: str) -> None:
     spec = normalizer_spec(name)
     normalize = normalizer_function(name)
