@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from vocabshift.trainers.stacked import StackedTrainer
     from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
     from vocabshift.trainers.superwords_on_top import SuperwordsOnTopTrainer
+    from vocabshift.trainers.unigram import UnigramTrainer
 
 __version__ = "0.1.0"
 
@@ -59,6 +60,7 @@ _FACE = {
     "SuperwordsOnTopTrainer": "vocabshift.trainers.superwords_on_top",
     "Tokenizer": "vocabshift.bpe.tokenizer",
     "UnreachableTokenError": "vocabshift.errors",
+    "UnigramTrainer": "vocabshift.trainers.unigram",
     "VocabMismatchError": "vocabshift.errors",
     "adapt_tokenizer": "vocabshift.adaptation",
     "check": "vocabshift.bpe.check",
@@ -89,6 +91,7 @@ __all__ = [
     "SuperwordTrainer",
     "SuperwordsOnTopTrainer",
     "Tokenizer",
+    "UnigramTrainer",
     "UnreachableTokenError",
     "VocabMismatchError",
     "__version__",

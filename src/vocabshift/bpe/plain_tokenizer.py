@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -125,6 +125,12 @@ class PlainTokenizer:
         made = from_json(document, name=self.name)
         config = pretrained_folder.config_with_ids(self.config, old_to_new)
         return replace(made, config=config, chat_template=self.chat_template)
+
+    def with_added(self, tokens: Sequence[AddedToken]) -> PlainTokenizer:
+        """The tokenizer with these added tokens behind those that it has."""
+        added = tokenizer_json.write_added_tokens((*self.added_tokens, *tokens))
+        made = from_json({**self.document, "added_tokens": added}, name=self.name)
+        return replace(made, config=self.config, chat_template=self.chat_template)
 
     def save_pretrained(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write a Hugging Face folder, atomically; FileExistsError without `force`."""

@@ -21,7 +21,7 @@ from vocabshift.bpe.tokenizer import Tokenizer
 NOT_MADE = -2
 """What the core says of a token that merges do not rebuild."""
 
-_BYTE_PIECE = re.compile(r"<0x[0-9A-F]{2}>")
+BYTE_PIECE = re.compile(r"<0x[0-9A-F]{2}>")
 
 
 def byte_pieces(tokenizer: Tokenizer) -> tuple[str, ...]:
@@ -29,7 +29,7 @@ def byte_pieces(tokenizer: Tokenizer) -> tuple[str, ...]:
     vocab = tokenizer.model.vocab
     if is_byte_level(tokenizer):
         return tuple(token for token in vocab if len(token) == 1 and len(image_bytes(token)) == 1)
-    return tuple(token for token in vocab if _BYTE_PIECE.fullmatch(token))
+    return tuple(token for token in vocab if BYTE_PIECE.fullmatch(token))
 
 
 def missing_byte_pieces(tokenizer: Tokenizer) -> tuple[str, ...]:

@@ -95,18 +95,22 @@ class VocabularyReport:
 def vocabulary_report(
     tokenizer: Any, *, language_bytes: Mapping[str | None, int] | None = None
 ) -> VocabularyReport:
-    """Tokens, superwords and mean length by script of a tokenizer (or what `check` takes).
+    """Tokens, superwords and mean length by script of a tokenizer of any kind.
 
     `language_bytes` holds the bytes of training text by label of the corpus; a label counts for
     the usual script of its language ("hi" and "hin": Devanagari; "ks_Arab": Arabic), and one
     that means no language known to us gets a row of its own. Lone bytes that are not ASCII count
     as parts of characters.
     """
-    from vocabshift.bpe.load import as_tokenizer
+    from vocabshift.bpe.plain_pieces import plain_token_bytes
+    from vocabshift.bpe.plain_tokenizer import PlainTokenizer, open_prunable
 
-    value = as_tokenizer(tokenizer)
-    in_model = set(value.model.vocab.values())
-    spelled = [data for token_id, data in token_bytes(value).items() if token_id in in_model]
+    value = open_prunable(tokenizer)
+    if isinstance(value, PlainTokenizer):
+        in_model, spelled_by_id = set(value.vocab.values()), plain_token_bytes(value)
+    else:
+        in_model, spelled_by_id = set(value.model.vocab.values()), token_bytes(value)
+    spelled = [data for token_id, data in spelled_by_id.items() if token_id in in_model]
     texts = [_text_or_none(data) for data in spelled]
     names, numbers = _classes([text for text in texts if text is not None])
     class_of = np.full(len(spelled), names.index(PARTIAL))

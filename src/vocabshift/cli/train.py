@@ -47,6 +47,11 @@ _ON_TOP = (
     *("max_token_bytes", "min_frequency", "sampling_alpha"),
 )
 
+_UNIGRAM = (
+    *("vocab_size", "character_coverage", "max_piece_length"),
+    *("normalizer", "sampling_alpha", "special_tokens"),
+)
+
 RECIPES = {
     "bpe": _COMMON,
     "superbpe": _TWO_STAGES,
@@ -55,6 +60,7 @@ RECIPES = {
     "boundless": _BOUNDLESS,
     "stacked": _STACKED,
     "on-top": _ON_TOP,
+    "unigram": _UNIGRAM,
 }
 """Options that each recipe takes, by the trainer's names."""
 
@@ -109,6 +115,15 @@ def add_parser(subparsers: Any) -> None:
         "--variant",
         choices=("A", "B", "C", "D", "E"),
         help="matra: no weights, no stage 2, no constraint, constraint only, all (default)",
+    )
+    parser.add_argument(
+        "--character-coverage",
+        metavar="S",
+        type=share,
+        help="unigram: share of characters with a piece of their own (0.9999)",
+    )
+    parser.add_argument(
+        "--max-piece-length", metavar="N", type=positive, help="unigram: in characters (16)"
     )
     add_many(parser, "--special-tokens", metavar="T", help="added after the vocabulary")
     parser.add_argument(

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.bpe.encoder import Encoder
+from vocabshift.bpe.plain_pieces import plain_token_bytes
 from vocabshift.bpe.plain_tokenizer import PlainTokenizer, open_prunable
-from vocabshift.bpe.token_bytes import text_pieces, token_bytes
+from vocabshift.bpe.token_bytes import token_bytes
 from vocabshift.bpe.tokenizer import Tokenizer
 
 Ids = npt.NDArray[np.int32]
@@ -97,7 +98,7 @@ class Engine:
         """
         if isinstance(self.tokenizer, Tokenizer):
             return token_bytes(self.tokenizer)
-        return _plain_bytes(self.tokenizer)
+        return plain_token_bytes(self.tokenizer)
 
     @cached_property
     def spelled(self) -> list[bytes]:
@@ -117,19 +118,3 @@ def engine_of(tokenizer: Any) -> Engine:
     InvalidTokenizerError for a model that is neither BPE nor Unigram nor WordPiece.
     """
     return tokenizer if isinstance(tokenizer, Engine) else Engine(open_prunable(tokenizer))
-
-
-def _plain_bytes(tokenizer: PlainTokenizer) -> dict[int, bytes]:
-    """`token_bytes` of a Unigram or WordPiece tokenizer."""
-    outside = {token.id for token in tokenizer.added_tokens}
-    hidden = outside | {tokenizer.vocab.get(tokenizer.unk_token or "", -1)}
-    spell = text_pieces(tokenizer.document)
-    table = {}
-    for token, token_id in tokenizer.vocab.items():
-        if token_id not in hidden:
-            within = bool(tokenizer.prefix) and token.startswith(tokenizer.prefix)
-            table[token_id] = spell(token.removeprefix(tokenizer.prefix) if within else token)
-    for added in tokenizer.added_tokens:
-        if not added.special:
-            table[added.id] = added.content.encode()
-    return table

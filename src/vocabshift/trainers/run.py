@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.bpe.encoder import Encoder
+from vocabshift.bpe.plain_pieces import unreachable_pieces
+from vocabshift.bpe.plain_tokenizer import PlainTokenizer
 from vocabshift.bpe.pretrained_folder import write_files
 from vocabshift.bpe.reachability import unreachable_tokens
 from vocabshift.bpe.tokenizer import Tokenizer
@@ -29,9 +31,10 @@ from vocabshift.trainers.stacked import StackedTrainer
 from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
 from vocabshift.trainers.superwords_on_top import SuperwordsOnTopTrainer
 from vocabshift.trainers.trainer import Progress, config_of
+from vocabshift.trainers.unigram import UnigramTrainer
 from vocabshift.trainers.work import Work
 
-AnyTrainer = ByteLevelTrainer | SuperwordsOnTopTrainer
+AnyTrainer = ByteLevelTrainer | SuperwordsOnTopTrainer | UnigramTrainer
 
 RECIPES: Mapping[str, type[AnyTrainer]] = {
     trainer.recipe: trainer
@@ -43,6 +46,7 @@ RECIPES: Mapping[str, type[AnyTrainer]] = {
         BoundlessTrainer,
         StackedTrainer,
         SuperwordsOnTopTrainer,
+        UnigramTrainer,
     )
 }
 
@@ -99,11 +103,9 @@ def train_to_folder(
             folder=partial,
         )
         training = trainer.run(source, work)
-        write_files(training.tokenizer, partial)
-        _verify_segmentation(training.tokenizer, partial, source)
-        unreachable = unreachable_tokens(training.tokenizer)
+        unreachable = _write(training.tokenizer, partial, source)
         learned = set(unreachable) - trainer.inherited
-        if learned:
+        if learned and isinstance(training.tokenizer, Tokenizer):
             raise UnreachableTokenError(
                 f"training left {len(learned)} tokens that their merges cannot rebuild: this is a "
                 "fault of vocabshift; please report it with the corpus or a part of it"
@@ -128,6 +130,19 @@ def train_to_folder(
         "unreachable": len(unreachable),
         "vocabulary": vocabulary,
     }
+
+
+def _write(tokenizer: Tokenizer | PlainTokenizer, folder: Path, source: Source) -> tuple[str, ...]:
+    """Write the files, compare what is read back, and return the tokens that none can produce.
+
+    A Unigram model may have such pieces: their parts together can be likelier than they are.
+    """
+    if isinstance(tokenizer, PlainTokenizer):
+        tokenizer.write_files(folder)
+        return unreachable_pieces(tokenizer)
+    write_files(tokenizer, folder)
+    _verify_segmentation(tokenizer, folder, source)
+    return unreachable_tokens(tokenizer)
 
 
 def _verify_segmentation(tokenizer: Tokenizer, folder: Path, source: Source) -> None:

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from vocabshift.bpe.model import MAX_ID
+from vocabshift.bpe.plain_tokenizer import PlainTokenizer
 from vocabshift.bpe.tokenizer import Tokenizer
 
 Progress = Callable[[str, int, int | None], None]
@@ -43,7 +44,7 @@ class TrainingReport:
     training_tokens: int  # of all documents, unweighted, as the saved tokenizer encodes them
     training_bytes: int
     training_documents: int
-    stopped_because: str  # "vocab_size", "min_frequency", "no_pair_left" or "memory"
+    stopped_because: str  # "vocab_size", "min_frequency", "no_pair_left", "no_piece_left", "memory"
     corpus_fingerprint: str
     config_hash: str
     dropped_words: int  # distinct words that a memory budget left out of stage 1; 0: exact
@@ -61,6 +62,15 @@ class Training:
     report: TrainingReport
     language_bytes: Mapping[str | None, int] = field(default_factory=dict)
     """Bytes of training text by label of the corpus."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainTraining:
+    """The same for a tokenizer whose tokens are made of no others."""
+
+    tokenizer: PlainTokenizer
+    report: TrainingReport
+    language_bytes: Mapping[str | None, int] = field(default_factory=dict)
 
 
 def config_of(trainer: Any) -> dict[str, Any]:

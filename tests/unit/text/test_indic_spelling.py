@@ -104,9 +104,7 @@ def test_inverses_are_stated() -> None:
 
 
 def test_a_script_that_a_rule_does_not_know() -> None:
-    with pytest.raises(
-        ValueError, match=r"not know the script 'Tamil'.*Devanagari"
-    ):
+    with pytest.raises(ValueError, match=r"not know the script 'Tamil'.*Devanagari"):
         normalizer_spec("fifth-case:Tamil")
     with pytest.raises(ValueError, match="needs one script"):
         normalizer_spec("native-digits")

@@ -1,0 +1,84 @@
+"""A Unigram tokenizer.json made of pieces with scores.
+
+Bytes for characters without a piece, "▁" for the space, one in front of every text (SentencePiece's
+dummy prefix, which decoding takes away again): text comes back byte for byte, but for "▁" itself,
+which comes back as a space. Knows nothing of how pieces are learned.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vocabshift.bpe.components import SPACE
+from vocabshift.bpe.plain_tokenizer import PlainTokenizer, from_json
+from vocabshift.text.normalize import normalizer_spec
+
+UNKNOWN = "<unk>"
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Pieces of a Unigram model, by id; bytes and the unknown piece included."""
+
+    pieces: tuple[str, ...]
+    scores: tuple[float, ...]  # natural logarithms of probabilities
+
+    @property
+    def learned(self) -> dict[str, float]:
+        """Scores of the pieces that stand for text: neither a byte nor the unknown piece."""
+        pairs = zip(self.pieces, self.scores, strict=True)
+        return {piece: score for piece, score in pairs if not is_fixed(piece)}
+
+
+def is_fixed(piece: str) -> bool:
+    """Whether a piece is one that every model has: a byte, or the unknown piece."""
+    return piece == UNKNOWN or bool(re.fullmatch(r"<0x[0-9A-F]{2}>", piece))
+
+
+def unigram_tokenizer(scored: Scored, *, normalizer: str | None, name: str) -> PlainTokenizer:
+    """The tokenizer of these pieces.
+
+    Text is cut before each "▁", which changes nothing (no piece holds one but in front) and lets
+    `tokenizers` remember words.
+    """
+    spaces: list[Mapping[str, Any]] = [
+        {"type": "Prepend", "prepend": SPACE},
+        {"type": "Replace", "pattern": {"String": " "}, "content": SPACE},
+    ]
+    first = normalizer_spec(normalizer)
+    steps = spaces if first is None else [first, *spaces]
+    return from_json(
+        {
+            "version": "1.0",
+            "truncation": None,
+            "padding": None,
+            "added_tokens": [],
+            "normalizer": {"type": "Sequence", "normalizers": steps},
+            "pre_tokenizer": {
+                "type": "Split",
+                "pattern": {"String": SPACE},
+                "behavior": "MergedWithNext",
+                "invert": False,
+            },
+            "post_processor": None,
+            "decoder": {
+                "type": "Sequence",
+                "decoders": [
+                    {"type": "Replace", "pattern": {"String": SPACE}, "content": " "},
+                    {"type": "ByteFallback"},
+                    {"type": "Fuse"},
+                    {"type": "Strip", "content": " ", "start": 1, "stop": 0},
+                ],
+            },
+            "model": {
+                "type": "Unigram",
+                "unk_id": scored.pieces.index(UNKNOWN),
+                "vocab": [[*pair] for pair in zip(scored.pieces, scored.scores, strict=True)],
+                "byte_fallback": True,
+            },
+        },
+        name=name,
+    )

@@ -1,0 +1,182 @@
+"""Unigram language model (Kudo 2018) with byte fallback, as the Indic study trains it.
+
+SentencePiece learns the pieces (section 5 and Table 10 of the study: split by script, number and
+whitespace) from counted words, so that weights and temperature cost nothing. Owns the options, how
+words are counted, and the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import ClassVar
+
+from vocabshift import _core
+from vocabshift.bpe.plain_tokenizer import PlainTokenizer
+from vocabshift.bpe.tokenizer import AddedToken
+from vocabshift.bpe.unigram import Scored, unigram_tokenizer
+from vocabshift.errors import CorpusError
+from vocabshift.provenance import config_hash
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.counting import CorpusReader
+from vocabshift.text.normalize import normalizer_spec
+from vocabshift.text.patterns import get_pattern
+from vocabshift.trainers.sentencepiece_unigram import learn_unigram
+from vocabshift.trainers.source import Source
+from vocabshift.trainers.special_tokens import check_special_tokens
+from vocabshift.trainers.trainer import (
+    PlainTraining,
+    Progress,
+    TrainingReport,
+    check_positive,
+    check_vocab_size,
+    config_of,
+)
+from vocabshift.trainers.work import Work
+
+_WORDS = r"\S+"  # what SentencePiece cuts text into, whatever else it does
+_FIXED = 257  # bytes and the unknown piece
+_BATCH = 4096  # documents encoded at a time
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnigramTrainer:
+    """A Unigram language model over words, bytes where a character has no piece."""
+
+    vocab_size: int
+    """Pieces, the 256 bytes and the unknown piece included, special tokens not."""
+    character_coverage: float = 0.9999
+    """Share of the text's characters that get a piece; the others are spelled in bytes."""
+    max_piece_length: int = 16
+    """In characters, the space in front included."""
+    normalizer: str | None = None
+    """See `vocabshift.text.normalize`; travels inside the tokenizer. None: text is left alone."""
+    sampling_alpha: float | None = None
+    """Temperature over the languages of the corpus, in (0, 1]; None: as large as they are."""
+    special_tokens: tuple[str, ...] = ()
+    """Added after the vocabulary."""
+
+    recipe: ClassVar[str] = "unigram"
+
+    def __post_init__(self) -> None:
+        check_vocab_size(self.vocab_size, alphabet=_FIXED)
+        check_positive("max_piece_length", self.max_piece_length)
+        if not 0.9 <= self.character_coverage <= 1:
+            raise ValueError(
+                f"character_coverage is {self.character_coverage}; give a share from 0.9 to 1"
+            )
+        normalizer_spec(self.normalizer)
+        check_special_tokens(self.special_tokens)
+        check_sentencepiece()
+
+    @property
+    def read_from(self) -> list[str | Path]:
+        """What training reads beside the corpus: nothing."""
+        return []
+
+    @property
+    def inherited(self) -> set[str]:
+        """Tokens that were not learned here: none."""
+        return set()
+
+    def train(
+        self, corpus: Source, *, threads: int = 1, progress: Progress | None = None
+    ) -> PlainTokenizer:
+        """Train on `corpus` and return the tokenizer; it does not depend on `threads`."""
+        return self.run(corpus, Work(threads=threads, progress=progress)).tokenizer
+
+    def run(self, corpus: Source, work: Work | None = None) -> PlainTraining:
+        """Train on `corpus` and return the tokenizer with a report."""
+        work = work or Work()
+        reader = word_reader(self, corpus)
+        with work.watch.phase("count"):
+            counter = reader.count_words(threads=work.threads, progress=work.in_phase("count"))
+        with work.watch.phase("unigram"):
+            scored = learn_unigram(
+                weighted_words(reader, counter),
+                self.vocab_size,
+                character_coverage=self.character_coverage,
+                max_piece_length=self.max_piece_length,
+            )
+        return finish(self, scored, reader, corpus, work)
+
+
+def word_reader(trainer: UnigramTrainer, corpus: Source) -> CorpusReader:
+    """The corpus as words between whitespace; CorpusError for counts."""
+    if not isinstance(corpus, Corpus):
+        raise CorpusError(
+            f"recipe {trainer.recipe} reads text, not a folder of counts; give --corpus"
+        )
+    return CorpusReader(
+        corpus,
+        get_pattern(_WORDS),
+        trainer.normalizer,
+        tuple(sorted(trainer.special_tokens)),
+        trainer.sampling_alpha,
+    )
+
+
+def weighted_words(reader: CorpusReader, counter: _core.WordCounter) -> Iterator[tuple[str, int]]:
+    """Words and what they count, at least 1 each, in a fixed order; whitespace left out."""
+    unit = reader.min_count(1)
+    for word, weighted, _ in counter.joined_words(reader.fixed_point_weights()):
+        text = word.decode()
+        if not text.isspace() and "\0" not in text:
+            yield text, max(1, round(weighted / unit))
+
+
+def finish(
+    trainer: UnigramTrainer, scored: Scored, reader: CorpusReader, corpus: Source, work: Work
+) -> PlainTraining:
+    """Tokenizer and report of learned pieces."""
+    made = unigram_tokenizer(scored, normalizer=trainer.normalizer, name=trainer.recipe)
+    first = made.row_count
+    added = tuple(AddedToken(text, first + i) for i, text in enumerate(trainer.special_tokens))
+    tokenizer = made.with_added(added) if added else made
+    with work.watch.phase("encode"):
+        training_tokens = _count_tokens(tokenizer, corpus)
+    report = TrainingReport(
+        recipe=trainer.recipe,
+        vocab_size=tokenizer.vocab_size,
+        merges=0,
+        stage1_merges=0,
+        stage2_merges=0,
+        superwords=0,  # no piece reaches beyond a word
+        training_tokens=training_tokens,
+        training_bytes=reader.n_bytes,
+        training_documents=reader.n_documents,
+        stopped_because=(
+            "vocab_size" if tokenizer.vocab_size == trainer.vocab_size else "no_piece_left"
+        ),
+        corpus_fingerprint=reader.fingerprint,
+        config_hash=config_hash(config_of(trainer)),
+        dropped_words=0,
+        dropped_occurrences=0,
+        dropped_below=0,
+        stopped_below=0,
+        phases=tuple(work.watch.phases),
+    )
+    return PlainTraining(tokenizer, report, reader.language_bytes)
+
+
+def check_sentencepiece() -> None:
+    """ImportError with advice where SentencePiece is not installed."""
+    if find_spec("sentencepiece") is None:
+        raise ImportError(
+            "Unigram models are learned by SentencePiece, which is not installed; "
+            "pip install 'vocabshift[unigram]'"
+        )
+
+
+def _count_tokens(tokenizer: PlainTokenizer, corpus: Source) -> int:
+    assert isinstance(corpus, Corpus)
+    texts = (text for _, text in corpus.texts())
+    total = 0
+    for head in texts:
+        batch = [head, *islice(texts, _BATCH - 1)]
+        found = tokenizer.backend.encode_batch_fast(batch, add_special_tokens=False)
+        total += sum(map(len, found))
+    return total
