@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from vocabshift.text.count_folder import CountFolder
     from vocabshift.trainers.boundless import BoundlessTrainer
     from vocabshift.trainers.bpe import BpeTrainer
+    from vocabshift.trainers.cluster import ClusterTrainer
+    from vocabshift.trainers.cluster_bpe import ClusterBpeTrainer
     from vocabshift.trainers.matra import MatraTrainer
     from vocabshift.trainers.stacked import StackedTrainer
     from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
@@ -45,6 +47,8 @@ _FACE = {
     "BoundlessTrainer": "vocabshift.trainers.boundless",
     "BpeTrainer": "vocabshift.trainers.bpe",
     "CheckReport": "vocabshift.bpe.check",
+    "ClusterBpeTrainer": "vocabshift.trainers.cluster_bpe",
+    "ClusterTrainer": "vocabshift.trainers.cluster",
     "Corpus": "vocabshift.text.corpus",
     "CorpusError": "vocabshift.errors",
     "CountFolder": "vocabshift.text.count_folder",
@@ -77,6 +81,8 @@ __all__ = [
     "BoundlessTrainer",
     "BpeTrainer",
     "CheckReport",
+    "ClusterBpeTrainer",
+    "ClusterTrainer",
     "Corpus",
     "CorpusError",
     "CountFolder",

@@ -17,6 +17,7 @@ from vocabshift.bpe.plain_tokenizer import PlainTokenizer, from_json
 from vocabshift.text.normalize import normalizer_spec
 
 UNKNOWN = "<unk>"
+FIXED_PIECES = 257  # that every model has: the bytes and the unknown piece
 
 
 @dataclass(frozen=True, slots=True)

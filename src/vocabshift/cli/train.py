@@ -51,6 +51,7 @@ _UNIGRAM = (
     *("vocab_size", "character_coverage", "max_piece_length"),
     *("normalizer", "sampling_alpha", "special_tokens"),
 )
+_CLUSTER = ("cluster_by", "n_clusters", "language_vocab_size", "seed")
 
 RECIPES = {
     "bpe": _COMMON,
@@ -61,6 +62,8 @@ RECIPES = {
     "stacked": _STACKED,
     "on-top": _ON_TOP,
     "unigram": _UNIGRAM,
+    "cluster": (*_UNIGRAM, *_CLUSTER),
+    "cluster-bpe": (*(name for name in _COMMON if name != "grapheme_safe"), *_CLUSTER),
 }
 """Options that each recipe takes, by the trainer's names."""
 
@@ -125,6 +128,18 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--max-piece-length", metavar="N", type=positive, help="unigram: in characters (16)"
     )
+    parser.add_argument(
+        "--cluster-by",
+        choices=("kmeans", "family", "script"),
+        help="cluster, cluster-bpe: what groups languages (kmeans)",
+    )
+    parser.add_argument(
+        "--n-clusters", metavar="K", type=positive, help="of kmeans: 4, or as many as languages"
+    )
+    parser.add_argument(
+        "--language-vocab-size", metavar="N", type=positive, help="of one language alone (8000)"
+    )
+    parser.add_argument("--seed", metavar="N", type=int, help="of kmeans (0)")
     add_many(parser, "--special-tokens", metavar="T", help="added after the vocabulary")
     parser.add_argument(
         "--special-tokens-from", metavar="TOKENIZER", help="its special tokens and chat template"

@@ -89,6 +89,24 @@ LANGUAGES: tuple[Language, ...] = (
     _other("zho", "zh", "Chinese", "Han"),
 )
 
+_FAMILIES = {
+    "Indo-European": "asm ben deu doi ell eng fas fra guj hin hye ita kas kok mai mar nep ori "
+    "pan pol por rus san sin snd spa ukr urd",
+    "Dravidian": "kan mal tam tel",
+    "Sino-Tibetan": "brx mni mya zho",
+    "Austroasiatic": "khm sat vie",
+    "Afro-Asiatic": "amh ara heb",
+    "Austronesian": "ind",
+    "Japonic": "jpn",
+    "Kartvelian": "kat",
+    "Koreanic": "kor",
+    "Niger-Congo": "swa",
+    "Tai-Kadai": "lao tha",
+    "Turkic": "tur",
+    "Uralic": "est fin",
+}
+_FAMILY_OF = {code: family for family, codes in _FAMILIES.items() for code in codes.split()}
+
 _SAME_AS = {
     "arb": "ara",
     "cmn": "zho",
@@ -147,3 +165,9 @@ def find_language(label: str | None) -> Language | None:
         return language
     name = _SCRIPTS.get(script)
     return None if name is None else replace(language, scripts=(name,))
+
+
+def family(label: str | None) -> str | None:
+    """The language family of what a corpus label means, or None where it is not in the table."""
+    language = find_language(label)
+    return None if language is None else _FAMILY_OF[language.code]

@@ -25,6 +25,8 @@ from vocabshift.trainers.boundless import BoundlessTrainer
 from vocabshift.trainers.bpe import BpeTrainer
 from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
 from vocabshift.trainers.checkpoint import Checkpoints, training_key
+from vocabshift.trainers.cluster import ClusterTrainer
+from vocabshift.trainers.cluster_bpe import ClusterBpeTrainer
 from vocabshift.trainers.matra import MatraTrainer, variant_options
 from vocabshift.trainers.source import Source, source_paths, source_texts
 from vocabshift.trainers.stacked import StackedTrainer
@@ -47,6 +49,8 @@ RECIPES: Mapping[str, type[AnyTrainer]] = {
         StackedTrainer,
         SuperwordsOnTopTrainer,
         UnigramTrainer,
+        ClusterTrainer,
+        ClusterBpeTrainer,
     )
 }
 

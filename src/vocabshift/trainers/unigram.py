@@ -17,7 +17,7 @@ from typing import ClassVar
 from vocabshift import _core
 from vocabshift.bpe.plain_tokenizer import PlainTokenizer
 from vocabshift.bpe.tokenizer import AddedToken
-from vocabshift.bpe.unigram import Scored, unigram_tokenizer
+from vocabshift.bpe.unigram import FIXED_PIECES, Scored, unigram_tokenizer
 from vocabshift.errors import CorpusError
 from vocabshift.provenance import config_hash
 from vocabshift.text.corpus import Corpus
@@ -38,7 +38,6 @@ from vocabshift.trainers.trainer import (
 from vocabshift.trainers.work import Work
 
 _WORDS = r"\S+"  # what SentencePiece cuts text into, whatever else it does
-_FIXED = 257  # bytes and the unknown piece
 _BATCH = 4096  # documents encoded at a time
 
 
@@ -62,7 +61,7 @@ class UnigramTrainer:
     recipe: ClassVar[str] = "unigram"
 
     def __post_init__(self) -> None:
-        check_vocab_size(self.vocab_size, alphabet=_FIXED)
+        check_vocab_size(self.vocab_size, alphabet=FIXED_PIECES)
         check_positive("max_piece_length", self.max_piece_length)
         if not 0.9 <= self.character_coverage <= 1:
             raise ValueError(
@@ -124,8 +123,13 @@ def weighted_words(reader: CorpusReader, counter: _core.WordCounter) -> Iterator
     unit = reader.min_count(1)
     for word, weighted, _ in counter.joined_words(reader.fixed_point_weights()):
         text = word.decode()
-        if not text.isspace() and "\0" not in text:
+        if is_word(text):
             yield text, max(1, round(weighted / unit))
+
+
+def is_word(text: str) -> bool:
+    """Whether SentencePiece is to see it; its table of words ends a string at NUL."""
+    return not text.isspace() and "\0" not in text
 
 
 def finish(

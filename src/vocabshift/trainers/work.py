@@ -42,6 +42,11 @@ class Work:
         progress = self.progress
         return lambda done, total: progress(phase, done, total)
 
+    def tell(self, phase: str, done: int, total: int) -> None:
+        """Report progress, where anyone listens."""
+        if self.progress is not None:
+            self.progress(phase, done, total)
+
     def share_of_memory(self, share: float) -> int:
         """Part of the budget for one structure, in bytes; 0 where there is no budget."""
         return int(self.memory_bytes * share)

@@ -1,0 +1,212 @@
+"""Cluster vocabularies: languages that belong together learn together, then all are united.
+
+Algorithm 1 of the Indic study (section 3.2.2; Chung et al. 2020) for Unigram models:
+
+1. Each language learns a vocabulary of its own; the languages are grouped by these with k-means,
+   or by family or script.
+2. A cluster's budget is in proportion to the union of its languages' vocabularies.
+3. Each cluster learns from its own text; all pieces are united. Pieces that several clusters have
+   learned count once, so the vocabulary is smaller than asked for.
+4. A piece gets the probability with which the united model, started from the clusters' own, uses
+   it on all of the text. One that it never uses counts as half an occurrence (the study would give
+   it none, which no model can hold).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+from vocabshift import _core
+from vocabshift.bpe.plain_tokenizer import PlainTokenizer
+from vocabshift.bpe.unigram import FIXED_PIECES, Scored, is_fixed, unigram_tokenizer
+from vocabshift.text.counting import CorpusReader
+from vocabshift.trainers.language_clusters import (
+    ClusterPart,
+    Clusters,
+    Grouping,
+    budgets,
+    labels_of,
+)
+from vocabshift.trainers.sentencepiece_unigram import learn_unigram
+from vocabshift.trainers.source import Source
+from vocabshift.trainers.trainer import PlainTraining, TrainingReport
+from vocabshift.trainers.unigram import UnigramTrainer, finish, is_word, word_reader
+from vocabshift.trainers.work import Work
+
+_BATCH = 1 << 14  # words encoded at a time
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReport(TrainingReport):
+    """What a run did."""
+
+    clusters: tuple[ClusterPart, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterTrainer(UnigramTrainer):
+    """Unigram models of clusters of languages, united."""
+
+    cluster_by: str = "kmeans"
+    """"kmeans" over the languages' vocabularies, "family" or "script"."""
+    n_clusters: int | None = None
+    """Of k-means; None: 4, or as many as there are languages."""
+    language_vocab_size: int = 8000
+    """Pieces of each language's own vocabulary (Chung et al. 2020)."""
+    seed: int = 0
+    """Of k-means."""
+
+    recipe: ClassVar[str] = "cluster"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.grouping  # which checks its options
+
+    @property
+    def grouping(self) -> Grouping:
+        """How languages are grouped."""
+        return Grouping(self.cluster_by, self.n_clusters, self.language_vocab_size, self.seed)
+
+    def run(self, corpus: Source, work: Work | None = None) -> PlainTraining:
+        """Train on `corpus`, whose parts must be labelled, and return tokenizer and report."""
+        work = work or Work()
+        reader = word_reader(self, corpus)
+        reader.by_language = True
+        self.grouping.check(reader.corpus.languages)
+        with work.watch.phase("count"):
+            counter = reader.count_words(threads=work.threads, progress=work.in_phase("count"))
+        words = words_by_language(reader, counter)
+        with work.watch.phase("languages"):
+            own = self.grouping.vocabularies(words, self.character_coverage, work)
+        clusters = self.grouping.clusters(own)
+        unions = [frozenset().union(*(own[label] for label in cluster)) for cluster in clusters]
+        shares = budgets(self.vocab_size - FIXED_PIECES, [len(union) for union in unions])
+        learned: list[Scored] = []
+        with work.watch.phase("clusters"):
+            for i, (cluster, share) in enumerate(zip(clusters, shares, strict=True)):
+                of_cluster = joined([words[label] for label in cluster])
+                learned.append(self._learn(of_cluster, share + FIXED_PIECES))
+                work.tell("clusters", i + 1, len(clusters))
+        with work.watch.phase("unite"):
+            sizes = [sum(words[label].total() for label in cluster) for cluster in clusters]
+            united = unite(learned, sizes, joined(list(words.values())))
+        training = finish(self, united, reader, corpus, work)
+        parts = _parts(
+            clusters=clusters,
+            unions=unions,
+            shares=shares,
+            learned=learned,
+            united=training.tokenizer,
+            words=words,
+        )
+        values = {f.name: getattr(training.report, f.name) for f in fields(training.report)}
+        report = ClusterReport(**values, clusters=parts)
+        return PlainTraining(training.tokenizer, report, training.language_bytes)
+
+    def _learn(self, words: Mapping[str, int], vocab_size: int) -> Scored:
+        return learn_unigram(
+            sorted(words.items()),
+            vocab_size,
+            character_coverage=self.character_coverage,
+            max_piece_length=self.max_piece_length,
+        )
+
+
+def words_by_language(reader: CorpusReader, counter: _core.WordCounter) -> dict[str, Counter[str]]:
+    """Words and what they count, by label; whitespace left out."""
+    words: dict[str, Counter[str]] = {label: Counter() for label in labels_of(reader)}
+    unit, weights = reader.min_count(1), reader.fixed_point_weights()
+    for i, group in enumerate(reader.groups):
+        of_language = words[str(group.language)]
+        for data, count in counter.words(i):
+            if is_word(word := data.decode().strip()):
+                of_language[word] += max(1, round(count * weights[i] / unit))
+    return words
+
+
+def joined(parts: Sequence[Mapping[str, int]]) -> Counter[str]:
+    """Counts of several languages together."""
+    total: Counter[str] = Counter()
+    for part in parts:
+        total.update(part)
+    return total
+
+
+def unite(models: Sequence[Scored], sizes: Sequence[int], words: Mapping[str, int]) -> Scored:
+    """One model of all pieces, with probabilities by use; `sizes` weigh the models at the start."""
+    whole = sum(sizes)
+    mixed: dict[str, float] = {}
+    for model, size in zip(models, sizes, strict=True):
+        for piece, score in model.learned.items():
+            mixed[piece] = mixed.get(piece, 0.0) + math.exp(score) * size / whole
+    fixed = [piece for piece in models[0].pieces if is_fixed(piece)]
+    pieces = (*fixed, *sorted(mixed, key=lambda piece: (-mixed[piece], piece)))
+    lowest = [min(model.scores) for model in models]
+    start = {piece: math.log(mixed[piece]) if piece in mixed else min(lowest) for piece in pieces}
+    counts = _uses(Scored(pieces, tuple(start.values())), words)
+    total = sum(counts.values())
+    scores = [math.log(max(counts[i], 0.5) / total) for i in range(len(pieces))]
+    # Bytes and the unknown piece stay below all others, or they would be taken for characters.
+    floor = min(scores)
+    scores = [
+        floor if is_fixed(piece) else score for piece, score in zip(pieces, scores, strict=True)
+    ]
+    return Scored(pieces, tuple(scores))
+
+
+def _uses(scored: Scored, words: Mapping[str, int]) -> Counter[int]:
+    """How often a model uses each piece on words."""
+    backend = unigram_tokenizer(scored, normalizer=None, name="united").backend
+    counts: Counter[int] = Counter()
+    listed = sorted(words)
+    for begin in range(0, len(listed), _BATCH):
+        batch = listed[begin : begin + _BATCH]
+        found = backend.encode_batch_fast(batch, add_special_tokens=False)
+        for word, encoding in zip(batch, found, strict=True):
+            for token_id in encoding.ids:
+                counts[token_id] += words[word]
+    return counts
+
+
+def _parts(
+    *,
+    clusters: Clusters,
+    unions: Sequence[frozenset[str]],
+    shares: Sequence[int],
+    learned: Sequence[Scored],
+    united: PlainTokenizer,
+    words: Mapping[str, Mapping[str, int]],
+) -> tuple[ClusterPart, ...]:
+    """What each cluster got, and what it loses to the others."""
+    parts = []
+    for cluster, union, share, model in zip(clusters, unions, shares, learned, strict=True):
+        own = unigram_tokenizer(model, normalizer=None, name="cluster")
+        of_cluster = joined([words[label] for label in cluster])
+        parts.append(
+            ClusterPart(
+                cluster,
+                len(union),
+                share,
+                len(model.learned),
+                _tokens(own, of_cluster),
+                _tokens(united, of_cluster),
+            )
+        )
+    return tuple(parts)
+
+
+def _tokens(tokenizer: PlainTokenizer, words: Mapping[str, int]) -> int:
+    """Tokens of counted words."""
+    total = 0
+    listed = list(words)
+    for begin in range(0, len(listed), _BATCH):
+        batch = listed[begin : begin + _BATCH]
+        found = tokenizer.backend.encode_batch_fast(batch, add_special_tokens=False)
+        total += sum(
+            words[word] * len(encoding.ids) for word, encoding in zip(batch, found, strict=True)
+        )
+    return total

@@ -1,0 +1,204 @@
+"""Cluster vocabularies for BPE: each cluster of languages learns merges, and all are stacked.
+
+Languages are grouped, and budgets divided, as in Algorithm 1 of the Indic study (see `cluster`).
+The union of merge lists is no merge list: the rules of one cluster take text apart before another's
+can. So tokens are stacked by `_core.MergeStack`, the most frequent merge of any cluster first: a
+token goes on top when the merges below leave its bytes as two tokens, which become its merge. Each
+cluster keeps its own order, every token can be rebuilt, and a token that several clusters have
+learned costs one of them nothing. What the others' merges cost a cluster is measured on its words.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar
+
+import numpy as np
+
+from vocabshift import _core
+from vocabshift.bpe.compiled_model import compile_merges
+from vocabshift.text.counting import CorpusReader
+from vocabshift.text.patterns import get_pattern
+from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
+from vocabshift.trainers.cluster import ClusterReport, words_by_language
+from vocabshift.trainers.language_clusters import ClusterPart, Clusters, Grouping, budgets
+from vocabshift.trainers.source import Source
+from vocabshift.trainers.stage import Stage
+from vocabshift.trainers.trainer import Training
+from vocabshift.trainers.word_stage import WordWeight
+from vocabshift.trainers.work import Work
+
+_BYTES = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterBpeTrainer(ByteLevelTrainer):
+    """Byte-pair encoding in clusters of languages, stacked to one vocabulary."""
+
+    cluster_by: str = "kmeans"
+    """"kmeans" over the languages' Unigram vocabularies, "family" or "script"."""
+    n_clusters: int | None = None
+    """Of k-means; None: 4, or as many as there are languages."""
+    language_vocab_size: int = 8000
+    """Pieces of each language's own Unigram vocabulary (Chung et al. 2020)."""
+    seed: int = 0
+    """Of k-means."""
+
+    recipe: ClassVar[str] = "cluster-bpe"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.grouping  # which checks its options
+        if self.grapheme_safe:
+            raise ValueError("cluster-bpe has no grapheme-safe order; leave grapheme_safe out")
+
+    @property
+    def grouping(self) -> Grouping:
+        """How languages are grouped."""
+        return Grouping(self.cluster_by, self.n_clusters, self.language_vocab_size, self.seed)
+
+    def run(self, corpus: Source, work: Work | None = None) -> Training:
+        """Train on `corpus`, whose parts must be labelled, and return tokenizer and report.
+
+        ValueError for a memory budget: the words of all languages are held at the same time.
+        """
+        work = work or Work()
+        if work.memory_bytes:
+            raise ValueError("cluster-bpe knows no memory budget; leave --memory out")
+        reader = self._text_reader(corpus, get_pattern(self.pre_tokenizer))
+        reader.by_language = True
+        self.grouping.check(reader.corpus.languages)
+        with work.watch.phase("count"):
+            counter = reader.count_words(threads=work.threads, progress=work.in_phase("count"))
+        with work.watch.phase("languages"):
+            own = self.grouping.vocabularies(words_by_language(reader, counter), 0.9999, work)
+        clusters = self.grouping.clusters(own)
+        unions = [len(frozenset().union(*(own[label] for label in c))) for c in clusters]
+        shares = budgets(self.vocab_size - _BYTES, unions)
+        with work.watch.phase("stage 1"):
+            learned = [
+                self._learn(_of_languages(reader, counter, cluster), reader, work)
+                for cluster in clusters
+            ]
+        with work.watch.phase("stack"):
+            stack = _core.MergeStack(self.vocab_size)
+            _stack(stack, learned, shares, self.vocab_size)
+        united = compile_merges(stack.tokens, stack.merges)
+        with work.watch.phase("encode"):
+            parts = _parts(
+                clusters=clusters,
+                unions=unions,
+                shares=shares,
+                learned=learned,
+                words=[_words(reader, counter, cluster) for cluster in clusters],
+                united=united,
+            )
+            training_tokens = sum(
+                _core.count_tokens(
+                    united, reader.scanner, block.data, block.starts, block.ends, work.threads
+                )
+                for block in reader.read(work.in_phase("encode"))
+            )
+        stopped = "vocab_size" if stack.size == self.vocab_size else "no_pair_left"
+        stage = Stage.of_merges(stack.tokens, stack.merges, stopped, training_tokens)
+        training = self._finish([stage], reader, work)
+        values = {f.name: getattr(training.report, f.name) for f in fields(training.report)}
+        return replace(training, report=ClusterReport(**values, clusters=parts))
+
+    def _learn(self, counter: _core.WordCounter, reader: CorpusReader, work: Work) -> Stage:
+        """BPE from the words of one cluster, up to the whole vocabulary: other clusters may take
+        some of its tokens, and then it needs later ones."""
+        trained = _core.train_bpe(
+            counter,
+            WordWeight().to_core(reader.fixed_point_weights()),
+            self.vocab_size,
+            reader.min_count(self.min_frequency),
+            self._word_rule(reader, self.vocab_size).to_core(),
+            threads=work.threads,
+            progress=work.in_phase("stage 1"),
+        )
+        return Stage.of(trained, self.min_frequency)
+
+
+def _words(
+    reader: CorpusReader, counter: _core.WordCounter, languages: Sequence[str]
+) -> list[list[tuple[bytes, int]]]:
+    """Words and counts by group of the corpus; none for other languages."""
+    return [
+        counter.words(i) if group.language in languages else []
+        for i, group in enumerate(reader.groups)
+    ]
+
+
+def _of_languages(
+    reader: CorpusReader, counter: _core.WordCounter, languages: Sequence[str]
+) -> _core.WordCounter:
+    """A counter of these alone: training empties the one that it is given."""
+    part = _core.WordCounter(_core.PreTokenizer([]))
+    for i, words in enumerate(_words(reader, counter, languages)):
+        ends = np.cumsum([len(word) for word, _ in words], dtype=np.int64)
+        counts = np.array([count for _, count in words], dtype=np.uint64)
+        part.add_words(b"".join(word for word, _ in words), ends, counts, i)
+    return part
+
+
+def _stack(
+    stack: _core.MergeStack, learned: Sequence[Stage], shares: Sequence[int], vocab_size: int
+) -> None:
+    """Stack the lists, the highest count first, each up to its budget; then what is left over."""
+
+    def candidates(i: int) -> Iterator[tuple[int, int, int]]:
+        stage = learned[i]
+        for place, count in enumerate(stage.counts.tolist()):
+            yield -count, i, place
+
+    left = list(shares)
+    spent: list[list[bytes]] = [[] for _ in learned]
+    for _, i, place in heapq.merge(*(candidates(i) for i in range(len(learned)))):
+        if stack.size == vocab_size:
+            return
+        token = learned[i].tokens[int(learned[i].merges[place, 2])]
+        if not left[i]:
+            spent[i].append(token)
+        elif stack.push(token) == 2:
+            left[i] -= 1
+    for tokens in spent:  # of those that ran out of budget, where others ran out of tokens
+        for token in tokens:
+            if stack.size < vocab_size:
+                stack.push(token)
+
+
+def _parts(
+    *,
+    clusters: Clusters,
+    unions: Sequence[int],
+    shares: Sequence[int],
+    learned: Sequence[Stage],
+    words: Sequence[Sequence[Sequence[tuple[bytes, int]]]],
+    united: _core.Encoder,
+) -> tuple[ClusterPart, ...]:
+    """What each cluster got, and what it loses to the others."""
+    parts = []
+    for cluster, union, share, stage, own in zip(
+        clusters, unions, shares, learned, words, strict=True
+    ):
+        size = min(share, len(stage.merges))
+        alone = compile_merges(list(stage.tokens[: _BYTES + size]), stage.merges[:size])
+        parts.append(
+            ClusterPart(cluster, union, share, size, _tokens(alone, own), _tokens(united, own))
+        )
+    return tuple(parts)
+
+
+def _tokens(encoder: _core.Encoder, words: Sequence[Sequence[tuple[bytes, int]]]) -> int:
+    """Tokens of counted words, each a piece of its own."""
+    text = _core.TextEncoder(encoder, pre_tokenizer=_core.PreTokenizer([]))
+    total = 0
+    for of_group in words:
+        listed = [word.decode() for word, _ in of_group]
+        _, offsets = text.encode_batch(listed, 1)
+        counts = np.array([count for _, count in of_group], dtype=np.int64)
+        total += int((np.diff(offsets) * counts).sum())
+    return total
