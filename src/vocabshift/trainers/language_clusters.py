@@ -134,7 +134,7 @@ def by_kmeans(vocabularies: Mapping[str, frozenset[str]], n_clusters: int, seed:
             best = spread, labels
     if best is None:
         raise ValueError(
-            f"{n_clusters} clusters of {len(languages)} languages leave one empty from every start; "
+            f"{n_clusters} clusters of {len(languages)} languages leave one empty from each start; "
             "give fewer"
         )
     return _grouped(languages, [int(label) for label in best[1]])
