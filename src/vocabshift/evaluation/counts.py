@@ -18,7 +18,7 @@ from vocabshift.evaluation.frequency_bins import BINS, Bytes
 from vocabshift.evaluation.placing import place
 from vocabshift.evaluation.texts import ALL
 from vocabshift.evaluation.token_facts import TokenFacts
-from vocabshift.evaluation.words import cut_words, lay_out, tokens_of_words
+from vocabshift.evaluation.words import cut_words, tokens_of_words
 
 if TYPE_CHECKING:
     from vocabshift.bpe.encoder import Encoder
@@ -108,8 +108,8 @@ def _count_batch(
     engine: Engine, facts: TokenFacts, lines: Sequence[str], bins: Bytes | None, threads: int
 ) -> Counts:
     ids, offsets = engine.encode_batch(lines, threads=threads)
-    layout = lay_out(lines)
-    placed = place(engine, facts, lines, layout, ids, offsets)
+    placed = place(engine, facts, lines, ids, offsets)
+    layout = placed.layout
     n_tokens = np.diff(offsets)
     tokens_in_bin = np.zeros((len(lines), 0))
     words_in_bin = np.zeros((len(lines), 0), dtype=np.int64)
@@ -125,8 +125,8 @@ def _count_batch(
     counted = LineCounts(
         n_tokens=n_tokens,
         n_single_character_tokens=_per_line(facts.is_single_character[ids], offsets),
-        n_bytes=np.diff(layout.line_starts),
-        n_characters=layout.n_characters,
+        n_bytes=np.fromiter((len(line.encode()) for line in lines), np.int64, len(lines)),
+        n_characters=np.fromiter(map(len, lines), np.int64, len(lines)),
         n_words=np.diff(layout.line_words),
         n_fragmented_words=cut_words(layout, placed.starts),
         n_superword_tokens=_per_line(facts.is_superword[ids], offsets),

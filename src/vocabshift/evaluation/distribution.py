@@ -66,13 +66,13 @@ def renyi(counts: Counts, row_count: int, alpha: float = ALPHA) -> Renyi:
     frequencies = counts.frequencies(row_count)
     entropy = renyi_entropy(frequencies, alpha)
     n_tokens = counts.lines.n_tokens
-    if alpha == 1:
-        with np.errstate(divide="ignore"):
-            of_token = -np.log2(frequencies / n_tokens.sum())
-        terms = (_per_line(of_token[counts.ids], counts), n_tokens)
-        return Renyi(terms, entropy, lambda _, ratio: ratio)
-    of_token = np.maximum(frequencies / n_tokens.sum(), 1e-300) ** (alpha - 1)
+    used = np.flatnonzero(frequencies)
+    shares = frequencies[used] / n_tokens.sum()
+    of_token = np.zeros(len(frequencies))
+    of_token[used] = -np.log2(shares) if alpha == 1 else shares ** (alpha - 1)
     terms = (_per_line(of_token[counts.ids], counts), n_tokens)
+    if alpha == 1:
+        return Renyi(terms, entropy, lambda _, ratio: ratio)
     step = alpha / (1 - alpha)
     return Renyi(terms, entropy, lambda at, ratio: entropy + step * float(np.log2(ratio / at)))
 

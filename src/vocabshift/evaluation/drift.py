@@ -41,30 +41,30 @@ class TokenNumbers:
         return found
 
 
-def distances(ours: Counts, numbers: Int64, base: Counts, base_numbers: Int64) -> Int64:
-    """Levenshtein distance of the tokens of each line, (n_lines,).
+Pairs = list[tuple[list[int], list[int]]]
+"""The tokens of each line by their numbers: ours and the base's."""
 
-    `numbers`: what `TokenNumbers` gives for the ids of each. ImportError names the extra.
-    """
+
+def paired(ours: Counts, numbers: Int64, base: Counts, base_numbers: Int64) -> Pairs:
+    """The tokens of every line; `numbers` are what `TokenNumbers` gives for the ids of each."""
+    return list(zip(_rows(ours, numbers), _rows(base, base_numbers), strict=True))
+
+
+def distances(pairs: Pairs) -> Int64:
+    """Levenshtein distance of the tokens of each line, (n_lines,); ImportError names the extra."""
     try:
         from rapidfuzz.distance import Levenshtein
     except ImportError:
         raise ImportError(
             "levenshtein_distance needs rapidfuzz: pip install 'vocabshift[stats]'"
         ) from None
-    found = [
-        Levenshtein.distance(one, other)
-        for one, other in zip(
-            _rows(ours, numbers), _rows(base, base_numbers), strict=True
-        )
-    ]
-    return np.array(found, dtype=np.int64)
+    found = (Levenshtein.distance(one, other) for one, other in pairs)
+    return np.fromiter(found, np.int64, len(pairs))
 
 
-def same_lines(ours: Counts, numbers: Int64, base: Counts, base_numbers: Int64) -> Int64:
+def same_lines(pairs: Pairs) -> Int64:
     """1 for each line that both cut into the same tokens, (n_lines,)."""
-    rows = zip(_rows(ours, numbers), _rows(base, base_numbers), strict=True)
-    return np.array([one == other for one, other in rows], dtype=np.int64)
+    return np.fromiter((one == other for one, other in pairs), np.int64, len(pairs))
 
 
 def _rows(counts: Counts, numbers: Int64) -> list[list[int]]:

@@ -167,7 +167,7 @@ def _measure_all(
 
     done = []
     with ThreadPoolExecutor(workers) as pool:
-        for found in pool.map(one, judged):
+        for found in map(one, judged) if workers == 1 else pool.map(one, judged):
             done.append(found)
             if progress is not None:
                 progress("tokenizers", len(done), len(judged))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,7 @@ from vocabshift.evaluation.token_facts import TokenFacts
 from vocabshift.evaluation.vocabulary import Vocabulary, overlap
 from vocabshift.results import Result
 
+Int64 = npt.NDArray[np.int64]
 Rows = dict[str, list[Result]]
 """Rows by metric."""
 
@@ -36,8 +38,8 @@ class Base:
 
     counts: Mapping[str, Counts]
     numbers: drift.TokenNumbers
-    hashes: npt.NDArray[np.int64]
-    hashes_by_script: Mapping[str, npt.NDArray[np.int64]]
+    hashes: Int64
+    hashes_by_script: Mapping[str, Int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +75,7 @@ def measure_base(engine: Engine, task: Task) -> Base:
 
 def measure(
     subject: str, engine: Engine, task: Task, *, threads: int = 1
-) -> tuple[Rows, npt.NDArray[np.int64]]:
+) -> tuple[Rows, Int64]:
     """Rows of one subject by metric, and the hashes of its tokens for overlaps among subjects.
 
     Rows of `loss_rate` are there for every language with a loss, asked for or not. Raises
@@ -99,7 +101,7 @@ def measure(
     vocabulary = Vocabulary(engine, facts)
     for name, values in _vocabulary_values(vocabulary, counts, task).items():
         rows[name] = [
-            Result(subject, language, name, value, vocabulary.size)
+            Result(subject, language, name, float(value), vocabulary.size)
             for language, value in values.items()
         ]
     wants_hashes = "pairwise_overlap" in task.metrics
@@ -122,67 +124,73 @@ def _count(
 
 
 def _columns(engine: Engine, counts: Mapping[str, Counts], task: Task) -> list[_Column]:
-    columns = []
+    """Every ratio over lines that is asked for, language by language."""
+    wanted = [name for name in task.metrics if METRICS[name].family in _OVER_LINES]
+    numbers = None
+    if task.base is not None and any(METRICS[name].family == "drift" for name in wanted):
+        numbers = task.base.numbers.of(engine)
+    columns: list[_Column] = []
     for language, of_language in counts.items():
-        names = [name for name in task.metrics if METRICS[name].family in _FAMILIES]
-        if of_language.lines.is_lost.any() and LOSS not in names:
-            names.append(LOSS)
-        for name in names:
-            columns += _FAMILIES[METRICS[name].family](name, language, engine, counts, task)
+        names = [*wanted, LOSS] if of_language.lines.is_lost.any() else wanted
+        columns += _ratios(names, language, counts, task)
+        columns += _distribution(names, language, engine, of_language, task.renyi_alpha)
+        if numbers is not None:
+            columns += _drift(names, language, of_language, numbers, task)
     return columns
 
 
-def _ratio(
-    name: str, language: str, engine: Engine, counts: Mapping[str, Counts], task: Task
+def _ratios(
+    names: Sequence[str], language: str, counts: Mapping[str, Counts], task: Task
 ) -> list[_Column]:
-    base = task.base.counts[language].lines if task.base and name == BASE_METRIC else None
-    return [_Column(name, language, terms(name, counts[language].lines, base))]
-
-
-def _bin(
-    name: str, language: str, engine: Engine, counts: Mapping[str, Counts], task: Task
-) -> list[_Column]:
-    """Nothing where the text has no word of that frequency."""
-    found = terms(name, counts[language].lines)
-    return [_Column(name, language, found)] if found[1].any() else []
+    """Ratios, frequency bins and the premium; no bin where the text has no word of it."""
+    lines = counts[language].lines
+    base = None if task.base is None else task.base.counts[language].lines
+    columns = []
+    for name in dict.fromkeys(names):
+        if METRICS[name].family in ("ratio", "base", "frequency bin"):
+            found = terms(name, lines, base)
+        elif METRICS[name].family == "premium":
+            found = (lines.n_tokens, counts[str(task.reference)].lines.n_tokens)
+        else:
+            continue
+        if name not in BIN_METRICS or found[1].any():
+            columns.append(_Column(name, language, found))
+    return columns
 
 
 def _distribution(
-    name: str, language: str, engine: Engine, counts: Mapping[str, Counts], task: Task
+    names: Sequence[str], language: str, engine: Engine, counts: Counts, alpha: float
 ) -> list[_Column]:
-    found = renyi(counts[language], engine.row_count, task.renyi_alpha)
-    scale = 1.0
-    if name == "renyi_efficiency":
-        scale = math.log2(engine.tokenizer.vocab_size) or 1.0  # one token: entropy is 0 as well
-    return [_Column(name, language, found.terms, lambda ratio: found.estimate(ratio, scale))]
-
-
-def _premium(
-    name: str, language: str, engine: Engine, counts: Mapping[str, Counts], task: Task
-) -> list[_Column]:
-    reference = counts[str(task.reference)].lines
-    return [_Column(name, language, (counts[language].lines.n_tokens, reference.n_tokens))]
+    if not {"renyi_entropy", "renyi_efficiency"} & set(names):
+        return []
+    found = renyi(counts, engine.row_count, alpha)
+    scales = {
+        "renyi_entropy": 1.0,
+        # Of one token alone the entropy is 0 as well.
+        "renyi_efficiency": math.log2(engine.tokenizer.vocab_size) or 1.0,
+    }
+    return [
+        _Column(name, language, found.terms, partial(found.estimate, scale=scale))
+        for name, scale in scales.items()
+        if name in names
+    ]
 
 
 def _drift(
-    name: str, language: str, engine: Engine, counts: Mapping[str, Counts], task: Task
+    names: Sequence[str], language: str, counts: Counts, numbers: Int64, task: Task
 ) -> list[_Column]:
     assert task.base is not None, "checked before anything is read"
-    ours, theirs = counts[language], task.base.counts[language]
-    compare = drift.distances if name == "levenshtein_distance" else drift.same_lines
-    numbers = task.base.numbers
-    found = compare(ours, numbers.of(engine), theirs, numbers.base)
-    return [_Column(name, language, (found, np.ones(len(found), dtype=np.int64)))]
+    pairs = drift.paired(counts, numbers, task.base.counts[language], task.base.numbers.base)
+    ones = np.ones(len(pairs), dtype=np.int64)
+    compare = {"levenshtein_distance": drift.distances, "exact_match_rate": drift.same_lines}
+    return [
+        _Column(name, language, (function(pairs), ones))
+        for name, function in compare.items()
+        if name in names
+    ]
 
 
-_FAMILIES = {
-    "ratio": _ratio,
-    "base": _ratio,
-    "frequency bin": _bin,
-    "distribution": _distribution,
-    "premium": _premium,
-    "drift": _drift,
-}
+_OVER_LINES = ("ratio", "base", "frequency bin", "distribution", "premium", "drift")
 """Families whose figures are ratios over lines, or follow from one."""
 
 

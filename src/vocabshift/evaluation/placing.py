@@ -20,16 +20,17 @@ import numpy.typing as npt
 
 from vocabshift.evaluation.engine import Engine, Ids
 from vocabshift.evaluation.token_facts import TokenFacts
-from vocabshift.evaluation.token_spans import token_spans
-from vocabshift.evaluation.words import Layout
+from vocabshift.evaluation.token_spans import iter_token_spans
+from vocabshift.evaluation.words import Layout, lay_out
 
 Int64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placed:
-    """The tokens of all lines of a layout."""
+    """The tokens of all lines, and what of the lines does not come back."""
 
+    layout: Layout  # that the places are in
     starts: Int64  # (n_tokens,) bytes into the layout
     ends: Int64  # exclusive
     n_lost_characters: Int64  # (n_lines,) code points
@@ -37,41 +38,47 @@ class Placed:
 
 
 def place(
-    engine: Engine,
-    facts: TokenFacts,
-    lines: Sequence[str],
-    layout: Layout,
-    ids: Ids,
-    offsets: Int64,
+    engine: Engine, facts: TokenFacts, lines: Sequence[str], ids: Ids, offsets: Int64
 ) -> Placed:
-    """Places and losses of `ids`, which are those of `lines` (`offsets`: (n_lines + 1,))."""
+    """Places and losses of `ids`, which are those of `lines` (`offsets`: (n_lines + 1,)).
+
+    A line that was only composed otherwise is laid out as its tokens give it: the same words.
+    """
     lengths = facts.lengths[ids]
     joined = facts.join(ids)
     reached = np.zeros(len(ids) + 1, dtype=np.int64)
     np.cumsum(lengths, out=reached[1:])
     of_line = reached[offsets]  # where the tokens of each line begin in `joined`
-    backs = [joined[start:end] for start, end in pairwise(of_line.tolist())]
-    prefixed = [_prefix(data, back) for data, back in zip(layout.data, backs, strict=True)]
+    laid = list(lines)
+    prefix = np.zeros(len(lines), dtype=np.int64)  # bytes in front of the line
+    inexact = []
+    for number, (line, (start, end)) in enumerate(
+        zip(lines, pairwise(of_line.tolist()), strict=True)
+    ):
+        found = _given_back(line, joined[start:end])
+        if found is None:
+            inexact.append(number)
+        else:
+            prefix[number], laid[number] = found
 
-    extra = np.fromiter((max(prefix, 0) for prefix in prefixed), np.int64, len(lines))
-    shift = np.repeat(layout.line_starts[:-1] - of_line[:-1] - extra, np.diff(offsets))
-    floor = np.repeat(layout.line_starts[:-1], np.diff(offsets))
+    layout = lay_out(laid)
+    n_tokens = np.diff(offsets)
+    shift = np.repeat(layout.line_starts[:-1] - of_line[:-1] - prefix, n_tokens)
+    floor = np.repeat(layout.line_starts[:-1], n_tokens)
     starts = np.maximum(reached[:-1] + shift, floor)
     ends = np.maximum(reached[1:] + shift, floor)
 
     lost = np.zeros(len(lines), dtype=np.int64)
     is_lost = np.zeros(len(lines), dtype=np.int64)
-    inexact = [number for number, prefix in enumerate(prefixed) if prefix < 0]
-    spans = token_spans(engine, [lines[number] for number in inexact])
+    spans = iter_token_spans(engine, [lines[number] for number in inexact])
     for number, of_tokens in zip(inexact, spans, strict=True):
         here = slice(int(offsets[number]), int(offsets[number + 1]))
         starts[here] = of_tokens.starts + layout.line_starts[number]
         ends[here] = of_tokens.ends + layout.line_starts[number]
-        if not _is_same(lines[number], backs[number].decode(errors="replace")):
-            (decoded,) = engine.decode_batch(ids[here], np.array([0, here.stop - here.start]))
-            is_lost[number] = not _is_same(lines[number], decoded)
-            lost[number] = lost_characters(lines[number], decoded) if is_lost[number] else 0
-    return Placed(starts, ends, lost, is_lost)
+        (decoded,) = engine.decode_batch(ids[here], np.array([0, here.stop - here.start]))
+        is_lost[number] = not _is_same(lines[number], decoded)
+        lost[number] = lost_characters(lines[number], decoded) if is_lost[number] else 0
+    return Placed(layout, starts, ends, lost, is_lost)
 
 
 def lost_characters(line: str, back: str) -> int:
@@ -80,11 +87,19 @@ def lost_characters(line: str, back: str) -> int:
     return (wanted - Counter(unicodedata.normalize("NFC", back))).total()
 
 
-def _prefix(data: bytes, back: bytes) -> int:
-    """How many spaces the tokens put in front of the line, 0 or 1; -1 where they are not it."""
+def _given_back(line: str, back: bytes) -> tuple[int, str] | None:
+    """How many spaces the tokens put in front (0 or 1), and the line as they give it back; None
+    where joining their bytes does not give it."""
+    data = line.encode()
     if back == data:
-        return 0
-    return 1 if len(back) == len(data) + 1 and back[:1] == b" " and back[1:] == data else -1
+        return 0, line
+    if len(back) == len(data) + 1 and back[:1] == b" " and back[1:] == data:
+        return 1, line
+    text = back.decode(errors="replace")
+    if not _is_same(line, text):
+        return None
+    has_prefix = text[:1] == " " and line[:1] != " "
+    return (1, text[1:]) if has_prefix else (0, text)
 
 
 def _is_same(line: str, back: str) -> bool:

@@ -26,9 +26,7 @@ _IS_SPACE = np.array([chr(c).isspace() for c in range(_BEYOND + 1)])
 class Layout:
     """Lines laid end to end as UTF-8, and the words in them."""
 
-    data: list[bytes]  # of each line
     line_starts: Int64  # (n_lines + 1,) in bytes
-    n_characters: Int64  # (n_lines,) code points
     words_before: Int64  # (n_bytes + 1,) words that begin before each byte
     is_inside: Bools  # (n_bytes + 1,) whether a cut in front of the byte cuts a word
 
@@ -41,13 +39,11 @@ class Layout:
 def lay_out(lines: Sequence[str]) -> Layout:
     """The layout of lines, none of which is blank."""
     characters = np.frombuffer("".join(lines).encode("utf-32-le"), dtype=np.uint32)
-    n_characters = np.fromiter(map(len, lines), np.int64, len(lines))
     sizes = 1 + (characters > 0x7F) + (characters > 0x7FF).astype(np.int64) + (characters > 0xFFFF)
     is_text = np.repeat(~_IS_SPACE[np.minimum(characters, _BEYOND)], sizes)
 
-    data = [line.encode() for line in lines]
     line_starts = np.zeros(len(lines) + 1, dtype=np.int64)
-    np.cumsum([len(of_line) for of_line in data], out=line_starts[1:])
+    np.cumsum([len(line.encode()) for line in lines], out=line_starts[1:])
     begins = is_text.copy()
     begins[1:] &= ~is_text[:-1]
     begins[line_starts[:-1]] = is_text[line_starts[:-1]]
@@ -55,7 +51,7 @@ def lay_out(lines: Sequence[str]) -> Layout:
     np.cumsum(begins, out=words_before[1:])
     is_inside = np.zeros(len(is_text) + 1, dtype=np.bool_)
     is_inside[:-1] = is_text & ~begins
-    return Layout(data, line_starts, n_characters, words_before, is_inside)
+    return Layout(line_starts, words_before, is_inside)
 
 
 def cut_words(layout: Layout, starts: Int64) -> Int64:
@@ -64,9 +60,9 @@ def cut_words(layout: Layout, starts: Int64) -> Int64:
     `starts`: where each token begins, in bytes of the layout. A superword that covers a word
     does not cut it.
     """
-    cut = np.unique(layout.words_before[starts[layout.is_inside[starts]]]) - 1
-    line_words = layout.line_words
-    return np.diff(np.searchsorted(cut, line_words))
+    is_cut = np.zeros(int(layout.words_before[-1]) + 1, dtype=np.int64)
+    is_cut[layout.words_before[starts[layout.is_inside[starts]]]] = 1  # word n stands at n + 1
+    return np.diff(np.cumsum(is_cut)[layout.line_words])
 
 
 def tokens_of_words(layout: Layout, starts: Int64, ends: Int64, line: Int64) -> Floats:
