@@ -48,7 +48,7 @@ def load_tokenizer(source: str | Path, *, pattern: str | None = None) -> Tokeniz
         _refuse_pattern(pattern, "tiktoken encoding")
         return tiktoken_encoding.load_encoding(named)
     path = local_path(source)
-    file = _find_file(path) if path.is_dir() else path
+    file = tokenizer_file(path)
     try:
         if path.is_dir() and file.name == "tokenizer.json":
             _refuse_pattern(pattern, "tokenizer.json")
@@ -141,7 +141,11 @@ def _stem(file: Path) -> str:
     return file.resolve().parent.name if plain else file.stem
 
 
-def _find_file(folder: Path) -> Path:
+def tokenizer_file(path: Path) -> Path:
+    """The file that a tokenizer is read from: `path` itself, or the first known in a folder."""
+    if not path.is_dir():
+        return path
+    folder = path
     for glob in _IN_FOLDER:
         found = sorted(path for path in folder.glob(glob) if path.is_file())
         if found:
