@@ -26,9 +26,7 @@ def word_spans(line: str) -> list[Span]:
 
 def fragmented_words(line: str, tokens: Sequence[Span]) -> int:
     """Words in which some token begins behind the first byte."""
-    return sum(
-        any(begin < start < end for start, _ in tokens) for begin, end in word_spans(line)
-    )
+    return sum(any(begin < start < end for start, _ in tokens) for begin, end in word_spans(line))
 
 
 def tokens_of_words(line: str, tokens: Sequence[Span]) -> list[float]:
@@ -89,9 +87,7 @@ def levenshtein(one: Sequence[int], other: Sequence[int]) -> int:
     for i, token in enumerate(one, start=1):
         before, row[0] = row[0], i
         for j, wanted in enumerate(other, start=1):
-            before, row[j] = row[j], min(
-                row[j] + 1, row[j - 1] + 1, before + (token != wanted)
-            )
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (token != wanted))
     return row[-1]
 
 

@@ -2,9 +2,9 @@
 
 Owns the components that `tokenizers` needs for it: pieces with their scores, the precompiled
 character map, spaces as "▁". Held against SentencePiece itself in the tests: the ids differ where
-two cuts have the same score up to rounding (1 line in 800), and for spaces at the ends of a text
-where the model has user-defined pieces. BPE models are `sentencepiece_model`'s, which also owns
-the schema.
+two cuts have the same score up to rounding (1 line in 800), and, where the model has user-defined
+pieces, for a text that begins with one or with a space, or ends with a space. BPE models are
+`sentencepiece_model`'s, which also owns the schema.
 """
 
 from __future__ import annotations

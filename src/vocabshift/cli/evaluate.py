@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _WIDE = 4
 """Up to this many subjects, a table has room for intervals."""
 
-_DESCRIPTION = """Measure tokenizers on text, per language, with 95 % bootstrap intervals over lines.
+_DESCRIPTION = """\
+Measure tokenizers on text, per language, with 95 % bootstrap intervals over lines.
 
 metrics (names for --metrics; "all" for every one that the input allows):
   compression    fertility bytes_per_token characters_per_token tokens_per_character
@@ -44,8 +45,8 @@ def add_parser(subparsers: Any) -> None:
         "measure tokenizers on text, per language",
         _DESCRIPTION,
         "  vocabshift evaluate ist meta-llama/Llama-3.2-1B --text hi=hindi.txt ta=tamil.txt\n"
-        "  vocabshift evaluate ist tiktoken:o200k_base --base gpt2 --text en=en.txt hi=hi.txt \\\n"
-        "      --metrics all --parallel --json\n",
+        "  vocabshift evaluate ist tiktoken:o200k_base --base gpt2 --text en=en.txt hi=hi.txt "
+        "--metrics all --parallel --json\n",
     )
     parser.add_argument(
         "tokenizers",

@@ -36,9 +36,7 @@ def load_all(sources: Sequence[str], pattern: str | None) -> list[Tokenizer]:
 
 def load_any(sources: Sequence[str], pattern: str | None) -> list[Tokenizer | PlainTokenizer]:
     """The same for tokenizers of every kind, Unigram and WordPiece too."""
-    from vocabshift.bpe.plain_tokenizer import open_prunable
-
-    return _load(sources, pattern, open_prunable)
+    return _load(sources, pattern, _open_other)
 
 
 def _load(
@@ -62,3 +60,10 @@ def _load(
     if pattern is not None and not is_used:
         raise UsageError(f"{FLAG} is not needed: the tokenizers bring their own; leave it out")
     return loaded
+
+
+def _open_other(source: str) -> Any:
+    """Raises what loading it as BPE raised, where it is no tokenizer of another kind."""
+    from vocabshift.bpe.plain_tokenizer import open_prunable
+
+    return open_prunable(source)

@@ -111,8 +111,8 @@ def _count_batch(
     placed = place(engine, facts, lines, ids, offsets)
     layout = placed.layout
     n_tokens = np.diff(offsets)
-    tokens_in_bin = np.zeros((len(lines), 0))
-    words_in_bin = np.zeros((len(lines), 0), dtype=np.int64)
+    tokens_in_bin: Floats = np.zeros((len(lines), 0))
+    words_in_bin: Ints = np.zeros((len(lines), 0), dtype=np.int64)
     if bins is not None:
         line = np.repeat(np.arange(len(lines)), n_tokens)
         tokens = tokens_of_words(layout, placed.starts, placed.ends, line)
@@ -120,7 +120,7 @@ def _count_batch(
         cell = np.repeat(np.arange(len(lines)) * len(BINS), n_words) + bins[: len(tokens)]
         shape = (len(lines), len(BINS))
         size = len(lines) * len(BINS)
-        tokens_in_bin = np.bincount(cell, weights=tokens, minlength=size).reshape(shape)
+        tokens_in_bin = np.asarray(np.bincount(cell, tokens, size).reshape(shape), np.float64)
         words_in_bin = np.bincount(cell, minlength=size).reshape(shape)
     counted = LineCounts(
         n_tokens=n_tokens,

@@ -39,9 +39,7 @@ class Renyi:
         """Entropy, divided by `scale`, with the interval that follows from the ratio's."""
         if ratio.low is None or ratio.high is None:
             return Estimate(self.entropy / scale, None, None)
-        ends = sorted(
-            self.from_ratio(ratio.value, end) / scale for end in (ratio.low, ratio.high)
-        )
+        ends = sorted(self.from_ratio(ratio.value, end) / scale for end in (ratio.low, ratio.high))
         return Estimate(self.entropy / scale, *ends)
 
 
@@ -80,4 +78,4 @@ def renyi(counts: Counts, row_count: int, alpha: float = ALPHA) -> Renyi:
 def _per_line(values: npt.NDArray[np.float64], counts: Counts) -> npt.NDArray[np.float64]:
     """Sums over the tokens of each line, (n_lines,)."""
     line = np.repeat(np.arange(counts.lines.n_lines), counts.lines.n_tokens)
-    return np.bincount(line, weights=values, minlength=counts.lines.n_lines)
+    return np.asarray(np.bincount(line, values, counts.lines.n_lines), dtype=np.float64)

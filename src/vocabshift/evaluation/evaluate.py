@@ -18,8 +18,8 @@ from vocabshift.evaluation import frequency_bins
 from vocabshift.evaluation.distribution import ALPHA, check_alpha
 from vocabshift.evaluation.engine import engine_of
 from vocabshift.evaluation.fairness import find_reference
-from vocabshift.evaluation.metrics import BASE_METRIC, BIN_METRICS, EVERY, METRICS, check_names
 from vocabshift.evaluation.measure import Rows, Task, measure, measure_base
+from vocabshift.evaluation.metrics import BASE_METRIC, BIN_METRICS, EVERY, METRICS, check_names
 from vocabshift.evaluation.subject import Subject, subjects
 from vocabshift.evaluation.texts import ALL, Lines, check_parallel, files_of, read_lines
 from vocabshift.evaluation.vocabulary import overlap
@@ -78,7 +78,9 @@ def evaluate(
     files = files_of(texts)
     if parallel:
         check_parallel(lines, "--parallel (parallel=True)", files)
-    refused = _not_allowed(names, lines, files, base, reference, len(judged))
+    refused = _not_allowed(
+        names, lines, files, base=base, reference=reference, n_subjects=len(judged)
+    )
     for name, error in refused.items():
         if not is_every:
             raise error
@@ -116,6 +118,7 @@ def _not_allowed(
     names: Sequence[str],
     lines: Lines,
     files: dict[str, str],
+    *,
     base: Any,
     reference: str | None,
     n_subjects: int,

@@ -21,7 +21,7 @@ from vocabshift.evaluation.counts import Counts, count_lines
 from vocabshift.evaluation.distribution import ALPHA, renyi
 from vocabshift.evaluation.engine import Engine
 from vocabshift.evaluation.frequency_bins import Bytes
-from vocabshift.evaluation.metrics import BASE_METRIC, BIN_METRICS, LOSS, METRICS, terms
+from vocabshift.evaluation.metrics import BIN_METRICS, LOSS, METRICS, terms
 from vocabshift.evaluation.texts import ALL
 from vocabshift.evaluation.token_facts import TokenFacts
 from vocabshift.evaluation.vocabulary import Vocabulary, overlap
@@ -73,9 +73,7 @@ def measure_base(engine: Engine, task: Task) -> Base:
     return Base(counts, drift.TokenNumbers(engine), vocabulary.hashes(), by_script)
 
 
-def measure(
-    subject: str, engine: Engine, task: Task, *, threads: int = 1
-) -> tuple[Rows, Int64]:
+def measure(subject: str, engine: Engine, task: Task, *, threads: int = 1) -> tuple[Rows, Int64]:
     """Rows of one subject by metric, and the hashes of its tokens for overlaps among subjects.
 
     Rows of `loss_rate` are there for every language with a loss, asked for or not. Raises

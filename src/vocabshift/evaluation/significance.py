@@ -100,7 +100,7 @@ def rank_biserial(differences: Sequence[float]) -> float:
     nonzero = np.array([d for d in differences if d], dtype=np.float64)
     if not len(nonzero):
         return 0.0
-    sizes, place, times = np.unique(np.abs(nonzero), return_inverse=True, return_counts=True)
+    _, place, times = np.unique(np.abs(nonzero), return_inverse=True, return_counts=True)
     last = np.cumsum(times)
     ranks = (last - (times - 1) / 2)[place]
     return float((ranks * np.sign(nonzero)).sum() / ranks.sum())
@@ -125,15 +125,15 @@ def _pairs(results: Results, metric: str, sign: int) -> list[Comparison]:
         if row.language != ALL and (metric == LOSS or (row.subject, row.language) not in lossy):
             of_subject[row.language] = row.value
     return [
-        _compare(metric, a, b, values[a], values[b], sign)
+        _compare(metric, {a: values[a], b: values[b]}, sign)
         for a, b in combinations(values, 2)
         if values[a].keys() & values[b].keys()
     ]
 
 
-def _compare(
-    metric: str, a: str, b: str, of_a: dict[str, float], of_b: dict[str, float], sign: int
-) -> Comparison:
+def _compare(metric: str, pair: dict[str, dict[str, float]], sign: int) -> Comparison:
+    """`pair`: values by language of the two subjects; `sign`: 1 where more is better, else -1."""
+    (a, of_a), (b, of_b) = pair.items()
     shared = [language for language in of_a if language in of_b]
     differences = np.array([of_a[language] - of_b[language] for language in shared])
     theirs = np.array([of_b[language] for language in shared])

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from vocabshift.bpe.plain_tokenizer import PlainTokenizer
     from vocabshift.bpe.tokenizer import Tokenizer
 
+_TIKTOKEN = "tiktoken:"  # as `bpe.tiktoken_encoding` names an encoding
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:
@@ -70,18 +72,11 @@ def unique_names(paths: Sequence[tuple[str, ...]]) -> list[str]:
 
 def _path_parts(source: Any) -> tuple[str, ...]:
     """Parts of the path or Hub name that a tokenizer came from; never empty."""
-    from vocabshift.bpe.plain_tokenizer import PlainTokenizer
-    from vocabshift.bpe.tiktoken_encoding import PREFIX
-    from vocabshift.bpe.tokenizer import Tokenizer
-
-    if isinstance(source, str) and source.startswith(PREFIX):
-        return (source.removeprefix(PREFIX),)
+    if isinstance(source, str) and source.startswith(_TIKTOKEN):
+        return (source.removeprefix(_TIKTOKEN),)
     if isinstance(source, str | Path):
         if Path(source).exists():
             source = os.path.abspath(source)  # noqa: PTH100 - resolve() would follow links
         return Path(source).parts[-2:] or ("tokenizer",)
-    if isinstance(source, Tokenizer | PlainTokenizer):
-        return (source.name,)
-    own = getattr(source, "name_or_path", "") or getattr(source, "name", "")  # tiktoken's is `name`
-    name = str(own or "tokenizer")
-    return Path(name).parts[-2:] or ("tokenizer",)
+    own = getattr(source, "name_or_path", "") or getattr(source, "name", "")  # ours and tiktoken's
+    return Path(str(own or "tokenizer")).parts[-2:] or ("tokenizer",)

@@ -32,7 +32,9 @@ def read_lines(texts: Any) -> Lines:
             of_language += _lines(language, text)
     empty = [language for language, found in lines.items() if not found]
     if empty:
-        raise CorpusError(f"no line of text for {', '.join(empty)}; leave it out or give it text")
+        files = files_of(texts)
+        named = ", ".join(language + _place(language, files) for language in empty)
+        raise CorpusError(f"no line of text for {named}; leave it out or give it text")
     if not lines:
         raise CorpusError("the texts are empty: at least one line that is not blank is needed")
     return lines

@@ -41,7 +41,7 @@ class TokenFacts:
         before = np.cumsum(lengths) - lengths
         at = np.repeat(self._starts[ids] - before, lengths)
         at += np.arange(len(at))
-        return self._data[at].tobytes()
+        return bytes(self._data[at].tobytes())
 
     @cached_property
     def is_single_character(self) -> Bools:

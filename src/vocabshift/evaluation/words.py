@@ -78,4 +78,4 @@ def tokens_of_words(layout: Layout, starts: Int64, ends: Int64, line: Int64) -> 
     touched = np.maximum(touched, 1)
     word = np.repeat(first - (np.cumsum(touched) - touched), touched) + np.arange(touched.sum())
     share = np.repeat(1.0 / touched, touched)
-    return np.bincount(word, weights=share, minlength=int(line_words[-1]))
+    return np.asarray(np.bincount(word, share, int(line_words[-1])), dtype=np.float64)

@@ -8,11 +8,11 @@ import json
 import numpy as np
 import pytest
 from hypothesis import given
-from reference import metrics as slow
-from strategies import examples, text
 from tokenizers import Tokenizer as Backend
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
+from reference import metrics as slow
+from strategies import examples, text
 from vocabshift.bpe import byte_level
 from vocabshift.bpe.model import BpeModel
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
@@ -170,7 +170,9 @@ def test_single_character_tokens_of_other_spellings() -> None:
     """Byte pieces stand for ASCII only; a vocabulary that lacks bytes is still spelled in them."""
     tokens = ["<0x41>", "<0xC3>", "▁", "▁a", "é"]
     model = BpeModel({token: i for i, token in enumerate(tokens)}, (), byte_fallback=True)
-    pieces = Tokenizer(model, decoder={"type": "Replace", "pattern": {"String": "▁"}, "content": " "})
+    pieces = Tokenizer(
+        model, decoder={"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
+    )
     flags = TokenFacts(engine_of(pieces)).is_single_character
     assert [True, False, True, False, True] == flags.tolist()
     few = BpeModel({"Ã": 0, "©": 1, "Ã©": 2}, (("Ã", "©"),))

@@ -6,8 +6,8 @@ import random
 import sys
 
 import pytest
-from reference import metrics as slow
 
+from reference import metrics as slow
 from vocabshift.bpe.tokenizer import AddedToken
 from vocabshift.evaluation import drift
 from vocabshift.evaluation.counts import count_lines
@@ -30,8 +30,9 @@ def test_distances_are_those_of_the_definition() -> None:
 def test_tokens_are_the_same_by_their_bytes(make_tokenizer) -> None:
     """Ids do not matter: a token is the same where it stands for the same bytes."""
     special = AddedToken("ab", 300, special=True)
-    base = engine_of(make_tokenizer([("a", "b"), ("c", "d")], added_tokens=[AddedToken("<s>", 258)]))
-    ours = engine_of(make_tokenizer([("c", "d"), ("x", "y")], added_tokens=[AddedToken("<s>", 400)]))
+    ends = [AddedToken("<s>", 258)], [AddedToken("<s>", 400)]
+    base = engine_of(make_tokenizer([("a", "b"), ("c", "d")], added_tokens=ends[0]))
+    ours = engine_of(make_tokenizer([("c", "d"), ("x", "y")], added_tokens=ends[1]))
     numbers = drift.TokenNumbers(base)
     of_ours = numbers.of(ours)
     assert numbers.base[257] == of_ours[256]  # cd

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reference import metrics as slow
 
+from reference import metrics as slow
 from vocabshift.evaluation import fairness
 
 

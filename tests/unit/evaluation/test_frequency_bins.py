@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 from reference import metrics as slow
-
 from vocabshift.evaluation.frequency_bins import BINS, bins_of_lines, bins_of_words, count_words
 
 
