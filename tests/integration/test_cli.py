@@ -179,6 +179,47 @@ def test_evaluate_rows(trained, corpus: Path, tmp_path: Path, run_json: RunJson)
     assert result["results"] == [json.loads(line) for line in lines]
 
 
+def test_evaluate_every_metric(trained, corpus: Path, run_json: RunJson, capsys) -> None:
+    """With "all", every metric that the texts allow has rows; losses and notes are told apart."""
+    words = ("evaluate", trained["bpe"], trained["ist"], "--base", trained["bpe"])
+    result = run_json(*words, "--text", *_specs(corpus), "--metrics", "all")
+    metrics = {row["metric"] for row in result["results"]}
+    assert {"renyi_efficiency", "word_fragmentation_rate", "script_share"} <= metrics
+    assert {"levenshtein_distance", "fertility_bin_1_10", "vocabulary_overlap"} <= metrics
+    assert not {"gini", "premium"} & metrics  # 15 and 20 lines: not parallel
+    assert [] == result["comparisons"]  # two languages prove nothing
+
+
+def test_evaluate_other_kinds(corpus: Path, bad, trained, run_json: RunJson, capsys) -> None:
+    """A Unigram tokenizer is measured; that it loses most of the text is told, and marked."""
+    result = run_json("evaluate", "unigram", trained["bpe"], "--text", "en=en.txt")
+    rows = {(row["subject"], row["metric"]): row["value"] for row in result["results"]}
+    assert 0 < rows["unigram", "fertility"]
+    assert 1.0 == rows["unigram", "loss_rate"]
+    assert ("bpe", "loss_rate") not in rows
+    assert 0 == main(["evaluate", "unigram", "--text", "en=en.txt"])
+    assert "† not valid" in capsys.readouterr().out
+
+
+def test_comparisons_over_languages(
+    trained, corpus: Path, tmp_path: Path, run_json, capsys
+) -> None:
+    """Five languages and two tokenizers are compared in --json, and as a table if asked for."""
+    lines = (corpus / "en.txt").read_text(encoding="utf-8").splitlines()
+    specs = []
+    for number in range(5):
+        file = tmp_path / f"{number}.txt"
+        file.write_text("\n".join(lines[number::5]) + "\n", encoding="utf-8")
+        specs.append(f"l{number}={file}")
+    words = ("evaluate", trained["bpe"], trained["ist"], "--text", *specs)
+    pairs = run_json(*words)["comparisons"]
+    assert [("fertility", "bpe", "ist", 5)] == [
+        (pair["metric"], pair["a"], pair["b"], pair["n"]) for pair in pairs[:1]
+    ]
+    assert 0 == main([str(word) for word in (*words, "--compare-subjects")])
+    assert "pairs of tokenizers over languages" in capsys.readouterr().out
+
+
 def test_what_people_see(trained, corpus: Path, capsys) -> None:
     """Without --json the verbs print tables."""
     assert 0 == main(["evaluate", str(trained["ist"]), "--text", *_specs(corpus)])
@@ -194,6 +235,7 @@ def bad(corpus: Path, trained, tmp_path: Path, monkeypatch) -> None:
     shutil.copy(corpus / "en.txt", "en.txt")
     Path("empty.txt").write_bytes(b"")
     Path("blank.txt").write_bytes(b"\n \n")
+    Path("short.txt").write_text("one line\n", encoding="utf-8")
     Path("bytes.txt").write_bytes(b"good line\nbad \xff line\n")
     Path("there").mkdir()
     Path("there/precious").write_text("keep", encoding="utf-8")
@@ -239,11 +281,18 @@ BAD_INPUT = [
     ("check unigram", "Unigram"),
     ("check model", "model"),
     ("evaluate damaged --text en.txt", "damaged"),
-    ("evaluate unigram --text en.txt", "Unigram"),
+    ("evaluate tiktoken:none --text en.txt", "tiktoken"),
+    ("evaluate {bpe} --text a=en.txt b=bytes.txt", "bytes.txt"),
+    ("evaluate {bpe} --text a=en.txt b=short.txt --metrics gini", "short.txt) has 1 lines"),
+    ("evaluate {bpe} --text a=en.txt b=short.txt --parallel", "short.txt) has 1 lines"),
+    ("evaluate {bpe} --text a=en.txt b=en.txt --metrics premium", "--reference"),
+    ("evaluate {bpe} --text en.txt --metrics gini", "at least two"),
+    ("evaluate {bpe} --text a=en.txt --frequencies b=en.txt --metrics fertility_bin_1_10", "of a"),
+    ("evaluate {bpe} --text en.txt --renyi-alpha 0", "above 0"),
     ("evaluate none --text en.txt", "none"),
     ("evaluate {bpe} --text none.txt", "none.txt"),
     ("evaluate {bpe} --text empty.txt", "empty"),
-    ("evaluate {bpe} --text blank.txt", "blank"),
+    ("evaluate {bpe} --text blank.txt", "blank.txt"),
     ("evaluate {bpe} --text bytes.txt", "bytes.txt"),
     ("evaluate {bpe} --text en.txt --metrics speed", "known are: fertility"),
     ("evaluate {bpe} --text en.txt --metrics normalized_sequence_length", "base"),

@@ -18,6 +18,7 @@ from vocabshift.bpe import (
     ranks,
     sentencepiece_model,
     tekken,
+    tiktoken_encoding,
     tokenizer_json,
 )
 from vocabshift.bpe.tokenizer import Tokenizer
@@ -36,14 +37,18 @@ _HUB_FILES = (
 
 
 def load_tokenizer(source: str | Path, *, pattern: str | None = None) -> Tokenizer:
-    """A Tokenizer from a folder, a file of any known format, or a Hub name.
+    """A Tokenizer from a folder, a file of any known format, a Hub name or "tiktoken:NAME".
 
     `pattern`: the name or regex of the pre-tokenizer, for rank files and GGUF vocabularies that do
     not say it themselves. InvalidTokenizerError for a file that cannot be used, FileNotFoundError
     for one that is not there. No code that lies beside a tokenizer is ever run.
     """
+    named = encoding_name(source)
+    if named is not None:
+        _refuse_pattern(pattern, "tiktoken encoding")
+        return tiktoken_encoding.load_encoding(named)
     path = local_path(source)
-    file = _find_file(path) if path.is_dir() else path
+    file = tokenizer_file(path)
     try:
         if path.is_dir() and file.name == "tokenizer.json":
             _refuse_pattern(pattern, "tokenizer.json")
@@ -51,6 +56,14 @@ def load_tokenizer(source: str | Path, *, pattern: str | None = None) -> Tokeniz
         return _load_file(file, pattern, name=path.name if path.is_dir() else _stem(file))
     except InvalidTokenizerError as error:
         raise InvalidTokenizerError(f"{file}: {error}") from None
+
+
+def encoding_name(source: str | Path) -> str | None:
+    """NAME of "tiktoken:NAME"; None for anything else, also for a file of such a name."""
+    text = str(source)
+    if not text.startswith(tiktoken_encoding.PREFIX) or Path(text).exists():
+        return None
+    return text.removeprefix(tiktoken_encoding.PREFIX)
 
 
 def local_path(source: str | Path) -> Path:
@@ -64,11 +77,13 @@ def local_path(source: str | Path) -> Path:
 
 
 def as_tokenizer(tokenizer: Any) -> Tokenizer:
-    """A Tokenizer from one of ours, a transformers fast one, one of `tokenizers`, or a path."""
+    """A Tokenizer from one of ours, of transformers (fast), `tokenizers` or tiktoken, or a path."""
     if isinstance(tokenizer, Tokenizer):
         return tokenizer
     if isinstance(tokenizer, str | Path):
         return load_tokenizer(tokenizer)
+    if tiktoken_encoding.is_encoding(tokenizer):
+        return tiktoken_encoding.from_encoding(tokenizer)
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if hasattr(backend, "to_str"):
         name = Path(str(getattr(tokenizer, "name_or_path", "") or "tokenizer")).name
@@ -76,7 +91,7 @@ def as_tokenizer(tokenizer: Any) -> Tokenizer:
         return value if backend is tokenizer else pretrained_folder.with_config_of(value, tokenizer)
     raise TypeError(
         f"{type(tokenizer).__name__} is no tokenizer that can be used; give a vocabshift, "
-        "tokenizers or fast transformers tokenizer, or a path"
+        "tokenizers, tiktoken or fast transformers tokenizer, or a path"
     )
 
 
@@ -126,7 +141,11 @@ def _stem(file: Path) -> str:
     return file.resolve().parent.name if plain else file.stem
 
 
-def _find_file(folder: Path) -> Path:
+def tokenizer_file(path: Path) -> Path:
+    """The file that a tokenizer is read from: `path` itself, or the first known in a folder."""
+    if not path.is_dir():
+        return path
+    folder = path
     for glob in _IN_FOLDER:
         found = sorted(path for path in folder.glob(glob) if path.is_file())
         if found:

@@ -16,7 +16,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.bpe import load, post_processor, pretrained_folder, tokenizer_json
+from vocabshift.bpe import (
+    load,
+    post_processor,
+    pretrained_folder,
+    sentencepiece_model,
+    sentencepiece_unigram,
+    tokenizer_json,
+)
 from vocabshift.bpe.added_tokens import ids_at_load, vocab_with
 from vocabshift.bpe.charsmap import check_normalizer
 from vocabshift.bpe.model import MAX_ID
@@ -231,23 +238,37 @@ def open_prunable(source: Any) -> Tokenizer | PlainTokenizer:
 
 
 def _open_plain(path: Path) -> PlainTokenizer | None:
-    """The tokenizer of a folder or file, or None where no tokenizer.json of another kind is it."""
-    file = path / "tokenizer.json" if path.is_dir() else path
+    """The tokenizer of a folder or file, or None where no file of another kind than BPE is it."""
     try:
-        data = tokenizer_json.parse(file.read_bytes())
-        kind = kind_of(data)
+        file = load.tokenizer_file(path)
+        data = file.read_bytes()
+        document = _document_of(data)
     except (InvalidTokenizerError, OSError):
         return None
-    if kind == "BPE":
+    if document is None:
         return None
     try:
-        value = from_json(data, name=path.name if path.is_dir() else path.stem)
+        value = from_json(document, name=path.name if path.is_dir() else path.stem)
     except InvalidTokenizerError as error:
         raise InvalidTokenizerError(f"{file}: {error}") from None
     if not path.is_dir():
         return value
     config, template = pretrained_folder.read_config(path)
     return replace(value, config=config, chat_template=template)
+
+
+def _document_of(data: bytes) -> Mapping[str, Any] | None:
+    """The `tokenizer.json` of a file of another kind than BPE; a SentencePiece model is made one.
+
+    None for BPE and for what neither is.
+    """
+    if data[:1] == b"\n":  # field 1, a message: as `load` tells a SentencePiece model
+        contents = sentencepiece_model.read_model(data)
+        if contents.kind != "Unigram":
+            return None
+        return sentencepiece_unigram.to_document(contents.pieces, contents.settings)
+    document = tokenizer_json.parse(data)
+    return None if kind_of(document) == "BPE" else document
 
 
 def _name_of(source: Any) -> str:

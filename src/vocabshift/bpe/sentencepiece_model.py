@@ -21,8 +21,7 @@ from vocabshift.bpe.sentencepiece_rules import SentencePieceRules
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.errors import InvalidTokenizerError
 
-_BPE = 2  # TrainerSpec.ModelType
-_MODEL_TYPES = {1: "Unigram", 2: "BPE", 3: "Word", 4: "Char"}
+_MODEL_TYPES = {1: "Unigram", 2: "BPE", 3: "Word", 4: "Char"}  # TrainerSpec.ModelType
 _ROLES = {40: "unk", 41: "bos", 42: "eos", 43: "pad"}  # field of TrainerSpec -> role
 _DEFAULT_IDS = {"unk": 0, "bos": 1, "eos": 2, "pad": -1}
 
@@ -60,8 +59,17 @@ class Settings:
     rules: SentencePieceRules | None = None  # that its pieces were trained by, where it says so
 
 
-def from_model(data: bytes, *, name: str = "tokenizer") -> Tokenizer:
-    """The Tokenizer of a SentencePiece BPE model file."""
+@dataclass(frozen=True)
+class Contents:
+    """A model file, read."""
+
+    kind: str  # "Unigram", "BPE", "Word" or "Char"
+    pieces: tuple[Piece, ...]
+    settings: Settings
+
+
+def read_model(data: bytes) -> Contents:
+    """What a SentencePiece model file of any type holds; InvalidTokenizerError for another file."""
     pieces: list[Piece] = []
     trainer: dict[int, protobuf.Value] = {}
     normalizer: dict[int, protobuf.Value] = {}
@@ -81,12 +89,18 @@ def from_model(data: bytes, *, name: str = "tokenizer") -> Tokenizer:
         ) from None
     if not pieces:
         raise InvalidTokenizerError("this is no SentencePiece model: it holds no pieces")
-    if model_type != _BPE:
-        kind = _MODEL_TYPES.get(model_type, model_type)
+    kind = _MODEL_TYPES.get(model_type, str(model_type))
+    return Contents(kind, tuple(pieces), settings)
+
+
+def from_model(data: bytes, *, name: str = "tokenizer") -> Tokenizer:
+    """The Tokenizer of a SentencePiece BPE model file."""
+    found = read_model(data)
+    if found.kind != "BPE":
         raise InvalidTokenizerError(
-            f"the SentencePiece model is of type {kind}, not BPE; only BPE is read"
+            f"the SentencePiece model is of type {found.kind}, not BPE; only BPE is read here"
         )
-    return from_pieces(pieces, settings, name=name)
+    return from_pieces(found.pieces, found.settings, name=name)
 
 
 def read_rules(data: bytes) -> SentencePieceRules:

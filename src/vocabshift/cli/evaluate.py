@@ -1,4 +1,4 @@
-"""`vocabshift evaluate`: fertility and its kin, for any tokenizers on any text."""
+"""`vocabshift evaluate`: every metric of tokenizers on text, for any tokenizers on any text."""
 
 from __future__ import annotations
 
@@ -6,13 +6,35 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_threads, add_verb, threads
-from vocabshift.cli.tokenizers import add_pattern, load_all
+from vocabshift.cli.tokenizers import add_pattern, load_any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
+
+    from vocabshift.results import Results
 
 _WIDE = 4
 """Up to this many subjects, a table has room for intervals."""
+
+_DESCRIPTION = """\
+Measure tokenizers on text, per language, with 95 % bootstrap intervals over lines.
+
+metrics (names for --metrics; "all" for every one that the input allows):
+  compression    fertility bytes_per_token characters_per_token tokens_per_character
+                 sequence_reduction normalized_sequence_length (needs --base)
+  pieces         single_character_rate word_fragmentation_rate superword_rate unk_rate
+  loss           loss_rate character_loss_rate: lines, characters that do not come back; shown
+                 unasked where there is a loss, for figures of compression mean nothing there
+  rare words     fertility_bin_1_10 _11_100 _101_1000 _1001_10000 _10001_up _unseen: by the rank of
+                 the word in the text, or in --frequencies
+  distribution   renyi_entropy renyi_efficiency (--renyi-alpha)
+  fairness       gini normalized_variance coefficient_of_variation premium (tokens for each token of
+                 --reference): over parallel texts, line n of each saying the same
+  vocabulary     vocab_size script_share language_share own_language_share superword_share
+                 terminal_spanning_count unused_share pairwise_overlap vocabulary_overlap (--base)
+  drift          levenshtein_distance exact_match_rate (need --base)"""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -21,25 +43,48 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "evaluate",
         "measure tokenizers on text, per language",
-        "Measure tokenizers on text, per language, with 95 % bootstrap intervals over lines.\n"
-        "Metrics: fertility, bytes_per_token, characters_per_token, tokens_per_character,\n"
-        "sequence_reduction, single_character_rate, normalized_sequence_length (needs --base).",
+        _DESCRIPTION,
         "  vocabshift evaluate ist meta-llama/Llama-3.2-1B --text hi=hindi.txt ta=tamil.txt\n"
-        "  vocabshift evaluate ist --base gpt2 --text eval/*.txt --metrics fertility "
-        "normalized_sequence_length --json\n",
+        "  vocabshift evaluate ist tiktoken:o200k_base --base gpt2 --text en=en.txt hi=hi.txt "
+        "--metrics all --parallel --json\n",
     )
     parser.add_argument(
-        "tokenizers", metavar="TOKENIZER", nargs="+", help="folder, file or Hub name"
+        "tokenizers",
+        metavar="TOKENIZER",
+        nargs="+",
+        help="folder, file, Hub name or tiktoken:NAME; BPE, Unigram or WordPiece",
     )
     add_many(
         parser, "--text", metavar="SPEC", required=True, help="[lang=]PATH|DIR|GLOB|hf:DATASET"
     )
-    parser.add_argument("--base", metavar="TOKENIZER", help="what normalized lengths compare with")
+    parser.add_argument("--base", metavar="TOKENIZER", help="what lengths and cuts compare with")
     add_many(
         parser,
         "--metrics",
         metavar="M",
         help="default: fertility bytes_per_token, and normalized_sequence_length with --base",
+    )
+    parser.add_argument(
+        "--parallel", action="store_true", help="the texts are parallel: refuse other lengths"
+    )
+    parser.add_argument(
+        "--reference", metavar="LANG", help="language that premium compares with (default: English)"
+    )
+    add_many(
+        parser, "--frequencies", metavar="SPEC", help="corpus that ranks words for fertility_bin_…"
+    )
+    parser.add_argument(
+        "--renyi-alpha",
+        metavar="A",
+        type=_order,
+        default=2.5,
+        help="order of Rényi's entropy (default: 2.5)",
+    )
+    parser.add_argument(
+        "--compare-subjects",
+        action="store_true",
+        help="test all pairs of tokenizers over languages (Wilcoxon, Holm); --json has it always "
+        "where scipy is installed and there are 5 languages",
     )
     add_pattern(parser)
     parser.add_argument("--output", metavar="FILE", help="also write the rows as JSON lines")
@@ -50,34 +95,78 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Measure, and write the rows where that is asked for."""
-    from pathlib import Path
-
+    from vocabshift.cli.console import print_line, progress_bar
     from vocabshift.evaluation.evaluate import evaluate
     from vocabshift.evaluation.subject import subject_names
     from vocabshift.text.corpus import Corpus
 
-    output = Path(args.output) if args.output else None
-    if output is not None and output.exists() and not args.force:
-        raise FileExistsError(f"{output} exists already; name another output or pass --force")
+    output = _free(args.output, force=args.force)
+    corpus = Corpus.from_specs(args.text)
+    frequencies = Corpus.from_specs(args.frequencies) if args.frequencies else None
     sources = [*args.tokenizers, *([args.base] if args.base else [])]
-    loaded = load_all(sources, args.pattern)
+    loaded = load_any(sources, args.pattern)
     base = loaded.pop() if args.base else None
-    results = evaluate(
-        dict(zip(subject_names(args.tokenizers), loaded, strict=True)),
-        Corpus.from_specs(args.text),
-        args.metrics,
-        base=base,
-        threads=threads(args),
-    )
+    with progress_bar() as progress:
+        results = evaluate(
+            dict(zip(subject_names(args.tokenizers), loaded, strict=True)),
+            corpus,
+            args.metrics,
+            base=base,
+            reference=args.reference,
+            frequencies=frequencies,
+            renyi_alpha=args.renyi_alpha,
+            parallel=args.parallel,
+            threads=threads(args),
+            progress=progress,
+            note=lambda text: print_line(f"note: {text}"),
+        )
     if output is not None:
-        aside = output.with_name(output.name + ".partial")
-        results.save(aside)
-        aside.replace(output)
-    return {"results": results.to_dicts()}
+        _write(results, output)
+    comparisons = _comparisons(results, is_asked=args.compare_subjects)
+    return {"results": results.to_dicts(), "comparisons": comparisons}
+
+
+def _order(text: str) -> float:
+    """A number above 0, as argparse's `type`."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return value
+
+
+def _free(output: str | None, *, force: bool) -> Path | None:
+    from pathlib import Path
+
+    path = Path(output) if output else None
+    if path is not None and path.exists() and not force:
+        raise FileExistsError(f"{path} exists already; name another output or pass --force")
+    return path
+
+
+def _write(results: Results, output: Path) -> None:
+    aside = output.with_name(output.name + ".partial")
+    results.save(aside)
+    aside.replace(output)
+
+
+def _comparisons(results: Results, *, is_asked: bool) -> list[dict[str, Any]]:
+    """Pairs of subjects over languages; none without scipy, unless it was asked for."""
+    from vocabshift.evaluation.significance import compare_subjects
+
+    try:
+        return [pair.to_dict() for pair in compare_subjects(results)]
+    except ImportError:
+        if is_asked:
+            raise
+        return []
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """One table for each metric."""
+    """One table for each metric, then the comparisons that were asked for."""
+    from vocabshift.evaluation.significance import Comparison, comparison_table
     from vocabshift.report.tables import to_rich
     from vocabshift.results import Result, Results
 
@@ -85,5 +174,11 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
     has_room = len(results.distinct("subject")) <= _WIDE
     for metric in results.distinct("metric"):
         console.print(to_rich(results, metric, intervals=has_room))
+    if args.compare_subjects:
+        pairs = [Comparison(**row) for row in result["comparisons"]]
+        for metric in dict.fromkeys(pair.metric for pair in pairs):
+            console.print(comparison_table(pairs, metric))
+        if not pairs:
+            console.print("no comparisons: two tokenizers and five languages are needed")
     if args.output:
         console.print(f"written: {args.output}", markup=False, soft_wrap=True)

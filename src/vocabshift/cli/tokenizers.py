@@ -7,13 +7,14 @@ Knows nothing of formats.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import UsageError
 from vocabshift.errors import InvalidTokenizerError
 
 if TYPE_CHECKING:
+    from vocabshift.bpe.plain_tokenizer import PlainTokenizer
     from vocabshift.bpe.tokenizer import Tokenizer
 
 FLAG = "--pattern"
@@ -30,6 +31,17 @@ def add_pattern(parser: argparse.ArgumentParser) -> None:
 
 def load_all(sources: Sequence[str], pattern: str | None) -> list[Tokenizer]:
     """All tokenizers, in order; UsageError for a pattern that none of them needs."""
+    return _load(sources, pattern, None)
+
+
+def load_any(sources: Sequence[str], pattern: str | None) -> list[Tokenizer | PlainTokenizer]:
+    """The same for tokenizers of every kind, Unigram and WordPiece too."""
+    return _load(sources, pattern, _open_other)
+
+
+def _load(
+    sources: Sequence[str], pattern: str | None, open_other: Callable[[str], Any] | None
+) -> list[Any]:
     from vocabshift.bpe.load import load_tokenizer
 
     loaded = []
@@ -38,10 +50,20 @@ def load_all(sources: Sequence[str], pattern: str | None) -> list[Tokenizer]:
         try:
             loaded.append(load_tokenizer(source))
         except InvalidTokenizerError as error:
-            if pattern is None or FLAG not in str(error):
+            if pattern is not None and FLAG in str(error):
+                loaded.append(load_tokenizer(source, pattern=pattern))
+                is_used = True
+            elif open_other is not None:
+                loaded.append(open_other(source))
+            else:
                 raise
-            loaded.append(load_tokenizer(source, pattern=pattern))
-            is_used = True
     if pattern is not None and not is_used:
         raise UsageError(f"{FLAG} is not needed: the tokenizers bring their own; leave it out")
     return loaded
+
+
+def _open_other(source: str) -> Any:
+    """Raises what loading it as BPE raised, where it is no tokenizer of another kind."""
+    from vocabshift.bpe.plain_tokenizer import open_prunable
+
+    return open_prunable(source)

@@ -1,43 +1,54 @@
-"""Per-line counts: text is tokenized once for each tokenizer, metrics are functions of this.
+"""Counts of lines: text is tokenized once for each tokenizer, metrics are functions of this.
 
-Owns what a line is (a document cut at its newlines, without "\\n" or "\\r\\n"; blank ones are
-skipped) and what is counted of it. BOS and EOS are never added. Corpus weights play no part: each
-line counts once. Knows nothing of ratios, names or reports.
+Owns what is counted of each line and of each token. BOS and EOS are never added. Knows nothing of
+ratios, names or reports.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from vocabshift.bpe import byte_level
-from vocabshift.errors import CorpusError
+from vocabshift.evaluation.engine import Engine, Ids
+from vocabshift.evaluation.frequency_bins import BINS, Bytes
+from vocabshift.evaluation.placing import place
+from vocabshift.evaluation.texts import ALL
+from vocabshift.evaluation.token_facts import TokenFacts
+from vocabshift.evaluation.words import cut_words, tokens_of_words
 
 if TYPE_CHECKING:
     from vocabshift.bpe.encoder import Encoder
     from vocabshift.bpe.tokenizer import Tokenizer
 
+__all__ = ["ALL", "Counts", "LineCounts", "count_lines", "encode_lines"]
+
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
-ALL = "all"
-"""Language of text that has no label."""
-
-_BATCH_CHARACTERS = 1 << 20  # lines are tokenized in batches of about this size: constant memory
+_BATCH_CHARACTERS = 1 << 20  # lines are counted in batches of about this size: constant memory
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LineCounts:
-    """Counts of one tokenizer on the lines of one language; each array is (n_lines,)."""
+    """Counts of one tokenizer on lines of one language; each array is (n_lines,) or
+    (n_lines, n_bins)."""
 
     n_tokens: Ints
     n_single_character_tokens: Ints  # tokens that stand for exactly one Unicode character
     n_bytes: Ints  # of UTF-8
     n_characters: Ints  # code points
     n_words: Ints  # whitespace-separated, at least 1
+    n_fragmented_words: Ints  # words in more than one token
+    n_superword_tokens: Ints  # tokens with text on both sides of a space
+    n_unknown_tokens: Ints  # tokens that stand for text without a token
+    n_lost_characters: Ints  # of lines that do not come back
+    is_lost: Ints  # 1 for a line that its tokens do not give back
+    tokens_in_bin: Floats  # tokens of words by how frequent the word is; no bins unless asked for
+    words_in_bin: Ints
 
     @property
     def n_lines(self) -> int:
@@ -45,13 +56,26 @@ class LineCounts:
         return len(self.n_tokens)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """What one tokenizer makes of the lines of one language."""
+
+    lines: LineCounts
+    ids: Ids  # of all lines, one after the other
+    offsets: Ints  # (n_lines + 1,) into ids
+
+    def frequencies(self, row_count: int) -> Ints:
+        """How often each id occurs, (row_count,)."""
+        return np.bincount(self.ids, minlength=row_count)
+
+
 def encode_lines(
     tokenizer: Tokenizer | Encoder, lines: Sequence[str], threads: int = 1
-) -> tuple[npt.NDArray[np.int32], Ints]:
+) -> tuple[Ids, Ints]:
     """Token ids of all lines in one array, and (n_lines + 1,) offsets into it; no BOS or EOS.
 
-    The one place of this workshop that chooses the engine. A Tokenizer is compiled in each call:
-    to encode many batches, give an Encoder.
+    For scoring models. A Tokenizer is compiled in each call: to encode many batches, give an
+    Encoder.
     """
     from vocabshift.bpe.encoder import Encoder
 
@@ -59,151 +83,94 @@ def encode_lines(
     return encoder.encode_batch(lines, threads=threads)
 
 
-def count_texts(
-    tokenizers: Sequence[Tokenizer], texts: Any, *, threads: int = 1
-) -> dict[str, list[LineCounts]]:
-    """Counts by language, in order of first appearance: one entry for each tokenizer.
+def count_lines(
+    engine: Engine,
+    facts: TokenFacts,
+    lines: Sequence[str],
+    *,
+    bins: Bytes | None = None,
+    threads: int = 1,
+) -> Counts:
+    """Counts of the lines of one language; `facts` are those of the engine.
 
-    `texts` is a `Corpus`, {language: iterable of str}, or a list of str; it is read once. Raises
-    CorpusError for a language without a line of text, TypeError for anything else.
+    `bins`: index into BINS of every word, (n_words,), where tokens are counted by them.
     """
-    from vocabshift.bpe.encoder import Encoder
-
-    engines = [(Encoder(tokenizer), single_character_tokens(tokenizer)) for tokenizer in tokenizers]
-    parts: dict[str, list[list[LineCounts]]] = {}
-    for language, lines in _batches(texts):
-        try:
-            text = _text_counts(lines)
-        except UnicodeEncodeError as error:
-            raise CorpusError(
-                f"a line of {language} holds half a surrogate pair, which is not text: {error}"
-            ) from None
-        parts.setdefault(language, []).append(
-            [
-                LineCounts(*_token_counts(encoder, single, lines, threads), *text)
-                for encoder, single in engines
-            ]
-        )
-    if not parts:
-        raise CorpusError("the texts are empty: at least one line that is not blank is needed")
-    return {
-        language: [_concatenate(of_tokenizer) for of_tokenizer in zip(*batches, strict=True)]
-        for language, batches in parts.items()
-    }
+    parts: list[Counts] = []
+    n_words = 0
+    for batch in _batches(lines):
+        of_batch = None if bins is None else bins[n_words:]
+        parts.append(_count_batch(engine, facts, batch, of_batch, threads))
+        n_words += int(parts[-1].lines.n_words.sum())
+    return _concatenate(parts)
 
 
-def single_character_tokens(tokenizer: Tokenizer) -> npt.NDArray[np.bool_]:
-    """Whether each id, (row_count,), stands for exactly one whole Unicode character.
-
-    "▁" and "Ġ" count as the space that they are; a piece of a character is none.
-    """
-    flags = np.zeros(tokenizer.row_count, dtype=np.bool_)
-    spelled_in_bytes = _is_spelled_in_bytes(tokenizer)
-    for token, token_id in tokenizer.model.vocab.items():
-        if spelled_in_bytes and byte_level.is_image(token):
-            flags[token_id] = _is_one_character(byte_level.to_bytes(token))
-        elif token.startswith("<0x") and token.endswith(">") and len(token) == len("<0x00>"):
-            flags[token_id] = int(token[3:5], 16) < 0x80
-        else:
-            flags[token_id] = len(token) == 1
-    for added in tokenizer.added_tokens:
-        flags[added.id] = len(added.content) == 1
-    return flags
-
-
-def _is_spelled_in_bytes(tokenizer: Tokenizer) -> bool:
-    """Whether tokens are byte images, also where the vocabulary lacks some of the 256 bytes."""
-    decoder = tokenizer.decoder or {}
-    steps = decoder.get("decoders", [decoder])
-    return tokenizer.model.is_byte_level or any(step.get("type") == "ByteLevel" for step in steps)
-
-
-def _is_one_character(data: bytes) -> bool:
-    if len(data) > 4:
-        return False
-    try:
-        return len(data.decode("utf-8")) == 1
-    except UnicodeDecodeError:
-        return False
-
-
-def _text_counts(lines: Sequence[str]) -> tuple[Ints, Ints, Ints]:
-    """Bytes, characters and words of each line, each (n_lines,)."""
-    n_bytes = np.array([len(line.encode()) for line in lines], dtype=np.int64)
-    n_characters = np.array([len(line) for line in lines], dtype=np.int64)
-    n_words = np.array([len(line.split()) for line in lines], dtype=np.int64)
-    return n_bytes, n_characters, n_words
-
-
-def _token_counts(
-    encoder: Encoder, single: npt.NDArray[np.bool_], lines: Sequence[str], threads: int
-) -> tuple[Ints, Ints]:
-    """Tokens and single-character tokens of each line, each (n_lines,)."""
-    ids, offsets = encode_lines(encoder, lines, threads)
-    running = np.zeros(len(ids) + 1, dtype=np.int64)
-    np.cumsum(single[ids], out=running[1:])
-    return np.diff(offsets).astype(np.int64), np.diff(running[offsets])
-
-
-def _concatenate(batches: Sequence[LineCounts]) -> LineCounts:
-    names = LineCounts.__slots__
-    return LineCounts(
-        *(np.concatenate([getattr(part, name) for part in batches]) for name in names)
+def _count_batch(
+    engine: Engine, facts: TokenFacts, lines: Sequence[str], bins: Bytes | None, threads: int
+) -> Counts:
+    ids, offsets = engine.encode_batch(lines, threads=threads)
+    placed = place(engine, facts, lines, ids, offsets)
+    layout = placed.layout
+    n_tokens = np.diff(offsets)
+    tokens_in_bin: Floats = np.zeros((len(lines), 0))
+    words_in_bin: Ints = np.zeros((len(lines), 0), dtype=np.int64)
+    if bins is not None:
+        line = np.repeat(np.arange(len(lines)), n_tokens)
+        tokens = tokens_of_words(layout, placed.starts, placed.ends, line)
+        n_words = np.diff(layout.line_words)
+        cell = np.repeat(np.arange(len(lines)) * len(BINS), n_words) + bins[: len(tokens)]
+        shape = (len(lines), len(BINS))
+        size = len(lines) * len(BINS)
+        tokens_in_bin = np.asarray(np.bincount(cell, tokens, size).reshape(shape), np.float64)
+        words_in_bin = np.bincount(cell, minlength=size).reshape(shape)
+    counted = LineCounts(
+        n_tokens=n_tokens,
+        n_single_character_tokens=_per_line(facts.is_single_character[ids], offsets),
+        n_bytes=np.fromiter((len(line.encode()) for line in lines), np.int64, len(lines)),
+        n_characters=np.fromiter(map(len, lines), np.int64, len(lines)),
+        n_words=np.diff(layout.line_words),
+        n_fragmented_words=cut_words(layout, placed.starts),
+        n_superword_tokens=_per_line(facts.is_superword[ids], offsets),
+        n_unknown_tokens=_per_line(ids == _unknown(engine), offsets),
+        n_lost_characters=placed.n_lost_characters,
+        is_lost=placed.is_lost,
+        tokens_in_bin=tokens_in_bin,
+        words_in_bin=words_in_bin,
     )
+    return Counts(counted, ids, offsets)
 
 
-def _batches(texts: Any) -> Iterator[tuple[str, list[str]]]:
-    """Lines in batches of one language each; what was read is not kept."""
-    waiting: dict[str, list[str]] = {}
-    sizes: dict[str, int] = {}
-    seen: dict[str, bool] = {}
-    for language, text in _labelled(texts):
-        if text is None:
-            seen.setdefault(language, False)
-            continue
-        for line in _lines(language, text):
-            seen[language] = True
-            waiting.setdefault(language, []).append(line)
-            sizes[language] = sizes.get(language, 0) + len(line)
-            if sizes[language] >= _BATCH_CHARACTERS:
-                yield language, waiting.pop(language)
-                sizes[language] = 0
-    empty = [language for language, has_text in seen.items() if not has_text]
-    if empty:
-        raise CorpusError(f"no line of text for {', '.join(empty)}; leave it out or give it text")
-    yield from waiting.items()
+def _unknown(engine: Engine) -> int:
+    return -1 if engine.unknown_id is None else engine.unknown_id
 
 
-def _labelled(texts: Any) -> Iterator[tuple[str, str | None]]:
-    """(language, text) pairs of the texts; a pair without text announces a language."""
-    if isinstance(texts, list | tuple):
-        texts = {None: texts}
-    if isinstance(texts, Mapping):
-        for label, of_language in texts.items():
-            language = ALL if label is None else str(label)
-            if isinstance(of_language, str | bytes) or not isinstance(of_language, Iterable):
-                raise TypeError(
-                    f"the texts of {language!r} are {type(of_language).__name__}; "
-                    "give an iterable of str, such as a list of lines"
-                )
-            yield language, None
-            for text in of_language:
-                yield language, text
-    elif hasattr(texts, "texts"):
-        for label in texts.languages:
-            yield (ALL if label is None else label), None
-        for label, text in texts.texts():
-            yield (ALL if label is None else label), text
-    else:
-        raise TypeError(
-            f"texts is {type(texts).__name__}; give a Corpus or {{language: iterable of str}}"
+def _per_line(flags: npt.NDArray[np.bool_], offsets: Ints) -> Ints:
+    """How many tokens of each line have the flag, (n_lines,)."""
+    running = np.zeros(len(flags) + 1, dtype=np.int64)
+    np.cumsum(flags, out=running[1:])
+    return np.diff(running[offsets])
+
+
+def _batches(lines: Sequence[str]) -> list[Sequence[str]]:
+    """The lines in runs of about _BATCH_CHARACTERS."""
+    batches: list[Sequence[str]] = []
+    start = size = 0
+    for number, line in enumerate(lines):
+        size += len(line)
+        if size >= _BATCH_CHARACTERS:
+            batches.append(lines[start : number + 1])
+            start, size = number + 1, 0
+    return [*batches, lines[start:]] if start < len(lines) else batches
+
+
+def _concatenate(parts: Sequence[Counts]) -> Counts:
+    if len(parts) == 1:
+        return parts[0]
+    lines = LineCounts(
+        *(
+            np.concatenate([getattr(part.lines, name) for part in parts])
+            for name in LineCounts.__slots__
         )
-
-
-def _lines(language: str, text: Any) -> Iterator[str]:
-    """Lines of a document that are not blank, without their ending."""
-    if not isinstance(text, str):
-        raise TypeError(f"a text of {language!r} is {type(text).__name__}; str is needed")
-    for line in text.split("\n"):
-        if line.strip():
-            yield line.removesuffix("\r")
+    )
+    offsets = np.zeros(lines.n_lines + 1, dtype=np.int64)
+    np.cumsum(lines.n_tokens, out=offsets[1:])
+    return Counts(lines, np.concatenate([part.ids for part in parts]), offsets)

@@ -1,126 +1,166 @@
-"""Ratio metrics: pure functions of per-line counts, with bootstrap intervals over lines.
+"""Every metric by name, and the ratios: pure functions of the counts of lines.
 
-Owns the definitions of method.md §7 that are a ratio of two sums over lines (IST's
-micro-average), and the percentile bootstrap (Efron 1979) around them. To add a metric of this
-kind is to add one line to `METRICS`. Knows nothing of tokenizers, languages or files.
+Owns the registry that `metrics=` and `--metrics` know, and the definitions of method.md §7 that
+are a ratio of two sums over lines (IST's micro-average). Other families define theirs in files of
+their own (`distribution`, `fairness`, `drift`, `vocabulary`) and are listed here. To add a metric
+is to add a line here and its definition. Knows nothing of tokenizers or files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from vocabshift.evaluation.counts import Ints, LineCounts
+from vocabshift.evaluation.bootstrap import Column, Estimate, Terms, estimate
+from vocabshift.evaluation.counts import LineCounts
+from vocabshift.evaluation.frequency_bins import BINS
 
-Floats = npt.NDArray[np.float64]
-Terms = tuple[Ints, Ints]
-"""Numerator and denominator of each line, each (n_lines,)."""
+__all__ = ["METRICS", "Estimate", "Metric", "Terms", "check_names", "estimate", "terms"]
 
-BASE_METRIC = "normalized_sequence_length"
-"""The metric that compares with a base tokenizer."""
+Family = Literal[
+    "ratio", "frequency bin", "base", "distribution", "fairness", "premium", "vocabulary", "drift"
+]
+Better = Literal["lower", "higher", "neither"]
 
-METRICS: dict[str, Callable[[LineCounts], Terms]] = {
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What is known of a metric without computing it."""
+
+    family: Family
+    better: Better
+    summary: str
+    needs_base: bool = False
+    needs_parallel: bool = False
+
+
+Definition = Callable[[LineCounts], Terms]
+
+
+def _ones(counts: LineCounts) -> Column:
+    return np.ones(counts.n_lines, dtype=np.int64)
+
+
+_RATIOS: dict[str, Definition] = {
     "fertility": lambda c: (c.n_tokens, c.n_words),
     "bytes_per_token": lambda c: (c.n_bytes, c.n_tokens),
     "characters_per_token": lambda c: (c.n_characters, c.n_tokens),
     "tokens_per_character": lambda c: (c.n_tokens, c.n_characters),  # Matra's NSL
     "sequence_reduction": lambda c: (c.n_bytes - c.n_tokens, c.n_bytes),
     "single_character_rate": lambda c: (c.n_single_character_tokens, c.n_tokens),
+    "word_fragmentation_rate": lambda c: (c.n_fragmented_words, c.n_words),
+    "superword_rate": lambda c: (c.n_superword_tokens, c.n_tokens),
+    "unk_rate": lambda c: (c.n_unknown_tokens, c.n_tokens),
+    "loss_rate": lambda c: (c.is_lost, _ones(c)),
+    "character_loss_rate": lambda c: (c.n_lost_characters, c.n_characters),
 }
-"""Metrics of one tokenizer alone, by name."""
 
-KNOWN = (*METRICS, BASE_METRIC)
-"""Names of all metrics of this file."""
+BASE_METRIC = "normalized_sequence_length"
+"""The ratio that compares with a base tokenizer."""
 
-_RESAMPLES = 1000
-_SEED = 20_260
-_MAX_UNITS = 4096  # above this many lines, groups of lines are resampled instead of lines
-_CHUNK = 100  # resamples held in memory at a time
+LOSS = "loss_rate"
+"""Above zero, the figures of compression of this subject and language are not valid."""
 
+BIN_METRICS = {f"fertility_bin_{name}": number for number, name in enumerate(BINS)}
+"""Index into BINS by metric."""
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A ratio and its 95 % interval; no interval for a single line."""
+METRICS: dict[str, Metric] = {
+    "fertility": Metric("ratio", "lower", "tokens per word"),
+    "bytes_per_token": Metric("ratio", "higher", "bytes per token"),
+    "characters_per_token": Metric("ratio", "higher", "characters per token"),
+    "tokens_per_character": Metric("ratio", "lower", "tokens per character"),
+    "sequence_reduction": Metric("ratio", "higher", "1 - tokens / bytes"),
+    BASE_METRIC: Metric("base", "lower", "tokens / tokens of the base", needs_base=True),
+    "single_character_rate": Metric(
+        "ratio", "lower", "share of tokens that are a single character"
+    ),
+    "word_fragmentation_rate": Metric("ratio", "lower", "share of words in more than one token"),
+    "superword_rate": Metric("ratio", "neither", "share of tokens that hold text around a space"),
+    "unk_rate": Metric("ratio", "lower", "share of tokens that stand for unknown text"),
+    LOSS: Metric("ratio", "lower", "share of lines that their tokens do not give back"),
+    "character_loss_rate": Metric("ratio", "lower", "share of characters that do not come back"),
+    **{
+        name: Metric("frequency bin", "lower", f"tokens per word, words of rank {BINS[number]}")
+        for name, number in BIN_METRICS.items()
+    },
+    "renyi_entropy": Metric("distribution", "neither", "Renyi entropy of the tokens, in bits"),
+    "renyi_efficiency": Metric(
+        "distribution", "higher", "Renyi entropy / log2 of the vocabulary size"
+    ),
+    "gini": Metric(
+        "fairness", "lower", "Gini coefficient of tokens over languages", needs_parallel=True
+    ),
+    "normalized_variance": Metric(
+        "fairness", "lower", "variance of tokens over languages / mean squared", needs_parallel=True
+    ),
+    "coefficient_of_variation": Metric(
+        "fairness", "lower", "standard deviation of tokens / mean", needs_parallel=True
+    ),
+    "premium": Metric(
+        "premium", "lower", "tokens / tokens of the reference language", needs_parallel=True
+    ),
+    "levenshtein_distance": Metric(
+        "drift", "neither", "edits per line from the tokens of the base", needs_base=True
+    ),
+    "exact_match_rate": Metric(
+        "drift", "neither", "share of lines cut as by the base", needs_base=True
+    ),
+    "vocabulary_overlap": Metric(
+        "vocabulary", "neither", "tokens shared with the base / smaller one", needs_base=True
+    ),
+    "pairwise_overlap": Metric(
+        "vocabulary", "neither", "tokens shared with another subject / smaller one"
+    ),
+    "vocab_size": Metric("vocabulary", "neither", "tokens of the model"),
+    "script_share": Metric("vocabulary", "neither", "share of the vocabulary, by script"),
+    "language_share": Metric("vocabulary", "neither", "share of the vocabulary that a text uses"),
+    "own_language_share": Metric(
+        "vocabulary", "neither", "share of the vocabulary that only this language uses"
+    ),
+    "superword_share": Metric("vocabulary", "neither", "share of superwords in the vocabulary"),
+    "terminal_spanning_count": Metric(
+        "vocabulary", "lower", "tokens with text behind the end of a sentence"
+    ),
+    "unused_share": Metric("vocabulary", "lower", "share of the vocabulary that no text uses"),
+}
+"""All metrics, in the order in which they are listed and computed."""
 
-    value: float
-    low: float | None
-    high: float | None
+EVERY = "all"
+"""In the place of names: every metric that the input allows."""
 
 
 def check_names(names: str | Sequence[str]) -> tuple[str, ...]:
-    """`names` without repetitions, or ValueError with the metrics that are known."""
-    wanted = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
-    unknown = [name for name in wanted if name not in KNOWN]
+    """`names` without repetitions, or ValueError with the metrics that are known.
+
+    `EVERY` stands for all of them.
+    """
+    given = (names,) if isinstance(names, str) else tuple(names)
+    wanted = tuple(
+        dict.fromkeys(name for one in given for name in (METRICS if one == EVERY else (one,)))
+    )
+    unknown = [name for name in wanted if name not in METRICS]
+    known = f"known are: {', '.join(METRICS)}, and {EVERY}"
     if unknown:
-        raise ValueError(f"unknown metric {unknown[0]!r}; known are: {', '.join(KNOWN)}")
+        raise ValueError(f"unknown metric {unknown[0]!r}; {known}")
     if not wanted:
-        raise ValueError(f"no metric is given; known are: {', '.join(KNOWN)}")
+        raise ValueError(f"no metric is given; {known}")
     return wanted
 
 
 def terms(name: str, counts: LineCounts, base: LineCounts | None = None) -> Terms:
-    """Numerator and denominator of metric `name` on each line.
+    """Numerator and denominator of a ratio, or of a frequency bin, on each line.
 
     `base` holds the counts of the base tokenizer on the same lines; only
     "normalized_sequence_length" (tokens over the base's tokens) needs it.
     """
+    if name in BIN_METRICS:
+        number = BIN_METRICS[name]
+        return counts.tokens_in_bin[:, number], counts.words_in_bin[:, number]
     if name != BASE_METRIC:
-        return METRICS[name](counts)
+        return _RATIOS[name](counts)
     if base is None:
         raise ValueError(f"{BASE_METRIC} compares with a base tokenizer; give one as base")
     return counts.n_tokens, base.n_tokens
-
-
-def estimate(columns: Sequence[Terms]) -> list[Estimate]:
-    """Sum over lines, then the ratio, and its interval, for each (numerator, denominator).
-
-    All columns belong to the same lines and are resampled together, so that intervals of
-    several tokenizers rest on the same draws. The seed is fixed: same input, same interval.
-    Above 4,096 lines they are dealt into that many groups and the groups are resampled, which
-    widens or narrows an interval by about one per cent of its width and bounds the cost.
-    Raises ZeroDivisionError where a denominator is zero on every line.
-    """
-    if not columns:
-        return []
-    numerators = np.stack([column[0] for column in columns], axis=1).astype(np.float64)
-    denominators = np.stack([column[1] for column in columns], axis=1).astype(np.float64)
-    if not denominators.sum(axis=0).all():
-        raise ZeroDivisionError("a denominator is zero on every line")
-    values = numerators.sum(axis=0) / denominators.sum(axis=0)
-    if len(numerators) == 1:
-        return [Estimate(float(value), None, None) for value in values]
-    low, high = _interval(_grouped(numerators), _grouped(denominators))
-    return [
-        Estimate(float(value), float(below), float(above))
-        for value, below, above in zip(values, low, high, strict=True)
-    ]
-
-
-def _grouped(lines: Floats) -> Floats:
-    """(n_lines, k) -> at most (4096, k): lines dealt in turn into groups and summed."""
-    if len(lines) <= _MAX_UNITS:
-        return lines
-    padded = np.zeros((-(-len(lines) // _MAX_UNITS) * _MAX_UNITS, lines.shape[1]))
-    padded[: len(lines)] = lines
-    return np.asarray(padded.reshape(-1, _MAX_UNITS, lines.shape[1]).sum(axis=0))
-
-
-def _interval(numerators: Floats, denominators: Floats) -> tuple[Floats, Floats]:
-    """2.5 % and 97.5 % quantiles, (k,) each, of the ratios of resampled units (n_units, k)."""
-    generator = np.random.default_rng(_SEED)
-    n_units = len(numerators)
-    ratios = []
-    for _ in range(_RESAMPLES // _CHUNK):
-        drawn = generator.integers(0, n_units, (_CHUNK, n_units))
-        drawn += np.arange(_CHUNK)[:, None] * n_units  # each resample counts in a row of its own
-        weights = np.bincount(drawn.ravel(), minlength=_CHUNK * n_units)
-        weights = weights.reshape(_CHUNK, n_units).astype(np.float64)
-        below = weights @ denominators
-        # A resample without a single token says nothing about a ratio to tokens.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios.append(np.where(below > 0, weights @ numerators / below, np.nan))
-    low, high = np.nanquantile(np.concatenate(ratios), (0.025, 0.975), axis=0)
-    return low, high

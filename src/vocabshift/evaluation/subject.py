@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vocabshift.bpe.plain_tokenizer import PlainTokenizer
     from vocabshift.bpe.tokenizer import Tokenizer
+
+_TIKTOKEN = "tiktoken:"  # as `bpe.tiktoken_encoding` names an encoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +26,18 @@ class Subject:
     """One tokenizer under the name that its results carry."""
 
     name: str
-    tokenizer: Tokenizer
+    tokenizer: Tokenizer | PlainTokenizer
 
 
 def subjects(tokenizers: Any) -> list[Subject]:
     """The tokenizers to evaluate, loaded and named.
 
     `tokenizers` is one tokenizer or a list or tuple of them, each a `Tokenizer`, a transformers
-    fast tokenizer, a `tokenizers.Tokenizer`, a path or a Hub name; or a mapping of names to
-    these. Raises ValueError where there is none, and what loading raises.
+    fast tokenizer, a `tokenizers.Tokenizer`, a `tiktoken.Encoding`, a path, a Hub name or
+    "tiktoken:NAME"; or a mapping of names to these. BPE, Unigram and WordPiece. Raises ValueError
+    where there is none, and what loading raises.
     """
-    from vocabshift.bpe.load import as_tokenizer
+    from vocabshift.bpe.plain_tokenizer import open_prunable
 
     if isinstance(tokenizers, Mapping):
         named = [(str(name), source) for name, source in tokenizers.items()]
@@ -42,7 +46,7 @@ def subjects(tokenizers: Any) -> list[Subject]:
         named = list(zip(subject_names(sources), sources, strict=True))
     if not named:
         raise ValueError("no tokenizer is given; name at least one to evaluate")
-    return [Subject(name, as_tokenizer(source)) for name, source in named]
+    return [Subject(name, open_prunable(source)) for name, source in named]
 
 
 def subject_names(sources: Sequence[Any]) -> list[str]:
@@ -68,13 +72,11 @@ def unique_names(paths: Sequence[tuple[str, ...]]) -> list[str]:
 
 def _path_parts(source: Any) -> tuple[str, ...]:
     """Parts of the path or Hub name that a tokenizer came from; never empty."""
-    from vocabshift.bpe.tokenizer import Tokenizer
-
+    if isinstance(source, str) and source.startswith(_TIKTOKEN):
+        return (source.removeprefix(_TIKTOKEN),)
     if isinstance(source, str | Path):
         if Path(source).exists():
             source = os.path.abspath(source)  # noqa: PTH100 - resolve() would follow links
         return Path(source).parts[-2:] or ("tokenizer",)
-    if isinstance(source, Tokenizer):
-        return (source.name,)
-    name = str(getattr(source, "name_or_path", "") or "tokenizer")
-    return Path(name).parts[-2:] or ("tokenizer",)
+    own = getattr(source, "name_or_path", "") or getattr(source, "name", "")  # ours and tiktoken's
+    return Path(str(own or "tokenizer")).parts[-2:] or ("tokenizer",)

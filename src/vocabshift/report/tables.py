@@ -17,6 +17,28 @@ if TYPE_CHECKING:
 MEAN = "mean"
 """Label of the last row: the plain mean over languages."""
 
+LOSS = "loss_rate"
+"""Share of lines that a tokenizer does not give back; above zero, some figures mean nothing."""
+
+COMPRESSION = frozenset(
+    {
+        *("fertility", "bytes_per_token", "characters_per_token", "tokens_per_character"),
+        *("sequence_reduction", "normalized_sequence_length", "premium", "gini"),
+        *("normalized_variance", "coefficient_of_variation", "single_character_rate"),
+        *("word_fragmentation_rate", "renyi_entropy", "renyi_efficiency"),
+    }
+)
+"""Metrics, with those of frequency bins, whose value is not valid where text is lost."""
+
+INVALID = "†"
+"""Behind such a value; a note below the table says what it means."""
+
+NOTE = f"{INVALID} not valid: the tokenizer loses text here (see {LOSS})"
+
+_NO_MEAN = frozenset({"script_share", "vocabulary_overlap", "pairwise_overlap"})  # not by language
+_COUNTS = frozenset({"vocab_size", "terminal_spanning_count"})
+_OVER_ALL = "all"  # the language of a figure over all languages
+
 
 def to_rich(results: Results, metric: str, *, intervals: bool = False) -> Table:
     """A rich table of one metric; with `intervals` each value shows half its 95 % interval.
@@ -28,12 +50,15 @@ def to_rich(results: Results, metric: str, *, intervals: bool = False) -> Table:
     from rich.text import Text
 
     rows = _one_metric(results, metric)
+    invalid = invalid_rows(results, metric)
     table = Table(title=Text(metric, style="bold"), title_justify="left")
+    if invalid:
+        table.caption, table.caption_justify = Text(NOTE), "left"
     table.add_column("language")
     for subject in rows.distinct("subject"):
         table.add_column(Text(_visible(subject)), justify="right")
     n_languages = len(rows.distinct("language"))
-    for number, (label, *cells) in enumerate(_lines(rows, intervals=intervals)):
+    for number, (label, *cells) in enumerate(_lines(rows, invalid, intervals)):
         if number == n_languages:  # what follows the languages is their mean
             table.add_section()
         style = "bold" if number == n_languages else None
@@ -44,20 +69,35 @@ def to_rich(results: Results, metric: str, *, intervals: bool = False) -> Table:
 def to_markdown(results: Results, *, intervals: bool = False) -> str:
     """All metrics as Markdown tables, each under a heading of its own."""
     return "\n".join(
-        _markdown(_one_metric(results, metric), metric, intervals=intervals)
-        for metric in results.distinct("metric")
+        _markdown(results, metric, intervals=intervals) for metric in results.distinct("metric")
     )
 
 
-def _markdown(rows: Results, metric: str, *, intervals: bool) -> str:
+def invalid_rows(results: Results, metric: str) -> set[tuple[str, str]]:
+    """(subject, language) of the rows of `metric` that a loss of text makes invalid.
+
+    A figure over all languages is invalid where text of one of them is lost.
+    """
+    if metric not in COMPRESSION and not metric.startswith("fertility_bin_"):
+        return set()
+    lossy = {(row.subject, row.language) for row in results.where(metric=LOSS) if row.value > 0}
+    lossy |= {(subject, _OVER_ALL) for subject, _ in lossy}
+    rows = results.where(metric=metric)
+    return lossy & {(row.subject, row.language) for row in rows}
+
+
+def _markdown(results: Results, metric: str, *, intervals: bool) -> str:
+    rows = _one_metric(results, metric)
+    invalid = invalid_rows(results, metric)
     subjects = rows.distinct("subject")
     lines = [
         ["language", *subjects],
         ["---", *("---:" for _ in subjects)],
-        *_lines(rows, intervals=intervals),
+        *_lines(rows, invalid, intervals),
     ]
     body = ["| " + " | ".join(map(_markdown_cell, cells)) + " |" for cells in lines]
-    return "\n".join([f"### {metric}", "", *body, ""])
+    notes = ["", NOTE] if invalid else []
+    return "\n".join([f"### {metric}", "", *body, *notes, ""])
 
 
 def _one_metric(results: Results, metric: str) -> Results:
@@ -68,17 +108,24 @@ def _one_metric(results: Results, metric: str) -> Results:
     return rows
 
 
-def _lines(rows: Results, *, intervals: bool) -> list[list[str]]:
+def _lines(rows: Results, invalid: set[tuple[str, str]], intervals: bool) -> list[list[str]]:
     """Cells of each language, then the mean over languages where there are several."""
     subjects, languages = rows.distinct("subject"), rows.distinct("language")
     cell = {(row.subject, row.language): row for row in rows}
+    metric = rows[0].metric
     decimals = 2 if max(abs(row.value) for row in rows) >= 1.5 else 3
+    decimals = 0 if metric in _COUNTS else decimals
     lines = []
     for language in languages:
-        of_language = [cell.get((subject, language)) for subject in subjects]
-        lines.append([language, *(_value(row, decimals, intervals) for row in of_language)])
-    if len(languages) > 1:
-        lines.append([MEAN, *(_mean(rows.where(subject=s), languages, decimals) for s in subjects)])
+        cells = []
+        for subject in subjects:
+            mark = INVALID if (subject, language) in invalid else ""
+            cells.append(_value(cell.get((subject, language)), decimals, intervals) + mark)
+        lines.append([language, *cells])
+    if len(languages) > 1 and metric not in _NO_MEAN:
+        marks = [INVALID if any(s == of for of, _ in invalid) else "" for s in subjects]
+        means = [_mean(rows.where(subject=s), languages, decimals) for s in subjects]
+        lines.append([MEAN, *(mean + mark for mean, mark in zip(means, marks, strict=True))])
     return lines
 
 

@@ -134,8 +134,9 @@ def calls(monkeypatch) -> list[tuple]:
             files={"model.safetensors": "rewritten"},
         )
 
-    def evaluate(tokenizers, texts, metrics, *, base, threads):
-        calls.append(("evaluate", tokenizers, texts.specs, metrics, base, threads))
+    def evaluate(tokenizers, texts, metrics, *, base, threads, note, progress, **options):
+        calls.append(("evaluate", tokenizers, texts.specs, metrics, base, threads, options))
+        note("gini is left out")
         return Results([Result("ist", "hin", "fertility", 1.5, 3, 1.25, 1.75)])
 
     def check(tokenizer, corpus=None, *, threads, model_rows):
@@ -249,13 +250,32 @@ def test_evaluate(calls, capsys, tmp_path: Path) -> None:
     words = ("evaluate", "a", "b", "--text", "x", "--text", "y", "--base", "c", "-j", "1")
     printed = _json(capsys, *words, "--output", str(output))
     row = {"subject": "ist", "language": "hin", "metric": "fertility", "value": 1.5, "n": 3}
-    assert {"results": [{**row, "ci_low": 1.25, "ci_high": 1.75}]} == printed
-    assert [("evaluate", {"a": "<a>", "b": "<b>"}, ["x", "y"], None, "<c>", 1)] == calls
+    assert {"results": [{**row, "ci_low": 1.25, "ci_high": 1.75}], "comparisons": []} == printed
+    options = {"reference": None, "frequencies": None, "renyi_alpha": 2.5, "parallel": False}
+    assert [("evaluate", {"a": "<a>", "b": "<b>"}, ["x", "y"], None, "<c>", 1, options)] == calls
     assert printed["results"] == Results.from_jsonl(output.read_text("utf-8")).to_dicts()
     assert [output] == list(tmp_path.iterdir())
     assert 2 == main([*words, "--output", str(output)])
     assert "exists already" in capsys.readouterr().err
     _json(capsys, *words, "--output", str(output), "--force")
+
+
+def test_evaluate_options(calls, capsys) -> None:
+    """Everything that can be said about the measuring arrives; notes go to stderr."""
+    words = ("--metrics", "all", "--reference", "hi", "--renyi-alpha", "3", "--parallel")
+    assert 0 == main(["evaluate", "a", "--text", "x", *words, "--frequencies", "f", "-j", "1"])
+    printed = capsys.readouterr()
+    assert "note: gini is left out" in printed.err
+    assert "note" not in printed.out
+    (call,) = calls
+    assert ("evaluate", {"a": "<a>"}, ["x"], ["all"], None, 1) == call[:-1]
+    assert ["f"] == call[-1].pop("frequencies").specs
+    assert {"reference": "hi", "renyi_alpha": 3.0, "parallel": True} == call[-1]
+    for order in ("0", "-1", "x", "nan"):
+        assert 2 == main(["evaluate", "a", "--text", "x", "--renyi-alpha", order])
+        assert "is not a number above 0" in capsys.readouterr().err
+    assert 0 == main(["evaluate", "a", "--text", "x", "--compare-subjects"])
+    assert "two tokenizers and five languages are needed" in capsys.readouterr().out
 
 
 def test_a_pattern_goes_where_one_is_missing(calls, capsys) -> None:

@@ -7,9 +7,12 @@ import pytest
 from vocabshift.bpe.model import BpeModel
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import CorpusError, InvalidTokenizerError
-from vocabshift.evaluation import evaluate as module
+from vocabshift.evaluation.engine import Engine
 from vocabshift.evaluation.evaluate import evaluate
+from vocabshift.evaluation.metrics import METRICS
+from vocabshift.report.tables import invalid_rows
 from vocabshift.results import Result
+from vocabshift.text.corpus import Corpus
 
 
 def test_rows(make_tokenizer) -> None:
@@ -51,17 +54,17 @@ def test_metrics_are_checked_first(make_tokenizer) -> None:
 
 def test_text_is_tokenized_once(make_tokenizer, monkeypatch) -> None:
     """More metrics do not mean more tokenization."""
-    calls = []
-    encode = module.count_texts
+    lines = []
+    encode = Engine.encode_batch
 
-    def counting(tokenizers, texts, threads):
-        calls.append(len(tokenizers))
-        return encode(tokenizers, texts, threads=threads)
+    def counting(self, texts, *, threads=1):
+        lines.extend(texts)
+        return encode(self, texts, threads=threads)
 
-    monkeypatch.setattr(module, "count_texts", counting)
-    metrics = ("fertility", "bytes_per_token", "sequence_reduction", "single_character_rate")
-    assert 4 == len(evaluate(make_tokenizer(), {"x": ["a b"]}, metrics))
-    assert [1] == calls
+    monkeypatch.setattr(Engine, "encode_batch", counting)
+    metrics = [name for name, metric in METRICS.items() if not metric.needs_base]
+    evaluate([make_tokenizer(), make_tokenizer()], {"en": ["a b"], "x": ["c"]}, metrics)
+    assert ["a b", "a b", "c", "c"] == sorted(lines)
 
 
 def test_an_empty_language_is_refused(make_tokenizer) -> None:
@@ -83,6 +86,125 @@ def test_threads_change_nothing(make_tokenizer) -> None:
     tokenizer = make_tokenizer([("a", "b")])
     texts = {"x": ["ab " * n + "c" for n in range(1, 200)]}
     assert evaluate(tokenizer, texts, threads=1) == evaluate(tokenizer, texts, threads=2)
+
+
+TEXTS = {"en": ["ab ab", "cd ab", "ab"], "x": ["b ab", "cd", "ab cd"]}
+
+
+def test_every_metric(make_tokenizer) -> None:
+    """ "all" computes what the input allows, in the order of the registry, and tells the rest."""
+    notes: list[str] = []
+    subjects = [make_tokenizer([("a", "b")], name="one"), make_tokenizer([("c", "d")], name="two")]
+    results = evaluate(subjects, TEXTS, "all", base=subjects[0], note=notes.append)
+    empty = {"fertility_bin_11_100", "fertility_bin_101_1000", "fertility_bin_1001_10000"}
+    empty |= {"fertility_bin_10001_up", "fertility_bin_unseen"}  # no such words in these texts
+    assert [name for name in METRICS if name not in empty] == results.distinct("metric")
+    assert [] == notes
+    results = evaluate(subjects[0], {"x": ["ab"]}, "all", note=notes.append)
+    assert not {"gini", "premium", "pairwise_overlap", "levenshtein_distance"} & set(
+        results.distinct("metric")
+    )
+    told = " ".join(notes)
+    assert "gini is left out: gini compares languages" in told
+    assert "levenshtein_distance is left out: levenshtein_distance compares with a base" in told
+
+
+def test_figures_of_a_vocabulary(make_tokenizer) -> None:
+    """They stand under "all", a script or another subject; `n` is the size of the vocabulary."""
+    one = make_tokenizer([("a", "b"), ("à", "¤")], name="one")
+    two = make_tokenizer([("a", "b")], name="two")
+    metrics = ["vocab_size", "script_share", "pairwise_overlap", "language_share", "unused_share"]
+    results = evaluate([one, two], TEXTS, metrics)
+    assert 258 == results.value("one", "all", "vocab_size")
+    assert 53 / 257 == results.value("two", "Latin", "script_share")
+    assert pytest.approx(1.0) == sum(
+        row.value for row in results.where(subject="one", metric="script_share")
+    )
+    assert 1.0 == results.value("one", "two", "pairwise_overlap")  # of the smaller one
+    assert 2 == len(results.where(metric="pairwise_overlap"))
+    # ab, Ġ, c, d; of these c, d, Ġ, ab in both languages, b in x alone
+    assert 4 / 258 == results.value("one", "en", "language_share")
+    assert 5 / 258 == results.value("one", "x", "language_share")
+    assert pytest.approx(253 / 258) == results.value("one", "all", "unused_share")
+    assert {258, 257} == {row.n for row in results}
+    own = evaluate(one, TEXTS, ["own_language_share"])
+    assert (0.0, 1 / 258) == (own[0].value, own[1].value)
+
+
+def test_the_overlap_with_a_base(make_tokenizer) -> None:
+    """Over the whole vocabulary and by script."""
+    one, base = make_tokenizer([("a", "b"), ("à", "¤")]), make_tokenizer([("c", "d")])
+    results = evaluate(one, TEXTS, "vocabulary_overlap", base=base)
+    assert 256 / 257 == results.value("tiny", "all", "vocabulary_overlap")
+    assert 52 / 53 == results.value("tiny", "Latin", "vocabulary_overlap")
+
+
+def test_drift_from_a_base(make_tokenizer) -> None:
+    """Edits and equal lines are means over lines, with intervals."""
+    ours, base = make_tokenizer([("a", "b")]), make_tokenizer()
+    results = evaluate(
+        ours, {"x": ["ab", "c"]}, ["levenshtein_distance", "exact_match_rate"], base=base
+    )
+    assert [1.0, 0.5] == [row.value for row in results]  # ab for a|b: one out, one replaced
+
+
+def test_parallel_metrics(make_tokenizer) -> None:
+    """Gini and premium rest on parallel lines; other numbers of lines are refused with names."""
+    tokenizer = make_tokenizer([("a", "b")])
+    texts = {"eng": ["ab", "ab ab"], "x": ["aab", "a a a"]}
+    results = evaluate(tokenizer, texts, ["gini", "premium"])
+    assert pytest.approx((7 - 4) / (2 * 11)) == results.value("tiny", "all", "gini")
+    assert 7 / 4 == results.value("tiny", "x", "premium")
+    assert 1.0 == results.value("tiny", "eng", "premium")
+    uneven = {**texts, "y": ["one"]}
+    with pytest.raises(CorpusError, match=r"gini needs parallel texts.*x has 2 lines, y has 1"):
+        evaluate(tokenizer, uneven, "gini")
+    with pytest.raises(CorpusError, match="--parallel"):
+        evaluate(tokenizer, uneven, "fertility", parallel=True)
+    with pytest.raises(CorpusError, match="at least two"):
+        evaluate(tokenizer, {"x": ["a"]}, "gini")
+    with pytest.raises(ValueError, match="reference"):
+        evaluate(tokenizer, {"x": ["a"], "y": ["b"]}, "premium")
+    found = evaluate(tokenizer, {"x": ["a"], "y": ["b b"]}, "premium", reference="x")
+    assert 3.0 == found.value("tiny", "y", "premium")
+
+
+def test_frequencies_of_another_corpus(make_tokenizer) -> None:
+    """Words are ranked by a corpus of their language, or by one for all."""
+    tokenizer = make_tokenizer([("a", "b")])
+    metrics = ["fertility_bin_1_10", "fertility_bin_unseen"]
+    for frequencies in ({"x": ["ab ab"]}, ["ab"], Corpus.from_texts({"x": ["ab"], "z": ["q"]})):
+        results = evaluate(tokenizer, {"x": ["ab cd"]}, metrics, frequencies=frequencies)
+        assert [1.0, 3.0] == [row.value for row in results]  # ab; space c d
+    with pytest.raises(CorpusError, match="frequencies hold no text of y"):
+        evaluate(tokenizer, {"x": ["a"], "y": ["b"]}, metrics, frequencies={"x": ["a"]})
+
+
+def test_a_loss_is_told_unasked() -> None:
+    """Where text is lost a row says so, and figures of compression there are not valid."""
+    only_a = Tokenizer(BpeModel({"a": 0, " ": 1}, ()), name="only_a")
+    results = evaluate(only_a, {"x": ["aa", "aa b"], "y": ["a a"]}, ("fertility", "unk_rate"))
+    assert ["fertility", "unk_rate", "loss_rate"] == results.distinct("metric")
+    assert [("x", 0.5)] == [(row.language, row.value) for row in results.where(metric="loss_rate")]
+    assert {("only_a", "x")} == invalid_rows(results, "fertility")
+    assert set() == invalid_rows(results, "unk_rate")
+    asked = evaluate(only_a, {"x": ["ab"], "y": ["a"]}, ("loss_rate", "character_loss_rate"))
+    assert [1.0, 0.0, 0.5, 0.0] == [row.value for row in asked]
+
+
+def test_several_at_a_time_change_nothing(make_tokenizer) -> None:
+    """Three tokenizers on one thread and on four give the same rows in the same order."""
+    subjects = {name: make_tokenizer([("a", "b")][:n]) for n, name in enumerate("xyz")}
+    texts = {"en": ["ab " * n + "c" for n in range(1, 50)], "y": ["ba " * n for n in range(1, 50)]}
+    one = evaluate(subjects, texts, "all", base=subjects["x"])
+    assert one == evaluate(subjects, texts, "all", base=subjects["x"], threads=4)
+
+
+def test_progress_is_told(make_tokenizer) -> None:
+    """Once for each tokenizer."""
+    told = []
+    evaluate([make_tokenizer()] * 2, TEXTS, progress=lambda *state: told.append(state))
+    assert [("tokenizers", 1, 2), ("tokenizers", 2, 2)] == told
 
 
 FERTILITY = {  # side by side: published table of vendor fertilities on the same lines

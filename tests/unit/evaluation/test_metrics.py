@@ -1,4 +1,4 @@
-"""Ratio metrics and their intervals."""
+"""The registry, ratio metrics and their intervals."""
 
 from __future__ import annotations
 
@@ -9,40 +9,78 @@ from vocabshift.evaluation import metrics
 from vocabshift.evaluation.counts import LineCounts
 
 
-def _counts(n_tokens, n_single=(0, 0), n_bytes=(10, 20), n_characters=(5, 10), n_words=(2, 3)):
-    columns = (n_tokens, n_single, n_bytes, n_characters, n_words)
-    return LineCounts(*(np.array(column, dtype=np.int64) for column in columns))
+def _counts(**columns) -> LineCounts:
+    """Two lines; what is not given is (1, 1)."""
+    given = {name: columns.get(name, (1, 1)) for name in LineCounts.__slots__}
+    return LineCounts(**{name: np.array(column) for name, column in given.items()})
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("fertility", 2.0),
-        ("bytes_per_token", 3.0),
-        ("characters_per_token", 1.5),
-        ("tokens_per_character", 10 / 15),
-        ("sequence_reduction", 20 / 30),
-        ("single_character_rate", 0.3),
-        ("normalized_sequence_length", 0.5),
-    ],
+COUNTS = _counts(
+    n_tokens=(4, 6),
+    n_single_character_tokens=(1, 2),
+    n_bytes=(10, 20),
+    n_characters=(5, 10),
+    n_words=(2, 3),
+    n_fragmented_words=(1, 3),
+    n_superword_tokens=(0, 5),
+    n_unknown_tokens=(1, 0),
+    n_lost_characters=(3, 0),
+    is_lost=(1, 0),
+    tokens_in_bin=[[4.0, 0, 0, 0, 0, 0], [3.0, 3.0, 0, 0, 0, 0]],
+    words_in_bin=[[2, 0, 0, 0, 0, 0], [1, 2, 0, 0, 0, 0]],
 )
-def test_definitions(name: str, value: float) -> None:
+
+VALUES = {
+    "fertility": 2.0,
+    "bytes_per_token": 3.0,
+    "characters_per_token": 1.5,
+    "tokens_per_character": 10 / 15,
+    "sequence_reduction": 20 / 30,
+    "single_character_rate": 0.3,
+    "normalized_sequence_length": 0.5,
+    "word_fragmentation_rate": 0.8,
+    "superword_rate": 0.5,
+    "unk_rate": 0.1,
+    "loss_rate": 0.5,
+    "character_loss_rate": 0.2,
+    "fertility_bin_1_10": 7 / 3,
+    "fertility_bin_11_100": 1.5,
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_definitions(name: str) -> None:
     """Every metric is the ratio of sums over lines, not the mean of ratios."""
-    terms = metrics.terms(name, _counts((4, 6), n_single=(1, 2)), _counts((13, 7)))
+    terms = metrics.terms(name, COUNTS, _counts(n_tokens=(13, 7)))
     (found,) = metrics.estimate([terms])
-    assert pytest.approx(value) == found.value
+    assert pytest.approx(VALUES[name]) == found.value
 
 
-def test_every_name_has_a_definition() -> None:
-    """The known names are those that can be computed."""
-    for name in metrics.KNOWN:
-        metrics.terms(name, _counts((1, 1)), _counts((1, 1)))
+def test_every_ratio_has_a_definition() -> None:
+    """The ratios of the registry are those that can be computed."""
+    for name, metric in metrics.METRICS.items():
+        if metric.family in ("ratio", "base", "frequency bin"):
+            metrics.terms(name, COUNTS, COUNTS)
+
+
+def test_tables_and_help_know_the_names() -> None:
+    """The table's list of figures that a loss spoils, and the help, are of the registry."""
+    from vocabshift.cli.evaluate import _DESCRIPTION
+    from vocabshift.report.tables import COMPRESSION
+
+    assert set(metrics.METRICS) >= COMPRESSION
+    for name in metrics.METRICS:
+        assert name.removeprefix("fertility_bin") in _DESCRIPTION.split("drift")[0] or (
+            name in _DESCRIPTION
+        )
 
 
 def test_names_are_checked() -> None:
     """An unknown name is answered with the known ones; a repeated one counts once."""
     assert ("fertility",) == metrics.check_names("fertility")
     assert ("fertility",) == metrics.check_names(["fertility", "fertility"])
+    assert tuple(metrics.METRICS) == metrics.check_names("all")
+    assert ("gini", "fertility") == metrics.check_names(["gini", "all"])[:2]
     with pytest.raises(ValueError, match=r"'fertilty'; known are: fertility, bytes_per_token"):
         metrics.check_names(["fertilty"])
     with pytest.raises(ValueError, match="no metric is given"):
@@ -52,7 +90,7 @@ def test_names_are_checked() -> None:
 def test_a_base_is_needed() -> None:
     """A comparison without a base is refused."""
     with pytest.raises(ValueError, match="base"):
-        metrics.terms("normalized_sequence_length", _counts((1, 1)))
+        metrics.terms("normalized_sequence_length", COUNTS)
 
 
 def test_interval_agrees_with_the_delta_method() -> None:

@@ -74,3 +74,51 @@ def test_a_metric_that_is_not_there_is_refused() -> None:
     """The metrics that are there are named."""
     with pytest.raises(ValueError, match="they hold fertility, sequence_reduction"):
         tables.to_rich(RESULTS, "gini")
+
+
+LOSSY = Results(
+    [
+        Result("a", "hi", "fertility", 1.25, 9),
+        Result("a", "ta", "fertility", 2.0, 9),
+        Result("b", "hi", "fertility", 1.5, 9),
+        Result("b", "ta", "fertility", 1.75, 9),
+        Result("b", "all", "gini", 0.25, 9),
+        Result("b", "hi", "unk_rate", 0.25, 9),
+        Result("b", "hi", "loss_rate", 0.5, 9),
+        Result("a", "hi", "loss_rate", 0.0, 9),
+    ]
+)
+
+
+def test_figures_of_lost_text_are_marked() -> None:
+    """A dagger and a note where compression is measured on lost text, and on means over it."""
+    text = _text(LOSSY, "fertility")
+    rows = [line.replace("│", " ").split() for line in text.splitlines()]
+    assert ["hi", "1.25", "1.50†"] in rows
+    assert ["ta", "2.00", "1.75"] in rows
+    assert ["mean", "1.62", "1.62†"] in rows
+    assert tables.NOTE in " ".join(text.split())
+    assert "0.250†" in _text(LOSSY, "gini")
+    for metric in ("unk_rate", "loss_rate"):
+        assert "†" not in _text(LOSSY, metric)
+    assert "†" not in _text(RESULTS, "fertility")
+
+
+def test_markdown_has_the_note_too() -> None:
+    """Below the table that it is about, and no other."""
+    parts = tables.to_markdown(LOSSY).split("### ")
+    assert ["fertility", "gini"] == [part.split()[0] for part in parts if tables.NOTE in part]
+    assert "| hi | 1.25 | 1.50† |" in parts[1]
+
+
+def test_counts_are_whole_and_scripts_have_no_mean() -> None:
+    """A number of tokens has no decimals; the mean share of scripts says nothing."""
+    results = Results(
+        [
+            Result("a", "all", "vocab_size", 32000, 32000),
+            Result("a", "Latin", "script_share", 0.25, 32000),
+            Result("a", "Tamil", "script_share", 0.75, 32000),
+        ]
+    )
+    assert "32000 " in _text(results, "vocab_size")
+    assert "mean" not in _text(results, "script_share")

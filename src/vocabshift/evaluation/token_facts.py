@@ -1,0 +1,78 @@
+"""Facts about every token of a vocabulary, as arrays by id: bytes, one character, superword.
+
+Owns these and joining tokens back to text. All are told from the bytes that a token stands for in
+text; nothing here looks at a line.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from vocabshift.evaluation.engine import Engine, Ids
+
+Int64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_SPACE = 0x20
+_IS_SPACE = np.zeros(256, dtype=np.bool_)  # what bytes.strip() strips
+_IS_SPACE[[9, 10, 11, 12, 13, 32]] = True
+_CHARACTER_BYTES = np.zeros(256, dtype=np.int64)  # of the character that a byte begins; 0: none
+_CHARACTER_BYTES[:0x80] = 1
+_CHARACTER_BYTES[0xC2:0xE0] = 2
+_CHARACTER_BYTES[0xE0:0xF0] = 3
+_CHARACTER_BYTES[0xF0:0xF5] = 4
+
+
+class TokenFacts:
+    """Each array is (row_count,), by id; ids without a token stand for nothing."""
+
+    def __init__(self, engine: Engine) -> None:
+        spelled = engine.spelled
+        self.lengths: Int64 = np.fromiter(map(len, spelled), np.int64, len(spelled))  # bytes
+        self._starts = np.cumsum(self.lengths) - self.lengths
+        self._data = np.frombuffer(b"".join(spelled), dtype=np.uint8)
+
+    def join(self, ids: Ids) -> bytes:
+        """The bytes of these tokens, one after the other."""
+        lengths = self.lengths[ids]
+        before = np.cumsum(lengths) - lengths
+        at = np.repeat(self._starts[ids] - before, lengths)
+        at += np.arange(len(at))
+        return bytes(self._data[at].tobytes())
+
+    @cached_property
+    def is_single_character(self) -> Bools:
+        """Tokens that stand for exactly one whole Unicode character.
+
+        "▁" and "Ġ" count as the space that they are; a piece of a character is none.
+        """
+        found = np.zeros(len(self.lengths), dtype=np.bool_)
+        (short,) = np.nonzero((self.lengths > 0) & (self.lengths <= 4))
+        first = self._data[self._starts[short]]
+        for token_id in short[_CHARACTER_BYTES[first] == self.lengths[short]].tolist():
+            start = self._starts[token_id]
+            data = self._data[start : start + self.lengths[token_id]].tobytes()
+            try:
+                found[token_id] = len(data.decode()) == 1
+            except UnicodeDecodeError:
+                continue
+        return found
+
+    @cached_property
+    def is_superword(self) -> Bools:
+        """Tokens with text on both sides of a space (the rule of `bpe.vocabulary_check`)."""
+        has_text = np.zeros(len(self._data) + 1, dtype=np.int64)  # bytes of text before each place
+        np.cumsum(~_IS_SPACE[self._data], out=has_text[1:])
+        token = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        (spaces,) = np.nonzero(self._data == _SPACE)
+        of = token[spaces]
+        ends = self._starts[of] + self.lengths[of]
+        within = (has_text[spaces] > has_text[self._starts[of]]) & (
+            has_text[ends] > has_text[spaces]
+        )
+        found = np.zeros(len(self.lengths), dtype=np.bool_)
+        found[of[within]] = True
+        return found

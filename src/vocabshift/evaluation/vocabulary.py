@@ -1,0 +1,122 @@
+"""What a vocabulary is made of, and how much of it the texts use.
+
+Owns the figures of a vocabulary: by script and class (`bpe.vocabulary_report` says which token
+belongs where), by language (a token belongs to every language whose text uses it), superwords,
+tokens that span the end of a sentence, unused ones, and overlaps. All shares are of the tokens of
+the model; added tokens outside it are not counted. Knows nothing of rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.bpe.vocabulary_check import terminal_spanning
+from vocabshift.bpe.vocabulary_report import CLASSES, SPECIAL, classes_of
+from vocabshift.evaluation.counts import Counts
+from vocabshift.evaluation.engine import Engine
+from vocabshift.evaluation.token_facts import TokenFacts
+from vocabshift.text.sentences import SentencePolicy
+
+Int64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+class Vocabulary:
+    """The tokens of a model, as figures."""
+
+    def __init__(self, engine: Engine, facts: TokenFacts) -> None:
+        tokenizer = engine.tokenizer
+        vocab = tokenizer.model.vocab if isinstance(tokenizer, Tokenizer) else tokenizer.vocab
+        self._engine = engine
+        self._facts = facts
+        self.is_in_model: Bools = np.zeros(engine.row_count, dtype=np.bool_)
+        self.is_in_model[list(vocab.values())] = True
+        self.size = len(vocab)
+        self._scripts: tuple[list[str], Int64] | None = None
+
+    def script_shares(self) -> dict[str, float]:
+        """Share of the vocabulary by script or class; scripts by size, then the classes."""
+        names, classes = self._classes()
+        counts = np.bincount(classes[self.is_in_model] + 1, minlength=len(names) + 1)
+        of_name = {name: int(count) for name, count in zip(names, counts[1:], strict=True)}
+        of_name[SPECIAL] = of_name.get(SPECIAL, 0) + int(counts[0])  # no bytes in text: special
+        scripts = sorted((n for n in of_name if n not in CLASSES), key=lambda n: (-of_name[n], n))
+        return {n: of_name[n] / self.size for n in (*scripts, *CLASSES) if of_name.get(n)}
+
+    def language_shares(self, counts: Mapping[str, Counts]) -> dict[str, tuple[float, float]]:
+        """Shares of the vocabulary that the text of a language uses, and uses alone."""
+        used = self._used(counts)
+        users = np.sum(list(used.values()), axis=0, dtype=np.int64)
+        return {
+            language: (
+                np.count_nonzero(of_language) / self.size,
+                np.count_nonzero(of_language & (users == 1)) / self.size,
+            )
+            for language, of_language in used.items()
+        }
+
+    def unused_share(self, counts: Mapping[str, Counts]) -> float:
+        """Share of the vocabulary that no text uses."""
+        any_use = np.any(list(self._used(counts).values()), axis=0)
+        return 1.0 - np.count_nonzero(any_use) / self.size
+
+    def superword_share(self) -> float:
+        """Share of tokens with text on both sides of a space."""
+        return np.count_nonzero(self._facts.is_superword & self.is_in_model) / self.size
+
+    def terminal_spanning_count(self) -> int:
+        """Tokens that go on behind the end of a sentence (`bpe.vocabulary_check` says when)."""
+        terminals = [*SentencePolicy().terminals, "."]
+        # Most tokens hold no terminal at all, and the check itself is slow.
+        may_span = re.compile(b"|".join(re.escape(mark.encode()) for mark in terminals)).search
+        found = {
+            str(token_id): data
+            for token_id, data in self._engine.token_bytes.items()
+            if self.is_in_model[token_id] and len(data) > 1 and may_span(data)
+        }
+        return len(terminal_spanning(found))
+
+    def hashes(self) -> Int64:
+        """Sorted 64-bit hashes of the bytes of its tokens, without special ones."""
+        found = [
+            hash(data)
+            for token_id, data in self._engine.token_bytes.items()
+            if self.is_in_model[token_id]
+        ]
+        return np.unique(np.array(found, dtype=np.int64))
+
+    def hashes_by_script(self) -> dict[str, Int64]:
+        """The same of the tokens of each script."""
+        names, classes = self._classes()
+        of_script: dict[str, list[int]] = {}
+        for token_id, data in self._engine.token_bytes.items():
+            name = names[classes[token_id]]
+            if self.is_in_model[token_id] and name not in CLASSES:
+                of_script.setdefault(name, []).append(hash(data))
+        return {n: np.unique(np.array(found, dtype=np.int64)) for n, found in of_script.items()}
+
+    def _classes(self) -> tuple[list[str], Int64]:
+        if self._scripts is None:
+            self._scripts = classes_of(self._engine.token_bytes, self._engine.row_count)
+        return self._scripts
+
+    def _used(self, counts: Mapping[str, Counts]) -> dict[str, Bools]:
+        rows = self._engine.row_count
+        return {
+            language: (of_language.frequencies(rows) > 0) & self.is_in_model
+            for language, of_language in counts.items()
+        }
+
+
+def overlap(ours: Int64, theirs: Int64) -> float:
+    """Tokens of both vocabularies as a share of the smaller one; 0 where one is empty.
+
+    For vocabularies of one size, as the Indic study compares them, the share of either.
+    """
+    smaller = min(len(ours), len(theirs))
+    return len(np.intersect1d(ours, theirs, assume_unique=True)) / smaller if smaller else 0.0

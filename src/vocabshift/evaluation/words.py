@@ -1,0 +1,81 @@
+"""Words of lines and the tokens that they are cut into.
+
+Owns where words are (runs between whitespace, as `str.split` cuts), which of them a token cuts,
+and how tokens are shared out among words: a token that touches several words counts for each of
+them in equal parts, one that is whitespace alone for the word behind it (the last one at the end
+of a line), so that the parts add up to the tokens of the line. Knows nothing of tokenizers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Int64 = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+_BEYOND = 0x3001  # U+3000 is the last whitespace of Unicode
+_IS_SPACE = np.array([chr(c).isspace() for c in range(_BEYOND + 1)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """Lines laid end to end as UTF-8, and the words in them."""
+
+    line_starts: Int64  # (n_lines + 1,) in bytes
+    words_before: Int64  # (n_bytes + 1,) words that begin before each byte
+    is_inside: Bools  # (n_bytes + 1,) whether a cut in front of the byte cuts a word
+
+    @property
+    def line_words(self) -> Int64:
+        """(n_lines + 1,) words in front of each line."""
+        return self.words_before[self.line_starts]
+
+
+def lay_out(lines: Sequence[str]) -> Layout:
+    """The layout of lines, none of which is blank."""
+    characters = np.frombuffer("".join(lines).encode("utf-32-le"), dtype=np.uint32)
+    sizes = 1 + (characters > 0x7F) + (characters > 0x7FF).astype(np.int64) + (characters > 0xFFFF)
+    is_text = np.repeat(~_IS_SPACE[np.minimum(characters, _BEYOND)], sizes)
+
+    line_starts = np.zeros(len(lines) + 1, dtype=np.int64)
+    np.cumsum([len(line.encode()) for line in lines], out=line_starts[1:])
+    begins = is_text.copy()
+    begins[1:] &= ~is_text[:-1]
+    begins[line_starts[:-1]] = is_text[line_starts[:-1]]
+    words_before = np.zeros(len(is_text) + 1, dtype=np.int64)
+    np.cumsum(begins, out=words_before[1:])
+    is_inside = np.zeros(len(is_text) + 1, dtype=np.bool_)
+    is_inside[:-1] = is_text & ~begins
+    return Layout(line_starts, words_before, is_inside)
+
+
+def cut_words(layout: Layout, starts: Int64) -> Int64:
+    """Words of each line, (n_lines,), in which a token begins behind their first byte.
+
+    `starts`: where each token begins, in bytes of the layout. A superword that covers a word
+    does not cut it.
+    """
+    is_cut = np.zeros(int(layout.words_before[-1]) + 1, dtype=np.int64)
+    is_cut[layout.words_before[starts[layout.is_inside[starts]]]] = 1  # word n stands at n + 1
+    return np.diff(np.cumsum(is_cut)[layout.line_words])
+
+
+def tokens_of_words(layout: Layout, starts: Int64, ends: Int64, line: Int64) -> Floats:
+    """Tokens of each word, (n_words,), shared out by the rule at the head of this file.
+
+    `starts` and `ends`: bytes of each token; `line`: the number of its line.
+    """
+    line_words = layout.line_words
+    first = layout.words_before[starts] - layout.is_inside[starts]
+    touched = np.maximum(layout.words_before[ends] - first, 0)
+    lone = touched == 0  # whitespace alone, or nothing
+    first = np.where(lone, np.minimum(first, line_words[line + 1] - 1), first)
+    touched = np.maximum(touched, 1)
+    word = np.repeat(first - (np.cumsum(touched) - touched), touched) + np.arange(touched.sum())
+    share = np.repeat(1.0 / touched, touched)
+    return np.asarray(np.bincount(word, share, int(line_words[-1])), dtype=np.float64)

@@ -1,0 +1,56 @@
+"""Cuts compared with a base's."""
+
+from __future__ import annotations
+
+import random
+import sys
+
+import pytest
+
+from reference import metrics as slow
+from vocabshift.bpe.tokenizer import AddedToken
+from vocabshift.evaluation import drift
+from vocabshift.evaluation.counts import count_lines
+from vocabshift.evaluation.engine import engine_of
+from vocabshift.evaluation.token_facts import TokenFacts
+
+
+def test_distances_are_those_of_the_definition() -> None:
+    """Levenshtein distances agree with the table of Wagner and Fischer."""
+    random.seed(3)
+    pairs = [
+        ([random.randrange(5) for _ in range(random.randrange(12))] for _ in range(2))
+        for _ in range(80)
+    ]
+    pairs = [tuple(pair) for pair in pairs]
+    assert [slow.levenshtein(*pair) for pair in pairs] == drift.distances(pairs).tolist()
+    assert [int(a == b) for a, b in pairs] == drift.same_lines(pairs).tolist()
+
+
+def test_tokens_are_the_same_by_their_bytes(make_tokenizer) -> None:
+    """Ids do not matter: a token is the same where it stands for the same bytes."""
+    special = AddedToken("ab", 300, special=True)
+    ends = [AddedToken("<s>", 258)], [AddedToken("<s>", 400)]
+    base = engine_of(make_tokenizer([("a", "b"), ("c", "d")], added_tokens=ends[0]))
+    ours = engine_of(make_tokenizer([("c", "d"), ("x", "y")], added_tokens=ends[1]))
+    numbers = drift.TokenNumbers(base)
+    of_ours = numbers.of(ours)
+    assert numbers.base[257] == of_ours[256]  # cd
+    assert numbers.base[258] == of_ours[400]  # <s>
+    assert of_ours[257] not in numbers.base  # xy
+    counts = [
+        count_lines(engine, TokenFacts(engine), ["cd cd", "ab", "xyz"]) for engine in (ours, base)
+    ]
+    pairs = drift.paired(counts[0], of_ours, counts[1], numbers.base)
+    assert [0, 2, 2] == drift.distances(pairs).tolist()  # a|b for ab; xy for x|y
+    assert [1, 0, 0] == drift.same_lines(pairs).tolist()
+    other = engine_of(make_tokenizer(added_tokens=[special]))
+    assert numbers.of(other)[300] not in numbers.base  # a special "ab" is no "ab" of text
+
+
+def test_the_extra_is_named(monkeypatch) -> None:
+    """Without rapidfuzz the error says what to install."""
+    monkeypatch.setitem(sys.modules, "rapidfuzz", None)
+    monkeypatch.setitem(sys.modules, "rapidfuzz.distance", None)
+    with pytest.raises(ImportError, match=r"vocabshift\[stats\]"):
+        drift.distances([([1], [2])])
