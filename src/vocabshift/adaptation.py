@@ -101,34 +101,29 @@ def adapt_tokenizer(
     result, extension, pruning = attempt(n_tokens)
     while extension.n_added < pruning.n_removed:  # the text yields no more: take out no more
         result, extension, pruning = attempt(extension.n_added)
-    return _adaptation(tokenizer, base, result, extension, pruning, first)
-
-
-def _adaptation(
-    source: Any,
-    base: Tokenizer,
-    result: Tokenizer,
-    extension: ExtensionReport,
-    pruning: PruneReport,
-    first: First,
-) -> Adaptation:
-    """The value, with what is new, gone and back again told apart."""
-    old, new = _by_id(base), _by_id(result)
-    stays = {token_id: token_id for token_id, token in old.items() if new.get(token_id) == token}
     vocab, before = result.model.vocab, base.model.vocab
-    learned = [left + right for left, right in result.model.merges]
-    added = tuple(dict.fromkeys(t for t in (*learned, *vocab) if t in vocab and t not in before))
+    learned = (left + right for left, right in result.model.merges)
     removed = tuple(token for token in before if token not in vocab)
     return Adaptation(
         tokenizer=result,
-        id_map=chained(source, IdMap.between(base, result, stays), vocab),
+        id_map=chained(tokenizer, IdMap.between(base, result, _same_ids(base, result)), vocab),
         extension=extension,
         pruning=pruning,
         first=first,
-        added=added,
+        added=tuple(
+            token
+            for token in dict.fromkeys((*learned, *vocab))
+            if token in vocab and token not in before
+        ),
         removed=removed,
         n_relearned=pruning.n_removed - len(removed) if first == "prune" else 0,
     )
+
+
+def _same_ids(base: Tokenizer, result: Tokenizer) -> dict[int, int]:
+    """Ids that name the same token in both."""
+    new = _by_id(result)
+    return {i: i for i, token in _by_id(base).items() if new.get(i) == token}
 
 
 def _by_id(tokenizer: Tokenizer) -> dict[int, str]:

@@ -146,6 +146,11 @@ SOUND: dict[str, Any] = {
         ({"new_size": -1}, "new_size is -1"),
         ({"old_size": 10**12}, "old_size is 1000000000000"),
         ({"old_size": True}, "old_size is True"),
+        ({"gone": ["x"]}, "gone is no object"),
+        ({"gone": {"x": 0}}, "which is not gone"),
+        ({"gone": {"x": 3}}, "which is not gone"),
+        ({"gone": {"x": "1"}}, "which is not gone"),
+        ({"gone": {"x": 1, "y": 1}}, "gone names an id twice"),
     ],
 )
 def test_damaged_maps_are_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
