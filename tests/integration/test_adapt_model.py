@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,34 +38,12 @@ def model_folder(kind: str, place: Path, **options: Any) -> tuple[Any, Tokenizer
     """A small random model of the kind, saved with its tokenizer."""
     tokenizer = small_models.old_tokenizer()
     if kind == "sentencepiece":
-        tokenizer = sentencepiece_tokenizer(place)
+        tokenizer = small_models.sentencepiece_tokenizer(place)
     model = small_models.build("llama" if kind == "sentencepiece" else kind, tokenizer)
     folder = small_models.save(model, tokenizer, place / "model", **options)
     if kind == "sentencepiece":
         shutil.copy(place / "small.model", folder / "tokenizer.model")
     return model, tokenizer, folder
-
-
-def sentencepiece_tokenizer(place: Path) -> Tokenizer:
-    """What SentencePiece itself learns, with byte fallback and the special tokens behind."""
-    sentencepiece = pytest.importorskip("sentencepiece")
-    sentencepiece.SentencePieceTrainer.train(
-        input=str(place / "en.txt"),
-        model_prefix=str(place / "small"),
-        model_type="bpe",
-        vocab_size=340,
-        byte_fallback=True,
-        required_chars="".join(sorted({*"".join(small_models.HINDI)} - {" "})),
-        minloglevel=2,
-    )
-    tokenizer = vs.load_tokenizer(place / "small.model")
-    first, known = tokenizer.row_count, small_models.special_ids(tokenizer)
-    lacking = [text for text in small_models.SPECIALS if text not in known]
-    added = [
-        replace(tokenizer.added_tokens[0], content=text, id=first + i)
-        for i, text in enumerate(lacking)
-    ]
-    return replace(tokenizer, added_tokens=(*tokenizer.added_tokens, *added))
 
 
 def specs(place: Path) -> list[str]:
