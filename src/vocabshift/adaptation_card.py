@@ -89,7 +89,7 @@ class AdaptationCard:
         return [
             ("rows", *_pair(f"{side.rows:,}" for side in sides)),
             ("parameters, as stored", *_pair(counted)),
-            ("bytes of weights", *_pair(_size(side.weights_bytes) for side in sides)),
+            ("bytes of weights", *_pair(f"{side.weights_bytes:,}" for side in sides)),
         ]
 
 
@@ -114,7 +114,10 @@ def measure_bits(
     if model.config.is_encoder_decoder or not model.can_generate():
         return Results(), f"none: {type(model).__name__} does not predict text from left to right"
     if device is not None:
-        model.to(device)
+        try:
+            model.to(device)
+        except (RuntimeError, AssertionError) as error:  # no such device, or too little memory
+            raise ValueError(f"the model cannot be scored on {device!r}: {error}") from None
     rows = score(model, tokenizer, texts, subject=subject)
     finite = [row for row in rows if _is_finite(row)]
     if len(finite) < len(rows):
@@ -134,10 +137,6 @@ def sample_texts(tokenizer: Tokenizer, tokens: Sequence[str], *, evenly: bool) -
 def _pair(cells: Iterable[str]) -> tuple[str, str]:
     first, second = cells
     return first, second
-
-
-def _size(n_bytes: int) -> str:
-    return f"{n_bytes:,}" if n_bytes else "–"  # 0: of a format that is not streamed
 
 
 def _is_finite(row: Result) -> bool:

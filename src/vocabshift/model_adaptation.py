@@ -35,7 +35,7 @@ from vocabshift.provenance import write_provenance
 from vocabshift.results import Results
 from vocabshift.surgery.init_context import AUTO, InitSources
 from vocabshift.surgery.model_folder import load_own_tokenizer
-from vocabshift.surgery.model_source import find_model, number_of_parameters
+from vocabshift.surgery.model_source import find_model, number_of_parameters, size_of_weights
 from vocabshift.surgery.transfer import transfer_folder
 from vocabshift.surgery.transfer_report import TransferReport
 from vocabshift.text.corpus import Corpus
@@ -143,8 +143,8 @@ def adapt_model(
         scorer.read(partial, new, AFTER)
         card = AdaptationCard(
             model=folder.resolve().name if Path(model).exists() else str(model),
-            before=Side(now.old_rows, number_of_parameters(folder), report.bytes_before),
-            after=Side(report.rows, number_of_parameters(partial), report.bytes_after),
+            before=_side(folder, now.old_rows),
+            after=_side(partial, report.rows),
             n_kept=report.n_copied,
             n_moved=report.n_moved,
             n_added=report.n_initialized,
@@ -238,6 +238,10 @@ def _transferred(
         entry.rename(partial / entry.name)
     work.rmdir()
     return report
+
+
+def _side(folder: Path, rows: int) -> Side:
+    return Side(rows, number_of_parameters(folder), size_of_weights(folder))
 
 
 def _written(folder: Path) -> dict[str, Any]:

@@ -351,15 +351,31 @@ def test_a_unigram_model_is_refused(place: Path, capsys: Any) -> None:
     assert "is Unigram, to which nothing can be added; prune it" in message
 
 
+def test_weights_in_another_format(place: Path, capsys: Any) -> None:
+    """A model that is not in safetensors is loaded whole; what was not counted is not told."""
+    model, _, source = model_folder("llama", place)
+    (source / "model.safetensors").unlink()
+    torch.save(model.state_dict(), source / "pytorch_model.bin")
+    result = adapt(capsys, place, "--n-tokens", "5")
+    card = result["card"]
+    size = (source / "pytorch_model.bin").stat().st_size
+    assert (None, size) == (card["before"]["parameters"], card["before"]["weights_bytes"])
+    file = place / "out" / "model.safetensors"
+    assert file.stat().st_size == card["after"]["weights_bytes"]
+    assert sum(p.numel() for p in model.parameters()) == card["after"]["parameters"]
+
+
 def test_python_face(place: Path) -> None:
     """`vs.adapt_model` takes texts too, and tells what it did."""
     _, _, source = model_folder("llama", place)
     corpus = vs.Corpus.from_files({"hi": place / "hi.txt", "en": place / "en.txt"})
     texts = {"en": [ALIKE]}
-    done = vs.adapt_model(source, corpus, place / "out", n_tokens=4, text=texts, threads=1)
+    done = vs.adapt_model(source, corpus, place / "out", n_tokens=4, text=texts, device="cpu")
     assert (4, 0) == (done.transfer.n_initialized, done.transfer.n_moved)
     assert done.card.results.distinct("metric") == ["bytes_per_token", "bits_per_byte"]
     before, after = (row.value for row in done.card.results.where(metric="bits_per_byte"))
     assert math.isfinite(before + after)
+    with pytest.raises(ValueError, match="cannot be scored on 'nowhere'"):
+        vs.adapt_model(source, corpus, place / "more", device="nowhere")
     with pytest.raises(FileNotFoundError, match="adapt_tokenizer takes a tokenizer alone"):
         vs.adapt_model(place / "out" / "tokenizer.json", corpus, place / "more")

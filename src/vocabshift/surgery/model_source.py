@@ -1,6 +1,6 @@
 """Model or tokenizer? What a folder, file or Hub name holds, told by its files.
 
-Owns the question whether there are weights, and how many parameters they are. Loads nothing.
+Owns the question whether there are weights, and how many and how large they are. Loads nothing.
 """
 
 from __future__ import annotations
@@ -41,6 +41,14 @@ def number_of_parameters(folder: Path) -> int | None:
     if checkpoint is None:
         return None
     return sum(math.prod(stored.shape) for _, stored in checkpoint.tensors.values())
+
+
+def size_of_weights(folder: Path) -> int:
+    """Bytes of the files that hold them; of two formats, those of safetensors."""
+    checkpoint = open_checkpoint(folder)
+    if checkpoint is not None:
+        return sum(shard.n_bytes for shard in checkpoint.shards)
+    return sum(file.stat().st_size for file in folder.glob(WEIGHTS[1]))
 
 
 def _is_model(names: Iterable[str]) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from vocabshift.surgery.model_source import find_model, number_of_parameters
+from vocabshift.surgery.model_source import find_model, number_of_parameters, size_of_weights
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,9 @@ def test_without_a_net_the_cache_decides(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_parameters_are_those_stored(tmp_path: Path) -> None:
-    assert number_of_parameters(tmp_path) is None
+    (tmp_path / "pytorch_model.bin").write_bytes(b"12345")
+    assert (None, 5) == (number_of_parameters(tmp_path), size_of_weights(tmp_path))
     tensors = {"a": np.zeros((3, 4), np.float32), "b": np.zeros(5, np.float16)}
     save_file(tensors, tmp_path / "model.safetensors")
     assert 17 == number_of_parameters(tmp_path)
+    assert (tmp_path / "model.safetensors").stat().st_size == size_of_weights(tmp_path)
