@@ -13,7 +13,7 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from vocabshift.bpe.components import bos_template
-from vocabshift.bpe.load import as_tokenizer
+from vocabshift.bpe.load import as_tokenizer, load_tokenizer
 from vocabshift.bpe.tokenizer import Tokenizer
 
 ENGLISH = ["the cat and the other cat sat by the heater", "another day, another letter"] * 5
@@ -106,6 +106,32 @@ def old_tokenizer() -> Tokenizer:
 def new_tokenizer() -> Tokenizer:
     """Hindi, without a special token."""
     return train(HINDI, 340)
+
+
+def sentencepiece_tokenizer(place: Path) -> Tokenizer:
+    """What SentencePiece itself learns of English (with byte fallback, and Hindi's letters); its
+    file is `place / "small.model"`."""
+    import pytest
+
+    sentencepiece = pytest.importorskip("sentencepiece")
+    (place / "english.txt").write_text("\n".join(ENGLISH * 8))
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(place / "english.txt"),
+        model_prefix=str(place / "small"),
+        model_type="bpe",
+        vocab_size=340,
+        byte_fallback=True,
+        required_chars="".join(sorted({*"".join(HINDI)} - {" "})),
+        minloglevel=2,
+    )
+    tokenizer = load_tokenizer(place / "small.model")
+    known, first = special_ids(tokenizer), tokenizer.row_count
+    lacking = [text for text in SPECIALS if text not in known]
+    added = [
+        replace(tokenizer.added_tokens[0], content=text, id=first + i)
+        for i, text in enumerate(lacking)
+    ]
+    return replace(tokenizer, added_tokens=(*tokenizer.added_tokens, *added))
 
 
 def special_ids(tokenizer: Tokenizer) -> dict[str, int]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from vocabshift.evaluation.evaluate import evaluate
     from vocabshift.evaluation.score import score
     from vocabshift.extension.extend import extend
+    from vocabshift.model_adaptation import adapt_model
     from vocabshift.planning import plan
     from vocabshift.pruning.prune import prune
     from vocabshift.results import Result, Results
@@ -66,6 +67,7 @@ _FACE = {
     "UnreachableTokenError": "vocabshift.errors",
     "UnigramTrainer": "vocabshift.trainers.unigram",
     "VocabMismatchError": "vocabshift.errors",
+    "adapt_model": "vocabshift.model_adaptation",
     "adapt_tokenizer": "vocabshift.adaptation",
     "check": "vocabshift.bpe.check",
     "evaluate": "vocabshift.evaluation.evaluate",
@@ -101,6 +103,7 @@ __all__ = [
     "UnreachableTokenError",
     "VocabMismatchError",
     "__version__",
+    "adapt_model",
     "adapt_tokenizer",
     "check",
     "evaluate",

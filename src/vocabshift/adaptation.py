@@ -40,17 +40,23 @@ class Adaptation:
     extension: ExtensionReport
     pruning: PruneReport
     first: First
+    added: tuple[str, ...]  # tokens that the base does not have, by rank: the most useful first
+    removed: tuple[str, ...]  # tokens of the base that are gone, by id
+    n_relearned: int  # of the base, taken out and learned again; neither added nor removed
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Plain JSON values. What the two steps did, each by itself, stands in their reports."""
+        vocab = self.tokenizer.model.vocab
+        n_special = sum(token.content not in vocab for token in self.tokenizer.added_tokens)
         return {
             "first": self.first,
             "vocab_size": self.tokenizer.vocab_size,
             "rows": self.tokenizer.row_count,
-            "n_copied": self.id_map.n_kept,
-            "n_initialized": self.extension.n_added,
-            "n_added": self.extension.n_added,
-            "n_removed": self.pruning.n_removed,
+            "n_copied": self.tokenizer.vocab_size + n_special - len(self.added),
+            "n_initialized": len(self.added),
+            "n_added": len(self.added),
+            "n_removed": len(self.removed),
+            "n_relearned": self.n_relearned,
             "extension": self.extension.to_dict(),
             "pruning": asdict(self.pruning),
         }
@@ -95,13 +101,34 @@ def adapt_tokenizer(
     result, extension, pruning = attempt(n_tokens)
     while extension.n_added < pruning.n_removed:  # the text yields no more: take out no more
         result, extension, pruning = attempt(extension.n_added)
-    ids = {token_id: token for token, token_id in base.model.vocab.items()}
-    ids.update((token.id, token.content) for token in base.added_tokens)
-    now = {token_id: token for token, token_id in result.model.vocab.items()}
-    now.update((token.id, token.content) for token in result.added_tokens)
-    stays = {token_id: token_id for token_id, token in ids.items() if now.get(token_id) == token}
-    id_map = chained(tokenizer, IdMap.between(base, result, stays))
-    return Adaptation(result, id_map, extension, pruning, first)
+    vocab, before = result.model.vocab, base.model.vocab
+    learned = (left + right for left, right in result.model.merges)
+    removed = tuple(token for token in before if token not in vocab)
+    return Adaptation(
+        tokenizer=result,
+        id_map=chained(tokenizer, IdMap.between(base, result, _same_ids(base, result)), vocab),
+        extension=extension,
+        pruning=pruning,
+        first=first,
+        added=tuple(
+            token
+            for token in dict.fromkeys((*learned, *vocab))
+            if token in vocab and token not in before
+        ),
+        removed=removed,
+        n_relearned=pruning.n_removed - len(removed) if first == "prune" else 0,
+    )
+
+
+def _same_ids(base: Tokenizer, result: Tokenizer) -> dict[int, int]:
+    """Ids that name the same token in both."""
+    new = _by_id(result)
+    return {i: i for i, token in _by_id(base).items() if new.get(i) == token}
+
+
+def _by_id(tokenizer: Tokenizer) -> dict[int, str]:
+    tokens = {token_id: token for token, token_id in tokenizer.model.vocab.items()}
+    return tokens | {token.id: token.content for token in tokenizer.added_tokens}
 
 
 def adapt_to_folder(

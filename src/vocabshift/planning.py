@@ -84,6 +84,25 @@ class Plan:
             )
         return max(knees[0], 1)
 
+    def exchange_of(self, pre_tokenizer: str) -> int:
+        """Tokens to exchange at constant size: the knee, or fewer where taking them away costs.
+
+        No more than the largest number of the curve that costs no language over `MAX_LOSS` of its
+        bytes per token; where every number does, the smallest of the curve; at least 1.
+        """
+        base = next(row for row in self.rows if row.n_tokens == 0)
+        shrunk = {-row.n_tokens: row.by_language for row in self.rows if row.n_tokens < 0}
+        harmless = [
+            n
+            for n, by_language in shrunk.items()
+            if all(
+                by_language[label] >= (1 - MAX_LOSS) * value
+                for label, value in base.by_language.items()
+            )
+        ]
+        most = max(harmless, default=min(shrunk, default=1))
+        return max(1, min(self.knee_of(pre_tokenizer), most))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
@@ -97,6 +116,9 @@ class Plan:
             "model": None if self.model is None else asdict(self.model),
         }
 
+
+MAX_LOSS = 0.01
+"""Share of its bytes per token that an exchange may cost a language before anything is learned."""
 
 LIFTS = 1.1
 """The repaired pre-tokenizer is suggested where it lifts a language's ceiling by this factor."""

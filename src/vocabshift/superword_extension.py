@@ -90,7 +90,9 @@ def extend_with_superwords(
     assert isinstance(training.report, OnTopReport)
     return SuperwordExtension(
         tokenizer=training.tokenizer,
-        id_map=chained(tokenizer, IdMap.between(base, training.tokenizer)),
+        id_map=chained(
+            tokenizer, IdMap.between(base, training.tokenizer), training.tokenizer.model.vocab
+        ),
         words=words,
         superwords=training.report,
         bytes_per_token_before=bytes_per_token(words.tokenizer, corpus, threads=threads),

@@ -1,6 +1,7 @@
 """What people complain of in other tools, one named test each (repository and issue in its name).
 
 The complaints are listed in ../shared/spec/adapting.md, section 4; here is what vocabshift does.
+Others of them: `test_model_complaints.py`, `test_vocabulary_complaints.py`.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ def _edit(file: str, **values: Any) -> Any:
     return edit
 
 
-def test_qwen_553_padded_rows_are_no_mismatch(moved) -> None:
-    """QwenLM/Qwen#553, metaseq#469, axolotl#577: more rows than tokens are as it should be."""
+def test_qwen_553_metaseq_469_padded_rows_are_no_mismatch(moved) -> None:
+    """QwenLM/Qwen#553, facebookresearch/metaseq#469: more rows than tokens are as it should be."""
     model, _, out = moved("qwen2-padded")
     loaded = _load(model, out)
     assert loaded.config.vocab_size == len(loaded.get_input_embeddings().weight)
@@ -103,7 +104,7 @@ def test_transformers_25732_padding_and_config_agree(old, new) -> None:
 
 
 def test_trl_5608_padded_rows_never_win(old, new) -> None:
-    """trl#5608, transformers#24372: a padding row is the mean; random ones take over the output."""
+    """trl#5608: a padding row is the mean; random ones take over the output."""
     model = small_models.build("llama", old)
     before = model.lm_head.weight.detach().clone()
     _, tokenizer = transfer(model, old=old, new=new, pad_to_multiple_of=64)
@@ -123,14 +124,14 @@ def test_transformers_35244_logits_are_as_wide_as_config_says(old, new) -> None:
 
 @pytest.mark.parametrize("kind", ["llama-tied", "gpt2", "mt5-tied", "bert", "gemma3-wrapper"])
 def test_transformers_35141_tied_stays_tied(moved, kind) -> None:
-    """#35141, #36221, #44711, #45079, Automodel#2511: one tensor, and the head is not random."""
+    """#35141: one tensor, and the head is not random."""
     model, _, out = moved(kind)
     loaded = _load(model, out)
     assert loaded.get_input_embeddings().weight is loaded.get_output_embeddings().weight
     assert loaded.config.tie_word_embeddings
 
 
-def test_transformers_17580_bias_of_the_head_follows(old, moved) -> None:
+def test_transformers_17580_1730_bias_of_the_head_follows(old, moved) -> None:
     """#17580, #1730: old tokens keep their bias, new ones get the mean of their pieces'."""
     model, _, out = moved("gptj")
     loaded, tokenizer = _load(model, out), load_tokenizer(out)
@@ -191,15 +192,15 @@ def test_transformers_33819_head_of_other_rows_than_the_embeddings(old, new) -> 
 
 @pytest.mark.parametrize("kind", small_models.WRAPPERS)
 def test_llamafactory_8005_vocab_size_of_a_wrapper(moved, kind) -> None:
-    """LlamaFactory#8005, vllm#9030, transformers#36590: the text config says it, not the top."""
+    """LlamaFactory#8005: the text config says it, not the top."""
     model, _, out = moved(kind)
     config = json.loads((out / "config.json").read_text())
     rows = len(_load(model, out).get_input_embeddings().weight)
     assert rows == config["text_config"]["vocab_size"]
 
 
-def test_open_r1_663_eos_reaches_the_generation_config(moved) -> None:
-    """open-r1#663, mlx-vlm#2112, Rapid-MLX#546, lmdeploy#3148: lists of eos, in both files."""
+def test_mlx_vlm_2112_rapid_mlx_546_lmdeploy_3148_eos_reaches_the_generation_config(moved) -> None:
+    """mlx-vlm#2112, Rapid-MLX#546, lmdeploy#3148: lists of eos, in both files."""
     _, _, out = moved("llama", _edit("config.json", eos_token_id=[284, 286]))
     ids = small_models.special_ids(load_tokenizer(out))
     expected = [ids["</s>"], ids["<|turn|>"]]
@@ -222,13 +223,13 @@ def test_chat_template_texts_are_tokens_of_the_new_tokenizer(old, new, tmp_path)
 
 
 @pytest.mark.parametrize("method", ["gptq", "awq", "bitsandbytes", "fp8"])
-def test_transformers_26398_quantized_is_refused_with_advice(moved, method) -> None:
-    """#26398, #25394, #32196, #40382: what to do instead is said."""
+def test_quantized_is_refused_with_advice(moved, method) -> None:
+    """bitsandbytes and its kin: what to do instead is said."""
     with pytest.raises(ValueError, match=r"quantized.*transfer the unquantized checkpoint"):
         moved("llama", _edit("config.json", quantization_config={"quant_method": method}))
 
 
-def test_llama3_67_every_text_decodes_to_itself(moved) -> None:
+def test_llama3_67_133_every_text_decodes_to_itself(moved) -> None:
     """llama3#67, #133: tokens of new words are bytes, so no letter is lost."""
     _, _, out = moved("llama")
     auto = transformers.AutoTokenizer.from_pretrained(out)
@@ -237,14 +238,14 @@ def test_llama3_67_every_text_decodes_to_itself(moved) -> None:
         assert text == auto.decode(ids)
 
 
-def test_llama_cpp_6920_the_hash_is_spoken_of(moved) -> None:
+def test_llama_cpp_6920_18399_the_hash_is_spoken_of(moved) -> None:
     """llama.cpp#6920, #18399: the output says what its converter will ask for."""
     _, _, out = moved("llama")
     notes = json.loads((out / "vocabshift.json").read_text())["figures"]["notes"]
     assert any("BPE pre-tokenizer was not recognized" in note for note in notes)
 
 
-def test_llama_cpp_1764_ids_have_no_holes(moved) -> None:
+def test_llama_cpp_1764_15842_ids_have_no_holes(moved) -> None:
     """llama.cpp#1764, #15842: added tokens follow the vocabulary, one after the other."""
     _, _, out = moved("llama")
     tokenizer = load_tokenizer(out)
@@ -262,8 +263,8 @@ def test_a_token_that_the_model_stops_at_may_not_get_lost(old, new) -> None:
 
 
 @pytest.mark.parametrize("kind", ["Unigram", "WordPiece"])
-def test_lm_vocab_trimmer_3_pruned_models_of_other_kinds(kind, tmp_path) -> None:
-    """lm-vocab-trimmer#2, #3, hf-trim#3, #6: kept rows, by the map, without holes."""
+def test_lm_vocab_trimmer_3_hf_trim_6_pruned_models_of_other_kinds(kind, tmp_path) -> None:
+    """lm-vocab-trimmer#3, hf-trim#6: kept rows, by the map, without holes."""
     import tokenizers
 
     words = ["<s>", "<pad>", "</s>", "<unk>", *"abcdefghijklmnopqrstuvwxyz", "▁the", "▁cat", "▁dog"]

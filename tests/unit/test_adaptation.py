@@ -12,6 +12,7 @@ import vocabshift as vs
 from vocabshift.adaptation import adapt_to_folder
 from vocabshift.bpe.id_map import load as load_map
 from vocabshift.bpe.tokenizer import AddedToken
+from vocabshift.extension.extend import extend_with_report
 from vocabshift.pruning.prune import prune_with_report
 
 ENGLISH = ["the cat sat on the mat", "the dog ran to the cat", "don't stop the dogs here"]
@@ -63,6 +64,39 @@ def test_what_is_learned_again_has_its_old_id() -> None:
     assert adapted.id_map.n_kept == len(kept) + len(tokenizer.added_tokens)
     assert sorted(new.values()) == sorted(old.values())
     assert vs.check(adapted.tokenizer).unreachable == ()
+    figures = adapted.to_dict()
+    assert set(adapted.removed) == old.keys() - new.keys()
+    assert set(adapted.added) == new.keys() - old.keys()
+    assert figures["n_removed"] == figures["n_added"] == len(adapted.added)
+    assert figures["n_relearned"] == n - len(adapted.removed) > 0
+    assert figures["n_copied"] == adapted.id_map.n_kept
+
+
+def test_a_map_along_several_steps_knows_what_came_back(tmp_path: Path) -> None:
+    """Taken out by `prune`, learned again by `extend`: still known by the first tokenizer's id."""
+    tokenizer = base()
+    corpus = vs.Corpus.from_texts({"en": ENGLISH})
+    first, second = tmp_path / "pruned", tmp_path / "extended"
+    pruning = prune_with_report(tokenizer, n_tokens=20, order="leaf-id")
+    assert isinstance(pruning.tokenizer, vs.Tokenizer)
+    pruning.tokenizer.save_pretrained(first)
+    pruning.id_map.save(first)
+    assert load_map(first).gone.keys() == tokenizer.model.vocab.keys() - words_of(first)
+    extension = extend_with_report(first, corpus, n_tokens=10)
+    extension.tokenizer.save_pretrained(second)
+    extension.id_map.save(second)
+    known = load_map(second)
+    back = words_of(second) & load_map(first).gone.keys()
+    assert back
+    for token in back:
+        now = vs.load_tokenizer(second).model.vocab[token]
+        assert known.old_to_new[tokenizer.model.vocab[token]] == now
+    assert known.gone.keys() == load_map(first).gone.keys() - back
+    known.check(tokenizer, vs.load_tokenizer(second))
+
+
+def words_of(folder: Path) -> set[str]:
+    return set(vs.load_tokenizer(folder).model.vocab)
 
 
 @pytest.mark.parametrize("first", ["prune", "extend"])

@@ -27,7 +27,9 @@ LAYERS = {
     **dict.fromkeys(
         ("", "planning", "adaptation", "auto_init", "superword_extension"), 4
     ),  # "": the package itself
-    **dict.fromkeys(("cli", "demo", "__main__"), 5),
+    "adaptation_card": 4,
+    "model_adaptation": 5,  # joins what joins the workshops
+    **dict.fromkeys(("cli", "demo", "__main__"), 6),
 }
 
 # Prefixes of the modules that may import a package; the rest may not, not even inside a function.

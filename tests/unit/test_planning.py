@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import vocabshift as vs
-from vocabshift.planning import knee, plan
+from vocabshift.planning import Plan, PlanRow, knee, plan
 from vocabshift.text.held_out import hold_out
 
 TEXTS = {
@@ -120,3 +121,26 @@ def test_bad_options(bad: dict[str, float]) -> None:
     """Refused before any work."""
     with pytest.raises(ValueError, match="give"):
         plan(base(), vs.Corpus.from_texts(TEXTS), **bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("at", "lost", "expected"),
+    [
+        (5_000, {}, 1),  # nothing can be taken away: pruning says so itself
+        (5_000, {1_000: 0.0, 2_000: 0.001, 4_000: 0.009, 8_000: 0.02}, 4_000),
+        (3_000, {1_000: 0.0, 2_000: 0.001, 4_000: 0.009, 8_000: 0.02}, 3_000),
+        (5_000, {1_000: 0.5, 2_000: 0.6}, 1_000),  # any number costs: the smallest that is known
+        (0, {1_000: 0.0}, 1),
+    ],
+)
+def test_what_is_exchanged_costs_no_language_much(
+    at: int, lost: dict[int, float], expected: int
+) -> None:
+    """The knee, or as many as cost each language at most one per cent; one of two suffers."""
+    rows = [
+        PlanRow(-n, "kept", 4.0, {"en": 5 * (1 - share), "hi": 3.0}) for n, share in lost.items()
+    ]
+    start = PlanRow(0, "kept", 4.0, {"en": 5.0, "hi": 3.0}, is_knee=at == 0)
+    rows += [start] if at == 0 else [start, replace(start, n_tokens=at, is_knee=True)]
+    found = Plan("t", tuple(rows), {}, {}, max(lost, default=0), 1, None)
+    assert expected == found.exchange_of("kept")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,9 @@ class IdMap:
     new: str
     old_to_new: NDArray[np.int64]  # (old_size,) new id or GONE; no new id twice
     new_size: int  # rows of the new tokenizer: its highest id plus one
+    gone: Mapping[str, int] = field(default_factory=dict)
+    """Old ids without a new one, by what the first tokenizer's model calls them: should a later
+    step learn such a token again, it is known."""
 
     @classmethod
     def between(
@@ -44,16 +47,34 @@ class IdMap:
     ) -> IdMap:
         """The map of one step; None: every token of `old` has its id in `new` (extending)."""
         kept = {token_id: token_id for token_id in _ids(old)} if old_to_new is None else old_to_new
-        return cls.of_ids(fingerprint(old), fingerprint(new), kept, old.row_count, new.row_count)
+        return cls.of_ids(
+            fingerprint(old),
+            fingerprint(new),
+            kept,
+            old.row_count,
+            new.row_count,
+            vocab=old.model.vocab,
+        )
 
     @classmethod
     def of_ids(
-        cls, old: str, new: str, old_to_new: Mapping[int, int], old_size: int, new_size: int
+        cls,
+        old: str,
+        new: str,
+        old_to_new: Mapping[int, int],
+        old_size: int,
+        new_size: int,
+        *,
+        vocab: Mapping[str, int] | None = None,
     ) -> IdMap:
-        """The map of kept ids between two fingerprints, for sizes in rows."""
+        """The map of kept ids between two fingerprints, for sizes in rows.
+
+        `vocab`: of the old tokenizer's model, to name what is gone.
+        """
         table = np.full(old_size, GONE, dtype=np.int64)
         table[list(old_to_new)] = list(old_to_new.values())
-        return cls(old, new, table, new_size)
+        gone = {token: i for token, i in (vocab or {}).items() if i not in old_to_new}
+        return cls(old, new, table, new_size, gone)
 
     @property
     def old_size(self) -> int:
@@ -80,7 +101,21 @@ class IdMap:
         table = np.full(self.old_size, GONE, dtype=np.int64)
         kept = self.old_to_new != GONE
         table[kept] = later.old_to_new[self.old_to_new[kept]]
-        return IdMap(self.old, later.new, table, later.new_size)
+        between = self.new_to_old()
+        gone = {token: between[i] for token, i in later.gone.items() if i in between}
+        return IdMap(self.old, later.new, table, later.new_size, {**self.gone, **gone})
+
+    def with_learned_again(self, vocab: Mapping[str, int]) -> IdMap:
+        """The map in which tokens that were gone and stand in `vocab`, the new one, are kept."""
+        known = set(self.new_to_old())
+        again = {token for token in self.gone if token in vocab and vocab[token] not in known}
+        if not again:
+            return self
+        table = self.old_to_new.copy()
+        for token in again:
+            table[self.gone[token]] = vocab[token]
+        gone = {token: old_id for token, old_id in self.gone.items() if token not in again}
+        return replace(self, old_to_new=table, gone=gone)
 
     def require(self, old: str, new: str) -> None:
         """VocabMismatchError unless the map leads from the tokenizer `old` to `new`."""
@@ -109,8 +144,11 @@ class IdMap:
             "new_size": self.new_size,
             "old_to_new": ids,
         }
+        if self.gone:
+            document["gone"] = dict(self.gone)
         file = Path(folder) / name
-        file.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
+        text = json.dumps(document, separators=(",", ":"))  # ASCII: tokens may hold half characters
+        file.write_text(text + "\n", encoding="utf-8")
         return file
 
 
@@ -142,10 +180,14 @@ def find(source: Any) -> IdMap | None:
     return load(file) if is_there else None
 
 
-def chained(source: Any, step: IdMap) -> IdMap:
-    """`step`, behind the map that lies beside its input `source` if there is one."""
+def chained(source: Any, step: IdMap, vocab: Mapping[str, int] | None = None) -> IdMap:
+    """`step`, behind the map that lies beside its input `source` if there is one.
+
+    `vocab`: of the model that `step` leads to; what an earlier step took out and this one learned
+    again keeps its old id.
+    """
     before = find(source)
-    return step if before is None else before.then(step)
+    return step if before is None else before.then(step).with_learned_again(vocab or {})
 
 
 def _ids(tokenizer: Tokenizer) -> set[int]:
@@ -174,4 +216,16 @@ def _parse(document: Any) -> IdMap:
     if len(set(kept)) != len(kept):
         raise ValueError("two old ids have the same new id")
     table = np.array([GONE if token_id is None else token_id for token_id in ids], dtype=np.int64)
-    return IdMap(old, new, table, document["new_size"])
+    return IdMap(old, new, table, document["new_size"], _parse_gone(document.get("gone", {}), ids))
+
+
+def _parse_gone(gone: Any, ids: list[int | None]) -> dict[str, int]:
+    """The names of ids that are gone; nothing else may be named, and nothing twice."""
+    if not isinstance(gone, dict):
+        raise TypeError("gone is no object")
+    for token_id in gone.values():
+        if type(token_id) is not int or not 0 <= token_id < len(ids) or ids[token_id] is not None:
+            raise ValueError(f"gone names the id {token_id!r}, which is not gone")
+    if len(set(gone.values())) != len(gone):
+        raise ValueError("gone names an id twice")
+    return gone

@@ -1,6 +1,6 @@
 """`vocabshift adapt`: new words for those that nobody needs, at constant size.
 
-Owns the verb's flags and its summary.
+Owns the verb's flags, the choice between model and tokenizer, and the summary.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.extend import language_table
 from vocabshift.cli.options import (
     UsageError,
     add_many,
@@ -17,13 +16,17 @@ from vocabshift.cli.options import (
     add_verb,
     positive,
     share,
+    size,
     threads,
 )
 from vocabshift.cli.source import add_source, require_source, source_of
 from vocabshift.cli.tokenizers import add_pattern, load_all
+from vocabshift.cli.transfer import INITS
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from vocabshift.text.corpus import Corpus
 
 
 def add_parser(subparsers: Any) -> None:
@@ -32,22 +35,28 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "adapt",
         "new words for those that nobody needs, at constant size",
-        "Take tokens out of a tokenizer that the text does not need, learn as many new ones, and\n"
-        "give these the ids that became free: no other id moves, special tokens keep theirs, and\n"
-        "a model keeps its number of rows. The corpus must hold text of every language that is\n"
-        "to stay good.",
+        "Take tokens out of a model's tokenizer that the text does not need, learn as many new\n"
+        "ones, and give these the ids and rows that became free: no other id or row moves, and\n"
+        "the model keeps its size. Writes model, tokenizer and a card of before and after as one\n"
+        "folder; of a tokenizer without a model, the tokenizer. The corpus must hold text of\n"
+        "every language that is to stay good.",
         "  vocabshift adapt meta-llama/Llama-3.2-1B --corpus hi=hindi.txt en=english.txt "
         "code=code.jsonl --n-tokens 16000 --pre-tokenizer repaired -o llama3-hi\n"
-        "  vocabshift adapt qwen --corpus et=estonian.txt en=english.txt --n-tokens 8000 "
-        "--keep script:Cyrl --json -o qwen-et\n",
+        "  vocabshift adapt models/qwen --corpus et=estonian.txt en=english.txt --text "
+        "et=held-out.txt --init focus --json -o qwen-et\n",
     )
-    parser.add_argument("tokenizer", metavar="TOKENIZER", help="folder, file or Hub name")
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        help="model folder or Hub name; or a tokenizer (folder, file or Hub name)",
+    )
     add_source(parser)
     parser.add_argument(
         "--n-tokens",
         metavar="N",
         type=positive,
-        help="tokens to exchange (default: the knee of the curve, see plan)",
+        help="tokens to exchange (default: the knee of the curve, see plan, or fewer where taking "
+        "them out costs a language over 1 %%)",
     )
     parser.add_argument(
         "--first", choices=("prune", "extend"), default="prune", help="default: prune"
@@ -67,30 +76,125 @@ def add_parser(subparsers: Any) -> None:
         help="languages count in proportion to bytes ** A: 1 as they are, 0.3 nearly alike",
     )
     add_pattern(parser)
+    parser.add_argument(
+        "--tokenizer-only", action="store_true", help="leave the model beside the tokenizer alone"
+    )
+    _add_model_options(parser)
     add_output(parser, what="folder to write")
     add_threads(parser)
     parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)
+
+
+def _add_model_options(parser: argparse.ArgumentParser) -> None:
+    """What only a model needs; all are None or False where they are not given."""
+    group = parser.add_argument_group("for models")
+    add_many(
+        group,
+        "--text",
+        metavar="SPEC",
+        help="text to judge on (default: every 20th document of the corpus, then not learned from)",
+    )
+    group.add_argument(
+        "--init", choices=INITS, help="rows of new tokens, as in transfer (default: fvt)"
+    )
+    group.add_argument("--donor", metavar="MODEL", help="for omp: a model with the new tokens")
+    group.add_argument(
+        "--no-score", action="store_true", help="do not run the model: no bits per byte"
+    )
+    group.add_argument(
+        "--score-bytes",
+        metavar="SIZE",
+        type=size,
+        help="text of each language that the model reads, before and after (default: 20KB)",
+    )
+    group.add_argument("--device", help="where it reads them: cuda, mps, ... (default: cpu)")
+    group.add_argument(
+        "--hard-links", action="store_true", help="link shards that do not change, as in transfer"
+    )
+    group.add_argument(
+        "--no-resume", action="store_true", help="start afresh after a run that was killed"
+    )
+
+
+_FOR_MODELS = ("text", "init", "donor", "no_score", "score_bytes", "device", "hard_links")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Adapt and write the folder."""
     from pathlib import Path
 
-    from vocabshift.cli.console import progress_bar
     from vocabshift.output_folder import check_free
     from vocabshift.text.corpus import Corpus
 
     require_source(args, f"(see: {args.parser.prog} --help)")
-    inputs = [args.tokenizer] if Path(args.tokenizer).exists() else []
+    inputs = [args.model] if Path(args.model).exists() else []
     check_free(args.out, force=args.force, inputs=inputs)
     corpus = source_of(args)
     if not isinstance(corpus, Corpus):
         raise UsageError("adapt encodes the text itself, before and after; give --corpus")
-    tokenizer = args.tokenizer
-    if args.pattern:
-        [tokenizer] = load_all([args.tokenizer], args.pattern)
-    from vocabshift.adaptation import adapt_to_folder  # heavy: after what is cheap
+    options = {
+        "first": args.first,
+        "order": args.order,
+        "keep": tuple(args.keep or ()),
+        "min_frequency": args.min_frequency,
+        "sampling_alpha": args.sampling_alpha,
+        "threads": threads(args),
+    }
+    if not args.tokenizer_only and _is_model(args.model):
+        return _adapt_model(args, corpus, options)
+    given = [name.replace("_", "-") for name in _FOR_MODELS if getattr(args, name)]
+    if given:
+        why = "--tokenizer-only is given" if args.tokenizer_only else f"{args.model} is none: there"
+        why += "" if args.tokenizer_only else " are no weights beside a config.json"
+        raise UsageError(f"--{given[0]} is for models, and {why}; leave it out")
+    return _adapt_tokenizer(args, corpus, options)
 
+
+def _is_model(source: str) -> bool:
+    from vocabshift.surgery.model_source import find_model
+
+    return find_model(source) is not None
+
+
+def _adapt_model(
+    args: argparse.Namespace, corpus: Corpus, options: dict[str, Any]
+) -> dict[str, Any]:
+    from vocabshift.cli.console import progress_bar
+    from vocabshift.model_adaptation import SCORE_BYTES, adapt_model  # heavy: after what is cheap
+    from vocabshift.text.corpus import Corpus
+
+    if args.pattern:
+        raise UsageError("--pattern is for tokenizer files; a model's tokenizer brings its own")
+    with progress_bar() as progress:
+        return adapt_model(
+            args.model,
+            corpus,
+            args.out,
+            n_tokens=args.n_tokens,
+            text=Corpus.from_specs(args.text) if args.text else None,
+            init=args.init or "fvt",
+            donor=args.donor,
+            with_score=not args.no_score,
+            score_bytes=args.score_bytes or SCORE_BYTES,
+            device=args.device,
+            force=args.force,
+            hard_links=args.hard_links,
+            resume=not args.no_resume,
+            pre_tokenizer=args.pre_tokenizer or "kept",
+            progress=progress,
+            **options,
+        ).to_dict()
+
+
+def _adapt_tokenizer(
+    args: argparse.Namespace, corpus: Corpus, options: dict[str, Any]
+) -> dict[str, Any]:
+    from vocabshift.adaptation import adapt_to_folder
+    from vocabshift.cli.console import progress_bar
+
+    tokenizer = args.model
+    if args.pattern:
+        [tokenizer] = load_all([args.model], args.pattern)
     with progress_bar() as progress:
         n_tokens, pre_tokenizer = args.n_tokens, args.pre_tokenizer or "kept"
         if n_tokens is None:
@@ -100,23 +204,18 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
                 tokenizer,
                 corpus,
                 sampling_alpha=args.sampling_alpha,
-                threads=threads(args),
+                threads=options["threads"],
                 progress=progress,
-            ).knee_of(pre_tokenizer)
+            ).exchange_of(pre_tokenizer)
         return adapt_to_folder(
             tokenizer,
             corpus,
             args.out,
             force=args.force,
             n_tokens=n_tokens,
-            first=args.first,
-            order=args.order,
-            keep=tuple(args.keep or ()),
             pre_tokenizer=pre_tokenizer,
-            min_frequency=args.min_frequency,
-            sampling_alpha=args.sampling_alpha,
-            threads=threads(args),
             progress=progress,
+            **options,
         )
 
 
@@ -124,18 +223,78 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     """What was exchanged and what it brought."""
     from vocabshift.cli.console import show_summary
 
-    extension, pruning = result["extension"], result["pruning"]
-    console.print(language_table(extension))
+    pruning = result["pruning"]
     for warning in pruning["warnings"]:
         console.print(f"warning: {warning}", markup=False, soft_wrap=True)
     facts = {
         "written to": result["out"],
         "tokens taken out": result["n_removed"],
-        "of them decided by ties": pruning["n_decided_by_ties"],
         "new tokens": result["n_added"],
+        "taken out and learned again": result["n_relearned"],
+        "removals decided by ties": pruning["n_decided_by_ties"],
         "vocabulary": result["vocab_size"],
         "rows of a model": result["rows"],
     }
     out = result["out"]
-    then = f"vocabshift check {out}    or    vocabshift transfer MODEL {out}"
+    if "card" in result:
+        _show_card(result, facts, console)
+        then = f"vocabshift evaluate {out} --text SPEC"
+    else:
+        console.print(_table(result))
+        then = f"vocabshift check {out}    or    vocabshift transfer MODEL {out}"
     show_summary(console, "adapt", facts, then)
+
+
+def _table(result: dict[str, Any]) -> Any:
+    """Bytes per token of the corpus, from the tokenizer given to the one written."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from vocabshift.bpe.drift import UNLABELLED
+
+    table = Table(title=Text("bytes per token", style="bold"), title_justify="left")
+    table.add_column("language")
+    for name in ("before", "after", "ceiling", "new tokens used", "share of its tokens"):
+        table.add_column(name, justify="right")
+    pruned = {row["language"] or UNLABELLED: row for row in result["pruning"]["languages"]}
+    for row in result["extension"]["languages"]:
+        shrunk, prune_first = pruned[row["language"]], result["first"] == "prune"
+        before = (shrunk if prune_first else row)["bytes_per_token_before"]
+        after = row["bytes_per_token"] if prune_first else shrunk["bytes_per_token_after"]
+        table.add_row(
+            Text(row["language"]),
+            f"{before:.3f}",
+            Text(f"{after:.3f}", style="bold"),
+            f"{row['ceiling_bytes_per_token']:.2f}",
+            f"{row['new_tokens_used']:,}",
+            f"{row['new_tokens_share']:.1%}",
+        )
+    return table
+
+
+def _show_card(result: dict[str, Any], facts: dict[str, Any], console: Console) -> None:
+    """Tables of before and after on held-out text, and what the model has to say beside them."""
+    from vocabshift.report.tables import to_rich
+    from vocabshift.results import Result, Results
+
+    card = result["card"]
+    results = Results(Result(**row) for row in card["results"])
+    for metric in results.distinct("metric"):
+        console.print(to_rich(results, metric))
+    facts["exchange"] = f"{result['n_tokens']:,} tokens" + (
+        ", by the curve of plan" if result["n_tokens_is_planned"] else ", as asked for"
+    )
+    facts["ids of kept tokens that moved"] = result["n_moved"] or "none"
+    facts[f"rows made ({result['init']})"] = result["n_initialized"]
+    facts["output head"] = "tied to the embeddings" if result["tied"] else "of its own"
+    for name, key in (("parameters", "parameters"), ("bytes of weights", "weights_bytes")):
+        if card["before"][key]:
+            facts[name] = f"{card['before'][key]:,} before, {card['after'][key]:,} after"
+    facts["bytes per token"] = card["judged_on"]
+    facts["bits per byte"] = card["scored_on"]
+    for name in ("added", "removed"):
+        facts[f"{name}, for example"] = " ".join(
+            f'"{text}"' for text in card[f"{name}_sample"][:8] if text.isprintable()
+        )
+    for number, note in enumerate(result["notes"], 1):
+        facts[f"note {number}"] = note

@@ -72,7 +72,12 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
 
 
 def add_many(
-    parser: argparse.ArgumentParser, flag: str, *, metavar: str, help: str, required: bool = False
+    parser: argparse._ActionsContainer,
+    flag: str,
+    *,
+    metavar: str,
+    help: str,
+    required: bool = False,
 ) -> None:
     """An option written `X...`: several values after one flag, and the flag may be repeated."""
     parser.add_argument(

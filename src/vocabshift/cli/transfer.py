@@ -20,6 +20,8 @@ INITS = (
     *("random", "zeros", "auto"),
 )
 
+_SHOWN = 8  # tokens of each list that people see
+
 _KEYS = ("n_copied", "n_initialized", "n_removed", "tied", "vocab_size", "rows")
 
 
@@ -72,6 +74,12 @@ def add_parser(subparsers: Any) -> None:
         "--dry-run", action="store_true", help="say what would be done, and write nothing"
     )
     parser.add_argument(
+        "--details",
+        action="store_true",
+        help="list every token that is kept, added, removed or ambiguous (--json: all of them, "
+        "megabytes for large vocabularies; else a few of each)",
+    )
+    parser.add_argument(
         "--hard-links",
         action="store_true",
         help="link shards that do not change instead of copying them, where the disk can; they "
@@ -97,9 +105,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.back or args.initial:
         from vocabshift.surgery.back import transfer_back_folder
 
-        if not (args.back and args.initial) or args.tokenizer or args.dry_run:
+        is_alone = not (args.tokenizer or args.dry_run or args.details)
+        if not (args.back and args.initial and is_alone):
             raise UsageError(
-                "--back takes no TOKENIZER (and no --dry-run) and needs --initial: "
+                "--back takes no TOKENIZER (and no --dry-run or --details) and needs --initial: "
                 "vocabshift transfer MODEL --back --initial OLD_MODEL -o DIR"
             )
         back = transfer_back_folder(args.model, args.initial, out, force=args.force)
@@ -122,8 +131,17 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         options["overrides"] = args.overrides
     if (beside := id_map.find(args.tokenizer)) is not None:
         options["id_map"] = beside
+    details = _details(args, tokenizer, options) if args.details else {}
     report = transfer_folder(args.model, tokenizer, out, **options)
-    return _result(out, report, dry_run=args.dry_run)
+    return _result(out, report, dry_run=args.dry_run) | details
+
+
+def _details(args: argparse.Namespace, tokenizer: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The lists of tokens, by name."""
+    from vocabshift.surgery.token_lists import token_lists
+
+    given = {key: options[key] for key in ("id_map", "overrides") if key in options}
+    return {"details": token_lists(args.model, tokenizer, **given).to_dict()}
 
 
 def _result(out: Path, report: TransferReport, *, dry_run: bool) -> dict[str, Any]:
@@ -210,6 +228,10 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     facts |= {"ids that moved": result["n_moved"], "size": _sizes(result)}
     for file, done in sorted(result["files"].items()):
         facts[file] = done
+    for name, rows in result.get("details", {}).items():
+        sample = [row["token"] for row in rows[:: max(1, len(rows) // _SHOWN)]][:_SHOWN]
+        tokens = " ".join(repr(token) for token in sample)
+        facts[f"{name}, for example"] = f"{tokens} (of {len(rows):,})" if rows else "none"
     for number, note in enumerate(result["notes"], 1):
         facts[f"note {number}"] = note
     if result["dry_run"]:

@@ -109,7 +109,7 @@ def extend_with_report(
         cost=done.cost,
         corpus_fingerprint=counted.text.weighed.fingerprint,
     )
-    id_map = chained(tokenizer, IdMap.between(base, result))
+    id_map = chained(tokenizer, IdMap.between(base, result), result.model.vocab)
     return Extension(result, id_map, report)
 
 

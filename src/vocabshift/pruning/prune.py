@@ -218,7 +218,12 @@ def prune_subject(
         warnings=(*subject.warnings(), *tie_warnings(n, n_ties)),
     )
     id_map = IdMap.of_ids(
-        subject.fingerprint, pruned.fingerprint, old_to_new, subject.rows, pruned.rows
+        subject.fingerprint,
+        pruned.fingerprint,
+        old_to_new,
+        subject.rows,
+        pruned.rows,
+        vocab=subject.vocab,
     )
     return Pruning(pruned.tokenizer, id_map, removed, report)
 

@@ -39,6 +39,7 @@ def test_the_file_has_the_keys_of_the_contract(tmp_path: Path) -> None:
         "old_size": 260,
         "new_size": 257,
         "old_to_new": [*range(256), None, None, None, 256],
+        "gone": {"ab": 256},
     }
 
 
@@ -50,6 +51,7 @@ def test_what_was_saved_is_read(tmp_path: Path) -> None:
         assert (read.old, read.new, read.new_size) == (saved.old, saved.new, 257)
         assert read.old_to_new.tolist() == saved.old_to_new.tolist()
     assert (read.old_size, read.n_kept) == (260, 257)
+    assert read.gone == {"ab": 256}
     assert read.new_to_old()[256] == 259
 
 
@@ -64,6 +66,31 @@ def test_a_chain_begins_at_its_first_tokenizer() -> None:
     joined = first.then(second)
     assert (joined.old, joined.new, joined.new_size) == ("a", "c", 6)
     assert joined.old_to_new.tolist() == [GONE, 5, GONE, 0]
+
+
+def test_what_is_learned_again_is_kept() -> None:
+    """Taken out in one step and learned in a later one: the old id is known, whatever the new."""
+    again = replace(BASE, model=replace(BASE.model, vocab={**SMALLER.model.vocab, "ab": 257}))
+    again = replace(again, added_tokens=SMALLER.added_tokens)
+    joined = IdMap.between(BASE, SMALLER, KEPT).then(IdMap.between(SMALLER, again))
+    assert (joined.old_to_new[256], joined.gone) == (GONE, {"ab": 256})
+    known = joined.with_learned_again(again.model.vocab)
+    assert (known.old_to_new[256], known.gone) == (257, {})
+    assert known.n_kept == joined.n_kept + 1
+    known.check(BASE, again)
+
+
+def test_a_name_is_that_of_the_first_tokenizer() -> None:
+    """What a later step takes out is named by its first id; what came between has none."""
+    first = IdMap.of_ids("a", "b", {0: 1, 2: 0}, 3, 3, vocab={"x": 0, "y": 1, "z": 2})
+    second = IdMap.of_ids("b", "c", {1: 0}, 3, 1, vocab={"z": 0, "x": 1, "new": 2})
+    assert first.then(second).gone == {"y": 1, "z": 2}
+
+
+def test_a_token_with_an_old_id_is_not_another_one() -> None:
+    """An id that a kept token has is not given to one of the same name that is gone."""
+    mapped = IdMap.of_ids("a", "b", {0: 0}, 2, 1, vocab={"x": 0, "y": 1})
+    assert mapped.with_learned_again({"y": 0}) is mapped
 
 
 def test_a_chain_of_strangers_is_refused() -> None:
@@ -119,6 +146,11 @@ SOUND: dict[str, Any] = {
         ({"new_size": -1}, "new_size is -1"),
         ({"old_size": 10**12}, "old_size is 1000000000000"),
         ({"old_size": True}, "old_size is True"),
+        ({"gone": ["x"]}, "gone is no object"),
+        ({"gone": {"x": 0}}, "which is not gone"),
+        ({"gone": {"x": 3}}, "which is not gone"),
+        ({"gone": {"x": "1"}}, "which is not gone"),
+        ({"gone": {"x": 1, "y": 1}}, "gone names an id twice"),
     ],
 )
 def test_damaged_maps_are_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
