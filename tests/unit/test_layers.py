@@ -62,7 +62,7 @@ ROOMS = {
         *("evaluation.score", "evaluation.glitch", "evaluation.latency", "evaluation.harness"),
     ),
     "lm_eval": ("evaluation.harness",),
-    "scipy": ("evaluation.",),
+    "scipy": ("evaluation.", "trainers.language_clusters"),
     "rapidfuzz": ("evaluation.drift",),
     "tiktoken": ("bpe.tiktoken_encoding",),
     "pyarrow": ("text.", "cpt.packed_shards"),
