@@ -23,6 +23,7 @@ from vocabshift.cli import (
     encode,
     evaluate,
     extend,
+    normalize,
     plan,
     prune,
     train,
@@ -30,7 +31,10 @@ from vocabshift.cli import (
 )
 from vocabshift.cli.options import Parser, UsageError
 
-VERBS = (demo, count, train, plan, extend, prune, adapt, transfer, evaluate, check, encode)
+VERBS = (
+    *(demo, normalize, count, train, plan, extend, prune, adapt, transfer),
+    *(evaluate, check, encode),
+)
 
 
 def build_parser() -> Parser:

@@ -1,0 +1,76 @@
+"""`vocabshift normalize`: what a normalizer would change in text, before anything is trained."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.cli.options import add_verb
+from vocabshift.text.normalize import NORMALIZER_HELP
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = add_verb(
+        subparsers,
+        "normalize",
+        "the share of words that a normalizer changes",
+        "Tell the share of words, and of different words, that a normalizer changes, by language.\n"
+        "What `train --normalizer` gets by the same name travels inside the tokenizer.",
+        "  vocabshift normalize hi=hindi.txt te=telugu.txt --normalizer fifth-case\n"
+        "  vocabshift normalize eval/*.txt --normalizer joiners+nfc+nukta+vowel-signs --json\n",
+    )
+    parser.add_argument("text", metavar="SPEC", nargs="+", help="[lang=]PATH|DIR|GLOB|hf:DATASET")
+    parser.add_argument("--normalizer", metavar="STEP[+STEP…]", required=True, help=NORMALIZER_HELP)
+    parser.set_defaults(run=run, show=show, status=lambda *_: 0)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Measure."""
+    from vocabshift.evaluation.normalization import normalization_effect
+    from vocabshift.text.corpus import Corpus
+    from vocabshift.text.normalize import inverse_name, normalizer_spec
+
+    spec = normalizer_spec(args.normalizer)  # before the text is read
+    results = normalization_effect(Corpus.from_specs(args.text), args.normalizer)
+    return {
+        "normalizer": args.normalizer,
+        "inverse": inverse_name(args.normalizer),
+        "component": spec,
+        "results": results.to_dicts(),
+    }
+
+
+def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
+    """Table 15 of the Indic study."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from vocabshift.evaluation.normalization import UNIQUE_WORDS, WORDS
+    from vocabshift.results import Result, Results
+
+    results = Results(Result(**row) for row in result["results"])
+    table = Table(title=Text(result["normalizer"], style="bold"), title_justify="left")
+    table.add_column("language")
+    for column in ("words", "changed", "different words", "changed"):
+        table.add_column(column, justify="right")
+    totals = {WORDS: [0, 0.0], UNIQUE_WORDS: [0, 0.0]}
+    languages = results.distinct("language")
+    for language in languages:
+        cells = []
+        for metric, total in totals.items():
+            (row,) = results.where(language=language, metric=metric)
+            cells += [f"{row.n:,}", f"{row.value:.2%}"]
+            total[0] += row.n
+            total[1] += row.n * row.value
+        table.add_row(Text(language), *cells)
+    if len(languages) > 1:
+        table.add_section()
+        sums = [cell for n, hit in totals.values() for cell in (f"{n:,}", f"{hit / n:.2%}")]
+        table.add_row("all", *sums, style="bold")
+    console.print(table)
+    if result["inverse"]:
+        console.print(f"inverse: {result['inverse']}", markup=False)
