@@ -28,10 +28,13 @@ from vocabshift.auto_init import bits_per_byte
 from vocabshift.bpe.load import load_tokenizer
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import CorpusError, InvalidTokenizerError
+from vocabshift.extension.options import ExtensionOptions
+from vocabshift.extension.pre_tokenizer_repair import repaired
 from vocabshift.output_folder import CHECKPOINTS, atomic_folder, check_free
 from vocabshift.planning import plan
 from vocabshift.provenance import FILE as PROVENANCE
 from vocabshift.provenance import write_provenance
+from vocabshift.pruning.request import check_request
 from vocabshift.results import Results
 from vocabshift.surgery.init_context import AUTO, InitSources
 from vocabshift.surgery.model_folder import load_own_tokenizer
@@ -117,6 +120,7 @@ def adapt_model(
     folder, old = _open(model)
     learned, judged, judged_on = _parts(corpus, text)
     check_free(out, force=force, inputs=[folder, *learned.paths, *judged.paths])
+    _check_options(old, n_tokens, pre_tokenizer, options)
     InitSources(donor, corpus).check(init)  # type: ignore[arg-type]  # before a donor is loaded
     now = transfer_folder(folder, old, out, force=force, dry_run=True)  # refuses what cannot be
     scorer = _Scorer(excerpt(judged, score_bytes) if with_score else None, device, progress)
@@ -141,21 +145,17 @@ def adapt_model(
         report = _transferred(folder, adaptation.tokenizer, partial, moving, resume=resume)
         new = load_tokenizer(partial)
         scorer.read(partial, new, AFTER)
-        card = AdaptationCard(
-            model=folder.resolve().name if Path(model).exists() else str(model),
-            before=_side(folder, now.old_rows),
-            after=_side(partial, report.rows),
-            n_kept=report.n_copied,
-            n_moved=report.n_moved,
-            n_added=report.n_initialized,
-            n_removed=report.n_removed,
-            n_relearned=adaptation.n_relearned,
-            added_sample=sample_texts(new, adaptation.added, evenly=False),
-            removed_sample=sample_texts(old, adaptation.removed, evenly=True),
-            init=report.init,
+        card = _card(
+            folder.resolve().name if Path(model).exists() else str(model),
+            adaptation,
+            report,
+            sides=(_side(folder, now.old_rows), _side(partial, report.rows)),
+            samples=(
+                sample_texts(new, adaptation.added, evenly=False),
+                sample_texts(old, adaptation.removed, evenly=True),
+            ),
             judged_on=judged_on,
-            scored_on=scorer.why_not
-            or f"the first {score_bytes:,} bytes of each language of it, at most",
+            scored_on=scorer.why_not or f"the first {score_bytes:,} bytes of each language of it",
             results=measure_tokens(old, new, judged, threads=threads) + scorer.results,
         )
         notes = _written(partial)["figures"]["notes"]
@@ -206,6 +206,21 @@ def _open(model: str | Path) -> tuple[Path, Tokenizer]:
     return folder, old
 
 
+def _check_options(
+    old: Tokenizer, n_tokens: int | None, pre_tokenizer: str, options: Mapping[str, Any]
+) -> None:
+    """Refuse now what pruning and extending would refuse after the model was read."""
+    first = 1 if n_tokens is None else n_tokens
+    pruning = {key: options[key] for key in ("order", "keep") if key in options}
+    extending = {key: options[key] for key in options.keys() - {"first", *pruning}}
+    ExtensionOptions(n_tokens=first, pre_tokenizer=pre_tokenizer, **extending)  # type: ignore[arg-type]
+    check_request(
+        pruning.get("order", "leaf-frequency"), first, None, tuple(pruning.get("keep", ()))
+    )
+    if pre_tokenizer == "repaired":
+        repaired(old)
+
+
 def _parts(corpus: Corpus, text: Any) -> tuple[Corpus, Corpus, str]:
     """What is learned from, what is judged on, and the latter in words."""
     if text is not None:
@@ -238,6 +253,35 @@ def _transferred(
         entry.rename(partial / entry.name)
     work.rmdir()
     return report
+
+
+def _card(
+    name: str,
+    adaptation: Adaptation,
+    report: TransferReport,
+    *,
+    sides: tuple[Side, Side],
+    samples: tuple[tuple[str, ...], tuple[str, ...]],
+    judged_on: str,
+    scored_on: str,
+    results: Results,
+) -> AdaptationCard:
+    return AdaptationCard(
+        model=name,
+        before=sides[0],
+        after=sides[1],
+        n_kept=report.n_copied,
+        n_moved=report.n_moved,
+        n_added=report.n_initialized,
+        n_removed=report.n_removed,
+        n_relearned=adaptation.n_relearned,
+        added_sample=samples[0],
+        removed_sample=samples[1],
+        init=report.init,
+        judged_on=judged_on,
+        scored_on=scored_on,
+        results=results,
+    )
 
 
 def _side(folder: Path, rows: int) -> Side:

@@ -337,6 +337,24 @@ def test_what_is_refused(place: Path, capsys: Any) -> None:
     assert not list(place.glob("*.partial"))
 
 
+@pytest.mark.parametrize(
+    ("kind", "words", "message"),
+    [
+        ("llama", ("--order", "best"), "unknown order 'best'"),
+        ("llama", ("--keep", "file:none.txt"), "none.txt"),
+        ("sentencepiece", ("--pre-tokenizer", "repaired"), "is not byte-level"),
+    ],
+)
+def test_bad_options_are_told_before_the_model_is_read(
+    kind: str, words: tuple[str, str], message: str, place: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    """Reading a large model twice takes minutes; what is wrong is known without."""
+    _, _, source = model_folder(kind, place)
+    monkeypatch.setattr("vocabshift.model_adaptation.measure_bits", None)
+    argv = ["adapt", source, *specs(place), "-o", place / "out", *words]
+    assert message in refused(capsys, *argv)
+
+
 def test_a_unigram_model_is_refused(place: Path, capsys: Any) -> None:
     """Nothing can be added to it; what can be done is said."""
     import tokenizers
