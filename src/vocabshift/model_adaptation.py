@@ -51,7 +51,7 @@ SCORE_BYTES = 20_000
 """Of each language: what the models read for the bits per byte, by default."""
 
 _FROM_TRANSFER = ("n_copied", "n_initialized", "n_removed", "tied", "vocab_size", "rows")
-_ALSO = ("init", "tried", "n_moved", "bytes_before", "bytes_after", "files")
+_ALSO = ("init", "n_moved", "bytes_before", "bytes_after", "files")
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,14 @@ class ModelAdaptation:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         moved = asdict(self.transfer)
+        tried = [
+            {"init": init, "bits_per_byte": price} for init, price in self.transfer.tried.items()
+        ]
         return {
             "out": str(self.out),
             **self.adaptation.to_dict(),
             **{key: moved[key] for key in (*_FROM_TRANSFER, *_ALSO)},
+            **({"tried": tried} if tried else {}),
             "n_tokens": self.n_tokens,
             "n_tokens_is_planned": self.is_planned,
             "card": self.card.to_dict(),

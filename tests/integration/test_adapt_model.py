@@ -208,8 +208,12 @@ def test_the_initializer_is_handed_on(init: str, place: Path, capsys: Any) -> No
     _, _, source = model_folder("llama", place)
     result = adapt(capsys, place, "--n-tokens", "9", "--init", init)
     if init == "auto":
-        assert result["init"] == next(iter(result["tried"]))
+        assert result["init"] == result["tried"][0]["init"]
+        prices = [row["bits_per_byte"] for row in result["tried"]]
+        assert len(prices) == 6  # focus too: there is a corpus
+        assert prices == sorted(prices)
         return
+    assert "tried" not in result
     new = vs.load_tokenizer(place / "out")
     if init == "zeros":
         added = [

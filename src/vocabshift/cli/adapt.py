@@ -286,6 +286,10 @@ def _show_card(result: dict[str, Any], facts: dict[str, Any], console: Console) 
     )
     facts["ids of kept tokens that moved"] = result["n_moved"] or "none"
     facts[f"rows made ({result['init']})"] = result["n_initialized"]
+    if "tried" in result:
+        facts["tried, bits per byte"] = ", ".join(
+            f"{row['init']} {row['bits_per_byte']:.4f}" for row in result["tried"]
+        )
     facts["output head"] = "tied to the embeddings" if result["tied"] else "of its own"
     for name, key in (("parameters", "parameters"), ("bytes of weights", "weights_bytes")):
         if card["before"][key]:
