@@ -101,13 +101,15 @@ def ours(folder: Path, out: Path) -> None:
     """Everything but the two tokenizers: plan, check of all rows, shards, index."""
     from vocabshift.output_folder import atomic_folder
     from vocabshift.surgery import resize, stream
+    from vocabshift.surgery.new_rows import new_table
+    from vocabshift.surgery.saved_model import open_saved
 
-    saved = stream.open_saved(folder)
+    saved = open_saved(folder)
     mapping = token_map()
     resize.check_rows(saved.matrices, mapping, OLD)
 
     def fill(table, rows):
-        return resize.new_table(table, mapping, "fvt", NEW, out=rows)
+        return new_table(table, mapping, "fvt", NEW, out=rows)
 
     plans = stream.plan_shards(saved, NEW, fill)
     stream.check_space(out, plans, hard_links=False)

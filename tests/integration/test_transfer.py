@@ -429,7 +429,8 @@ def test_rows_of_the_reference_case(shared_data: Path) -> None:
     import numpy as np
 
     from vocabshift.bpe import byte_level, token_bytes
-    from vocabshift.surgery import initialize, resize
+    from vocabshift.surgery import initialize
+    from vocabshift.surgery.new_rows import new_matrix
     from vocabshift.surgery.token_map import TokenMap
 
     cases = Path(__file__).resolve().parents[3] / "shared" / "cases"
@@ -451,6 +452,6 @@ def test_rows_of_the_reference_case(shared_data: Path) -> None:
     i, j = torch.arange(n_old)[:, None], torch.arange(8)[None, :]
     for key, (a, b, modulus) in {"e_in": (31, 17, 1009), "e_out": (37, 19, 1013)}.items():
         matrix = ((i * a + j * b) % modulus) / modulus
-        rows = resize.new_matrix(matrix, token_map, initialize.fvt, n_old + n_new, 0)[n_old:]
+        rows = new_matrix(matrix, token_map, initialize.fvt, n_old + n_new, 0)[n_old:]
         expected = torch.tensor([row[key] for row in case["rows"]])
         torch.testing.assert_close(expected, rows, rtol=0, atol=2e-6)

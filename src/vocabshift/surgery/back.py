@@ -22,9 +22,10 @@ from vocabshift.surgery import (
     model_folder,
     plain_plan,
     resize,
-    stream,
     token_map,
 )
+from vocabshift.surgery.matrices import Matrices, find_matrices
+from vocabshift.surgery.saved_model import open_saved
 from vocabshift.surgery.special_ids import match_specials, roles_of_config
 from vocabshift.surgery.transfer_map import FILE
 from vocabshift.surgery.transfer_report import TransferReport
@@ -51,15 +52,15 @@ def transfer_back_folder(
     model_folder.check_paths(model_source, initial, out, force=force)
     current = model_folder.load_own_tokenizer(model_source)
     first = model_folder.load_own_tokenizer(initial)
-    old: Any = stream.open_saved(initial)
+    old: Any = open_saved(initial)
     if old is None:
         old = model_folder.load_model(initial)
-        old_tables = resize.find_matrices(old)
+        old_tables = find_matrices(old)
     else:
         old_tables = old.matrices
     kept = _kept_ids(model_source, old, first, current)
     model = model_folder.load_model(model_source)
-    matrices = resize.find_matrices(model)
+    matrices = find_matrices(model)
     _check_pair(matrices, old_tables, kept)
     _put_rows(model, matrices, old_tables, kept)
     changes = config_ids.taken_over(model, old)
@@ -112,10 +113,8 @@ def _kept_ids(
     return token_map.match(first, current, specials.new_to_old).old_to_new
 
 
-def _check_pair(
-    matrices: resize.Matrices, old_tables: resize.Matrices, kept: dict[int, int]
-) -> None:
-    def kinds(each: resize.Matrices) -> list[tuple[str, int]]:
+def _check_pair(matrices: Matrices, old_tables: Matrices, kept: dict[int, int]) -> None:
+    def kinds(each: Matrices) -> list[tuple[str, int]]:
         return [(table.role, int(table.weight.shape[1])) for table in each.tables]
 
     if kinds(matrices) != kinds(old_tables) or matrices.tied != old_tables.tied:
@@ -133,9 +132,7 @@ def _check_pair(
             )
 
 
-def _put_rows(
-    model: Any, matrices: resize.Matrices, old_tables: resize.Matrices, kept: dict[int, int]
-) -> None:
+def _put_rows(model: Any, matrices: Matrices, old_tables: Matrices, kept: dict[int, int]) -> None:
     import torch
 
     old_ids = torch.from_numpy(np.array(list(kept), dtype=np.int64))

@@ -15,6 +15,7 @@ from typing import Any
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.surgery import resize
 from vocabshift.surgery.init_context import InitContext, InitSources
+from vocabshift.surgery.matrices import Matrices
 
 CANDIDATES = ("fvt", "fvt-weighted", "first-last", "mean", "normal")
 """What auto tries; omp and focus too where a donor or a corpus is given."""
@@ -31,7 +32,7 @@ def candidates(sources: InitSources) -> tuple[str, ...]:
 
 def prices(
     model: Any,
-    matrices: resize.Matrices,
+    matrices: Matrices,
     contexts: Iterator[InitContext] | Sequence[InitContext],
     *,
     tokenizer: Tokenizer,
@@ -65,7 +66,7 @@ def prices(
 
 
 @contextmanager
-def _rows_restored(model: Any, matrices: resize.Matrices) -> Iterator[None]:
+def _rows_restored(model: Any, matrices: Matrices) -> Iterator[None]:
     """Afterwards the modules hold the parameters, buffers and sizes that they held."""
     before = []
     for name in (name for table in matrices.tables for name in table.names):

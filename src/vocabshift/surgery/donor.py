@@ -16,8 +16,9 @@ import numpy as np
 from vocabshift.bpe import token_bytes
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
-from vocabshift.surgery import initialize, resize
+from vocabshift.surgery import initialize
 from vocabshift.surgery.matching_pursuit import matching_pursuit
+from vocabshift.surgery.matrices import Matrices, find_matrices
 from vocabshift.surgery.mixtures import Sparse
 from vocabshift.surgery.token_map import Ids, TokenMap
 
@@ -42,25 +43,26 @@ class Donor:
         """The rows of a model in memory; they are not copied."""
         from vocabshift.bpe.load import as_tokenizer
 
-        return cls._of_tables(resize.find_matrices(model), as_tokenizer(tokenizer))
+        return cls._of_tables(find_matrices(model), as_tokenizer(tokenizer))
 
     @classmethod
     def load(cls, source: str | Path) -> Donor:
         """From a model folder or Hub name; of safetensors only the tables are read."""
-        from vocabshift.surgery import model_folder, stream
+        from vocabshift.surgery import model_folder
+        from vocabshift.surgery.saved_model import open_saved
 
         tokenizer = model_folder.load_own_tokenizer(source)
         if not isinstance(tokenizer, Tokenizer):
             raise VocabMismatchError(
                 f"the donor's tokenizer is a {tokenizer.kind} one; a BPE tokenizer is needed"
             )
-        saved = stream.open_saved(source)
+        saved = open_saved(source)
         if saved is not None:
             return cls._of_tables(saved.matrices, tokenizer)
         return cls.of_model(model_folder.load_model(source), tokenizer)
 
     @classmethod
-    def _of_tables(cls, matrices: resize.Matrices, ours: Tokenizer) -> Donor:
+    def _of_tables(cls, matrices: Matrices, ours: Tokenizer) -> Donor:
         if matrices.rows < ours.row_count:
             raise VocabMismatchError(
                 f"the donor has {matrices.rows} rows, and its tokenizer needs {ours.row_count}; "

@@ -1,8 +1,7 @@
-"""The tables of a model under a new vocabulary: checked, filled, put in place.
+"""The tables of a model in memory under a new vocabulary: checked, sized, put in place.
 
-Owns what is refused and the writing of rows: kept rows are copied bit for bit, others come from an
-initializer, block by block. Which tensors are tables `tables` finds; here they are tensors in
-memory or over a file, and it makes no difference. Knows nothing of tokenizers or configs.
+Owns what is refused of old rows, how many rows there will be, and the parameters of a model that
+get them. How rows are made `new_rows` knows.
 
 transformers' `resize_token_embeddings` is not used: it would initialize every row once more, does
 not grow the bias of a tied head, and follows the config's idea of tying instead of the tensors'.
@@ -10,13 +9,12 @@ not grow the bias of a tied head, and follows the config's idea of tying instead
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery import initialize, tables
+from vocabshift.surgery.matrices import Matrices, Table
+from vocabshift.surgery.new_rows import new_table
 from vocabshift.surgery.token_map import TokenMap
 
 if TYPE_CHECKING:
@@ -24,103 +22,6 @@ if TYPE_CHECKING:
 
 MAX_ALIGNMENT = 128
 """Rows of a padded model stay a multiple of what they were, up to this."""
-
-_CALLED = {"input": "input embeddings", "head": "output head", "bias": "biases of the head"}
-_SEEDS = {"input": 0, "head": 1, "bias": 2, "further": 3}
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """One tensor with a row per token, under every name that it has."""
-
-    names: tuple[str, ...]
-    role: str  # as in tables.TableName
-    weight: torch.Tensor  # (rows, width), tokens first whatever the tensor's own order is
-    dim: int = 0  # which dimension of the tensor itself counts tokens
-    beyond: int = 0  # rows that the architecture adds to the vocabulary's
-    follows_row_0: bool = False  # tokens without a row share the first (Gemma 3n, per layer)
-
-    @property
-    def rows(self) -> int:
-        """Rows of the table."""
-        return int(self.weight.shape[0])
-
-    @property
-    def called(self) -> str:
-        """What messages call it."""
-        return _CALLED.get(self.role, self.names[0])
-
-
-@dataclass(frozen=True, eq=False)
-class Matrices:
-    """The tables of a model; the input embeddings are the first."""
-
-    tables: tuple[Table, ...]
-    tied: bool  # one tensor for embeddings and head; the tensors decide, not the config
-    pad_is_fixed: bool = False  # positions are counted from the id of the pad token
-
-    @property
-    def rows(self) -> int:
-        """Rows for tokens in the input embeddings."""
-        return self.tables[0].rows - self.tables[0].beyond
-
-
-def find_matrices(model: Any) -> Matrices:
-    """The tables of a model in memory.
-
-    ValueError for models that this cannot change: quantized, on no device, or built by code that
-    does not follow the config's vocab_size.
-    """
-    name = type(model).__name__
-    refuse_kinds(model, name)
-    known = tables.find_table_names(type(model), model.config)
-    tensors = tables.named_tensors(model)
-    found: dict[int, Table] = {}
-    for table in known:
-        for alias in table.names:
-            tensor = tensors[alias].data
-            if tensor.is_meta or not tensor.is_floating_point() or tensor.element_size() < 2:
-                raise ValueError(
-                    f"the embeddings of {name} are {tensor.dtype} on {tensor.device}; load the "
-                    "model whole, as float32, float16 or bfloat16"
-                )
-            if tensor.data_ptr() in found:
-                same = found[tensor.data_ptr()]
-                found[tensor.data_ptr()] = replace(same, names=(*same.names, alias))
-            else:
-                found[tensor.data_ptr()] = as_table(table, (alias,), tensor)
-    embeddings, head = model.get_input_embeddings(), tables.output_embeddings(model)
-    tied = head is not None and head.weight.data_ptr() == embeddings.weight.data_ptr()
-    pad_is_fixed = tables.counts_positions_from_pad(type(model), model.config)
-    return Matrices(tuple(found.values()), tied, pad_is_fixed)
-
-
-def as_table(known: tables.TableName, names: tuple[str, ...], tensor: torch.Tensor) -> Table:
-    """A tensor as the table that it is; `names`: those of this tensor."""
-    weight = tensor.unsqueeze(1) if tensor.dim() == 1 else tensor.movedim(known.dim, 0)
-    return Table(
-        names=names,
-        role=known.role,
-        weight=weight,
-        dim=known.dim,
-        beyond=known.beyond,
-        follows_row_0=known.key != tables.VOCAB_KEYS[0],
-    )
-
-
-def refuse_kinds(model: Any, name: str) -> None:
-    """ValueError for a quantized model, TypeError for none of transformers."""
-    from transformers import PreTrainedModel
-
-    if not isinstance(model, PreTrainedModel):
-        raise TypeError(f"{name} is no transformers model; load it with AutoModelForCausalLM")
-    if getattr(model, "hf_quantizer", None) is not None or getattr(
-        model.config, "quantization_config", None
-    ):
-        raise ValueError(
-            f"{name} is quantized, and rows of a quantized model cannot be averaged; transfer the "
-            "unquantized checkpoint and quantize the result"
-        )
 
 
 def check_rows(matrices: Matrices, token_map: TokenMap, needed: int) -> None:
@@ -191,29 +92,6 @@ def put_rows(model: Any, table: Table, rows: torch.Tensor) -> None:
     put_tensor(model, table.names, own.contiguous())
 
 
-def new_table(
-    table: Table,
-    token_map: TokenMap,
-    init: str,
-    n_rows: int,
-    *,
-    seed: int = 0,
-    head_map: TokenMap | None = None,
-    out: Any = None,
-) -> Any:
-    """The table's new rows (n_rows + beyond, width), as `new_matrix` makes them."""
-    of_table = head_map if head_map is not None and table.role in ("head", "bias") else token_map
-    of_table = _of_rows_there(of_table, table)
-    return new_matrix(
-        table.weight,
-        of_table,
-        initialize.initializer(init),
-        n_rows + table.beyond,
-        seed + _SEEDS[table.role],
-        out=out,
-    )
-
-
 def put_tensor(model: Any, names: tuple[str, ...], data: torch.Tensor) -> None:
     """Give the model one new parameter (or buffer) under all these names.
 
@@ -235,99 +113,6 @@ def put_tensor(model: Any, names: tuple[str, ...], data: torch.Tensor) -> None:
         for count in ("num_embeddings", "out_features"):
             if hasattr(module, count):
                 setattr(module, count, data.shape[0])
-
-
-def new_matrix(
-    old: torch.Tensor,
-    token_map: TokenMap,
-    init: initialize.Initializer,
-    n_rows: int,
-    seed: int,
-    *,
-    out: Any = None,
-) -> Any:
-    """A matrix (n_rows, hidden) of the dtype and device of `old` (old rows, hidden).
-
-    `out`: what the rows are written to by `index_copy_`; None makes a tensor.
-
-    Every row is written once and by its id. Rows of no token (padding, holes) get the mean of the
-    old rows of no token, or of all where there are none: a head never prefers them.
-    """
-    import torch
-
-    device, hidden = old.device, old.shape[1]
-    new = out
-    if new is None:
-        new = torch.empty((n_rows, hidden), dtype=old.dtype, device=device)
-    used = torch.from_numpy(token_map.old_ids).to(device)
-
-    length = initialize.block_length(hidden)
-    source = torch.from_numpy(token_map.copied_from).to(device)
-    target = torch.from_numpy(token_map.copied_to).to(device)
-    for from_ids, to_ids in zip(
-        torch.split(source, length), torch.split(target, length), strict=True
-    ):
-        new.index_copy_(0, to_ids, old.index_select(0, from_ids))
-
-    if token_map.n_made:
-        make_rows = init(old, used, seed)
-        made = torch.from_numpy(token_map.made).to(device)
-        pieces = torch.from_numpy(token_map.pieces).to(device)
-        offsets = torch.from_numpy(token_map.offsets).to(device)
-        by_piece = token_map.weights
-        weights = None if by_piece is None else torch.from_numpy(by_piece).to(device)
-        for start, stop in initialize.blocks(token_map.offsets, hidden):
-            ends = offsets[start : stop + 1]
-            first, last = token_map.offsets[start], token_map.offsets[stop]
-            own = None if weights is None else weights[first:last]
-            rows = make_rows(pieces[first:last], ends, own)
-            new.index_copy_(0, made[start:stop], rows.to(old.dtype))
-
-    empty = torch.ones(n_rows, dtype=torch.bool, device=device)
-    empty[target] = False
-    empty[torch.from_numpy(token_map.made).to(device)] = False
-    if bool(empty.any()):
-        row = _padding_row(old, used).unsqueeze(0)
-        for ids in torch.split(empty.nonzero().squeeze(1), length):
-            new.index_copy_(0, ids, row.expand(len(ids), -1))
-    return new
-
-
-def _padding_row(old: torch.Tensor, used: torch.Tensor) -> torch.Tensor:
-    import torch
-
-    idle = torch.ones(len(old), dtype=torch.bool, device=old.device)
-    idle[used] = False
-    idle_ids = idle.nonzero().squeeze(1)
-    row, _ = initialize.mean_and_std(old, idle_ids if len(idle_ids) else used)
-    if not bool(torch.isfinite(row).all()):  # padding may never have been written
-        row, _ = initialize.mean_and_std(old, used)
-    return row.to(old.dtype)
-
-
-def _of_rows_there(token_map: TokenMap, table: Table) -> TokenMap:
-    """The map with sources that the table has: row 0 for those beyond it, or none at all."""
-    rows = table.rows
-    if int(token_map.old_ids.max(initial=-1)) < rows:
-        return token_map
-    if table.follows_row_0:
-        return replace(
-            token_map,
-            copied_from=np.where(token_map.copied_from < rows, token_map.copied_from, 0),
-            pieces=np.where(token_map.pieces < rows, token_map.pieces, 0),
-            old_ids=token_map.old_ids[token_map.old_ids < rows],
-        )
-    if (token_map.pieces >= rows).any():
-        raise VocabMismatchError(
-            f"a new token is made of an old one that the {table.called} has no row for ({rows})"
-        )
-    there = token_map.copied_from < rows
-    return replace(
-        token_map,
-        copied_from=token_map.copied_from[there],
-        copied_to=token_map.copied_to[there],
-        old_ids=token_map.old_ids[token_map.old_ids < rows],
-    )
 
 
 def _shape(model: Any, table: Table) -> tuple[int, ...]:

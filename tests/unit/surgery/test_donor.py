@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from vocabshift.errors import VocabMismatchError  # noqa: E402
-from vocabshift.surgery import init_context, initialize, resize, token_map  # noqa: E402
+from vocabshift.surgery import init_context, initialize, token_map  # noqa: E402
 from vocabshift.surgery.donor import Donor  # noqa: E402
 from vocabshift.surgery.matching_pursuit import matching_pursuit  # noqa: E402
+from vocabshift.surgery.new_rows import new_matrix  # noqa: E402
 
 REFERENCE = runpy.run_path(str(Path(__file__).parents[2] / "reference" / "initializers.py"))
 
@@ -80,9 +81,9 @@ def test_rows_follow_the_donor(make_byte_level) -> None:
     sources = init_context.InitSources(donor=Donor(donor_tokenizer, embeddings, head))
     context = init_context.prepare("omp", mapping, old=old, new=new, tied=False, sources=sources)
     rows = _random(7, 256, 12).float()
-    made = resize.new_matrix(rows, context.input, initialize.fvt, 257, 0)
+    made = new_matrix(rows, context.input, initialize.fvt, 257, 0)
     torch.testing.assert_close(2 * rows[a] - rows[b], made[256])
-    made = resize.new_matrix(rows, context.head, initialize.fvt, 257, 0)
+    made = new_matrix(rows, context.head, initialize.fvt, 257, 0)
     torch.testing.assert_close(-rows[b], made[256])
     tied = init_context.prepare("omp", mapping, old=old, new=new, tied=True, sources=sources)
     assert tied.head is tied.input
@@ -95,7 +96,7 @@ def test_tokens_that_the_donor_lacks_keep_the_mean(make_byte_level) -> None:
     sources = init_context.InitSources(donor=donor, n_atoms=8)
     context = init_context.prepare("omp", mapping, old=old, new=new, tied=False, sources=sources)
     rows = _random(7, 256, 12)
-    made = resize.new_matrix(rows, context.input, initialize.fvt, 258, 0)
+    made = new_matrix(rows, context.input, initialize.fvt, 258, 0)
     c, d = (old.model.vocab[text] for text in "cd")
     torch.testing.assert_close((rows[c] + rows[d]) / 2, made[257])
     assert 8 == context.input.offsets[1]

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from vocabshift.bpe import token_bytes  # noqa: E402
-from vocabshift.surgery import init_context, initialize, mixtures, resize, token_map  # noqa: E402
+from vocabshift.surgery import init_context, initialize, mixtures, token_map  # noqa: E402
+from vocabshift.surgery.new_rows import new_matrix  # noqa: E402
 from vocabshift.surgery.token_map import TokenMap  # noqa: E402
 
 REFERENCE = runpy.run_path(str(Path(__file__).parents[2] / "reference" / "initializers.py"))
@@ -40,7 +41,7 @@ def test_weighted_is_the_mean_over_bytes(pieces, sizes) -> None:
     old = torch.randn((9, 4), generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     lengths = dict(enumerate(sizes))
     mapping = mixtures.weighted_by_bytes(_map(pieces, 9), lengths)
-    rows = resize.new_matrix(old, mapping, initialize.fvt, 9 + len(pieces), 0)[9:]
+    rows = new_matrix(old, mapping, initialize.fvt, 9 + len(pieces), 0)[9:]
     expected = [REFERENCE["weighted"](own, lengths, old.numpy()) for own in pieces]
     np.testing.assert_allclose(rows.numpy(), np.reshape(expected, (len(pieces), 4)), atol=1e-12)
 
@@ -52,7 +53,7 @@ def test_first_and_last(pieces) -> None:
     mapping, n = _map(pieces, 9), 9 + len(pieces)
 
     def rows(own: TokenMap) -> torch.Tensor:
-        return resize.new_matrix(old, own, initialize.fvt, n, 0)[9:]
+        return new_matrix(old, own, initialize.fvt, n, 0)[9:]
 
     first = old[[own[0] for own in pieces]]
     last = old[[own[-1] for own in pieces]]
@@ -76,7 +77,7 @@ def test_sparse_rows_replace_pieces(pieces, data) -> None:
         weights=np.array([weight for _, weight in flat], dtype=np.float64),
     )
     mapping = mixtures.with_sparse(_map(pieces, 9), sparse)
-    rows = resize.new_matrix(old, mapping, initialize.fvt, 9 + len(pieces), 0)[9:]
+    rows = new_matrix(old, mapping, initialize.fvt, 9 + len(pieces), 0)[9:]
     for place, own in enumerate(pieces):
         expected = old[own].mean(0)
         if place in named:

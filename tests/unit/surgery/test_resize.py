@@ -10,6 +10,8 @@ transformers = pytest.importorskip("transformers")
 
 from vocabshift.errors import VocabMismatchError  # noqa: E402
 from vocabshift.surgery import initialize, resize  # noqa: E402
+from vocabshift.surgery.matrices import Matrices, Table, find_matrices  # noqa: E402
+from vocabshift.surgery.new_rows import new_matrix  # noqa: E402
 from vocabshift.surgery.token_map import TokenMap  # noqa: E402
 
 
@@ -49,7 +51,7 @@ def test_rows_by_id(monkeypatch) -> None:
     monkeypatch.setattr(initialize, "BLOCK_ELEMENTS", 4)
     old = torch.arange(10.0).reshape(5, 2).to(torch.bfloat16)  # row 4 is padding
     token_map = _map({3: 0, 0: 3, 6: 1}, {5: [0, 1, 1], 2: [2]}, 4)
-    new = resize.new_matrix(old, token_map, initialize.fvt, 8, 0)
+    new = new_matrix(old, token_map, initialize.fvt, 8, 0)
     assert torch.bfloat16 == new.dtype
     assert torch.equal(old[[3, 0, 1]], new[[0, 3, 6]])
     mean = ((old[0].float() + 2 * old[1].float()) / 3).to(torch.bfloat16)
@@ -60,7 +62,7 @@ def test_rows_by_id(monkeypatch) -> None:
 def test_padding_without_an_example_is_the_mean() -> None:
     """A row of zeros in the head would stand for a logit of 0, which may win."""
     old = torch.tensor([[1.0, -4.0], [3.0, -2.0]])
-    new = resize.new_matrix(old, _map({0: 0, 1: 1}, {}, 2), initialize.fvt, 3, 0)
+    new = new_matrix(old, _map({0: 0, 1: 1}, {}, 2), initialize.fvt, 3, 0)
     assert [2.0, -3.0] == new[2].tolist()
 
 
@@ -77,8 +79,8 @@ def test_padding_without_an_example_is_the_mean() -> None:
     ],
 )
 def test_padded_rows(make_llama, rows, old_rows, new_rows, multiple, expected) -> None:
-    table = resize.Table(("e",), "input", torch.zeros(rows, 1))
-    matrices = resize.Matrices((table,), tied=False)
+    table = Table(("e",), "input", torch.zeros(rows, 1))
+    matrices = Matrices((table,), tied=False)
     assert expected == resize.padded_rows(matrices, old_rows, new_rows, multiple)
 
 
@@ -86,7 +88,7 @@ def test_padded_rows(make_llama, rows, old_rows, new_rows, multiple, expected) -
 def test_the_tensors_decide_what_is_tied(make_llama, tied) -> None:
     """Both stay one tensor, or two, and the modules say their new size."""
     model = make_llama(tie_word_embeddings=tied)
-    matrices = resize.find_matrices(model)
+    matrices = find_matrices(model)
     assert tied == matrices.tied
     resize.move_rows(model, matrices, _map({i: i for i in range(6)}, {6: [0, 1]}, 6), "fvt", 7)
     embeddings, head = model.get_input_embeddings(), model.get_output_embeddings()
@@ -97,7 +99,7 @@ def test_the_tensors_decide_what_is_tied(make_llama, tied) -> None:
 
 def test_too_few_rows(make_llama) -> None:
     """Both numbers are said."""
-    matrices = resize.find_matrices(make_llama(6))
+    matrices = find_matrices(make_llama(6))
     with pytest.raises(VocabMismatchError, match="6 rows, but its tokenizer needs 9"):
         resize.check_rows(matrices, _map({}, {}, 6), 9)
 
@@ -106,7 +108,7 @@ def test_too_few_rows(make_llama) -> None:
 def test_rows_that_are_not_finite(make_llama, bad) -> None:
     """A mean would spread them; in padding they are nobody's."""
     model = make_llama(6)
-    matrices = resize.find_matrices(model)
+    matrices = find_matrices(model)
     with torch.no_grad():
         model.lm_head.weight[5, 1] = bad
     resize.check_rows(matrices, _map({}, {}, 5), 5)
@@ -119,10 +121,10 @@ def test_models_that_are_refused(make_llama) -> None:
     quantized = make_llama()
     quantized.config.quantization_config = {"quant_method": "gptq"}
     with pytest.raises(ValueError, match="is quantized"):
-        resize.find_matrices(quantized)
+        find_matrices(quantized)
     with torch.device("meta"):
         empty = make_llama()
     with pytest.raises(ValueError, match="on meta; load the model whole"):
-        resize.find_matrices(empty)
+        find_matrices(empty)
     with pytest.raises(TypeError, match="Linear is no transformers model"):
-        resize.find_matrices(torch.nn.Linear(1, 1))
+        find_matrices(torch.nn.Linear(1, 1))
