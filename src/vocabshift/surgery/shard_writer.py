@@ -15,7 +15,8 @@ from pathlib import Path
 from vocabshift.surgery.checkpoint import Shard, StoredTensor, header_bytes
 from vocabshift.surgery.mapped_tensor import write_all
 
-_BLOCK = 64 << 20  # bytes copied at a time
+_BLOCK = 16 << 20  # bytes copied at a time
+_UNDER_WAY = 8  # blocks that the disk may be behind before their pages are asked back
 
 WriteRows = Callable[[int, int], None]
 """(file descriptor, byte at which the table begins): writes the whole table there."""
@@ -74,10 +75,11 @@ def write_shard(shard: Shard, changed: Mapping[str, NewTable], target: Path) -> 
                     copy_bytes(source, out, *run)
                 run = None
                 new.write(out, place)
+                hand_over(out, place, size)
             place += size
         if run:
             copy_bytes(source, out, *run)
-        os.fsync(out)
+        finish(out)
     finally:
         os.close(source)
         os.close(out)
@@ -100,7 +102,7 @@ def copy_file(source: Path, target: Path, *, hard_link: bool = False) -> str:
     try:
         reserve(out, size)
         copy_bytes(descriptor, out, 0, 0, size)
-        os.fsync(out)
+        finish(out)
     finally:
         os.close(descriptor)
         os.close(out)
@@ -108,7 +110,12 @@ def copy_file(source: Path, target: Path, *, hard_link: bool = False) -> str:
 
 
 def copy_bytes(source: int, target: int, start: int, to: int, length: int) -> None:
-    """Copy bytes between two open files; by the kernel alone where it can."""
+    """Copy bytes between two open files; by the kernel alone where it can.
+
+    The disk writes while further blocks are copied, and pages that it has written are given back:
+    memory for the pages of the output, where all of it is fresh, is dearer than the copying.
+    """
+    begin = to
     by_kernel = hasattr(os, "copy_file_range")
     while length:
         count = min(length, _BLOCK)
@@ -126,7 +133,25 @@ def copy_bytes(source: int, target: int, start: int, to: int, length: int) -> No
             done = len(data)
         if done == 0:
             raise ValueError("a shard became shorter while it was copied; copy the model again")
+        hand_over(target, to, done)
+        if to - begin >= _UNDER_WAY * _BLOCK:
+            hand_over(target, to - _UNDER_WAY * _BLOCK, done)
         start, to, length = start + done, to + done, length - done
+
+
+def hand_over(descriptor: int, start: int, length: int) -> None:
+    """Have the disk begin to write these bytes, and give back what it has written of them.
+
+    `length` 0: to the end. An advice (of Linux, POSIX_FADV_DONTNEED does both): no promise.
+    """
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(descriptor, start, length, os.POSIX_FADV_DONTNEED)
+
+
+def finish(descriptor: int) -> None:
+    """Wait until the file is on the disk: its new name must not be there before its bytes."""
+    os.fsync(descriptor)
+    hand_over(descriptor, 0, 0)
 
 
 def reserve(descriptor: int, n_bytes: int) -> None:
