@@ -54,7 +54,7 @@ def write_configs(
                 raw_part[key] = n_rows
         if tied is not None and raw_part.get("tie_word_embeddings", not tied) != tied:
             is_said = place == 0 or "tie_word_embeddings" in raw_part
-            if is_said and bool(config.tie_word_embeddings) != tied:
+            if is_said and bool(getattr(config, "tie_word_embeddings", False)) != tied:
                 raw_part["tie_word_embeddings"] = tied
     _write(target / "config.json", raw)
     if (source / "generation_config.json").exists():

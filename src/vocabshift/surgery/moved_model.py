@@ -31,7 +31,8 @@ def _follow(model: Any, matrices: Matrices, plan: Plan) -> None:
     """Let configs and modules of a model in memory follow its new rows."""
     config_ids.apply(model, plan.changes, plan.report.rows)
     has_head = model.get_output_embeddings() is not None
-    if has_head and model.config.tie_word_embeddings != matrices.tied:
+    # Where a wrapper's config has no such key (Mllama), transformers ties nothing.
+    if has_head and getattr(model.config, "tie_word_embeddings", False) != matrices.tied:
         model.config.tie_word_embeddings = matrices.tied  # the tensors are right
     _follow_padding(model.get_input_embeddings(), model.config)
 

@@ -30,6 +30,7 @@ from vocabshift.surgery.overrides import resolve as resolve_overrides
 from vocabshift.surgery.special_ids import SpecialTokens, match_specials, roles_of_config
 from vocabshift.surgery.transfer_checks import check_pad
 from vocabshift.surgery.transfer_report import TransferReport
+from vocabshift.surgery.vocab_offsets import check_offsets
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +102,7 @@ def make_plan(
     if matrices.pad_is_fixed:
         check_pad(changes)
     n_rows = resize.padded_rows(matrices, old.row_count, tokenizer.row_count, pad_to_multiple_of)
+    check_offsets(model.config, mapping, matrices.rows, n_rows)
 
     def context(name: str) -> InitContext:
         if not isinstance(old, Tokenizer):
