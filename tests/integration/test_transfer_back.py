@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from vocabshift.bpe.load import load_tokenizer  # noqa: E402
 from vocabshift.bpe.tokenizer import Tokenizer  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
 from vocabshift.errors import VocabMismatchError  # noqa: E402
+from vocabshift.surgery import model_folder  # noqa: E402
 from vocabshift.surgery.back import transfer_back_folder  # noqa: E402
 from vocabshift.surgery.transfer import transfer_folder  # noqa: E402
 
@@ -96,6 +99,43 @@ def test_there_and_back_is_the_original(old_model, new, tmp_path, tied, with_map
     for name in ("tokenizer.json", "chat_template.jinja"):
         texts = [(each / name).read_text(encoding="utf-8") for each in (folder, tmp_path / "back")]
         assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_shard_by_shard_as_in_memory(old_model, new, tmp_path, monkeypatch, tied) -> None:
+    """Shards are worked through and never loaded; a model in another format gives the same."""
+    folder, there = old_model(tied=tied), tmp_path / "new"
+    transfer_folder(folder, new, there)
+    model = transformers.AutoModelForCausalLM.from_pretrained(there)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1.5)
+    shutil.copytree(there, tmp_path / "other")
+    torch.save(model.state_dict(), tmp_path / "other" / "pytorch_model.bin")
+    (tmp_path / "other" / "model.safetensors").unlink()
+    in_memory = transfer_back_folder(tmp_path / "other", folder, tmp_path / "from-memory")
+    (there / "model.safetensors").unlink()
+    (there / "processor_config.json").write_text(json.dumps({"eos_token_id": _eos(there)}))
+    model.save_pretrained(there, max_shard_size="12KB")
+    monkeypatch.setattr(model_folder, "load_model", lambda *_, **__: pytest.fail("it was loaded"))
+    streamed = transfer_back_folder(there, folder, tmp_path / "streamed")
+    assert {"rewritten", "copied", "written"} == set(streamed.files.values())
+    assert replace(streamed, files={}, bytes_before=0, bytes_after=0) == in_memory
+    loaded = [
+        transformers.AutoModelForCausalLM.from_pretrained(tmp_path / name)
+        for name in ("from-memory", "streamed")
+    ]
+    one, two = (each.state_dict() for each in loaded)
+    assert one.keys() == two.keys()
+    assert all(torch.equal(one[name], two[name]) for name in one)
+    assert _ids(folder) == _ids(tmp_path / "streamed") == _ids(tmp_path / "from-memory")
+    moved = json.loads((tmp_path / "streamed" / "processor_config.json").read_text())
+    assert {"eos_token_id": _eos(folder)} == moved
+    assert not (tmp_path / "streamed" / "transfer_map.json").exists()
+
+
+def _eos(folder: Path) -> int:
+    return {token.content: token.id for token in load_tokenizer(folder).added_tokens}["</s>"]
 
 
 def test_what_was_learnt_stays(old_model, new, tmp_path) -> None:

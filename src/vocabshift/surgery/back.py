@@ -10,8 +10,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from vocabshift.bpe.id_map import load as load_id_map
 from vocabshift.bpe.plain_tokenizer import PlainTokenizer
 from vocabshift.bpe.tokenizer import Tokenizer
@@ -24,9 +22,11 @@ from vocabshift.surgery import (
     resize,
     token_map,
 )
-from vocabshift.surgery.matrices import Matrices, find_matrices
-from vocabshift.surgery.saved_model import open_saved
+from vocabshift.surgery.matrices import Matrices, Table, find_matrices
+from vocabshift.surgery.saved_model import SavedModel, open_saved
 from vocabshift.surgery.special_ids import match_specials, roles_of_config
+from vocabshift.surgery.stream import transfer_key
+from vocabshift.surgery.streamed_transfer import RowSource, SmallFiles, write_folder
 from vocabshift.surgery.transfer_map import FILE
 from vocabshift.surgery.transfer_report import TransferReport
 
@@ -46,8 +46,9 @@ def transfer_back_folder(
     `initial`: the model that was transferred. Kept tokens are told by the `transfer_map.json` in
     `model_source`, and without one by bytes and roles, as `transfer` does. In the report `n_copied`
     counts rows of the current model, `n_initialized` rows of `initial`, `n_removed` tokens of the
-    current tokenizer that are dropped. VocabMismatchError where the two models do not belong
-    together; neither is changed.
+    current tokenizer that are dropped. Safetensors shards are worked through on the disk as
+    `transfer_folder` does, models in other formats are loaded whole. VocabMismatchError where the
+    two models do not belong together; neither is changed.
     """
     model_folder.check_paths(model_source, initial, out, force=force)
     current = model_folder.load_own_tokenizer(model_source)
@@ -55,16 +56,13 @@ def transfer_back_folder(
     old: Any = open_saved(initial)
     if old is None:
         old = model_folder.load_model(initial)
-        old_tables = find_matrices(old)
-    else:
-        old_tables = old.matrices
+    old_tables = _tables_of(old)
     kept = _kept_ids(model_source, old, first, current)
-    model = model_folder.load_model(model_source)
-    matrices = find_matrices(model)
+    saved = open_saved(model_source)
+    model: Any = model_folder.load_model(model_source) if saved is None else saved
+    matrices = _tables_of(model)
     _check_pair(matrices, old_tables, kept)
-    _put_rows(model, matrices, old_tables, kept)
     changes = config_ids.taken_over(model, old)
-    config_ids.apply(model, changes, old_tables.rows)
     report = TransferReport(
         n_copied=len(kept),
         n_initialized=_n_tokens(first) - len(kept),
@@ -78,8 +76,36 @@ def transfer_back_folder(
         n_moved=sum(old_id != new_id for old_id, new_id in kept.items()),
     )
     config = {"model": str(model_source), "initial": str(initial), "back": True}
+    pairs = dict(zip(matrices.tables, old_tables.tables, strict=True))
+
+    def fill(table: Table, out: Any) -> Any:
+        return _rows_back(table, pairs[table], kept, report.rows, out)
+
+    if saved is not None:
+        back = {new_id: old_id for old_id, new_id in kept.items()}
+        small = SmallFiles(first, changes, back.get, None, config)
+        rows = RowSource(fill, (*_said_by(old), sorted(kept.items()), BACK))
+        return write_folder(saved, rows, small, Path(out), report, force=force)
+    import torch
+
+    with torch.no_grad():
+        for table in matrices.tables:
+            new = torch.empty(
+                (report.rows + table.beyond, table.weight.shape[1]), dtype=table.weight.dtype
+            )
+            resize.put_rows(model, table, fill(table, new))
+    config_ids.apply(model, changes, report.rows)
     model_folder.save(model, first, out, force=force, config=config, figures=report)
     return report
+
+
+def _tables_of(model: Any) -> Matrices:
+    return model.matrices if isinstance(model, SavedModel) else find_matrices(model)
+
+
+def _said_by(model: Any) -> tuple[str, ...]:
+    """What tells the initial model from another one; one in memory is told by its name alone."""
+    return (transfer_key(model),) if isinstance(model, SavedModel) else ()
 
 
 def _n_tokens(tokenizer: Tokenizer | PlainTokenizer) -> int:
@@ -132,17 +158,20 @@ def _check_pair(matrices: Matrices, old_tables: Matrices, kept: dict[int, int]) 
             )
 
 
-def _put_rows(model: Any, matrices: Matrices, old_tables: Matrices, kept: dict[int, int]) -> None:
+def _rows_back(table: Table, old_table: Table, kept: dict[int, int], n_rows: int, out: Any) -> Any:
+    """Write the rows of one table, block by block, to `out`; `kept`: initial id -> current id."""
     import torch
 
-    old_ids = torch.from_numpy(np.array(list(kept), dtype=np.int64))
-    new_ids = torch.from_numpy(np.array(list(kept.values()), dtype=np.int64))
-    with torch.no_grad():
-        for table, old_table in zip(matrices.tables, old_tables.tables, strict=True):
-            own = torch.empty(old_table.weight.shape, dtype=table.weight.dtype)
-            length = initialize.block_length(own.shape[1])
-            for ids in torch.split(torch.arange(old_table.rows), length):
-                own.index_copy_(0, ids, old_table.weight.index_select(0, ids).to(own.dtype))
-            there = (old_ids < old_table.rows) & (new_ids < table.rows)
-            own[old_ids[there]] = table.weight[new_ids[there]]
-            resize.put_rows(model, table, own)
+    n = n_rows + table.beyond
+    current = torch.full((n,), -1, dtype=torch.int64)
+    for old_id, new_id in kept.items():
+        if old_id < min(n, old_table.rows) and new_id < table.rows:
+            current[old_id] = new_id
+    for ids in torch.split(torch.arange(n), initialize.block_length(table.weight.shape[1])):
+        # Tokens behind the end of a per-layer table have the row of token 0 (`follows_row_0`).
+        there = torch.where(ids < old_table.rows, ids, 0)
+        rows = old_table.weight.index_select(0, there).to(table.weight.dtype)
+        own = current[ids]
+        rows[own >= 0] = table.weight.index_select(0, own[own >= 0])
+        out.index_copy_(0, ids, rows)
+    return out

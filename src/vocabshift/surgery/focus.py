@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _BLOCK = 2**24
 """Similarities computed at a time: 64 MiB."""
 
+_FEW = 128
+"""Scores of a row that sparsemax sorts at first."""
+
 
 def by_similarity(vectors: torch.Tensor, token_map: TokenMap) -> Sparse:
     """Weights over copied tokens for each made token; `vectors` (new rows, dimensions).
@@ -58,11 +61,16 @@ def sparsemax(scores: torch.Tensor) -> torch.Tensor:
     """The point of the simplex nearest to each row of `scores` (n, m); mostly zeros."""
     import torch
 
-    # Only scores within 1 of the highest can stay above 0: sorting these few is enough.
-    near = int((scores > scores.amax(1, keepdim=True) - 1).sum(1).max())
-    ordered = scores.topk(max(near, 1), dim=1).values
-    rank = torch.arange(1, ordered.shape[1] + 1, dtype=scores.dtype, device=scores.device)
-    sums = ordered.cumsum(1)
-    n_used = (1 + rank * ordered > sums).sum(1, keepdim=True)
+    n = scores.shape[1]
+    k = min(_FEW, n)
+    while True:
+        # Few stay above 0 as a rule: as long as the k-th of a row does not, k are enough.
+        ordered = scores.topk(k, dim=1).values
+        rank = torch.arange(1, k + 1, dtype=scores.dtype, device=scores.device)
+        sums = ordered.cumsum(1)
+        n_used = (1 + rank * ordered > sums).sum(1, keepdim=True)
+        if k == n or bool((n_used < k).all()):
+            break
+        k = min(4 * k, n)
     threshold = (sums.gather(1, n_used - 1) - 1) / n_used
     return (scores - threshold).clamp_min(0)

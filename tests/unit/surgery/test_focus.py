@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 from collections import Counter
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -22,10 +23,11 @@ REFERENCE = runpy.run_path(str(Path(__file__).parents[2] / "reference" / "initia
 SCORES = st.lists(st.floats(-1, 1), min_size=1, max_size=12)
 
 
-@given(SCORES)
-def test_sparsemax_equals_the_definition(scores) -> None:
-    """Weights of 0 and more that add up to 1."""
-    found = focus.sparsemax(torch.tensor([scores, scores[::-1]], dtype=torch.float64))
+@given(SCORES, st.sampled_from([1, 3, 128]))
+def test_sparsemax_equals_the_definition(scores, few) -> None:
+    """Weights of 0 and more that add up to 1, however few scores are sorted at first."""
+    with patch.object(focus, "_FEW", few):
+        found = focus.sparsemax(torch.tensor([scores, scores[::-1]], dtype=torch.float64))
     np.testing.assert_allclose(found[0], REFERENCE["sparsemax"](scores), atol=1e-12)
     np.testing.assert_allclose(found[1], REFERENCE["sparsemax"](scores[::-1]), atol=1e-12)
     assert 1 == pytest.approx(float(found[0].sum()))
