@@ -30,7 +30,7 @@ def matching_pursuit(
     n, hidden = targets.shape
     k = min(n_atoms, len(atoms), hidden)
     lengths = atoms.norm(dim=1)
-    directions = atoms / lengths.clamp_min(torch.finfo(atoms.dtype).tiny).unsqueeze(1)
+    divisors = lengths.clamp_min(torch.finfo(atoms.dtype).tiny)
     enough = targets.norm(dim=1) * _NOTHING
     residual = targets.clone()
     basis = targets.new_zeros((n, k, hidden))
@@ -40,7 +40,8 @@ def matching_pursuit(
     active = residual.norm(dim=1) > enough
     taken = torch.zeros((n, len(atoms)), dtype=torch.bool, device=targets.device)
     for step in range(k):
-        nearness = (residual @ directions.T).abs().masked_fill_(taken, -1)
+        # Divided here and not before: a dictionary of directions would be as large as the atoms.
+        nearness = (residual @ atoms.T).abs_().div_(divisors).masked_fill_(taken, -1)
         chosen = nearness.argmax(dim=1)
         indices[:, step] = chosen
         taken[torch.arange(n, device=targets.device), chosen] = True
