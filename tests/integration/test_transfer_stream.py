@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import json
+import os
+import random
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -170,6 +172,25 @@ def test_killed_run_is_gone_on_with(sharded, new, tmp_path, monkeypatch) -> None
     once = _bytes(tmp_path / "once")
     assert all(once[name] == data for name, data in shards.items())
     assert not (tmp_path / "out.partial").exists()
+
+
+@pytest.mark.parametrize("by_kernel", [True, False])
+@pytest.mark.parametrize(("start", "to", "length"), [(0, 0, 50_000), (17, 4099, 40_961)])
+def test_copied_block_by_block(tmp_path, monkeypatch, by_kernel, start, to, length) -> None:
+    """Many blocks, from and to any place, with pages given back on the way: the same bytes."""
+    monkeypatch.setattr(shard_writer, "_BLOCK", 4096)
+    if not by_kernel:
+
+        def refuse(*_: Any) -> int:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+        monkeypatch.setattr(os, "copy_file_range", refuse, raising=False)
+    data = random.Random(1).randbytes(50_000)
+    (tmp_path / "source").write_bytes(data)
+    with (tmp_path / "source").open("rb") as source, (tmp_path / "out").open("w+b") as out:
+        shard_writer.copy_bytes(source.fileno(), out.fileno(), start, to, length)
+        shard_writer.finish(out.fileno())
+    assert (tmp_path / "out").read_bytes() == bytes(to) + data[start : start + length]
 
 
 def test_no_space_on_the_disk(sharded, new, tmp_path, monkeypatch) -> None:
