@@ -46,11 +46,32 @@ code_specs() {
   for file in "$EVAL"/code/*; do printf '%s\n' "code=$file"; done
 }
 
-# Published tokenizers to compare with, on one line.
+# Published tokenizers to compare with, on one line: links in OUT/vendors with the names that the
+# tables show, for a subject is called by the last part of its path.
 vendors() {
-  local hf=$DATA/tokenizers-hf raw=$DATA/tokenizers
-  echo "$hf/llama3 $hf/llama4 $raw/o200k_base/o200k_base.tiktoken $hf/qwen25 $hf/mistral-nemo" \
-    "$raw/gguf-gemma-4/ggml-vocab-gemma-4.gguf $raw/deepseek"
+  local hf raw name file
+  hf=$(realpath "$DATA/tokenizers-hf")
+  raw=$(realpath "$DATA/tokenizers")
+  mkdir -p "$OUT/vendors"
+  while read -r name file; do
+    ln -sfn "$file" "$OUT/vendors/$name"
+    printf '%s ' "$OUT/vendors/$name"
+  done <<LINKS
+cl100k $raw/cl100k_base/cl100k_base.tiktoken
+Claude-2 $raw/anthropic-claude2
+Command-R $raw/gguf-command-r/ggml-vocab-command-r.gguf
+DeepSeek-V3 $raw/deepseek
+Gemma-4 $raw/gguf-gemma-4/ggml-vocab-gemma-4.gguf
+Llama-2 $raw/llama2/tokenizer.model
+Llama-3 $hf/llama3
+Llama-4 $hf/llama4
+Mistral-7B-v1 $hf/mistral7b-v1
+Mistral-7B-v3 $hf/mistral7b-v3
+Mistral-Nemo $hf/mistral-nemo
+o200k $raw/o200k_base/o200k_base.tiktoken
+p50k $raw/p50k_r50k/p50k_base.tiktoken
+Qwen-2.5 $hf/qwen25
+LINKS
 }
 
 # The unpacked shared data, with code cut into its files (once, under OUT).
@@ -94,4 +115,16 @@ for kind, names in (("sib200-flores", "*.txt"), ("code", "code.jsonl")):
 PY
   TRAIN=$OUT/texts/train
   EVAL=$OUT/texts/eval
+}
+
+# What the papers' tables show.
+METRICS=(fertility normalized_sequence_length bytes_per_token sequence_reduction
+  tokens_per_character single_character_rate)
+
+# write_tables SHAPE…: the tables of OUT/results.jsonl in the papers' shapes, OUT/SHAPE.md each.
+write_tables() {
+  local shape
+  for shape in "$@"; do
+    vocabshift tables "$OUT/results.jsonl" --shape "$shape" -o "$OUT/$shape.md" --force >/dev/null
+  done
 }

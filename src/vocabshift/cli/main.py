@@ -26,6 +26,7 @@ from vocabshift.cli import (
     normalize,
     plan,
     prune,
+    tables,
     train,
     transfer,
 )
@@ -33,7 +34,7 @@ from vocabshift.cli.options import Parser, UsageError
 
 VERBS = (
     *(demo, normalize, count, train, plan, extend, prune, adapt, transfer),
-    *(evaluate, check, encode),
+    *(evaluate, tables, check, encode),
 )
 
 
