@@ -7,10 +7,10 @@ Renders nothing; knows of languages only what it is told (`names`, `families`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from vocabshift.report.metric_names import metric_name
+from vocabshift.report.metric_notes import COMPRESSION, DAGGER, DAGGER_NOTE, lossy, note_of
 from vocabshift.report.shapes import SHAPES, Axis, Measure, Shape
 from vocabshift.report.sheet import Cell, Row, Sheet, decimals_for, mark_best
 from vocabshift.results import Result, Results
@@ -18,6 +18,9 @@ from vocabshift.results import Result, Results
 MEAN = "mean"
 APART = ("code", "all")
 """Labels that are no natural language: they stay out of every mean and stand behind it."""
+
+NOT_BY_LANGUAGE = ("script_share", "vocabulary_overlap", "pairwise_overlap")
+"""Metrics whose rows have a script or another subject in the place of the language: no mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,10 @@ def paper_tables(
     for own in of_sheets:
         rows = Results(row for m in own for row in results.where(metric=m.metric))
         groups, more = _groups(rows, shape, names or {}, families or {})
-        sheets.append(replace(_sheet(rows, shape, own, groups), notes=(*notes, *more)))
+        sheet = _sheet(rows, shape, own, groups, lossy(results))
+        if any(cell.mark for row in sheet.rows for cell in row.cells):
+            more.append(DAGGER_NOTE)
+        sheets.append(replace(sheet, notes=(*notes, *more)))
     return sheets
 
 
@@ -91,10 +97,14 @@ def _measures(results: Results, shape: Shape) -> tuple[list[Measure], list[str]]
 
 
 def _sheet(
-    rows: Results, shape: Shape, measures: Sequence[Measure], groups: Sequence[_Group]
+    rows: Results,
+    shape: Shape,
+    measures: Sequence[Measure],
+    groups: Sequence[_Group],
+    lost: Set[tuple[str, str]],
 ) -> Sheet:
     subjects = rows.distinct("subject")
-    cells = _cells(rows, subjects, groups, measures)
+    cells = _cells(rows, groups, measures, lost)
 
     def heads(axis: Axis) -> list[str]:
         if axis == "subject":
@@ -115,19 +125,26 @@ def _sheet(
         )
         for i, head in enumerate(heads(shape.down))
     ]
-    metric = metric_name(measures[0].metric)
+    name = measures[0].metric
     is_plain = not shape.title
     return Sheet(
-        f"{shape.name}-{measures[0].metric.replace('_', '-')}" if is_plain else shape.name,
-        metric.title + metric.arrow if is_plain else shape.title,
+        f"{shape.name}-{name.replace('_', '-')}" if is_plain else shape.name,
+        title_of(name) if is_plain else shape.title,
         {"subject": "tokenizer", "language": "language", "metric": ""}[shape.down],
         tuple(columns),
         tuple(body),
     )
 
 
+def title_of(metric: str) -> str:
+    """A metric with what it means and an arrow to its better end."""
+    note = note_of(metric)
+    meaning = f" ({note.meaning})" if note.meaning else ""
+    return note.label + meaning + {1: " ↑", -1: " ↓", 0: ""}[note.better]
+
+
 def _head(measure: Measure) -> str:
-    return measure.head or measure.metric
+    return measure.head or note_of(measure.metric).label
 
 
 def _groups(
@@ -144,7 +161,8 @@ def _groups(
         notes.append(f"In the paper and not in these results: {', '.join(lacking)}.")
     if not shape.has_others:
         return _chosen(labels, shape, names), notes
-    together = [_Group(MEAN, tuple(labels), is_behind=True)] if len(labels) > 1 else []
+    has_mean = len(labels) > 1 and rows[0].metric not in NOT_BY_LANGUAGE
+    together = [_Group(MEAN, tuple(labels), is_behind=True)] if has_mean else []
     if "language" not in (shape.down, shape.across):
         if together:
             notes.append(f"Over {len(labels)} languages: {', '.join(labels)}.")
@@ -173,36 +191,48 @@ def _chosen(labels: Sequence[str], shape: Shape, names: Mapping[str, str]) -> li
 
 
 def _cells(
-    rows: Results, subjects: Sequence[str], groups: Sequence[_Group], measures: Sequence[Measure]
+    rows: Results,
+    groups: Sequence[_Group],
+    measures: Sequence[Measure],
+    lost: Set[tuple[str, str]],
 ) -> dict[tuple[int, int, int], Cell]:
     """Every cell by the places of its subject, group and measure."""
     found = {(row.subject, row.language, row.metric): row for row in rows}
+    subjects = rows.distinct("subject")
     cells = {}
     for k, measure in enumerate(measures):
-        raw = [[_cell(found, subject, g, measure) for subject in subjects] for g in groups]
+        raw = [[_cell(found, subject, g, measure, lost) for subject in subjects] for g in groups]
         decimals = decimals_for(cell.value for row in raw for cell in row)
         if measure.decimals is not None:
             decimals = measure.decimals
+        better = note_of(measure.metric).better if measure.better is None else measure.better
         for j, column in enumerate(raw):
-            marked = mark_best([replace(cell, decimals=decimals) for cell in column])
+            marked = mark_best([replace(cell, decimals=decimals) for cell in column], better)
             cells.update({(i, j, k): cell for i, cell in enumerate(marked)})
     return cells
 
 
 def _cell(
-    found: Mapping[tuple[str, str, str], Result], subject: str, group: _Group, measure: Measure
+    found: Mapping[tuple[str, str, str], Result],
+    subject: str,
+    group: _Group,
+    measure: Measure,
+    lost: Set[tuple[str, str]],
 ) -> Cell:
     own = [found.get((subject, label, measure.metric)) for label in group.labels]
     rows = [row for row in own if row is not None]
+    is_invalid = measure.metric in COMPRESSION and any((subject, x) in lost for x in group.labels)
     empty = Cell(subject, group.head, measure.metric, None, is_percent=measure.is_percent)
     if not rows or len(rows) < len(own):
         return empty
-    if len(rows) == 1:
-        (row,) = rows
-        language = group.head if group.is_behind else row.language
-        return replace(
-            empty, language=language, value=row.value, n=row.n, low=row.ci_low, high=row.ci_high
-        )
-    total = sum(row.value for row in rows)
-    value = total if measure.is_sum else total / len(rows)
-    return replace(empty, value=value, n=sum(row.n for row in rows))
+    value = sum(row.value for row in rows)
+    if not measure.is_sum:
+        value /= len(rows)
+    whole = replace(
+        empty, value=value, n=sum(row.n for row in rows), mark=DAGGER if is_invalid else ""
+    )
+    if len(rows) > 1:
+        return whole
+    (row,) = rows
+    language = group.head if group.is_behind else row.language
+    return replace(whole, language=language, low=row.ci_low, high=row.ci_high)

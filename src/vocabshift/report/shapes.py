@@ -21,6 +21,7 @@ class Measure:
     is_sum: bool = False
     is_percent: bool = False
     decimals: int | None = None  # None: by the size of the values
+    better: int | None = None  # 1: higher, -1: lower, 0: neither; None: as `metric_notes` has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,10 @@ _ALL = (
         "metric",
         "subject",
         "Rényi entropy and efficiency, means over languages (IST, Table 6)",
-        (Measure("renyi_entropy", "Entropy ↓"), Measure("renyi_efficiency", "Efficiency ↑")),
+        (
+            Measure("renyi_entropy", "Entropy ↓", better=-1),
+            Measure("renyi_efficiency", "Efficiency ↑"),
+        ),
         IST_LANGUAGES,
     ),
     _ist(7, "bytes_per_token", "Bytes per token, higher is better"),
@@ -87,7 +91,8 @@ _ALL = (
             Measure("tokens_per_character", "NSL", decimals=3),
             Measure("bytes_per_token", "BPT"),
             Measure("fertility", "Fertility"),
-            Measure("single_character_rate", "1ch%", is_percent=True, decimals=1),
+            # A tokenizer that cuts every character into bytes has the lowest: not judged.
+            Measure("single_character_rate", "1ch%", is_percent=True, decimals=1, better=0),
             Measure("total_tokens", "Total Tokens", is_sum=True, decimals=0),
         ),
         IST_LANGUAGES,

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from vocabshift.report.metric_names import metric_name
-
 MISSING = "–"
 
 
@@ -28,6 +26,7 @@ class Cell:
     decimals: int = 2
     is_percent: bool = False  # a share, written in per cent
     is_best: bool = False
+    mark: str = ""  # stands behind the number; such a value is compared with no other
 
     @property
     def number(self) -> str:
@@ -73,16 +72,18 @@ def decimals_for(values: Iterable[float | None]) -> int:
     return 2 if known and max(known) >= 1.5 else 3
 
 
-def mark_best(cells: Sequence[Cell]) -> list[Cell]:
+def mark_best(cells: Sequence[Cell], better: int) -> list[Cell]:
     """The cells, the best of them marked: all that print the same number as the best.
 
-    `cells` are the values of one metric on one text by several subjects. None is marked where it
-    is not known which way is better, or where there is nothing to compare.
+    `cells` are the values of one metric on one text by several subjects; `better` is 1 where
+    higher is better, -1 where lower is, 0 where neither. None is marked where there is nothing to
+    compare.
     """
-    better = metric_name(cells[0].metric).better if cells else None
-    known = [cell for cell in cells if cell.value is not None]
-    if better is None or len(known) < 2:
+    known = [cell for cell in cells if cell.value is not None and not cell.mark]
+    if not better or len(known) < 2:
         return list(cells)
-    pick = min if better == "lower" else max
-    best = pick(known, key=lambda cell: cell.value or 0.0).number
-    return [replace(cell, is_best=cell.value is not None and cell.number == best) for cell in cells]
+    best = max(known, key=lambda cell: better * (cell.value or 0.0)).number
+    return [
+        replace(cell, is_best=cell.value is not None and not cell.mark and cell.number == best)
+        for cell in cells
+    ]

@@ -23,7 +23,7 @@ def to_markdown(sheet: Sheet, *, intervals: bool = False) -> str:
 
     def cell(own: Cell) -> str:
         half = own.half_width if intervals else None
-        number = f"**{own.number}**" if own.is_best else own.number
+        number = (f"**{own.number}**" if own.is_best else own.number) + own.mark
         return number if half is None else f"{number} ±{half}"
 
     lines = [
@@ -42,7 +42,7 @@ def to_latex(sheet: Sheet, *, intervals: bool = False) -> str:
     def cell(own: Cell) -> str:
         number = escape.latex(own.number)
         half = own.half_width if intervals else None
-        number = rf"\textbf{{{number}}}" if own.is_best else number
+        number = (rf"\textbf{{{number}}}" if own.is_best else number) + escape.latex(own.mark)
         return number if half is None else rf"{number} {{\tiny$\pm$\,{escape.latex(half)}}}"
 
     def line(cells: Sequence[str]) -> str:

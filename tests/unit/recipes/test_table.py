@@ -31,7 +31,7 @@ def test_a_subject_to_compare_with(program, tmp_path: Path, monkeypatch, capsys)
     RESULTS.save(tmp_path / "results.jsonl")
     run(program, monkeypatch, tmp_path / "results.jsonl", "--against", "ist")
     assert capsys.readouterr().out == (
-        "### Fertility (tokens per word) ↓\n\n"
+        "### fertility (tokens per word) ↓\n\n"
         "| tokenizer | en | hi | mean | code | mean, against ist |\n"
         "| --- | ---: | ---: | ---: | ---: | ---: |\n"
         "| ist | 1.20 | **1.10** | **1.15** | 2.50 | 0.00% |\n"

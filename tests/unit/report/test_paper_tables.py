@@ -124,7 +124,7 @@ def test_latex() -> None:
         "% needs: booktabs\n"
         "\\begin{table}[t]\n"
         "  \\centering\n"
-        "  \\caption{Fertility (tokens per word) $\\downarrow$}\n"
+        "  \\caption{fertility (tokens per word) $\\downarrow$}\n"
         "  \\label{tab:languages-fertility}\n"
         "  \\small\n"
         "  \\begin{tabular}{@{}lrr@{}}\n"
@@ -184,10 +184,10 @@ def test_hostile_names_are_shown_and_not_obeyed() -> None:
 
 def test_numbers_that_print_the_same_are_all_best() -> None:
     cells = [Cell(s, "hi", "fertility", v) for s, v in (("a", 1.001), ("b", 1.0), ("c", None))]
-    assert [True, True, False] == [cell.is_best for cell in mark_best(cells)]
+    assert [True, True, False] == [cell.is_best for cell in mark_best(cells, -1)]
     unknown = [Cell(s, "hi", "some_metric", v) for s, v in (("a", 1.0), ("b", 2.0))]
-    assert [False, False] == [cell.is_best for cell in mark_best(unknown)]
-    assert not mark_best(cells[:1])[0].is_best
+    assert [False, False] == [cell.is_best for cell in mark_best(unknown, 0)]
+    assert not mark_best(cells[:1], -1)[0].is_best
 
 
 @pytest.mark.parametrize(
@@ -218,3 +218,21 @@ def test_every_shape_can_be_asked_for() -> None:
 
     assert tuple(SHAPES) == OFFERED
     assert tuple(WRITERS) == FORMATS
+
+
+def test_figures_of_a_tokenizer_that_loses_text_are_marked_and_never_the_best() -> None:
+    loss = Results(
+        [Result("ist", "hi", "loss_rate", 0.5, 9), Result("bpe", "hi", "loss_rate", 0, 9)]
+    )
+    (sheet,) = paper_tables(SMALL + loss, "ist-3", names=NAMES)
+    text = to_markdown(sheet)
+    assert "| ist | 1.75 | 1.25† | 1.50† |" in text
+    assert "| bpe | **1.50** | 2.00 | 1.75 |" in text
+    assert "- † The tokenizer loses text" in text
+    assert "1.25$^\\dagger$" in to_latex(sheet)
+
+
+def test_scripts_in_the_place_of_languages_have_no_mean() -> None:
+    rows = [Result("a", script, "script_share", 0.5, 9) for script in ("Latin", "Tamil")]
+    (sheet,) = paper_tables(Results(rows), "subjects")
+    assert ("Latin", "Tamil") == sheet.columns
