@@ -77,10 +77,14 @@ LINKS
 # The unpacked shared data, with code cut into its files (once, under OUT).
 prepare_shared_text() {
   EVAL=$DATA/eval
+  EVALUATED_ON="1,004 FLORES-200 sentences in each of 24 language and script files (SIB-200), and \
+program text"
+  lines_into LIMITS cat recipes/data/limits.txt
   if [ ! -d "$DATA/train" ]; then
     echo "$DATA/train is not there: run  ../shared/data/unpack.sh $DATA  or set DATA" >&2
     exit 2
   fi
+  lines_into SOURCES source_tables
   TRAIN=$OUT/train
   if [ ! -d "$TRAIN" ]; then
     mkdir -p "$TRAIN.partial"
@@ -96,8 +100,26 @@ prepare_shared_text() {
   fi
 }
 
+# The tables of sources beside the training text; that of code is made, once, under OUT.
+source_tables() {
+  local file
+  for file in "$DATA"/train/*.sources.tsv; do
+    [ -e "$file" ] || continue
+    if [ "$(basename "$file")" = code.sources.tsv ]; then
+      if [ ! -e "$OUT/code.tsv" ]; then
+        "$PYTHON" recipes/data/sources.py "$DATA/train/code.txt" "$file" -o "$OUT/code.tsv"
+      fi
+      file=$OUT/code.tsv
+    fi
+    printf '%s\n' "$file"
+  done
+}
+
 # Our own sample texts: 170 kB, one line in eight held out.
 prepare_sample_texts() {
+  EVALUATED_ON="held-out lines of our own sample texts"
+  SOURCES=()
+  LIMITS=()
   rm -rf "$OUT/texts"
   "$PYTHON" - "$OUT/texts" <<'PY'
 import sys
@@ -120,6 +142,28 @@ PY
 # What the papers' tables show.
 METRICS=(fertility normalized_sequence_length bytes_per_token sequence_reduction
   tokens_per_character single_character_rate)
+
+# write_card NAME TITLE: the model card of OUT/NAME, and beside it what it was rendered from. REBUILD
+# holds the command, with the paths that a run without variables has.
+write_card() {
+  local name=$1 title=$2 home=runs/$(basename "$OUT")
+  local words=(--name "$title" --license other --rebuild "${REBUILD//$OUT/$home}")
+  if [ ${#SOURCES[@]} != 0 ]; then words+=(--sources "${SOURCES[@]}"); fi
+  if [ ${#LIMITS[@]} != 0 ]; then words+=(--limit "${LIMITS[@]}"); fi
+  vocabshift card "$OUT/$name" --results "$OUT/results.jsonl" "${words[@]}" \
+    --evaluated-on "$EVALUATED_ON" -o "$OUT/$name.card.md" --force --json >"$OUT/$name.card.json"
+}
+
+# record NAME TITLE README SHAPE…: the card to model_cards/TITLE, the tables into the README.
+record() {
+  local name=$1 folder=model_cards/$2 readme=$3
+  shift 3
+  mkdir -p "$folder"
+  cp "$OUT/$name.card.md" "$folder/README.md"
+  cp "$OUT/$name.card.json" "$folder/card.json"
+  cp "$OUT/results.jsonl" "$folder/results.jsonl"
+  "$PYTHON" recipes/data/insert.py "$readme" "${@/#/$OUT/}"
+}
 
 # write_tables SHAPE…: the tables of OUT/results.jsonl in the papers' shapes, OUT/SHAPE.md each.
 write_tables() {

@@ -14,6 +14,7 @@
 #   VENDORS="…"                    tokenizers to compare with: folders or files
 #   BASE=…/Llama-4                 the tokenizer that normalized sequence lengths compare with
 #   INDIC="…"                      those of VENDORS, by name, that stand in the short table ist-3
+#   RECORD=                        anything: the tables go into README.md, the card to model_cards
 #   THREADS=all PYTHON=python3
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -71,5 +72,11 @@ vocabshift tables "$OUT/results.jsonl" --shape ist-3 --subjects $INDIC ist \
 "$PYTHON" recipes/ist/table.py \
   --phases "ist=$OUT/ist.json" "superbpe=$OUT/superbpe.json" "bpe=$OUT/bpe.json" >"$OUT/phases.md"
 cat "$OUT/subjects.md" "$OUT/phases.md" >"$OUT/tables.md"
+REBUILD="# as recipes/ist/run.sh does
+vocabshift train --config recipes/ist/ist.toml --corpus ${CORPUS[*]} -o $OUT/ist"
+write_card ist ist-200k
 "$PYTHON" recipes/ist/vocabulary.py "$OUT/ist" --corpus "${CORPUS[@]}" $THREADS >"$OUT/vocabulary.md"
 cat "$OUT/invariants.md" "$OUT/invariants-beside-others.md" "$OUT/tables.md" "$OUT/vocabulary.md"
+if [ -n "${RECORD:-}" ]; then
+  record ist ist-200k recipes/ist/README.md ist-3.md ist-4.md ist-7.md ist-22.md
+fi

@@ -15,6 +15,7 @@
 #   OPTIONS=""                     more options of `vocabshift train`, such as "--memory 8GB"
 #   VENDORS="…"                    tokenizers to compare with: folders or files
 #   BASE=…/Llama-4                 the tokenizer that normalized sequence lengths compare with
+#   RECORD=                        anything: the tables go into README.md, the card to model_cards
 #   THREADS=all PYTHON=python3
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -81,5 +82,11 @@ for name in "${NAMES[@]}"; do PHASES+=("$name=$OUT/$name.json"); done
 write_tables subjects matra-2 matra-3 matra-4
 "$PYTHON" recipes/ist/table.py --phases "${PHASES[@]}" >"$OUT/phases.md"
 cat "$OUT/subjects.md" "$OUT/phases.md" >"$OUT/tables.md"
+REBUILD="# as recipes/matra/run.sh does
+vocabshift train --config recipes/matra/matra.toml --variant E --corpus ${CORPUS[*]} -o $OUT/matra"
+write_card matra matra-200k
 "$PYTHON" recipes/ist/vocabulary.py "$OUT/matra" --corpus "${CORPUS[@]}" $THREADS >"$OUT/vocabulary.md"
 cat "$OUT/invariants.md" "$OUT/invariants-beside-others.md" "$OUT/tables.md" "$OUT/vocabulary.md"
+if [ -n "${RECORD:-}" ]; then
+  record matra matra-200k recipes/matra/README.md matra-2.md matra-3.md matra-4.md
+fi

@@ -23,6 +23,8 @@ _LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
+    "[": "{[}",  # behind the end of a row, [ and * would belong to it
+    "*": "{*}",
     "–": "--",
     "±": r"$\pm$",
     "↑": r"$\uparrow$",

@@ -76,13 +76,17 @@ def read_card(folder: str | Path, sha256: str | None = None) -> dict[str, Any]:
         raise ValueError(
             f"{folder} has no {CARD_FILE}; write one with `vocabshift card {folder} … -o {file}`"
         )
+    no_metadata = f"{file} has no metadata between --- at its head; the Hub needs them"
     try:
-        card = ModelCard(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        if not re.match(r"\s*---[\r\n]", text):  # the library would log a warning of its own
+            raise ValueError(no_metadata)
+        card = ModelCard(text)
         metadata: dict[str, Any] = card.data.to_dict()  # type: ignore[no-untyped-call]
     except Exception as error:  # YAML raises classes of its own
         raise ValueError(f"the metadata of {file} cannot be read: {error}") from None
     if not metadata:
-        raise ValueError(f"{file} has no metadata between --- at its head; the Hub needs them")
+        raise ValueError(no_metadata)
     named = _CHECKSUM.search(card.text)
     if named and sha256 is not None and named.group(1) != sha256:
         raise ValueError(

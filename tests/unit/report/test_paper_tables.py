@@ -177,6 +177,8 @@ def test_hostile_names_are_shown_and_not_obeyed() -> None:
     latex = to_latex(sheets[0])
     assert 1 == latex.count("\\end{table}")
     assert r"\textbackslash{}end\{table\}\textbackslash{}u202e" in latex
+    starred = paper_tables(Results([Result("[1]*", "hi", "fertility", 2.0, 1)]), "subjects")
+    assert "\n    {[}1]{*} & 2.00 " in to_latex(starred[0])
     rows = list(csv.reader(io.StringIO(to_csv(sheets))))
     assert ["'=cmd|' /C calc'!A0,<script>*x*\\end{table}\\u202e\\n", "2.0"] == rows[1]
     assert all(cell[:1] not in "=+-@" or not cell for row in rows for cell in row)
