@@ -10,13 +10,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from vocabshift.report.metric_notes import COMPRESSION, DAGGER, DAGGER_NOTE, lossy, note_of
+from vocabshift.report.metric_notes import (
+    ALL_LANGUAGES,
+    COMPRESSION,
+    DAGGER,
+    DAGGER_NOTE,
+    lossy,
+    note_of,
+)
 from vocabshift.report.shapes import SHAPES, Axis, Measure, Shape
 from vocabshift.report.sheet import Cell, Row, Sheet, decimals_for, mark_best
 from vocabshift.results import Result, Results
 
 MEAN = "mean"
-APART = ("code", "all")
+APART = ("code", ALL_LANGUAGES)
 """Labels that are no natural language: they stay out of every mean and stand behind it."""
 
 NOT_BY_LANGUAGE = ("script_share", "vocabulary_overlap", "pairwise_overlap")
@@ -58,11 +65,17 @@ def paper_tables(
     for own in of_sheets:
         rows = Results(row for m in own for row in results.where(metric=m.metric))
         groups, more = _groups(rows, shape, names or {}, families or {})
-        sheet = _sheet(rows, shape, own, groups, lossy(results))
+        sheet = _sheet(rows, shape, own, groups, _lost(results))
         if any(cell.mark for row in sheet.rows for cell in row.cells):
             more.append(DAGGER_NOTE)
         sheets.append(replace(sheet, notes=(*notes, *more)))
     return sheets
+
+
+def _lost(results: Results) -> Set[tuple[str, str]]:
+    """(subject, language) where text is lost; a figure over all languages is touched by any."""
+    lost = lossy(results)
+    return lost | {(subject, ALL_LANGUAGES) for subject, _ in lost}
 
 
 def _of_subjects(results: Results, subjects: Sequence[str]) -> Results:
@@ -225,14 +238,17 @@ def _cell(
     empty = Cell(subject, group.head, measure.metric, None, is_percent=measure.is_percent)
     if not rows or len(rows) < len(own):
         return empty
-    value = sum(row.value for row in rows)
-    if not measure.is_sum:
-        value /= len(rows)
+    if measure.is_total:
+        value = sum(row.value * row.n for row in rows)
+    else:
+        value = sum(row.value for row in rows) / len(rows)
     whole = replace(
         empty, value=value, n=sum(row.n for row in rows), mark=DAGGER if is_invalid else ""
     )
     if len(rows) > 1:
         return whole
     (row,) = rows
+    if measure.is_total:
+        return whole
     language = group.head if group.is_behind else row.language
     return replace(whole, language=language, low=row.ci_low, high=row.ci_high)

@@ -14,11 +14,11 @@ Axis = Literal["subject", "language", "metric"]
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One metric of a table; where languages are brought together, their mean, or their sum."""
+    """One metric of a table; where languages are brought together, their mean."""
 
     metric: str
     head: str = ""
-    is_sum: bool = False
+    is_total: bool = False  # a metric per line: times the lines, and summed over languages
     is_percent: bool = False
     decimals: int | None = None  # None: by the size of the values
     better: int | None = None  # 1: higher, -1: lower, 0: neither; None: as `metric_notes` has it
@@ -93,7 +93,7 @@ _ALL = (
             Measure("fertility", "Fertility"),
             # A tokenizer that cuts every character into bytes has the lowest: not judged.
             Measure("single_character_rate", "1ch%", is_percent=True, decimals=1, better=0),
-            Measure("total_tokens", "Total Tokens", is_sum=True, decimals=0),
+            Measure("tokens_per_line", "Total Tokens", is_total=True, decimals=0, better=-1),
         ),
         IST_LANGUAGES,
     ),

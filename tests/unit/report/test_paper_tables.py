@@ -81,10 +81,19 @@ def test_metrics_down_and_tokenizers_across() -> None:
     ]
 
 
-def test_a_sum_over_languages_has_no_decimals() -> None:
-    rows = [Result("a", language, "total_tokens", 1_000.0, 9) for language in ("hi", "en")]
+def test_all_tokens_are_those_of_a_line_times_the_lines() -> None:
+    values = (("hi", 100.5, 10), ("en", 2.0, 3))
+    rows = [Result("a", language, "tokens_per_line", value, n) for language, value, n in values]
     (sheet,) = paper_tables(Results(rows), "matra-2")
-    assert "2,000" == sheet.rows[0].cells[0].number
+    assert "1,011" == sheet.rows[0].cells[0].number
+    (sheet,) = paper_tables(Results(rows[:1]), "matra-2")
+    assert "1,005" == sheet.rows[0].cells[0].number
+
+
+def test_counts_have_no_decimals() -> None:
+    rows = [Result("a", "all", "vocab_size", 200_000.0, 1)]
+    (sheet,) = paper_tables(Results(rows), "subjects")
+    assert "200,000" == sheet.rows[0].cells[0].number
 
 
 def test_languages_of_the_paper_by_their_names() -> None:
