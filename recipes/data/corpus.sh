@@ -141,7 +141,7 @@ PY
 
 # What the papers' tables show.
 METRICS=(fertility normalized_sequence_length bytes_per_token sequence_reduction
-  tokens_per_character single_character_rate)
+  tokens_per_character single_character_rate renyi_entropy renyi_efficiency tokens_per_line)
 
 # write_card NAME TITLE: the model card of OUT/NAME, and beside it what it was rendered from. REBUILD
 # holds the command, with the paths that a run without variables has.

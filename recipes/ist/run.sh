@@ -66,7 +66,7 @@ vocabshift check "$OUT/ist" --text "${PARALLEL[@]}" "${CODE[@]}" --strict
 vocabshift evaluate "$OUT/ist" "$OUT/superbpe" "$OUT/bpe" ${VENDORS[@]+"${VENDORS[@]}"} \
   --base "$BASE" --text "${PARALLEL[@]}" "${CODE[@]}" $THREADS --metrics "${METRICS[@]}" \
   --output "$OUT/results.jsonl" --force >/dev/null
-write_tables subjects ist-4 ist-7 ist-22
+write_tables subjects ist-4 ist-6 ist-7 ist-22
 vocabshift tables "$OUT/results.jsonl" --shape ist-3 --subjects $INDIC ist \
   -o "$OUT/ist-3.md" --force >/dev/null
 "$PYTHON" recipes/ist/table.py \
@@ -78,5 +78,5 @@ write_card ist ist-200k
 "$PYTHON" recipes/ist/vocabulary.py "$OUT/ist" --corpus "${CORPUS[@]}" $THREADS >"$OUT/vocabulary.md"
 cat "$OUT/invariants.md" "$OUT/invariants-beside-others.md" "$OUT/tables.md" "$OUT/vocabulary.md"
 if [ -n "${RECORD:-}" ]; then
-  record ist ist-200k recipes/ist/README.md ist-3.md ist-4.md ist-7.md ist-22.md
+  record ist ist-200k recipes/ist/README.md ist-3.md ist-4.md ist-6.md ist-7.md ist-22.md
 fi

@@ -18,7 +18,7 @@ pytest.importorskip("huggingface_hub")
 
 ROOT = Path(__file__).resolve().parents[2]
 CARDS = {
-    "ist": ("ist-3", "ist-4", "ist-7", "ist-22"),
+    "ist": ("ist-3", "ist-4", "ist-6", "ist-7", "ist-22"),
     "matra": ("matra-2", "matra-3", "matra-4"),
 }
 INDIC = ("Gemma-4", "o200k", "Llama-4")  # of recipes/ist/run.sh

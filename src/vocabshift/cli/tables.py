@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         args.shape,
         subjects=args.subjects or (),
         names={label: language.name for label, language in known.items() if language},
-        families={label: known for label in labels if (known := family(label))},
+        families={label: found for label in labels if (found := family(label))},
     )
     text = WRITERS[args.format](sheets, args.intervals)
     if out is not None:

@@ -10,19 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from vocabshift.report.metric_notes import (
-    ALL_LANGUAGES,
-    COMPRESSION,
-    DAGGER,
-    DAGGER_NOTE,
-    lossy,
-    note_of,
-)
+from vocabshift.report.metric_notes import ALL_LANGUAGES, note_of
 from vocabshift.report.shapes import SHAPES, Axis, Measure, Shape
 from vocabshift.report.sheet import Cell, Row, Sheet, decimals_for, mark_best
+from vocabshift.report.tables import INVALID, MEAN, NOTE, invalid_rows
 from vocabshift.results import Result, Results
 
-MEAN = "mean"
 APART = ("code", ALL_LANGUAGES)
 """Labels that are no natural language: they stay out of every mean and stand behind it."""
 
@@ -65,17 +58,13 @@ def paper_tables(
     for own in of_sheets:
         rows = Results(row for m in own for row in results.where(metric=m.metric))
         groups, more = _groups(rows, shape, names or {}, families or {})
-        sheet = _sheet(rows, shape, own, groups, _lost(results))
+        sheet = _sheet(
+            rows, shape, own, groups, {m.metric: invalid_rows(results, m.metric) for m in own}
+        )
         if any(cell.mark for row in sheet.rows for cell in row.cells):
-            more.append(DAGGER_NOTE)
+            more.append(f"{NOTE}.")
         sheets.append(replace(sheet, notes=(*notes, *more)))
     return sheets
-
-
-def _lost(results: Results) -> Set[tuple[str, str]]:
-    """(subject, language) where text is lost; a figure over all languages is touched by any."""
-    lost = lossy(results)
-    return lost | {(subject, ALL_LANGUAGES) for subject, _ in lost}
 
 
 def _of_subjects(results: Results, subjects: Sequence[str]) -> Results:
@@ -114,10 +103,10 @@ def _sheet(
     shape: Shape,
     measures: Sequence[Measure],
     groups: Sequence[_Group],
-    lost: Set[tuple[str, str]],
+    invalid: Mapping[str, Set[tuple[str, str]]],
 ) -> Sheet:
     subjects = rows.distinct("subject")
-    cells = _cells(rows, groups, measures, lost)
+    cells = _cells(rows, groups, measures, invalid)
 
     def heads(axis: Axis) -> list[str]:
         if axis == "subject":
@@ -207,14 +196,14 @@ def _cells(
     rows: Results,
     groups: Sequence[_Group],
     measures: Sequence[Measure],
-    lost: Set[tuple[str, str]],
+    invalid: Mapping[str, Set[tuple[str, str]]],
 ) -> dict[tuple[int, int, int], Cell]:
     """Every cell by the places of its subject, group and measure."""
     found = {(row.subject, row.language, row.metric): row for row in rows}
     subjects = rows.distinct("subject")
     cells = {}
     for k, measure in enumerate(measures):
-        raw = [[_cell(found, subject, g, measure, lost) for subject in subjects] for g in groups]
+        raw = [[_cell(found, subject, g, measure, invalid) for subject in subjects] for g in groups]
         decimals = decimals_for(cell.value for row in raw for cell in row)
         if measure.decimals is not None:
             decimals = measure.decimals
@@ -230,11 +219,11 @@ def _cell(
     subject: str,
     group: _Group,
     measure: Measure,
-    lost: Set[tuple[str, str]],
+    invalid: Mapping[str, Set[tuple[str, str]]],
 ) -> Cell:
     own = [found.get((subject, label, measure.metric)) for label in group.labels]
     rows = [row for row in own if row is not None]
-    is_invalid = measure.metric in COMPRESSION and any((subject, x) in lost for x in group.labels)
+    is_invalid = any((subject, label) in invalid[measure.metric] for label in group.labels)
     empty = Cell(subject, group.head, measure.metric, None, is_percent=measure.is_percent)
     if not rows or len(rows) < len(own):
         return empty
@@ -243,7 +232,7 @@ def _cell(
     else:
         value = sum(row.value for row in rows) / len(rows)
     whole = replace(
-        empty, value=value, n=sum(row.n for row in rows), mark=DAGGER if is_invalid else ""
+        empty, value=value, n=sum(row.n for row in rows), mark=INVALID if is_invalid else ""
     )
     if len(rows) > 1:
         return whole
