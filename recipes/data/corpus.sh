@@ -46,20 +46,45 @@ code_specs() {
   for file in "$EVAL"/code/*; do printf '%s\n' "code=$file"; done
 }
 
-# Published tokenizers to compare with, on one line.
+# Published tokenizers to compare with, on one line: links in OUT/vendors with the names that the
+# tables show, for a subject is called by the last part of its path.
 vendors() {
-  local hf=$DATA/tokenizers-hf raw=$DATA/tokenizers
-  echo "$hf/llama3 $hf/llama4 $raw/o200k_base/o200k_base.tiktoken $hf/qwen25 $hf/mistral-nemo" \
-    "$raw/gguf-gemma-4/ggml-vocab-gemma-4.gguf $raw/deepseek"
+  local hf raw name file
+  hf=$(realpath "$DATA/tokenizers-hf")
+  raw=$(realpath "$DATA/tokenizers")
+  mkdir -p "$OUT/vendors"
+  while read -r name file; do
+    ln -sfn "$file" "$OUT/vendors/$name"
+    printf '%s ' "$OUT/vendors/$name"
+  done <<LINKS
+cl100k $raw/cl100k_base/cl100k_base.tiktoken
+Claude-2 $raw/anthropic-claude2
+Command-R $raw/gguf-command-r/ggml-vocab-command-r.gguf
+DeepSeek-V3 $raw/deepseek
+Gemma-4 $raw/gguf-gemma-4/ggml-vocab-gemma-4.gguf
+Llama-2 $raw/llama2/tokenizer.model
+Llama-3 $hf/llama3
+Llama-4 $hf/llama4
+Mistral-7B-v1 $hf/mistral7b-v1
+Mistral-7B-v3 $hf/mistral7b-v3
+Mistral-Nemo $hf/mistral-nemo
+o200k $raw/o200k_base/o200k_base.tiktoken
+p50k $raw/p50k_r50k/p50k_base.tiktoken
+Qwen-2.5 $hf/qwen25
+LINKS
 }
 
 # The unpacked shared data, with code cut into its files (once, under OUT).
 prepare_shared_text() {
   EVAL=$DATA/eval
+  EVALUATED_ON="1,004 FLORES-200 sentences in each of 24 language and script files (SIB-200), and \
+program text"
+  lines_into LIMITS cat recipes/data/limits.txt
   if [ ! -d "$DATA/train" ]; then
     echo "$DATA/train is not there: run  ../shared/data/unpack.sh $DATA  or set DATA" >&2
     exit 2
   fi
+  lines_into SOURCES source_tables
   TRAIN=$OUT/train
   if [ ! -d "$TRAIN" ]; then
     mkdir -p "$TRAIN.partial"
@@ -75,8 +100,26 @@ prepare_shared_text() {
   fi
 }
 
+# The tables of sources beside the training text; that of code is made, once, under OUT.
+source_tables() {
+  local file
+  for file in "$DATA"/train/*.sources.tsv; do
+    [ -e "$file" ] || continue
+    if [ "$(basename "$file")" = code.sources.tsv ]; then
+      if [ ! -e "$OUT/code.tsv" ]; then
+        "$PYTHON" recipes/data/sources.py "$DATA/train/code.txt" "$file" -o "$OUT/code.tsv"
+      fi
+      file=$OUT/code.tsv
+    fi
+    printf '%s\n' "$file"
+  done
+}
+
 # Our own sample texts: 170 kB, one line in eight held out.
 prepare_sample_texts() {
+  EVALUATED_ON="held-out lines of our own sample texts"
+  SOURCES=()
+  LIMITS=()
   rm -rf "$OUT/texts"
   "$PYTHON" - "$OUT/texts" <<'PY'
 import sys
@@ -94,4 +137,38 @@ for kind, names in (("sib200-flores", "*.txt"), ("code", "code.jsonl")):
 PY
   TRAIN=$OUT/texts/train
   EVAL=$OUT/texts/eval
+}
+
+# What the papers' tables show.
+METRICS=(fertility normalized_sequence_length bytes_per_token sequence_reduction
+  tokens_per_character single_character_rate renyi_entropy renyi_efficiency tokens_per_line)
+
+# write_card NAME TITLE: the model card of OUT/NAME, and beside it what it was rendered from. REBUILD
+# holds the command, with the paths that a run without variables has.
+write_card() {
+  local name=$1 title=$2 home=runs/$(basename "$OUT")
+  local words=(--name "$title" --license other --rebuild "${REBUILD//$OUT/$home}")
+  if [ ${#SOURCES[@]} != 0 ]; then words+=(--sources "${SOURCES[@]}"); fi
+  if [ ${#LIMITS[@]} != 0 ]; then words+=(--limit "${LIMITS[@]}"); fi
+  vocabshift card "$OUT/$name" --results "$OUT/results.jsonl" "${words[@]}" \
+    --evaluated-on "$EVALUATED_ON" -o "$OUT/$name.card.md" --force --json >"$OUT/$name.card.json"
+}
+
+# record NAME TITLE README SHAPE…: the card to model_cards/TITLE, the tables into the README.
+record() {
+  local name=$1 folder=model_cards/$2 readme=$3
+  shift 3
+  mkdir -p "$folder"
+  cp "$OUT/$name.card.md" "$folder/README.md"
+  cp "$OUT/$name.card.json" "$folder/card.json"
+  cp "$OUT/results.jsonl" "$folder/results.jsonl"
+  "$PYTHON" recipes/data/insert.py "$readme" "${@/#/$OUT/}"
+}
+
+# write_tables SHAPE…: the tables of OUT/results.jsonl in the papers' shapes, OUT/SHAPE.md each.
+write_tables() {
+  local shape
+  for shape in "$@"; do
+    vocabshift tables "$OUT/results.jsonl" --shape "$shape" -o "$OUT/$shape.md" --force >/dev/null
+  done
 }

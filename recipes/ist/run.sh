@@ -12,6 +12,9 @@
 #   WEIGHTS="en=4"                 counts these languages so many times; "" none
 #   OPTIONS=""                     more options of `vocabshift train`, such as "--memory 8GB"
 #   VENDORS="…"                    tokenizers to compare with: folders or files
+#   BASE=…/Llama-4                 the tokenizer that normalized sequence lengths compare with
+#   INDIC="…"                      those of VENDORS, by name, that stand in the short table ist-3
+#   RECORD=                        anything: the tables go into README.md, the card to model_cards
 #   THREADS=all PYTHON=python3
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -30,9 +33,13 @@ if [ "${1:-}" = --smoke ]; then
   OPTIONS=(--vocab-size 3000)
   WEIGHTS=${WEIGHTS-eng=4}
   VENDORS=${VENDORS-}
+  BASE=${BASE-$OUT/bpe}
+  INDIC=${INDIC-}
 else
   prepare_shared_text
   VENDORS=${VENDORS-$(vendors)}
+  BASE=${BASE-$OUT/vendors/Llama-4}
+  INDIC=${INDIC-Gemma-4 o200k Llama-4}
 fi
 read -r -a WEIGHTS <<<"${WEIGHTS-en=4}"
 read -r -a VENDORS <<<"$VENDORS"
@@ -55,12 +62,21 @@ vocabshift check "$OUT/ist" --text "${PARALLEL[@]}" "${CODE[@]}" --strict
 "$PYTHON" recipes/ist/invariants.py "$OUT/ist" "$OUT/superbpe" "$OUT/bpe" \
   $THREADS >"$OUT/invariants-beside-others.md"
 
-# 4. What it is worth: tokens per word, bytes per token, single characters.
+# 4. What it is worth, in the shapes of the paper's tables.
 vocabshift evaluate "$OUT/ist" "$OUT/superbpe" "$OUT/bpe" ${VENDORS[@]+"${VENDORS[@]}"} \
-  --text "${PARALLEL[@]}" "${CODE[@]}" $THREADS \
-  --metrics fertility bytes_per_token single_character_rate \
+  --base "$BASE" --text "${PARALLEL[@]}" "${CODE[@]}" $THREADS --metrics "${METRICS[@]}" \
   --output "$OUT/results.jsonl" --force >/dev/null
-"$PYTHON" recipes/ist/table.py "$OUT/results.jsonl" \
-  --phases "ist=$OUT/ist.json" "superbpe=$OUT/superbpe.json" "bpe=$OUT/bpe.json" >"$OUT/tables.md"
+write_tables subjects ist-4 ist-6 ist-7 ist-22
+vocabshift tables "$OUT/results.jsonl" --shape ist-3 --subjects $INDIC ist \
+  -o "$OUT/ist-3.md" --force >/dev/null
+"$PYTHON" recipes/ist/table.py \
+  --phases "ist=$OUT/ist.json" "superbpe=$OUT/superbpe.json" "bpe=$OUT/bpe.json" >"$OUT/phases.md"
+cat "$OUT/subjects.md" "$OUT/phases.md" >"$OUT/tables.md"
+REBUILD="# as recipes/ist/run.sh does
+vocabshift train --config recipes/ist/ist.toml --corpus ${CORPUS[*]} -o $OUT/ist"
+write_card ist ist-200k
 "$PYTHON" recipes/ist/vocabulary.py "$OUT/ist" --corpus "${CORPUS[@]}" $THREADS >"$OUT/vocabulary.md"
 cat "$OUT/invariants.md" "$OUT/invariants-beside-others.md" "$OUT/tables.md" "$OUT/vocabulary.md"
+if [ -n "${RECORD:-}" ]; then
+  record ist ist-200k recipes/ist/README.md ist-3.md ist-4.md ist-6.md ist-7.md ist-22.md
+fi

@@ -14,6 +14,8 @@
 #   WEIGHTS="en=4"                 counts these languages so many times; "" none
 #   OPTIONS=""                     more options of `vocabshift train`, such as "--memory 8GB"
 #   VENDORS="…"                    tokenizers to compare with: folders or files
+#   BASE=…/Llama-4                 the tokenizer that normalized sequence lengths compare with
+#   RECORD=                        anything: the tables go into README.md, the card to model_cards
 #   THREADS=all PYTHON=python3
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -32,9 +34,11 @@ if [ "${1:-}" = --smoke ]; then
   OPTIONS=(--vocab-size 3000)
   WEIGHTS=${WEIGHTS-eng=4}
   VENDORS=${VENDORS-}
+  BASE=${BASE-$OUT/matra-B}
 else
   prepare_shared_text
   VENDORS=${VENDORS-$(vendors)}
+  BASE=${BASE-$OUT/vendors/Llama-4}
 fi
 read -r -a WEIGHTS <<<"${WEIGHTS-en=4}"
 read -r -a VENDORS <<<"$VENDORS"
@@ -69,13 +73,20 @@ vocabshift check "$OUT/matra" --text "${PARALLEL[@]}" "${CODE[@]}" --strict
 "$PYTHON" recipes/ist/invariants.py "${NAMES[@]/#/$OUT/}" $THREADS \
   >"$OUT/invariants-beside-others.md"
 
-# 4. What it is worth.
+# 4. What it is worth, in the shapes of the paper's tables.
 vocabshift evaluate "${NAMES[@]/#/$OUT/}" ${VENDORS[@]+"${VENDORS[@]}"} \
-  --text "${PARALLEL[@]}" "${CODE[@]}" $THREADS \
-  --metrics fertility sequence_reduction tokens_per_character bytes_per_token \
-  single_character_rate --output "$OUT/results.jsonl" --force >/dev/null
+  --base "$BASE" --text "${PARALLEL[@]}" "${CODE[@]}" $THREADS --metrics "${METRICS[@]}" \
+  --output "$OUT/results.jsonl" --force >/dev/null
 PHASES=()
 for name in "${NAMES[@]}"; do PHASES+=("$name=$OUT/$name.json"); done
-"$PYTHON" recipes/ist/table.py "$OUT/results.jsonl" --phases "${PHASES[@]}" >"$OUT/tables.md"
+write_tables subjects matra-2 matra-3 matra-4
+"$PYTHON" recipes/ist/table.py --phases "${PHASES[@]}" >"$OUT/phases.md"
+cat "$OUT/subjects.md" "$OUT/phases.md" >"$OUT/tables.md"
+REBUILD="# as recipes/matra/run.sh does
+vocabshift train --config recipes/matra/matra.toml --variant E --corpus ${CORPUS[*]} -o $OUT/matra"
+write_card matra matra-200k
 "$PYTHON" recipes/ist/vocabulary.py "$OUT/matra" --corpus "${CORPUS[@]}" $THREADS >"$OUT/vocabulary.md"
 cat "$OUT/invariants.md" "$OUT/invariants-beside-others.md" "$OUT/tables.md" "$OUT/vocabulary.md"
+if [ -n "${RECORD:-}" ]; then
+  record matra matra-200k recipes/matra/README.md matra-2.md matra-3.md matra-4.md
+fi

@@ -68,6 +68,7 @@ ROOMS = {
     "pyarrow": ("text.", "cpt.packed_shards"),
     "datasets": ("text.",),
     "matplotlib": ("report.curves",),
+    "huggingface_hub": ("report.card", "report.hub", "bpe.load", "surgery."),
 }
 FACE_ALONE = ("cli.", "demo.")  # these know the public face, and what a verb needs beside it
 

@@ -25,6 +25,7 @@ metrics (names for --metrics; "all" for every one that the input allows):
   compression    fertility bytes_per_token characters_per_token tokens_per_character
                  sequence_reduction normalized_sequence_length (needs --base)
   pieces         single_character_rate word_fragmentation_rate superword_rate unk_rate
+                 tokens_per_line
   loss           loss_rate character_loss_rate: lines, characters that do not come back; shown
                  unasked where there is a loss, for figures of compression mean nothing there
   rare words     fertility_bin_1_10 _11_100 _101_1000 _1001_10000 _10001_up _unseen: by the rank of

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from vocabshift import __version__
 from vocabshift.cli import (
     adapt,
+    card,
     check,
     console,
     count,
@@ -26,6 +27,8 @@ from vocabshift.cli import (
     normalize,
     plan,
     prune,
+    publish,
+    tables,
     train,
     transfer,
 )
@@ -33,7 +36,7 @@ from vocabshift.cli.options import Parser, UsageError
 
 VERBS = (
     *(demo, normalize, count, train, plan, extend, prune, adapt, transfer),
-    *(evaluate, check, encode),
+    *(evaluate, tables, check, encode, card, publish),
 )
 
 

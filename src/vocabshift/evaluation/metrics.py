@@ -54,6 +54,7 @@ _RATIOS: dict[str, Definition] = {
     "word_fragmentation_rate": lambda c: (c.n_fragmented_words, c.n_words),
     "superword_rate": lambda c: (c.n_superword_tokens, c.n_tokens),
     "unk_rate": lambda c: (c.n_unknown_tokens, c.n_tokens),
+    "tokens_per_line": lambda c: (c.n_tokens, _ones(c)),  # times n it is all tokens: Matra, Table 2
     "loss_rate": lambda c: (c.is_lost, _ones(c)),
     "character_loss_rate": lambda c: (c.n_lost_characters, c.n_characters),
 }
@@ -80,6 +81,7 @@ METRICS: dict[str, Metric] = {
     "word_fragmentation_rate": Metric("ratio", "lower", "share of words in more than one token"),
     "superword_rate": Metric("ratio", "neither", "share of tokens that hold text around a space"),
     "unk_rate": Metric("ratio", "lower", "share of tokens that stand for unknown text"),
+    "tokens_per_line": Metric("ratio", "lower", "tokens per line"),
     LOSS: Metric("ratio", "lower", "share of lines that their tokens do not give back"),
     "character_loss_rate": Metric("ratio", "lower", "share of characters that do not come back"),
     **{

@@ -1,0 +1,108 @@
+"""`vocabshift publish`: a folder to the Hugging Face Hub; a dry run unless told."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.cli.options import add_verb
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = add_verb(
+        subparsers,
+        "publish",
+        "send a folder to the Hugging Face Hub (a dry run unless told)",
+        "Check a folder that vocabshift wrote and say what would be sent to the Hugging Face Hub:\n"
+        "every file with its size, and what its card says. The tokenizer is opened as others will\n"
+        "open it, a card (README.md) must be there and be of this tokenizer, and nothing may\n"
+        "be unfinished. Nothing is sent without --upload; then the repository is private unless\n"
+        "--public is given, and one that exists keeps its visibility. Log in with `hf auth login`.",
+        "  vocabshift publish ist me/ist-200k\n  vocabshift publish ist me/ist-200k --upload\n",
+    )
+    parser.add_argument("folder", metavar="DIR", help="what to send")
+    parser.add_argument("repo", metavar="REPO", help="OWNER/NAME on the Hub")
+    parser.add_argument("--upload", action="store_true", help="send it; without this a dry run")
+    parser.add_argument("--public", action="store_true", help="make a new repository public")
+    parser.add_argument(
+        "--message", metavar="TEXT", default="Upload with vocabshift", help="of the commit"
+    )
+    parser.set_defaults(run=run, show=show, status=lambda *_: 0)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Check everything, and send it where that is asked for."""
+    from vocabshift.report import hub
+    from vocabshift.report.card_facts import TOKENIZER_FILE, sha256_of
+
+    repo = hub.check_repo(args.repo)
+    folder = Path(args.folder)
+    files = hub.files_of(folder)
+    if TOKENIZER_FILE not in {file.name for file in files}:
+        raise ValueError(f"{folder} holds no {TOKENIZER_FILE}; publish what vocabshift wrote")
+    sha256 = sha256_of(folder / TOKENIZER_FILE)
+    card = hub.read_card(folder, sha256)
+    opened_by = _open_again(folder)
+    url = None
+    if args.upload:
+        url = hub.upload(folder, repo, files, is_private=not args.public, message=args.message)
+    return {
+        "folder": str(folder),
+        "repo": repo,
+        "private": not args.public,
+        "uploaded": url is not None,
+        "url": url,
+        "files": [{"name": file.name, "bytes": file.n_bytes} for file in files],
+        "total_bytes": sum(file.n_bytes for file in files),
+        "sha256": sha256,
+        "opened_by": opened_by,
+        "card": {key: card.get(key) for key in ("license", "language", "library_name", "tags")},
+    }
+
+
+def _open_again(folder: Path) -> list[str]:
+    """Open the tokenizer as others will and compare its ids; which libraries did, or an error."""
+    from vocabshift.bpe.pretrained_folder import load_folder, verify
+    from vocabshift.report.card_facts import TOKENIZER_FILE
+
+    # It was read from this very file, so that only what `tokenizers` makes of it is in question.
+    text = (folder / TOKENIZER_FILE).read_text(encoding="utf-8").rstrip("\n")
+    verify(load_folder(folder), folder, text=text)
+    if find_spec("transformers") is None:
+        return ["tokenizers"]
+    from vocabshift.bpe.reload import check_auto
+
+    check_auto(folder)
+    return ["tokenizers", "transformers"]
+
+
+def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
+    """The files, what the card says, and whether anything was sent."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(f"{result['folder']} -> {result['repo']}"), title_justify="left")
+    table.add_column("file")
+    table.add_column("bytes", justify="right")
+    for file in result["files"]:
+        table.add_row(Text(file["name"]), f"{file['bytes']:,}")
+    table.add_section()
+    table.add_row("all", f"{result['total_bytes']:,}", style="bold")
+    console.print(table)
+    for name, value in result["card"].items():
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "not given")
+        console.print(Text(f"card, {name}: {shown}"), soft_wrap=True)
+    console.print(Text(f"opens alike with: {', '.join(result['opened_by'])}"))
+    kind = "public" if args.public else "private"
+    end = (
+        f"uploaded: {result['url']}"
+        if result["uploaded"]
+        else f"nothing was sent; with --upload it goes to {result['repo']} ({kind})"
+    )
+    console.print(Text(end, style="bold"), soft_wrap=True)

@@ -1,0 +1,77 @@
+"""`vocabshift tables`: results as tables in the papers' shapes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.cli.options import add_many, add_verb
+from vocabshift.cli.result_files import read_results
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SHAPES = (
+    *("languages", "subjects", "families"),
+    *("ist-3", "ist-4", "ist-6", "ist-7", "ist-22", "matra-2", "matra-3", "matra-4"),
+)
+FORMATS = ("markdown", "latex", "csv", "csv-long")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = add_verb(
+        subparsers,
+        "tables",
+        "write results as tables: Markdown, LaTeX or CSV",
+        "Write what `vocabshift evaluate --output` measured as tables: Markdown, LaTeX (booktabs)\n"
+        "or CSV, wide or one value a line. Shapes: languages (down), subjects (down), families\n"
+        "(means over the languages of a family), each a table for every metric; and those of the\n"
+        "papers' tables: ist-3, ist-4, ist-6, ist-7, ist-22, matra-2, matra-3, matra-4. What a\n"
+        "paper's table has and the results lack is left out, and a note under the table says so.",
+        "  vocabshift tables results.jsonl --shape ist-3\n"
+        "  vocabshift tables results.jsonl --shape matra-2 --format latex -o matra-2.tex\n",
+    )
+    parser.add_argument("results", metavar="RESULTS", nargs="+", help="what evaluate wrote")
+    parser.add_argument("--shape", choices=SHAPES, default="languages", help="default: languages")
+    parser.add_argument("--format", choices=FORMATS, default="markdown", help="default: markdown")
+    add_many(parser, "--subjects", metavar="S", help="only these tokenizers, in this order")
+    parser.add_argument(
+        "--intervals", action="store_true", help="half the 95 %% interval after each value"
+    )
+    parser.add_argument("-o", "--out", metavar="FILE", help="default: standard output")
+    parser.add_argument("--force", action="store_true", help="replace FILE where it exists already")
+    parser.set_defaults(run=run, show=show, status=lambda *_: 0)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Fill the shape, and write the tables where that is asked for."""
+    from vocabshift.cli.output_file import check_free_file, write_whole
+    from vocabshift.report.paper_tables import paper_tables
+    from vocabshift.report.table_formats import FORMATS as WRITERS
+    from vocabshift.text.languages import family, find_language
+
+    out = check_free_file(args.out, force=args.force, inputs=args.results) if args.out else None
+    results = read_results(args.results)
+    labels = results.distinct("language")
+    known = {label: find_language(label) for label in labels}
+    sheets = paper_tables(
+        results,
+        args.shape,
+        subjects=args.subjects or (),
+        names={label: language.name for label, language in known.items() if language},
+        families={label: found for label in labels if (found := family(label))},
+    )
+    text = WRITERS[args.format](sheets, args.intervals)
+    if out is not None:
+        write_whole(out, text)
+    return {"out": args.out, "shape": args.shape, "tables": len(sheets), "text": text}
+
+
+def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
+    """The tables themselves, or where they are."""
+    if args.out:
+        console.print(f"written: {args.out}", markup=False, soft_wrap=True)
+    else:
+        sys.stdout.write(result["text"])

@@ -1,0 +1,322 @@
+"""A model card of a tokenizer, from Results and the record of how it came about; nothing else.
+
+Owns what a card says and in which order. Metadata and evaluation results are huggingface_hub's
+(`ModelCardData`, `EvalResult`), so that the Hub understands them. Equal input gives equal text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from vocabshift.report import escape
+from vocabshift.report.card_facts import Source, TokenizerFacts
+from vocabshift.report.metric_notes import ALL_LANGUAGES, note_of
+from vocabshift.report.paper_tables import APART, NOT_BY_LANGUAGE, paper_tables, title_of
+from vocabshift.report.shapes import Measure, Shape
+from vocabshift.report.table_formats import to_markdown
+from vocabshift.results import Results
+
+FREE_CLASSES = ("open", "copyleft")
+"""Classes of licences under which text may be passed on."""
+
+HEADLINE = ("fertility", "bytes_per_token")
+"""Metrics that the card's metadata hold, by language."""
+
+_LITTLE = 1_000_000  # bytes of training text below which a language is called little heard
+
+
+def render_card(
+    results: Results,
+    facts: TokenizerFacts,
+    *,
+    subject: str | None = None,
+    sources: Sequence[Source] = (),
+    languages: Sequence[str] = (),
+    license: str | None = None,
+    evaluated_on: str = "",
+    rebuild: str = "",
+    limits: Sequence[str] = (),
+) -> str:
+    """The card as Markdown with its metadata in front.
+
+    `subject`: the tokenizer's name in `results`, by default that of its folder; other subjects
+    stand beside it. `sources`: its training text. `languages`: ISO codes for the metadata.
+    `evaluated_on` names the text of the results; `rebuild` is the command that makes the same
+    file again; `limits` are further sentences. ValueError where the results lack the subject.
+    """
+    name = facts.name if subject is None else subject
+    own = results.where(subject=name)
+    if not own:
+        known = ", ".join(results.distinct("subject")) or "no rows at all"
+        raise ValueError(f"the results hold nothing of {name!r}; they hold {known}")
+    sections = [
+        f"# {escape.markdown(facts.name)}",
+        _what_it_is(facts),
+        f"## Use\n\n```python\n{_USE}```",
+        _training_text(sources),
+        _figures(results, own, name, evaluated_on),
+        _vocabulary(facts),
+        "## Limits\n\n" + _list([*limits, *_limits(own, sources)]),
+        _rebuild(facts, rebuild),
+    ]
+    body = "\n\n".join(section.strip() for section in sections if section)
+    data = _metadata(own, facts, languages, license, evaluated_on)
+    return f"---\n{data}\n---\n\n{body}\n"
+
+
+_USE = (
+    "from transformers import AutoTokenizer\n\n"
+    'tokenizer = AutoTokenizer.from_pretrained("…")  # this folder, or its name on the Hub\n'
+)
+
+
+def _metadata(
+    own: Results,
+    facts: TokenizerFacts,
+    languages: Sequence[str],
+    license: str | None,
+    evaluated_on: str,
+) -> str:
+    """The YAML of the card, without its fences."""
+    from huggingface_hub import EvalResult, ModelCardData
+
+    found = [
+        EvalResult(
+            task_type="text-generation",
+            dataset_name=evaluated_on or "text of the evaluation",
+            dataset_type="text",
+            dataset_config=row.language,
+            metric_type=row.metric,
+            metric_name=note_of(row.metric).label,
+            metric_value=round(row.value, 4),
+        )
+        for row in own
+        if row.metric in HEADLINE
+    ]
+    recipe = facts.config.get("recipe")
+    tags = ["tokenizer", "vocabshift", *([str(recipe)] if recipe else [])]
+    data = ModelCardData(
+        language=list(languages) or None,
+        license=license,
+        library_name="transformers",
+        tags=tags,
+        model_name=facts.name,
+        eval_results=found or None,
+    )
+    return str(data.to_yaml()).strip()
+
+
+def _what_it_is(facts: TokenizerFacts) -> str:
+    figures = facts.figures
+    recipe = facts.config.get("recipe")
+    how = f"`vocabshift {facts.operation}`" + (f", recipe {_word(recipe)}" if recipe else "")
+    sentences = [f"A tokenizer for `transformers` and `tokenizers`, written by {how}."]
+    for key, text in (
+        ("vocab_size", "{:,} tokens in its vocabulary."),
+        ("superwords", "{:,} of them reach across words."),
+        ("training_documents", "Learned from {:,} documents."),
+        ("training_bytes", "{:,} bytes of text, each counted once."),
+    ):
+        if isinstance(figures.get(key), int):
+            sentences.append(text.format(figures[key]))
+    return " ".join(sentences)
+
+
+def _training_text(sources: Sequence[Source]) -> str:
+    """Text by class of licence, by source, and by language."""
+    if not sources:
+        return ""
+    total = sum(source.n_bytes for source in sources)
+    classes = list(dict.fromkeys(source.licence_class for source in _by_size(sources)))
+
+    def megabytes(some: Iterable[Source]) -> str:
+        return f"{sum(source.n_bytes for source in some) / 1e6:,.1f}"
+
+    by_class = []
+    for kind in classes:
+        of_kind = [source for source in sources if source.licence_class == kind]
+        share = sum(source.n_bytes for source in of_kind) / total if total else 0.0
+        n_sources = len({source.source for source in of_kind})
+        by_class.append([kind, str(n_sources), megabytes(of_kind), f"{share:.1%}"])
+    names = dict.fromkeys((s.source, s.licence, s.licence_class) for s in _by_size(sources))
+    by_source = []
+    for name in names:
+        of_name = [s for s in sources if (s.source, s.licence, s.licence_class) == name]
+        by_source.append([*name, str(len({s.language for s in of_name})), megabytes(of_name)])
+    by_language = [
+        [
+            language,
+            *(
+                megabytes(s for s in sources if (s.language, s.licence_class) == (language, kind))
+                for kind in classes
+            ),
+        ]
+        for language in sorted({source.language for source in sources})
+    ]
+    return "\n\n".join(
+        [
+            "## Training text",
+            _table(["class of licence", "sources", "MB", "share"], by_class, 1),
+            _table(["source", "licence", "class", "languages", "MB"], by_source, 3),
+            _table(["language", *(f"{kind}, MB" for kind in classes)], by_language, 1),
+        ]
+    )
+
+
+def _by_size(sources: Sequence[Source]) -> list[Source]:
+    """The largest sources first, all parts of one together; equal ones by name."""
+    size: dict[tuple[str, str], int] = {}
+    for s in sources:
+        for key in (("class", s.licence_class), ("source", s.source)):
+            size[key] = size.get(key, 0) + s.n_bytes
+    return sorted(
+        sources,
+        key=lambda s: (
+            *(-size["class", s.licence_class], s.licence_class),
+            *(-size["source", s.source], s.source),
+        ),
+    )
+
+
+def _figures(results: Results, own: Results, name: str, evaluated_on: str) -> str:
+    """By language, then what belongs to the tokenizer as a whole, then the means beside others'."""
+    by_language = Results(
+        row
+        for row in results
+        if row.metric not in NOT_BY_LANGUAGE and row.language != ALL_LANGUAGES
+    )
+    whole = Results(row for row in own if row.language == ALL_LANGUAGES)
+    metrics = by_language.where(subject=name).distinct("metric")
+    n_lines = sorted({row.n for row in by_language.where(subject=name)}) or [0]
+    lines = f"{n_lines[0]:,}" + (f" to {n_lines[-1]:,}" if len(n_lines) > 1 else "")
+    where = f"Measured on: {escape.markdown(evaluated_on)}. " if evaluated_on else ""
+    parts = [
+        f"## Figures\n\n{where}A value by language rests on {lines} lines; behind ± stands half of "
+        "its 95 % bootstrap interval over lines, where one was computed.",
+        _list([title_of(metric) for metric in metrics]),
+    ]
+    measures = tuple(Measure(metric) for metric in metrics)
+    if measures:
+        shape = Shape("own", "language", "metric", "By language", measures)
+        (sheet,) = paper_tables(by_language, shape, subjects=[name])
+        parts.append(to_markdown(sheet, intervals=True))
+    if whole:
+        rows = [[title_of(row.metric), f"{row.value:,.4g}"] for row in whole]
+        parts.append("### As a whole\n\n" + _table(["metric", "value"], rows, 1))
+    if measures and len(results.distinct("subject")) > 1:
+        beside = Shape("beside", "subject", "metric", "Beside others, means", measures)
+        order = [name, *(other for other in by_language.distinct("subject") if other != name)]
+        (sheet,) = paper_tables(by_language, beside, subjects=order)
+        parts.append(to_markdown(sheet))
+    return "\n\n".join(part.strip() for part in parts if part)
+
+
+def _vocabulary(facts: TokenizerFacts) -> str:
+    """What the vocabulary is spent on, where the record says so."""
+    rows = facts.figures.get("vocabulary")
+    if not isinstance(rows, list) or not rows:
+        return ""
+    kinds = {"name": str, "tokens": int, "share": float | int, "superwords": int}
+    if not all(isinstance(row, dict) and _has(row, kinds) for row in rows):
+        raise ValueError("the figures of the vocabulary in vocabshift.json are none")
+    lines = [
+        [
+            str(row["name"]),
+            f"{row['tokens']:,}",
+            f"{row['share']:.2%}",
+            f"{row['superwords']:,}",
+            f"{share:.2%}" if isinstance(share := row.get("training_share"), float) else "–",
+        ]
+        for row in rows
+        if row["share"] >= 0.001
+    ]
+    head = ["script", "tokens", "share of vocabulary", "superwords", "share of text"]
+    return "## Vocabulary\n\n" + _table(head, lines, 1)
+
+
+def _has(row: Mapping[str, Any], kinds: Mapping[str, Any]) -> bool:
+    return all(isinstance(row.get(key), kind) for key, kind in kinds.items())
+
+
+def _limits(own: Results, sources: Sequence[Source]) -> list[str]:
+    """What follows from the figures and the sources alone."""
+    said = [
+        "The intervals say how much a figure would vary with other lines of the same text; they "
+        "say nothing of text of another kind.",
+        "Fertility counts words between blanks: it compares tokenizers on one language, not "
+        "languages with each other.",
+    ]
+    if not sources:
+        return [*said, "Where its training text comes from is not recorded."]
+    size: dict[str, int] = {}
+    for source in sources:
+        size[source.language] = size.get(source.language, 0) + source.n_bytes
+    measured = Results(r for r in own if r.metric not in NOT_BY_LANGUAGE).distinct("language")
+    measured = [label for label in measured if label != ALL_LANGUAGES]
+    total = sum(size.values())
+    restricted = sum(s.n_bytes for s in sources if s.licence_class not in FREE_CLASSES)
+    if restricted:
+        kinds = sorted({s.licence_class for s in sources} - set(FREE_CLASSES))
+        said.append(
+            f"{restricted / total:.0%} of the training text may not be passed on freely "
+            f"({', '.join(kinds)}): look at the licences before you publish the tokenizer."
+        )
+    for text, some in (
+        ("Little training text (under 1 MB): {}.", [x for x in size if size[x] < _LITTLE]),
+        ("Measured without training text: {}.", [x for x in measured if x not in size]),
+        ("Trained and not measured: {}.", [x for x in size if x not in measured]),
+    ):
+        labels = [label for label in some if label not in APART]
+        if labels:
+            said.append(text.format(", ".join(sorted(labels))))
+    return said
+
+
+def _rebuild(facts: TokenizerFacts, command: str) -> str:
+    lines = ["## Rebuild", ""]
+    if command:
+        lines += [
+            "This command writes the same `tokenizer.json`, to the byte, from the same text:",
+            "",
+            *_fenced(command.strip(), "sh"),
+            "",
+        ]
+    rows = [
+        ["sha256 of tokenizer.json", facts.sha256],
+        ["its size, bytes", f"{facts.n_bytes:,}"],
+        ["vocabshift", facts.version],
+        ["config hash", facts.config_hash],
+        *(
+            [["fingerprint of the text", facts.corpus_fingerprint]]
+            if facts.corpus_fingerprint
+            else []
+        ),
+    ]
+    config = json.dumps(facts.config, ensure_ascii=False, indent=2, sort_keys=True)
+    return "\n".join([*lines, _table(["", ""], rows, 2), "", *_fenced(config, "json")])
+
+
+def _fenced(text: str, language: str) -> list[str]:
+    """`text` as a block of code whose fence is longer than any in it."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    shown = "\n".join(escape.visible(line) for line in text.split("\n"))
+    return [fence + language, shown, fence]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], n_words: int) -> str:
+    """A Markdown table; its first `n_words` columns are words, the others numbers."""
+    rule = ["---" if i < n_words else "---:" for i in range(len(head))]
+    lines = [map(escape.markdown, head), rule, *(map(escape.markdown, row) for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _list(sentences: Sequence[str]) -> str:
+    return "\n".join(f"- {escape.markdown(sentence)}" for sentence in sentences)
+
+
+def _word(value: Any) -> str:
+    return escape.markdown(str(value))

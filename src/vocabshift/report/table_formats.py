@@ -1,0 +1,120 @@
+"""A sheet as Markdown, as LaTeX (booktabs) or as CSV, wide or long.
+
+Owns the three syntaxes. What a cell says is `sheet`'s, what must be escaped is `escape`'s.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+
+from vocabshift.report import escape
+from vocabshift.report.sheet import Cell, Sheet
+
+_WIDE = 12
+"""A LaTeX table of more columns is scaled to the width of the line."""
+
+LONG_COLUMNS = ("table", "subject", "language", "metric", "value", "n", "ci_low", "ci_high")
+
+
+def to_markdown(sheet: Sheet, *, intervals: bool = False) -> str:
+    """A heading, the table (best values bold), and its notes."""
+
+    def cell(own: Cell) -> str:
+        half = own.half_width if intervals else None
+        number = (f"**{own.number}**" if own.is_best else own.number) + own.mark
+        return number if half is None else f"{number} ±{half}"
+
+    lines = [
+        [escape.markdown(sheet.corner), *map(escape.markdown, sheet.columns)],
+        ["---", *("---:" for _ in sheet.columns)],
+        *([escape.markdown(row.head), *map(cell, row.cells)] for row in sheet.rows),
+    ]
+    table = "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    notes = "".join(f"- {escape.markdown(note)}\n" for note in sheet.notes)
+    return f"### {escape.markdown(sheet.title)}\n\n{table}" + (f"\n{notes}" if notes else "")
+
+
+def to_latex(sheet: Sheet, *, intervals: bool = False) -> str:
+    r"""A `table` float with booktabs rules; best values in \textbf. Also needs graphicx if wide."""
+
+    def cell(own: Cell) -> str:
+        number = escape.latex(own.number)
+        half = own.half_width if intervals else None
+        number = (rf"\textbf{{{number}}}" if own.is_best else number) + escape.latex(own.mark)
+        return number if half is None else rf"{number} {{\tiny$\pm$\,{escape.latex(half)}}}"
+
+    def line(cells: Sequence[str]) -> str:
+        return "    " + " & ".join(cells) + r" \\" + "\n"
+
+    body = "".join(
+        ("    \\midrule\n" if row.begins_group else "")
+        + line([escape.latex(row.head), *map(cell, row.cells)])
+        for row in sheet.rows
+    )
+    tabular = (
+        f"  \\begin{{tabular}}{{@{{}}l{'r' * len(sheet.columns)}@{{}}}}\n    \\toprule\n"
+        + line([escape.latex(sheet.corner), *map(escape.latex, sheet.columns)])
+        + f"    \\midrule\n{body}    \\bottomrule\n  \\end{{tabular}}"
+    )
+    is_wide = len(sheet.columns) > _WIDE
+    needs = "booktabs, graphicx" if is_wide else "booktabs"
+    if is_wide:
+        tabular = f"  \\resizebox{{\\linewidth}}{{!}}{{%\n{tabular}%\n  }}"
+    notes = "".join(f"\n  \\par\\footnotesize {escape.latex(note)}" for note in sheet.notes)
+    return (
+        f"% needs: {needs}\n\\begin{{table}}[t]\n  \\centering\n"
+        f"  \\caption{{{escape.latex(sheet.title)}}}\n  \\label{{tab:{sheet.name}}}\n"
+        f"  \\small\n{tabular}{notes}\n\\end{{table}}\n"
+    )
+
+
+def to_csv(sheets: Sequence[Sheet]) -> str:
+    """Wide: the tables as they stand, one after another; numbers in full, empty where missing."""
+
+    def rows(sheet: Sheet) -> list[list[str]]:
+        head = [escape.csv(sheet.corner), *map(escape.csv, sheet.columns)]
+        body = [[escape.csv(row.head), *(_full(c.value) for c in row.cells)] for row in sheet.rows]
+        title = [[escape.csv(sheet.title)]] if len(sheets) > 1 else []
+        return [*title, head, *body]
+
+    return "\n".join(_written(rows(sheet)) for sheet in sheets)
+
+
+def to_csv_long(sheets: Sequence[Sheet]) -> str:
+    """Long: one line for each value, with its interval; what is missing has no line."""
+    rows = [
+        [
+            *map(escape.csv, (sheet.name, cell.subject, cell.language, cell.metric)),
+            *(_full(cell.value), str(cell.n), _full(cell.low), _full(cell.high)),
+        ]
+        for sheet in sheets
+        for row in sheet.rows
+        for cell in row.cells
+        if cell.value is not None
+    ]
+    return _written([list(LONG_COLUMNS), *rows])
+
+
+def _full(value: float | None) -> str:
+    return "" if value is None else repr(value)
+
+
+def _written(rows: Sequence[Sequence[str]]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue()
+
+
+def _each(render: Callable[..., str]) -> Callable[[Sequence[Sheet], bool], str]:
+    return lambda sheets, intervals: "\n".join(render(s, intervals=intervals) for s in sheets)
+
+
+FORMATS: dict[str, Callable[[Sequence[Sheet], bool], str]] = {
+    "markdown": _each(to_markdown),
+    "latex": _each(to_latex),
+    "csv": lambda sheets, _: to_csv(sheets),
+    "csv-long": lambda sheets, _: to_csv_long(sheets),
+}
+"""Writers by name: (sheets, whether intervals are shown) -> text. Long CSV always has them."""
