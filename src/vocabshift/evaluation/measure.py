@@ -37,8 +37,8 @@ class Base:
     """What is kept of the base: its counts and its vocabulary."""
 
     counts: Mapping[str, Counts]
-    numbers: drift.TokenNumbers
-    hashes: Int64
+    token_hashes: Int64  # by id
+    hashes: Int64  # of its vocabulary
     hashes_by_script: Mapping[str, Int64]
 
 
@@ -70,7 +70,7 @@ def measure_base(engine: Engine, task: Task) -> Base:
     counts = _count("base", engine, facts, task, threads=1)
     vocabulary = Vocabulary(engine, facts)
     by_script = vocabulary.hashes_by_script() if "vocabulary_overlap" in task.metrics else {}
-    return Base(counts, drift.TokenNumbers(engine), vocabulary.hashes(), by_script)
+    return Base(counts, facts.hashes, vocabulary.hashes(), by_script)
 
 
 def measure(subject: str, engine: Engine, task: Task, *, threads: int = 1) -> tuple[Rows, Int64]:
@@ -82,7 +82,7 @@ def measure(subject: str, engine: Engine, task: Task, *, threads: int = 1) -> tu
     facts = TokenFacts(engine)
     counts = _count(subject, engine, facts, task, threads)
     rows: Rows = {}
-    for column, found in _estimated(_columns(engine, counts, task)):
+    for column, found in _estimated(_columns(engine, facts, counts, task)):
         n_lines = counts[column.language].lines.n_lines
         rows.setdefault(column.metric, []).append(
             Result(
@@ -121,19 +121,19 @@ def _count(
     return counts
 
 
-def _columns(engine: Engine, counts: Mapping[str, Counts], task: Task) -> list[_Column]:
+def _columns(
+    engine: Engine, facts: TokenFacts, counts: Mapping[str, Counts], task: Task
+) -> list[_Column]:
     """Every ratio over lines that is asked for, language by language."""
     wanted = [name for name in task.metrics if METRICS[name].family in _OVER_LINES]
-    numbers = None
-    if task.base is not None and any(METRICS[name].family == "drift" for name in wanted):
-        numbers = task.base.numbers.of(engine)
+    wants_drift = any(METRICS[name].family == "drift" for name in wanted)
     columns: list[_Column] = []
     for language, of_language in counts.items():
         names = [*wanted, LOSS] if of_language.lines.is_lost.any() else wanted
         columns += _ratios(names, language, counts, task)
         columns += _distribution(names, language, engine, of_language, task.renyi_alpha)
-        if numbers is not None:
-            columns += _drift(names, language, of_language, numbers, task)
+        if wants_drift:
+            columns += _drift(names, language, of_language, facts.hashes, task)
     return columns
 
 
@@ -175,10 +175,10 @@ def _distribution(
 
 
 def _drift(
-    names: Sequence[str], language: str, counts: Counts, numbers: Int64, task: Task
+    names: Sequence[str], language: str, counts: Counts, hashes: Int64, task: Task
 ) -> list[_Column]:
     assert task.base is not None, "checked before anything is read"
-    pairs = drift.paired(counts, numbers, task.base.counts[language], task.base.numbers.base)
+    pairs = drift.paired(counts, hashes, task.base.counts[language], task.base.token_hashes)
     ones = np.ones(len(pairs), dtype=np.int64)
     compare = {"levenshtein_distance": drift.distances, "exact_match_rate": drift.same_lines}
     return [

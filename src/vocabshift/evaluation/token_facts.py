@@ -1,4 +1,4 @@
-"""Facts about every token of a vocabulary, as arrays by id: bytes, one character, superword.
+"""Facts about every token of a vocabulary, as arrays by id: bytes, hash, character, superword.
 
 Owns these and joining tokens back to text. All are told from the bytes that a token stands for in
 text; nothing here looks at a line.
@@ -31,6 +31,7 @@ class TokenFacts:
 
     def __init__(self, engine: Engine) -> None:
         spelled = engine.spelled
+        self._engine = engine
         self.lengths: Int64 = np.fromiter(map(len, spelled), np.int64, len(spelled))  # bytes
         self._starts = np.cumsum(self.lengths) - self.lengths
         self._data = np.frombuffer(b"".join(spelled), dtype=np.uint8)
@@ -42,6 +43,18 @@ class TokenFacts:
         at = np.repeat(self._starts[ids] - before, lengths)
         at += np.arange(len(at))
         return bytes(self._data[at].tobytes())
+
+    @cached_property
+    def hashes(self) -> Int64:
+        """64-bit hashes of the bytes that tokens stand for, the same in all vocabularies.
+
+        Special tokens have others than text that is written so. Python's own hash: it differs from
+        run to run, and two of a million tokens share one with a chance of 3e-8.
+        """
+        found = np.fromiter(map(hash, self._engine.spelled), np.int64, len(self.lengths))
+        special = list(self._engine.special_ids)
+        found[special] = ~found[special]
+        return found
 
     @cached_property
     def is_single_character(self) -> Bools:

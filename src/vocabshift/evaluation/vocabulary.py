@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -82,23 +83,24 @@ class Vocabulary:
         return len(terminal_spanning(found))
 
     def hashes(self) -> Int64:
-        """Sorted 64-bit hashes of the bytes of its tokens, without special ones."""
-        found = [
-            hash(data)
-            for token_id, data in self._engine.token_bytes.items()
-            if self.is_in_model[token_id]
-        ]
-        return np.unique(np.array(found, dtype=np.int64))
+        """Sorted hashes of its tokens' bytes, without special ones."""
+        return np.unique(self._facts.hashes[self._is_text])
 
     def hashes_by_script(self) -> dict[str, Int64]:
         """The same of the tokens of each script."""
         names, classes = self._classes()
-        of_script: dict[str, list[int]] = {}
-        for token_id, data in self._engine.token_bytes.items():
-            name = names[classes[token_id]]
-            if self.is_in_model[token_id] and name not in CLASSES:
-                of_script.setdefault(name, []).append(hash(data))
-        return {n: np.unique(np.array(found, dtype=np.int64)) for n, found in of_script.items()}
+        return {
+            name: np.unique(self._facts.hashes[self._is_text & (classes == number)])
+            for number, name in enumerate(names)
+            if name not in CLASSES and (self._is_text & (classes == number)).any()
+        }
+
+    @cached_property
+    def _is_text(self) -> Bools:
+        """Tokens of the model that stand for text."""
+        found = np.zeros(len(self.is_in_model), dtype=np.bool_)
+        found[list(self._engine.token_bytes)] = True
+        return found & self.is_in_model
 
     def _classes(self) -> tuple[list[str], Int64]:
         if self._scripts is None:
