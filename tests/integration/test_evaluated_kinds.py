@@ -14,17 +14,6 @@ TRICKY = [
     *(" lead", "tail  ", "a\tb", "e\u0301 \u200d", "क्षि१२", "ﬁ½…"),
     *("😀\U0001f469\u200d\U0001f467", "<|x|>", "x" * 300),
 ]
-    "",
-    " lead",
-    "tail  ",
-    "a\tb",
-    "e\u0301 \u200d",
-    "क्षि१२",
-    "ﬁ½…",
-    "😀👩‍👩‍👧",
-    "<|x|>",
-    "x" * 300,
-]
 
 
 def ids_of(engine: Engine, lines: list[str]) -> list[list[int]]:

@@ -180,6 +180,8 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
         for metric in dict.fromkeys(pair.metric for pair in pairs):
             console.print(comparison_table(pairs, metric))
         if not pairs:
-            console.print("no comparisons: two tokenizers and five languages are needed")
+            console.print(
+                "no comparisons: two tokenizers and five languages are needed, none with lost text"
+            )
     if args.output:
         console.print(f"written: {args.output}", markup=False, soft_wrap=True)
