@@ -1,0 +1,117 @@
+"""What tokenizers pay for text that changes the language within a sentence.
+
+Owns the metrics. How such text is made is `text.code_switching`'s rule; fertility, bytes per token
+and all else are measured on the mixed lines as on any text, under the label of the pair ("hi+en").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from vocabshift.errors import CorpusError
+from vocabshift.evaluation.counts import Ints
+from vocabshift.evaluation.engine import Engine
+from vocabshift.evaluation.flat_spans import FlatSpans, flat_spans
+from vocabshift.evaluation.metrics import Terms
+from vocabshift.evaluation.ratio_rows import Texts, checked, ratio_rows
+from vocabshift.results import Result, Results
+from vocabshift.text.code_switching import MixedLine, parse_pair, switch_codes
+
+FAMILY = ("code_switch_premium", "switch_span_rate")
+"""Tokens of the mixed lines over what the same share of words costs in the lines of one language
+each: 1 where changing the language is free. And of all places where the language changes, those
+that lie inside of a token with text on both sides."""
+
+
+def mixed_lines(texts: Texts, pairs: Iterable[str]) -> dict[str, list[MixedLine]]:
+    """{"hi+en": mixed lines} of parallel texts, for each of the `pairs`.
+
+    ValueError for a label that is no pair; CorpusError for a language without text, or for texts
+    that are not parallel.
+    """
+    lines = dict(checked(texts))
+    mixed = {}
+    for label in pairs:
+        first, second = parse_pair(label)
+        for language in (first, second):
+            if language not in lines:
+                raise CorpusError(
+                    f"{label} needs text of {language}, and there is only text of "
+                    f"{', '.join(lines) or 'nothing'}"
+                )
+        mixed[label] = switch_codes(lines[first], lines[second], names=(first, second))
+    return mixed
+
+
+def code_switching(
+    engines: Mapping[str, Engine], texts: Texts, pairs: Iterable[str], *, threads: int = 1
+) -> Results:
+    """The metrics of FAMILY for each engine and pair ("hi+en"), with intervals over lines.
+
+    `texts`: {language: parallel lines}. Errors are those of `mixed_lines`.
+    """
+    rows: list[Result] = []
+    for label, lines in mixed_lines(texts, pairs).items():
+        alone = [
+            [line for line in texts[language] if line.strip()] for language in parse_pair(label)
+        ]
+        rows += ratio_rows(
+            label,
+            {
+                name: {
+                    "code_switch_premium": _premium(engine, lines, alone, threads),
+                    "switch_span_rate": _spanned(engine, lines, threads),
+                }
+                for name, engine in engines.items()
+            },
+        )
+    return Results(rows)
+
+
+def _premium(
+    engine: Engine, lines: Sequence[MixedLine], alone: Sequence[Sequence[str]], threads: int
+) -> Terms:
+    """Tokens of each mixed line, and of its words as each language alone pays for them."""
+    expected = np.zeros(len(lines))
+    for language, own in enumerate(alone):
+        taken = np.array([line.n_words[language] for line in lines])
+        words = np.array([len(line.split()) for line in own])
+        expected += _n_tokens(engine, own, threads) * taken / words
+    paid = _n_tokens(engine, [line.text for line in lines], threads)
+    terms: Any = (paid, expected)  # `estimate` takes any numbers
+    return terms  # type: ignore[no-any-return]
+
+
+def _n_tokens(engine: Engine, lines: Sequence[str], threads: int) -> Ints:
+    return np.diff(engine.encode_batch(lines, threads=threads)[1])
+
+
+def _spanned(engine: Engine, lines: Sequence[MixedLine], threads: int) -> Terms:
+    """Switches of each line that a token spans, and all switches."""
+    spans = flat_spans(engine, [line.text for line in lines], threads=threads)
+    numbers, places = [], []
+    for number, line in enumerate(lines):
+        for at in line.switches:
+            numbers.append(number)
+            places.append(len(line.text[:at].encode()))
+    of_line = np.array(numbers, dtype=np.int64)
+    spanned = _is_inside(spans, of_line, np.array(places, dtype=np.int64))
+    n_lines = len(lines)
+    return (
+        np.bincount(of_line[spanned], minlength=n_lines),
+        np.bincount(of_line, minlength=n_lines),
+    )
+
+
+def _is_inside(spans: FlatSpans, of_line: Ints, places: Ints) -> Any:
+    """Whether the space at each place of a line has text of its own token on both sides."""
+    in_text = spans.ends > spans.starts
+    longest = int(max(spans.ends.max(initial=0), places.max(initial=0))) + 2
+    starts = (spans.starts + spans.line * longest)[in_text]
+    ends = (spans.ends + spans.line * longest)[in_text]
+    at = places + of_line * longest
+    before = np.searchsorted(starts, at, side="left") - 1  # the last token that begins before it
+    return (before >= 0) & (np.append(ends, -1)[before] > at + 1)

@@ -1,0 +1,96 @@
+"""Small changes of a text that mean nothing, or little: typos, normal forms, spaces and case.
+
+Owns the changes, each a function of a line. There is no chance in them: where a typo falls is a
+hash of the line. Knows nothing of tokenizers.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import regex
+
+from vocabshift.text.normalize import normalizer_function
+
+TypoKind = Literal["swap", "delete", "replace"]
+
+TYPOS: tuple[TypoKind, ...] = get_args(TypoKind)
+"""A letter or mark and the one behind it in each other's place; left out; another one of the line
+in its place (a letter for a letter, a mark for a mark). Never the first or last of a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Typo:
+    """A line with one mistyped word; offsets in characters."""
+
+    text: str
+    begin: int  # of the word between whitespace that it is in, in the line and in `text`
+    end: int  # of that word in the line
+    end_in_text: int
+
+
+def typo(line: str, kind: TypoKind) -> Typo | None:
+    """`line` with one typo, or None where it has no place for it (a word of three letters)."""
+    places = [match.start() for match in _inner_letters().finditer(line)]
+    seed = zlib.crc32(f"{kind} {line}".encode())
+    for number in range(len(places)):
+        at = places[(seed + number) % len(places)]
+        mistyped = _mistyped(line, at, kind, seed)
+        if mistyped is not None:
+            before = re.search(r"\S*\Z", line[:at])
+            behind = re.match(r"\S*", line[at:])
+            assert before is not None and behind is not None  # both match nothing, too
+            end = at + behind.end()
+            return Typo(mistyped, before.start(), end, end + len(mistyped) - len(line))
+    return None
+
+
+def _mistyped(line: str, at: int, kind: TypoKind, seed: int) -> str | None:
+    here, behind = line[at], line[at + 1]
+    if kind == "delete":
+        return line[:at] + line[at + 1 :]
+    if kind == "swap":
+        return None if here == behind else line[:at] + behind + here + line[at + 2 :]
+    alike = _letters() if _letters().match(here) else _marks()
+    others = sorted(set(alike.findall(line)) - {here})
+    return line[:at] + others[seed % len(others)] + line[at + 1 :] if others else None
+
+
+def _normal_form(name: str) -> Callable[[str], str]:
+    def change(line: str) -> str:
+        normalize = normalizer_function(name)
+        assert normalize is not None
+        return normalize(line)
+
+    return change
+
+
+CHANGES: Mapping[str, Callable[[str], str]] = {
+    "nfc": _normal_form("nfc"),
+    "nfd": _normal_form("nfd"),
+    "leading_space": lambda line: " " + line,
+    "trailing_space": lambda line: line + " ",
+    "lowercase": str.lower,
+    "uppercase": str.upper,
+}
+"""Changes of a whole line, by name; a line may already be what they make of it."""
+
+
+@functools.cache
+def _inner_letters() -> regex.Pattern[str]:
+    return regex.compile(r"(?<=[\p{L}\p{M}])[\p{L}\p{M}](?=[\p{L}\p{M}])")
+
+
+@functools.cache
+def _letters() -> regex.Pattern[str]:
+    return regex.compile(r"\p{L}")
+
+
+@functools.cache
+def _marks() -> regex.Pattern[str]:
+    return regex.compile(r"\p{M}")
