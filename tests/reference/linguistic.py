@@ -64,25 +64,21 @@ def edit_distance(before: Sequence[int], after: Sequence[int]) -> int:
 
 
 def kept_outside(
-    before: Pieces, after: Pieces, word: tuple[int, int], new_end: int
+    before: Pieces, after: Pieces, word: tuple[int, int], grown: int
 ) -> tuple[int, int]:
-    """(tokens that stay, all tokens) of those with no byte in the word [begin, end).
+    """(tokens that stay, all tokens) of those with text outside of the word at bytes [begin, end).
 
-    The word ends at `new_end` in the second line. A token stays where one of the same bytes has
-    the same number of bytes in front of it, or behind it where it is behind the word.
+    The word grew by `grown` bytes. A token stays where one of the same bytes stands at the same
+    place; one that has text behind the word and begins in it or behind it has moved with the text.
     """
     begin, end = word
-    sizes = len(b"".join(before)), len(b"".join(after))
-    old = list(zip(places(before), before, strict=False))
     new = list(zip(places(after), after, strict=False))
-    heads = [(at, piece) for at, piece in new if at + len(piece) <= begin]
-    tails = [(sizes[1] - at, piece) for at, piece in new if at >= new_end]
     outside = kept = 0
-    for at, piece in old:
-        if at + len(piece) <= begin:
+    for at, piece in zip(places(before), before, strict=False):
+        others = [n for n in range(len(piece)) if not piece[n : n + 1].isspace()]
+        in_front = any(at + n < begin for n in others)
+        behind = any(at + n >= end for n in others)
+        if in_front or behind:
             outside += 1
-            kept += (at, piece) in heads
-        elif at >= end:
-            outside += 1
-            kept += (sizes[0] - at, piece) in tails
+            kept += (at + (grown if behind and at >= begin else 0), piece) in new
     return kept, outside

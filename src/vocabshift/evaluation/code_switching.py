@@ -7,6 +7,7 @@ and all else are measured on the mixed lines as on any text, under the label of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,21 @@ each: 1 where changing the language is free. And of all places where the languag
 that lie inside of a token with text on both sides."""
 
 
-def mixed_lines(texts: Texts, pairs: Iterable[str]) -> dict[str, list[MixedLine]]:
-    """{"hi+en": mixed lines} of parallel texts, for each of the `pairs`.
+@dataclass(frozen=True, slots=True, eq=False)
+class MixedText:
+    """Lines in two languages, and the lines that they were made of; made by `mix`."""
+
+    lines: Sequence[MixedLine]
+    alone: tuple[Sequence[str], Sequence[str]]  # of each language, none of them blank
+
+    @property
+    def texts(self) -> list[str]:
+        """The mixed lines, to be measured as any text."""
+        return [line.text for line in self.lines]
+
+
+def mix(texts: Texts, pairs: Iterable[str]) -> dict[str, MixedText]:
+    """{"hi+en": mixed text} of parallel texts, for each of the `pairs`.
 
     ValueError for a label that is no pair; CorpusError for a language without text, or for texts
     that are not parallel.
@@ -35,14 +49,17 @@ def mixed_lines(texts: Texts, pairs: Iterable[str]) -> dict[str, list[MixedLine]
     lines = dict(checked(texts))
     mixed = {}
     for label in pairs:
-        first, second = parse_pair(label)
-        for language in (first, second):
+        names = parse_pair(label)
+        for language in names:
             if language not in lines:
                 raise CorpusError(
                     f"{label} needs text of {language}, and there is only text of "
                     f"{', '.join(lines) or 'nothing'}"
                 )
-        mixed[label] = switch_codes(lines[first], lines[second], names=(first, second))
+        first, second = (lines[language] for language in names)
+        found = switch_codes(first, second, names=names)
+        alone = ([line for line in own if line.strip()] for own in (first, second))
+        mixed[label] = MixedText(found, (next(alone), next(alone)))
     return mixed
 
 
@@ -51,37 +68,36 @@ def code_switching(
 ) -> Results:
     """The metrics of FAMILY for each engine and pair ("hi+en"), with intervals over lines.
 
-    `texts`: {language: parallel lines}. Errors are those of `mixed_lines`.
+    `texts`: {language: parallel lines}. Errors are those of `mix`.
     """
     rows: list[Result] = []
-    for label, lines in mixed_lines(texts, pairs).items():
-        alone = [
-            [line for line in texts[language] if line.strip()] for language in parse_pair(label)
-        ]
+    for label, text in mix(texts, pairs).items():
         rows += ratio_rows(
             label,
             {
-                name: {
-                    "code_switch_premium": _premium(engine, lines, alone, threads),
-                    "switch_span_rate": _spanned(engine, lines, threads),
-                }
+                name: code_switching_terms(engine, text, threads=threads)
                 for name, engine in engines.items()
             },
         )
     return Results(rows)
 
 
-def _premium(
-    engine: Engine, lines: Sequence[MixedLine], alone: Sequence[Sequence[str]], threads: int
-) -> Terms:
+def code_switching_terms(engine: Engine, text: MixedText, *, threads: int = 1) -> dict[str, Terms]:
+    """Numerators and denominators of each metric, (n_lines,) each, of one tokenizer."""
+    return {
+        "code_switch_premium": _premium(engine, text, threads),
+        "switch_span_rate": _spanned(engine, text.lines, threads),
+    }
+
+
+def _premium(engine: Engine, text: MixedText, threads: int) -> Terms:
     """Tokens of each mixed line, and of its words as each language alone pays for them."""
-    expected = np.zeros(len(lines))
-    for language, own in enumerate(alone):
-        taken = np.array([line.n_words[language] for line in lines])
+    expected = np.zeros(len(text.lines))
+    for language, own in enumerate(text.alone):
+        taken = np.array([line.n_words[language] for line in text.lines])
         words = np.array([len(line.split()) for line in own])
         expected += _n_tokens(engine, own, threads) * taken / words
-    paid = _n_tokens(engine, [line.text for line in lines], threads)
-    terms: Any = (paid, expected)  # `estimate` takes any numbers
+    terms: Any = (_n_tokens(engine, text.texts, threads), expected)  # `estimate` takes any numbers
     return terms  # type: ignore[no-any-return]
 
 

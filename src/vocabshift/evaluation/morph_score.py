@@ -110,15 +110,18 @@ def morph_score(
         rows += ratio_rows(
             language,
             {
-                name: _terms(_cuts(engine, of_language, leading_space, threads), leading_space)
+                name: morph_terms(engine, of_language, leading_space=leading_space, threads=threads)
                 for name, engine in engines.items()
             },
         )
     return Results(rows)
 
 
-def _terms(cuts: Sequence[_Cut], leading_space: bool) -> dict[str, Terms]:
-    """Numerators and denominators, (n_words,) each, of one tokenizer."""
+def morph_terms(
+    engine: Engine, words: Sequence[Morphemes], *, leading_space: bool = False, threads: int = 1
+) -> dict[str, Terms]:
+    """Numerators and denominators of each metric, (n_words,) each, of one tokenizer."""
+    cuts = _cuts(engine, words, leading_space, threads)
 
     def counted(values: Iterable[float]) -> Any:  # `estimate` takes any numbers
         return np.fromiter(values, dtype=np.float64, count=len(cuts))

@@ -8,6 +8,7 @@ rapidfuzz (extra `stats`). Knows nothing of models.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,10 @@ FAMILY = (
     *(f"{name}_locality" for name in TYPOS),
 )
 """`*_change`: share of the ids that change. `*_locality`, where one word got a typo: of the tokens
-that have no byte in that word, those that stay the same id at the same place."""
+with text of other words, those that stay, the same id at the same place. A superword that reaches
+from the mistyped word into another one is among them."""
+
+_SPACES = np.frombuffer(b" \t\n\r\v\f", dtype=np.uint8)
 
 Flags = npt.NDArray[np.bool_]
 
@@ -39,30 +43,42 @@ def robustness(engines: Mapping[str, Engine], texts: Texts, *, threads: int = 1)
     """
     rows: list[Result] = []
     for language, lines in checked(texts):
-        typos = {kind: [typo(line, kind) for line in lines] for kind in TYPOS}
-        changed = {name: [change(line) for line in lines] for name, change in CHANGES.items()}
+        changed = change_lines(lines)
         rows += ratio_rows(
             language,
             {
-                name: _terms(engine, lines, typos, changed, threads)
+                name: robustness_terms(engine, changed, threads=threads)
                 for name, engine in engines.items()
             },
         )
     return Results(rows)
 
 
-def _terms(
-    engine: Engine,
-    lines: Sequence[str],
-    typos: Mapping[TypoKind, Sequence[Typo | None]],
-    changed: Mapping[str, Sequence[str]],
-    threads: int,
-) -> dict[str, Terms]:
-    """Numerators and denominators of every metric, (n_lines,) each, of one tokenizer."""
+@dataclass(frozen=True, slots=True, eq=False)
+class ChangedLines:
+    """Lines of one language, and what every change makes of them; made by `change_lines`."""
+
+    lines: Sequence[str]
+    typos: Mapping[TypoKind, Sequence[Typo | None]]
+    changed: Mapping[str, Sequence[str]]
+
+
+def change_lines(lines: Sequence[str]) -> ChangedLines:
+    """Every change of `lines`: made once, for all tokenizers."""
+    return ChangedLines(
+        lines,
+        {kind: [typo(line, kind) for line in lines] for kind in TYPOS},
+        {name: [change(line) for line in lines] for name, change in CHANGES.items()},
+    )
+
+
+def robustness_terms(engine: Engine, text: ChangedLines, *, threads: int = 1) -> dict[str, Terms]:
+    """Numerators and denominators of each metric, (n_lines,) each, of one tokenizer."""
+    lines = text.lines
     before = flat_spans(engine, lines, threads=threads)
     shares: dict[str, Terms] = {}
     local: dict[str, Terms] = {}
-    for kind, found in typos.items():
+    for kind, found in text.typos.items():
         texts = [
             line if made is None else made.text for line, made in zip(lines, found, strict=True)
         ]
@@ -70,7 +86,7 @@ def _terms(
         is_changed = np.array([made is not None for made in found])
         shares[f"{kind}_change"] = _changed(before, (after.ids, after.offsets), is_changed)
         local[f"{kind}_locality"] = _kept(lines, before, after, found)
-    for name, other in changed.items():
+    for name, other in text.changed.items():
         is_changed = np.array([line != text for line, text in zip(lines, other, strict=True)])
         encoded = engine.encode_batch(other, threads=threads)
         shares[f"{name}_change"] = _changed(before, encoded, is_changed)
@@ -104,19 +120,24 @@ def _distance(before: Ids, after: Ids) -> int:
 def _kept(
     lines: Sequence[str], before: FlatSpans, after: FlatSpans, typos: Sequence[Typo | None]
 ) -> Terms:
-    """Tokens outside of the mistyped word that stay, and all of them, of each line."""
+    """Tokens with text outside of the mistyped word that stay, and all of them, of each line."""
     words = np.array([_word_bytes(line, made) for line, made in zip(lines, typos, strict=True)])
+    encoded = [line.encode() for line in lines]
+    room = [len(data) + abs(int(more)) for data, more in zip(encoded, words[:, 2], strict=True)]
+    first = np.cumsum([0, *room[:-1]])  # where each line begins, with room for the longer version
+    text = b"".join(data.ljust(size) for data, size in zip(encoded, room, strict=True))
+    n_text = np.zeros(len(text) + 1, dtype=np.int64)  # bytes before each place that are no spaces
+    np.cumsum(~np.isin(np.frombuffer(text, dtype=np.uint8), _SPACES), out=n_text[1:])
+
+    base = first[before.line]
     begin, end, grown = words[before.line].T
-    is_behind = before.starts >= end
-    outside = (before.ends > before.starts) & (is_behind | (before.ends <= begin))
-    room = [
-        len(line.encode()) + abs(int(more)) + 1
-        for line, more in zip(lines, words[:, 2], strict=True)
-    ]
-    first = np.cumsum([0, *room[:-1]])
-    expected = _placed(before, before.starts + np.where(is_behind, grown, 0), first)
+    starts, ends = before.starts, before.ends
+    in_front = n_text[base + np.minimum(ends, begin)] - n_text[base + np.minimum(starts, begin)]
+    behind = n_text[base + np.maximum(ends, end)] - n_text[base + np.maximum(starts, end)]
+    outside = in_front + behind > 0
+    moved = starts + np.where((starts >= begin) & (behind > 0), grown, 0)
     found = _placed(after, after.starts, first)[after.ends > after.starts]
-    stays = np.isin(expected, found)
+    stays = np.isin(_placed(before, moved, first), found)
     return before.per_line(outside & stays), before.per_line(outside)
 
 

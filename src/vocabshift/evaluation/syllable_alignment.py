@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from vocabshift.evaluation.counts import Ints
 from vocabshift.evaluation.engine import Engine
-from vocabshift.evaluation.flat_spans import FlatSpans, flat_spans
+from vocabshift.evaluation.flat_spans import flat_spans
 from vocabshift.evaluation.metrics import Terms
 from vocabshift.evaluation.ratio_rows import Texts, checked, ratio_rows
 from vocabshift.results import Result, Results
@@ -39,10 +39,11 @@ Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Places:
+class CutPlaces:
     """Every place in the lines of one language: a line of n bytes has n + 1, from its beginning to
-    its end. The arrays are (n_places,), but those of the units."""
+    its end. The arrays are (n_places,), but those of the units. Made by `cut_places`."""
 
+    lines: Sequence[str]
     first: Ints  # (n_lines,): the beginning of each line
     last: Ints  # (n_lines,): its end
     characters: Flags  # whether a cut there cuts no character
@@ -65,19 +66,20 @@ def syllable_alignment(engines: Mapping[str, Engine], texts: Texts, *, threads: 
     """
     rows: list[Result] = []
     for language, lines in checked(texts):
-        places = _places(lines)
+        places = cut_places(lines)
         rows += ratio_rows(
             language,
             {
-                name: _terms(places, flat_spans(engine, lines, threads=threads))
+                name: alignment_terms(engine, places, threads=threads)
                 for name, engine in engines.items()
             },
         )
     return Results(rows)
 
 
-def _terms(places: _Places, spans: FlatSpans) -> dict[str, Terms]:
-    """Numerators and denominators, (n_lines,) each, of one tokenizer."""
+def alignment_terms(engine: Engine, places: CutPlaces, *, threads: int = 1) -> dict[str, Terms]:
+    """Numerators and denominators of each metric, (n_lines,) each, of one tokenizer."""
+    spans = flat_spans(engine, places.lines, threads=threads)
     base = places.first[spans.line]
     starts, ends = spans.starts + base, spans.ends + base
     in_text = ends > starts
@@ -98,7 +100,7 @@ def _terms(places: _Places, spans: FlatSpans) -> dict[str, Terms]:
     }
 
 
-def _whole(places: _Places, cuts: Flags) -> Terms:
+def _whole(places: CutPlaces, cuts: Flags) -> Terms:
     """Units that no cut is inside of, and all units, by line."""
     running = np.zeros(len(cuts) + 1, dtype=np.int64)
     np.cumsum(cuts, out=running[1:])
@@ -111,7 +113,8 @@ def _whole(places: _Places, cuts: Flags) -> Terms:
     )
 
 
-def _places(lines: Sequence[str]) -> _Places:
+def cut_places(lines: Sequence[str]) -> CutPlaces:
+    """Where `lines` (at least one) may be cut: found once, for all tokenizers."""
     encoded = [line.encode() for line in lines]
     first = np.zeros(len(lines), dtype=np.int64)
     np.cumsum([len(data) + 1 for data in encoded[:-1]], out=first[1:])
@@ -128,4 +131,6 @@ def _places(lines: Sequence[str]) -> _Places:
     borders = np.flatnonzero(syllables)
     begins, ends = borders[:-1], borders[1:]
     is_unit = (ends - begins > 1) & ~np.isin(begins, last)
-    return _Places(first, last, characters, graphemes, syllables, begins[is_unit], ends[is_unit])
+    return CutPlaces(
+        lines, first, last, characters, graphemes, syllables, begins[is_unit], ends[is_unit]
+    )

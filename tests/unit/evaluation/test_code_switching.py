@@ -12,7 +12,7 @@ import vocabshift as vs
 from vocabshift.bpe import byte_level
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import CorpusError
-from vocabshift.evaluation.code_switching import FAMILY, code_switching, mixed_lines
+from vocabshift.evaluation.code_switching import FAMILY, code_switching, mix
 from vocabshift.evaluation.engine import Engine, engine_of
 
 MakeTokenizer = Callable[..., Tokenizer]
@@ -41,7 +41,7 @@ def test_equals_a_count_token_by_token(pairs: list[tuple[str, str]]) -> None:
     texts = {"hi": [one for one, _ in pairs], "en": [other for _, other in pairs]}
     paid = expected = 0.0
     spanned = n_switches = 0
-    for line, pair in zip(mixed_lines(texts, ["hi+en"])["hi+en"], pairs, strict=True):
+    for line, pair in zip(mix(texts, ["hi+en"])["hi+en"].lines, pairs, strict=True):
         tokens = pieces(TRAINED, line.text)
         paid += len(tokens)
         for own, taken in zip(pair, line.n_words, strict=True):
