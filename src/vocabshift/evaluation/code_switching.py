@@ -13,15 +13,19 @@ from typing import Any
 import numpy as np
 
 from vocabshift.errors import CorpusError
+from vocabshift.evaluation.bootstrap import Terms
 from vocabshift.evaluation.counts import Ints
 from vocabshift.evaluation.engine import Engine
 from vocabshift.evaluation.flat_spans import FlatSpans, flat_spans
-from vocabshift.evaluation.metrics import Terms
-from vocabshift.evaluation.ratio_rows import Texts, checked, ratio_rows
+from vocabshift.evaluation.ratio_rows import Family, ratio_rows
+from vocabshift.evaluation.texts import read_lines
 from vocabshift.results import Result, Results
 from vocabshift.text.code_switching import MixedLine, parse_pair, switch_codes
 
-FAMILY = ("code_switch_premium", "switch_span_rate")
+FAMILY: Family = {
+    "code_switch_premium": ("lower", "tokens / tokens of the same words in one language alone"),
+    "switch_span_rate": ("neither", "share of changes of the language inside of a token"),
+}
 """Tokens of the mixed lines over what the same share of words costs in the lines of one language
 each: 1 where changing the language is free. And of all places where the language changes, those
 that lie inside of a token with text on both sides."""
@@ -40,13 +44,15 @@ class MixedText:
         return [line.text for line in self.lines]
 
 
-def mix(texts: Texts, pairs: Iterable[str]) -> dict[str, MixedText]:
+def mix(texts: Any, pairs: Iterable[str]) -> dict[str, MixedText]:
     """{"hi+en": mixed text} of parallel texts, for each of the `pairs`.
+
+    `texts` are what `texts.read_lines` takes; blank lines are left out.
 
     ValueError for a label that is no pair; CorpusError for a language without text, or for texts
     that are not parallel.
     """
-    lines = dict(checked(texts))
+    lines = read_lines(texts)
     mixed = {}
     for label in pairs:
         names = parse_pair(label)
@@ -54,21 +60,20 @@ def mix(texts: Texts, pairs: Iterable[str]) -> dict[str, MixedText]:
             if language not in lines:
                 raise CorpusError(
                     f"{label} needs text of {language}, and there is only text of "
-                    f"{', '.join(lines) or 'nothing'}"
+                    f"{', '.join(lines)}"
                 )
         first, second = (lines[language] for language in names)
         found = switch_codes(first, second, names=names)
-        alone = ([line for line in own if line.strip()] for own in (first, second))
-        mixed[label] = MixedText(found, (next(alone), next(alone)))
+        mixed[label] = MixedText(found, (first, second))
     return mixed
 
 
 def code_switching(
-    engines: Mapping[str, Engine], texts: Texts, pairs: Iterable[str], *, threads: int = 1
+    engines: Mapping[str, Engine], texts: Any, pairs: Iterable[str], *, threads: int = 1
 ) -> Results:
     """The metrics of FAMILY for each engine and pair ("hi+en"), with intervals over lines.
 
-    `texts`: {language: parallel lines}. Errors are those of `mix`.
+    `texts` are parallel. Errors are those of `mix`.
     """
     rows: list[Result] = []
     for label, text in mix(texts, pairs).items():
@@ -97,8 +102,7 @@ def _premium(engine: Engine, text: MixedText, threads: int) -> Terms:
         taken = np.array([line.n_words[language] for line in text.lines])
         words = np.array([len(line.split()) for line in own])
         expected += _n_tokens(engine, own, threads) * taken / words
-    terms: Any = (_n_tokens(engine, text.texts, threads), expected)  # `estimate` takes any numbers
-    return terms  # type: ignore[no-any-return]
+    return _n_tokens(engine, text.texts, threads), expected
 
 
 def _n_tokens(engine: Engine, lines: Sequence[str], threads: int) -> Ints:

@@ -18,17 +18,17 @@ from vocabshift.evaluation import (
 )
 from vocabshift.evaluation.engine import Engine
 from vocabshift.evaluation.morphemes import Morphemes
-from vocabshift.evaluation.ratio_rows import Texts, ratio_rows
+from vocabshift.evaluation.ratio_rows import Family, ratio_rows
 from vocabshift.results import Result
 
-FAMILIES: Mapping[str, tuple[str, ...]] = {
+FAMILIES: Mapping[str, Family] = {
     "alignment": syllable_alignment.FAMILY,
     "numbers": numbers.FAMILY,
     "robustness": robustness.FAMILY,
     "code switching": code_switching.FAMILY,
     "morphemes": morph_score.FAMILY,
 }
-"""Names of metrics by family. The last two say nothing without data of their own."""
+"""Metrics by family. The last two say nothing without data of their own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +45,7 @@ class LinguisticTask:
 
 def prepare(
     metrics: Iterable[str],
-    texts: Texts,
+    texts: Mapping[str, Sequence[str]],
     *,
     mixed: Mapping[str, code_switching.MixedText] | None = None,
     words: Mapping[str, Sequence[Morphemes]] | None = None,
@@ -53,7 +53,7 @@ def prepare(
 ) -> LinguisticTask:
     """The task of measuring `metrics`, of which those of other families are passed over.
 
-    `texts`: {language: lines}, of which there is at least one each; `mixed` is what
+    `texts`: lines by language, as `texts.read_lines` gives them; `mixed` is what
     `code_switching.mix` gives, `words` what `read_morphemes` does, by language. Prepares of the
     texts what the metrics need, once for all subjects.
     """

@@ -11,27 +11,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from vocabshift.errors import CorpusError
+from vocabshift.evaluation.bootstrap import Terms
 from vocabshift.evaluation.engine import Engine
-from vocabshift.evaluation.metrics import Terms
 from vocabshift.evaluation.morphemes import Morphemes
-from vocabshift.evaluation.ratio_rows import ratio_rows
+from vocabshift.evaluation.ratio_rows import Family, ratio_rows
 from vocabshift.evaluation.token_spans import LineSpans, iter_token_spans
 from vocabshift.results import Result, Results
 
-FAMILY = (
-    "morph_score",
-    "morph_score_as_published",
-    "morph_segment_score",
-    "morph_border_precision",
-    "morph_border_recall",
-    "morph_border_f1",
-    "morph_single_token_rate",
-)
+FAMILY: Family = {
+    "morph_score": ("higher", "share of cut words that are cut between morphemes"),
+    "morph_score_as_published": ("higher", "the same, as the authors' program counts"),
+    "morph_segment_score": ("higher", "share of morphemes of cut words that are cut out exactly"),
+    "morph_border_precision": ("higher", "share of cuts in words that lie between morphemes"),
+    "morph_border_recall": ("higher", "share of morpheme borders where a token ends"),
+    "morph_border_f1": ("higher", "F1 of token borders against morpheme borders"),
+    "morph_single_token_rate": ("neither", "share of words in one token"),
+}
 """See `morph_score`."""
 
 
@@ -123,7 +123,7 @@ def morph_terms(
     """Numerators and denominators of each metric, (n_words,) each, of one tokenizer."""
     cuts = _cuts(engine, words, leading_space, threads)
 
-    def counted(values: Iterable[float]) -> Any:  # `estimate` takes any numbers
+    def counted(values: Iterable[float]) -> npt.NDArray[np.float64]:
         return np.fromiter(values, dtype=np.float64, count=len(cuts))
 
     scored = counted(cut.is_scored for cut in cuts)

@@ -13,21 +13,21 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from vocabshift.evaluation.bootstrap import Terms
 from vocabshift.evaluation.counts import Ints
 from vocabshift.evaluation.engine import Engine
 from vocabshift.evaluation.flat_spans import flat_spans
-from vocabshift.evaluation.metrics import Terms
-from vocabshift.evaluation.ratio_rows import ratio_rows
+from vocabshift.evaluation.ratio_rows import Family, ratio_rows
 from vocabshift.results import Result, Results
 
-FAMILY = (
-    "tokens_per_digit",
-    "single_token_digits",
-    "thousands_grouping",
-    "thousands_border_rate",
-    "lakh_grouping",
-    "digit_consistency",
-)
+FAMILY: Family = {
+    "tokens_per_digit": ("lower", "tokens per digit of numbers"),
+    "single_token_digits": ("higher", "share of the ten digits that are one token"),
+    "thousands_grouping": ("higher", "share of numbers cut like 1,234,567"),
+    "thousands_border_rate": ("higher", "share of thousands separators where a token ends"),
+    "lakh_grouping": ("higher", "share of numbers cut like 12,34,567"),
+    "digit_consistency": ("higher", "share of numbers cut as behind one more digit"),
+}
 """Tokens over digits. Of the ten digits, those that are one token. Of the numbers of four digits
 and more, those cut into groups of three from the right and nowhere else; of the places where these
 have a thousands separator, those where a token ends; those cut into lakh and crore and nowhere
@@ -128,12 +128,13 @@ def _terms(engine: Engine, texts: Sequence[str], threads: int) -> dict[str, Term
         cut == {at for at in behind if at < size}
         for cut, behind, size in zip(shorter, longer, sizes, strict=True)
     ]
+    consistent = (np.array(alike) & known[::2] & known[1::2]).astype(np.int64)
     return {
         "tokens_per_digit": (n_tokens[::2], np.array(sizes) // width),
         "thousands_grouping": cut_exactly([3]),
         "thousands_border_rate": (np.array(met), np.array([len(places) for places in thousands])),
         "lakh_grouping": cut_exactly([3, 2]),
-        "digit_consistency": (np.array(alike) & known[::2] & known[1::2], np.ones(len(sizes), int)),
+        "digit_consistency": (consistent, np.ones_like(consistent)),
     }
 
 
@@ -167,4 +168,4 @@ def _single(engine: Engine, digits: Sequence[str], threads: int) -> Terms:
     """Whether each of the ten digits is one token."""
     cuts, n_tokens, known = _cuts_from_the_right(engine, digits, threads)
     del cuts
-    return (n_tokens == 1) & known, np.ones(len(digits), dtype=np.int64)
+    return ((n_tokens == 1) & known).astype(np.int64), np.ones(len(digits), dtype=np.int64)

@@ -1,41 +1,21 @@
-"""Where every family of metrics begins and ends: lines of one language, and rows of Results.
+"""Rows of Results from terms of one language: what every linguistic family ends with.
 
-Owns what is checked of lines, when a row is made and what its `n` is. Knows nothing of what a
-metric means; the ratio and its interval are `metrics.estimate`'s.
+Owns when a row is made and what its `n` is. Knows nothing of what a metric means; the ratio and its
+interval are `bootstrap.estimate`'s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
+from typing import Literal
 
 import numpy as np
 
-from vocabshift.errors import CorpusError
-from vocabshift.evaluation.metrics import Terms, estimate
+from vocabshift.evaluation.bootstrap import Terms, estimate
 from vocabshift.results import Result
 
-Texts = Mapping[str, Sequence[str]]
-"""Lines by language; of parallel text, line i of each says the same."""
-
-
-def checked(texts: Texts) -> Iterator[tuple[str, list[str]]]:
-    """(language, lines) of the texts; TypeError for lines that are no str, CorpusError for none."""
-    for language, given in texts.items():
-        if isinstance(given, str | bytes):
-            raise TypeError(f"the texts of {language!r} are {type(given).__name__}; give lines")
-        lines = list(given)
-        if not lines:
-            raise CorpusError(f"no line of text for {language}; leave it out or give it text")
-        for line in lines:
-            if not isinstance(line, str):
-                raise TypeError(f"a text of {language!r} is {type(line).__name__}; str is needed")
-            try:
-                line.encode()
-            except UnicodeEncodeError as error:
-                raise CorpusError(
-                    f"a line of {language} holds half a surrogate pair, which is not text: {error}"
-                ) from None
-        yield language, lines
+Family = Mapping[str, tuple[Literal["lower", "higher", "neither"], str]]
+"""Metrics of a family, by name: which values are better, and what it is in a few words."""
 
 
 def ratio_rows(language: str, by_subject: Mapping[str, Mapping[str, Terms]]) -> list[Result]:

@@ -9,22 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from vocabshift.evaluation.bootstrap import Terms
 from vocabshift.evaluation.counts import Ints
 from vocabshift.evaluation.engine import Engine, Ids
 from vocabshift.evaluation.flat_spans import FlatSpans, flat_spans
-from vocabshift.evaluation.metrics import Terms
-from vocabshift.evaluation.ratio_rows import Texts, checked, ratio_rows
+from vocabshift.evaluation.ratio_rows import Family, ratio_rows
+from vocabshift.evaluation.texts import read_lines
 from vocabshift.results import Result, Results
 from vocabshift.text.perturbations import CHANGES, TYPOS, Typo, TypoKind, typo
 
-FAMILY = (
-    *(f"{name}_change" for name in (*TYPOS, *CHANGES)),
-    *(f"{name}_locality" for name in TYPOS),
-)
+FAMILY: Family = {
+    **{
+        f"{name}_change": ("lower", f"share of the ids that change: {name.replace('_', ' ')}")
+        for name in (*TYPOS, *CHANGES)
+    },
+    **{
+        f"{name}_locality": ("higher", f"share of tokens of other words that stay: {name}")
+        for name in TYPOS
+    },
+}
 """`*_change`: share of the ids that change. `*_locality`, where one word got a typo: of the tokens
 with text of other words, those that stay, the same id at the same place. A superword that reaches
 from the mistyped word into another one is among them."""
@@ -34,15 +42,15 @@ _SPACES = np.frombuffer(b" \t\n\r\v\f", dtype=np.uint8)
 Flags = npt.NDArray[np.bool_]
 
 
-def robustness(engines: Mapping[str, Engine], texts: Texts, *, threads: int = 1) -> Results:
+def robustness(engines: Mapping[str, Engine], texts: Any, *, threads: int = 1) -> Results:
     """The metrics of FAMILY for each engine and language, with intervals over lines.
 
-    `texts`: {language: lines}. A line that a change leaves as it is (no word to mistype, nothing to
-    decompose, no case) is not counted for it; a change that no line knows has no row. Raises
-    CorpusError for a language without lines, ImportError where rapidfuzz is not installed.
+    `texts` are what `texts.read_lines` takes, and errors are its errors. A line that a change
+    leaves as it is (no word to mistype, nothing to decompose, no case) is not counted for it; a
+    change that no line knows has no row. Raises ImportError where rapidfuzz is not installed.
     """
     rows: list[Result] = []
-    for language, lines in checked(texts):
+    for language, lines in read_lines(texts).items():
         changed = change_lines(lines)
         rows += ratio_rows(
             language,

@@ -9,26 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from vocabshift.evaluation.bootstrap import Terms
 from vocabshift.evaluation.counts import Ints
 from vocabshift.evaluation.engine import Engine
 from vocabshift.evaluation.flat_spans import flat_spans
-from vocabshift.evaluation.metrics import Terms
-from vocabshift.evaluation.ratio_rows import Texts, checked, ratio_rows
+from vocabshift.evaluation.ratio_rows import Family, ratio_rows
+from vocabshift.evaluation.texts import read_lines
 from vocabshift.results import Result, Results
 from vocabshift.text.graphemes import grapheme_borders
 from vocabshift.text.syllables import syllable_borders
 
-FAMILY = (
-    "character_cut_rate",
-    "grapheme_cut_rate",
-    "syllable_cut_rate",
-    "syllable_border_rate",
-    "whole_syllable_rate",
-)
+FAMILY: Family = {
+    "character_cut_rate": ("lower", "share of tokens that cut a character"),
+    "grapheme_cut_rate": ("lower", "share of tokens that cut a grapheme cluster"),
+    "syllable_cut_rate": ("lower", "share of tokens that cut an orthographic syllable"),
+    "syllable_border_rate": ("higher", "share of cuts that lie between syllables"),
+    "whole_syllable_rate": ("higher", "share of syllables that no token border cuts"),
+}
 """Of all tokens, those that begin or end inside a character; inside an extended grapheme cluster
 (UAX 29); inside an orthographic syllable. Of all places where a line is cut, those at a border of
 syllables. Of all syllables that could be cut (those of more than one byte), those that no token
@@ -57,15 +59,14 @@ class CutPlaces:
         return np.add.reduceat(flags.astype(np.int64), self.first)
 
 
-def syllable_alignment(engines: Mapping[str, Engine], texts: Texts, *, threads: int = 1) -> Results:
+def syllable_alignment(engines: Mapping[str, Engine], texts: Any, *, threads: int = 1) -> Results:
     """The metrics of FAMILY for each engine and language, with intervals over lines.
 
-    `texts`: {language: lines}. A metric that says nothing of a text (no syllable of ASCII has two
-    bytes) has no row there. Raises CorpusError for a language without lines, and for half a
-    surrogate pair.
+    `texts` are what `texts.read_lines` takes, and errors are its errors. A metric that says nothing
+    of a text (no syllable of ASCII has two bytes) has no row there.
     """
     rows: list[Result] = []
-    for language, lines in checked(texts):
+    for language, lines in read_lines(texts).items():
         places = cut_places(lines)
         rows += ratio_rows(
             language,
