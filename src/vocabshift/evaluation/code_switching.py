@@ -18,7 +18,7 @@ from vocabshift.evaluation.counts import Ints
 from vocabshift.evaluation.engine import Engine
 from vocabshift.evaluation.flat_spans import FlatSpans, flat_spans
 from vocabshift.evaluation.ratio_rows import Family, ratio_rows
-from vocabshift.evaluation.texts import read_lines
+from vocabshift.evaluation.texts import Lines, check_parallel, read_lines
 from vocabshift.results import Result, Results
 from vocabshift.text.code_switching import MixedLine, parse_pair, switch_codes
 
@@ -44,15 +44,14 @@ class MixedText:
         return [line.text for line in self.lines]
 
 
-def mix(texts: Any, pairs: Iterable[str]) -> dict[str, MixedText]:
-    """{"hi+en": mixed text} of parallel texts, for each of the `pairs`.
+def mix(
+    lines: Lines, pairs: Iterable[str], files: Mapping[str, str] | None = None
+) -> dict[str, MixedText]:
+    """{"hi+en": mixed text} of parallel lines (of `texts.read_lines`), for each of the `pairs`.
 
-    `texts` are what `texts.read_lines` takes; blank lines are left out.
-
-    ValueError for a label that is no pair; CorpusError for a language without text, or for texts
-    that are not parallel.
+    `files` tells where the text of each language came from. ValueError for a label that is no
+    pair; CorpusError for a language without text, or for texts that are not parallel.
     """
-    lines = read_lines(texts)
     mixed = {}
     for label in pairs:
         names = parse_pair(label)
@@ -60,11 +59,11 @@ def mix(texts: Any, pairs: Iterable[str]) -> dict[str, MixedText]:
             if language not in lines:
                 raise CorpusError(
                     f"{label} needs text of {language}, and there is only text of "
-                    f"{', '.join(lines)}"
+                    f"{', '.join(lines) or 'nothing'}"
                 )
         first, second = (lines[language] for language in names)
-        found = switch_codes(first, second, names=names)
-        mixed[label] = MixedText(found, (first, second))
+        check_parallel(dict(zip(names, (first, second), strict=True)), label, files)
+        mixed[label] = MixedText(switch_codes(first, second, names=names), (first, second))
     return mixed
 
 
@@ -73,10 +72,10 @@ def code_switching(
 ) -> Results:
     """The metrics of FAMILY for each engine and pair ("hi+en"), with intervals over lines.
 
-    `texts` are parallel. Errors are those of `mix`.
+    `texts` are what `texts.read_lines` takes, and parallel. Errors are its own and those of `mix`.
     """
     rows: list[Result] = []
-    for label, text in mix(texts, pairs).items():
+    for label, text in mix(read_lines(texts), pairs).items():
         rows += ratio_rows(
             label,
             {

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
+from vocabshift.errors import CorpusError
 from vocabshift.evaluation import (
     code_switching,
     morph_score,
@@ -21,7 +23,9 @@ from vocabshift.evaluation.morphemes import Morphemes
 from vocabshift.evaluation.ratio_rows import Family, ratio_rows
 from vocabshift.results import Result
 
-FAMILIES: Mapping[str, Family] = {
+Name = Literal["alignment", "numbers", "robustness", "code switching", "morphemes"]
+
+FAMILIES: Mapping[Name, Family] = {
     "alignment": syllable_alignment.FAMILY,
     "numbers": numbers.FAMILY,
     "robustness": robustness.FAMILY,
@@ -55,8 +59,12 @@ def prepare(
 
     `texts`: lines by language, as `texts.read_lines` gives them; `mixed` is what
     `code_switching.mix` gives, `words` what `read_morphemes` does, by language. Prepares of the
-    texts what the metrics need, once for all subjects.
+    texts what the metrics need, once for all subjects. Raises CorpusError for a language without
+    words.
     """
+    empty = [language for language, rows in (words or {}).items() if not rows]
+    if empty:
+        raise CorpusError(f"no word of {', '.join(empty)}; leave it out or give it words")
     wanted = frozenset(metrics)
     found = {name: bool(wanted & set(family)) for name, family in FAMILIES.items()}
     return LinguisticTask(

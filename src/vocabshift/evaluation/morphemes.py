@@ -6,12 +6,13 @@ Owns the columns and what is wrong with a row. Knows nothing of tokenizers or sc
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
 from vocabshift.errors import CorpusError
+from vocabshift.text.spec import Local, parse_spec
 
 WORD_COLUMNS = ("full_word", "word", "wordform")
 PART_COLUMNS = ("pt1", "rest")
@@ -60,6 +61,22 @@ def read_morphemes(path: str | Path) -> list[Morphemes]:
     if not rows:
         raise CorpusError(f"{path}: no row with a word; a header and at least one row are needed")
     return rows
+
+
+def read_morpheme_specs(specs: Iterable[str]) -> dict[str, list[Morphemes]]:
+    """{language: rows} of `[lang=]FILE.csv` specs; without a language, the name of the file.
+
+    Files of one language are put together. Errors are those of `read_morphemes`, and ValueError
+    for a spec that names no file.
+    """
+    words: dict[str, list[Morphemes]] = {}
+    for text in specs:
+        spec = parse_spec(text)
+        if not isinstance(spec.place, Local) or spec.place.column is not None or spec.weight != 1:
+            raise ValueError(f"{text!r} is no [lang=]FILE.csv of words with their morphemes")
+        path = Path(spec.place.place)
+        words.setdefault(spec.language or path.stem, []).extend(read_morphemes(path))
+    return words
 
 
 def _rows(reader: csv.DictReader[str], path: Path) -> Iterator[Morphemes]:
