@@ -39,7 +39,8 @@ metrics (names for --metrics; "all" for every one that the input allows):
   alignment      character_cut_rate grapheme_cut_rate syllable_cut_rate syllable_border_rate
                  whole_syllable_rate: do tokens respect what readers of a script see?
   morphemes      morph_score morph_score_as_published morph_segment_score morph_border_precision
-                 _recall _f1 morph_single_token_rate (need --morphemes, and come with it)
+                 morph_border_recall morph_border_f1 morph_single_token_rate (need --morphemes, and
+                 come with it)
   code-switched  code_switch_premium switch_span_rate (need --code-switch, and come with it)
   numbers        tokens_per_digit single_token_digits thousands_grouping thousands_border_rate
                  lakh_grouping digit_consistency: by script of the digits

@@ -16,6 +16,7 @@ from vocabshift.evaluation.morphemes import Morphemes
 from vocabshift.report.tables import invalid_rows
 from vocabshift.results import Result
 from vocabshift.text.corpus import Corpus
+from vocabshift.text.perturbations import TYPOS
 
 
 def test_rows(make_tokenizer) -> None:
@@ -56,7 +57,7 @@ def test_metrics_are_checked_first(make_tokenizer) -> None:
 
 
 def test_text_is_tokenized_once(make_tokenizer, monkeypatch) -> None:
-    """More metrics do not mean more tokenization; the linguistic ones look at places and changes."""
+    """More metrics of counts do not mean more tokenization; linguistic ones change the text."""
     lines = []
     encode = Engine.encode_batch
 
@@ -102,8 +103,13 @@ def test_every_metric(make_tokenizer) -> None:
     results = evaluate(subjects, TEXTS, "all", base=subjects[0], note=notes.append)
     empty = {"fertility_bin_11_100", "fertility_bin_101_1000", "fertility_bin_1001_10000"}
     empty |= {"fertility_bin_10001_up", "fertility_bin_unseen"}  # no such words in these texts
-    assert [name for name in METRICS if name not in empty] == results.distinct("metric")
-    assert [] == notes
+    empty |= {"whole_syllable_rate", "nfc_change", "nfd_change", "lowercase_change"}
+    empty |= {f"{typo}_{what}" for typo in TYPOS for what in ("change", "locality")}
+    no_data = {*FAMILIES["code switching"], *FAMILIES["morphemes"]}
+    assert [name for name in METRICS if name not in empty | no_data] == results.distinct("metric")
+    assert no_data == {
+        name for note in notes for name in METRICS if name in note.split(" are ")[0].split(", ")
+    }
     results = evaluate(subjects[0], {"x": ["ab"]}, "all", note=notes.append)
     assert not {"gini", "premium", "pairwise_overlap", "levenshtein_distance"} & set(
         results.distinct("metric")
