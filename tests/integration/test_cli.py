@@ -312,7 +312,7 @@ BAD_INPUT = [
     ("evaluate {bpe} --text en.txt --leading-space", "--morphemes"),
     ("evaluate {bpe} --morphemes en.txt", "en.txt: has the columns"),
     ("evaluate {bpe} --morphemes gu=none.csv", "none.csv"),
-    ("evaluate {bpe} --morphemes hf:none", "CSV"),
+    ("evaluate {bpe} --morphemes hf:none", "FILE.csv"),
     ("evaluate {bpe} --text en.txt --metrics morph_score", "--morphemes"),
     ("evaluate {bpe} --text en=en.txt --code-switch hi+en", "needs text of hi"),
     ("evaluate {bpe} --text en=en.txt --code-switch en", "no pair"),
