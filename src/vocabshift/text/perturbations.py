@@ -7,7 +7,6 @@ hash of the line. Knows nothing of tokenizers.
 from __future__ import annotations
 
 import functools
-import re
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -38,27 +37,32 @@ def typo(line: str, kind: TypoKind) -> Typo | None:
     """`line` with one typo, or None where it has no place for it (a word of three letters)."""
     places = [match.start() for match in _inner_letters().finditer(line)]
     seed = zlib.crc32(f"{kind} {line}".encode())
+    alike = (set(_letters().findall(line)), set(_marks().findall(line)))
     for number in range(len(places)):
         at = places[(seed + number) % len(places)]
-        mistyped = _mistyped(line, at, kind, seed)
-        if mistyped is not None:
-            before = re.search(r"\S*\Z", line[:at])
-            behind = re.match(r"\S*", line[at:])
-            assert before is not None and behind is not None  # both match nothing, too
-            end = at + behind.end()
-            return Typo(mistyped, before.start(), end, end + len(mistyped) - len(line))
+        others = alike[0] if line[at] in alike[0] else alike[1]
+        if kind == "delete":
+            new = line[at + 1]
+        elif kind == "swap" and line[at] != line[at + 1]:
+            new = line[at + 1] + line[at]
+        elif kind == "replace" and len(others) > 1:
+            choice = sorted(others - {line[at]})
+            new = choice[seed % len(choice)] + line[at + 1]
+        else:
+            continue
+        begin, end = _word(line, at)
+        return Typo(line[:at] + new + line[at + 2 :], begin, end, end + len(new) - 2)
     return None
 
 
-def _mistyped(line: str, at: int, kind: TypoKind, seed: int) -> str | None:
-    here, behind = line[at], line[at + 1]
-    if kind == "delete":
-        return line[:at] + line[at + 1 :]
-    if kind == "swap":
-        return None if here == behind else line[:at] + behind + here + line[at + 2 :]
-    alike = _letters() if _letters().match(here) else _marks()
-    others = sorted(set(alike.findall(line)) - {here})
-    return line[:at] + others[seed % len(others)] + line[at + 1 :] if others else None
+def _word(line: str, at: int) -> tuple[int, int]:
+    """Begin and end of the word between whitespace that holds the character `at`."""
+    begin, end = at, at + 1
+    while begin > 0 and not line[begin - 1].isspace():
+        begin -= 1
+    while end < len(line) and not line[end].isspace():
+        end += 1
+    return begin, end
 
 
 def _normal_form(name: str) -> Callable[[str], str]:

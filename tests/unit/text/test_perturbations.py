@@ -60,6 +60,15 @@ def test_a_mark_takes_the_place_of_a_mark() -> None:
     assert shapes[0] == shapes[1]
 
 
+@pytest.mark.parametrize("kind", TYPOS)
+def test_a_long_word_takes_no_longer_than_its_length(kind: TypoKind) -> None:
+    """A quadratic rule would take minutes; the only place for it is at the far end."""
+    line = "क" * 300_000 + "खग " + "ab " * 100_000
+    made = typo(line, kind)
+    assert made is not None
+    assert (made.begin, made.end) == (0, 300_002)
+
+
 @given(LINES)
 def test_changes(line: str) -> None:
     """Normal forms are Unicode's; spaces and case what they are called."""
