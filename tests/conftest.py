@@ -13,7 +13,7 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 @pytest.fixture(scope="session")
 def shared_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder with the unpacked corpora (eval) and vendor tokenizers of ../shared/data.
+    """Folder with the unpacked corpora, tasks and vendor tokenizers of ../shared/data.
 
     Set VOCABSHIFT_SHARED to a folder unpacked earlier to save the unpacking.
     """
@@ -27,7 +27,7 @@ def shared_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared-data"
     with _Lock(folder.with_suffix(".lock")):
         subprocess.run(
-            [SHARED / "unpack.sh", folder, "train", "eval", "tokenizers"],
+            [SHARED / "unpack.sh", folder, "train", "eval", "tasks", "tokenizers"],
             check=True,
             capture_output=True,
         )

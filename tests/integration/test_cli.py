@@ -201,6 +201,25 @@ def test_evaluate_other_kinds(corpus: Path, bad, trained, run_json: RunJson, cap
     assert "† not valid" in capsys.readouterr().out
 
 
+def test_evaluate_linguistic(trained, corpus: Path, tmp_path: Path, run_json: RunJson) -> None:
+    """Words alone, named by their file or a label; code-switched text beside the others."""
+    words, pairs = tmp_path / "gujarati.csv", tmp_path / "pairs.csv"
+    words.write_text("full_word,pt1,rest\nprices,price,s\nsuns,sun,s\n", encoding="utf-8")
+    pairs.write_text("word,segments\nunlocks,un lock s\n", encoding="utf-8")
+    result = run_json("evaluate", trained["ist"], "--morphemes", words, f"en={pairs}")
+    assert {"gujarati", "en"} == {row["language"] for row in result["results"]}
+    lines = (corpus / "en.txt").read_text(encoding="utf-8").splitlines()[:15]
+    (tmp_path / "en.txt").write_text("\n".join(lines), encoding="utf-8")
+    texts = ("--text", f"hi={corpus / 'hi.txt'}", f"en={tmp_path / 'en.txt'}")
+    command = ("evaluate", trained["ist"], *texts, "--code-switch", "hi+en", "--metrics")
+    result = run_json(*command, "fertility", "syllable_cut_rate", "digit_consistency")
+    rows = {(row["language"], row["metric"]): row for row in result["results"]}
+    assert {"hi", "en", "hi+en"} <= {language for language, _ in rows}
+    assert 15 == rows["hi+en", "fertility"]["n"] == rows["hi", "syllable_cut_rate"]["n"]
+    assert rows["hi+en", "code_switch_premium"]["value"] > 0.5
+    assert ("Devanagari", "digit_consistency") in rows
+
+
 def test_comparisons_over_languages(
     trained, corpus: Path, tmp_path: Path, run_json, capsys
 ) -> None:
@@ -289,6 +308,15 @@ BAD_INPUT = [
     ("evaluate {bpe} --text en.txt --metrics gini", "at least two"),
     ("evaluate {bpe} --text a=en.txt --frequencies b=en.txt --metrics fertility_bin_1_10", "of a"),
     ("evaluate {bpe} --text en.txt --renyi-alpha 0", "above 0"),
+    ("evaluate {bpe}", "give --text, or --morphemes"),
+    ("evaluate {bpe} --text en.txt --leading-space", "--morphemes"),
+    ("evaluate {bpe} --morphemes en.txt", "en.txt: has the columns"),
+    ("evaluate {bpe} --morphemes gu=none.csv", "none.csv"),
+    ("evaluate {bpe} --morphemes hf:none", "FILE.csv"),
+    ("evaluate {bpe} --text en.txt --metrics morph_score", "--morphemes"),
+    ("evaluate {bpe} --text en=en.txt --code-switch hi+en", "needs text of hi"),
+    ("evaluate {bpe} --text en=en.txt --code-switch en", "no pair"),
+    ("evaluate {bpe} --text a=en.txt b=short.txt --code-switch a+b", "short.txt) has 1 lines"),
     ("evaluate none --text en.txt", "none"),
     ("evaluate {bpe} --text none.txt", "none.txt"),
     ("evaluate {bpe} --text empty.txt", "empty"),

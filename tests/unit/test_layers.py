@@ -63,7 +63,7 @@ ROOMS = {
     ),
     "lm_eval": ("evaluation.harness",),
     "scipy": ("evaluation.", "trainers.language_clusters"),
-    "rapidfuzz": ("evaluation.drift",),
+    "rapidfuzz": ("evaluation.drift", "evaluation.robustness"),
     "tiktoken": ("bpe.tiktoken_encoding",),
     "pyarrow": ("text.", "cpt.packed_shards"),
     "datasets": ("text.",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.options import add_many, add_threads, add_verb, threads
+from vocabshift.cli.options import UsageError, add_many, add_threads, add_verb, threads
 from vocabshift.cli.tokenizers import add_pattern, load_any
 
 if TYPE_CHECKING:
@@ -35,7 +35,18 @@ metrics (names for --metrics; "all" for every one that the input allows):
                  --reference): over parallel texts, line n of each saying the same
   vocabulary     vocab_size script_share language_share own_language_share superword_share
                  terminal_spanning_count unused_share pairwise_overlap vocabulary_overlap (--base)
-  drift          levenshtein_distance exact_match_rate (need --base)"""
+  drift          levenshtein_distance exact_match_rate (need --base)
+  alignment      character_cut_rate grapheme_cut_rate syllable_cut_rate syllable_border_rate
+                 whole_syllable_rate: do tokens respect what readers of a script see?
+  morphemes      morph_score morph_score_as_published morph_segment_score morph_border_precision
+                 morph_border_recall morph_border_f1 morph_single_token_rate (need --morphemes, and
+                 come with it)
+  code-switched  code_switch_premium switch_span_rate (need --code-switch, and come with it)
+  numbers        tokens_per_digit single_token_digits thousands_grouping thousands_border_rate
+                 lakh_grouping digit_consistency: by script of the digits
+  robustness     swap_change delete_change replace_change (typos) nfc_change nfd_change
+                 leading_space_change trailing_space_change lowercase_change uppercase_change
+                 swap_locality delete_locality replace_locality"""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -56,7 +67,10 @@ def add_parser(subparsers: Any) -> None:
         help="folder, file, Hub name or tiktoken:NAME; BPE, Unigram or WordPiece",
     )
     add_many(
-        parser, "--text", metavar="SPEC", required=True, help="[lang=]PATH|DIR|GLOB|hf:DATASET"
+        parser,
+        "--text",
+        metavar="SPEC",
+        help="[lang=]PATH|DIR|GLOB|hf:DATASET; not needed with --morphemes",
     )
     parser.add_argument("--base", metavar="TOKENIZER", help="what lengths and cuts compare with")
     add_many(
@@ -87,6 +101,21 @@ def add_parser(subparsers: Any) -> None:
         help="test all pairs of tokenizers over languages (Wilcoxon, Holm); --json has it always "
         "where scipy is installed and there are 5 languages",
     )
+    add_many(
+        parser,
+        "--morphemes",
+        metavar="[lang=]CSV",
+        help="words with their parts (columns full_word, pt1 and rest; or word and segments)",
+    )
+    parser.add_argument(
+        "--leading-space", action="store_true", help="encode these words behind a space"
+    )
+    add_many(
+        parser,
+        "--code-switch",
+        metavar="PAIR",
+        help="mix parallel texts of two languages, like hi+en, and measure that too",
+    )
     add_pattern(parser)
     parser.add_argument("--output", metavar="FILE", help="also write the rows as JSON lines")
     parser.add_argument("--force", action="store_true", help="replace FILE where it exists already")
@@ -98,11 +127,17 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Measure, and write the rows where that is asked for."""
     from vocabshift.cli.console import print_line, progress_bar
     from vocabshift.evaluation.evaluate import evaluate
+    from vocabshift.evaluation.morphemes import read_morpheme_specs
     from vocabshift.evaluation.subject import subject_names
     from vocabshift.text.corpus import Corpus
 
     output = _free(args.output, force=args.force)
-    corpus = Corpus.from_specs(args.text)
+    if not args.text and not args.morphemes:
+        raise UsageError("nothing to measure on: give --text, or --morphemes")
+    if args.leading_space and not args.morphemes:
+        raise UsageError("--leading-space is about the words of --morphemes; leave it out")
+    corpus = Corpus.from_specs(args.text) if args.text else None
+    morphemes = read_morpheme_specs(args.morphemes) if args.morphemes else None
     frequencies = Corpus.from_specs(args.frequencies) if args.frequencies else None
     sources = [*args.tokenizers, *([args.base] if args.base else [])]
     loaded = load_any(sources, args.pattern)
@@ -117,6 +152,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             frequencies=frequencies,
             renyi_alpha=args.renyi_alpha,
             parallel=args.parallel,
+            code_switch=args.code_switch or (),
+            morphemes=morphemes,
+            leading_space=args.leading_space,
             threads=threads(args),
             progress=progress,
             note=lambda text: print_line(f"note: {text}"),

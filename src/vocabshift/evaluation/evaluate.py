@@ -6,8 +6,10 @@ the rows in order. Knows nothing of how a line is counted or a table is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,15 @@ import numpy.typing as npt
 
 from vocabshift.errors import CorpusError
 from vocabshift.evaluation import frequency_bins
+from vocabshift.evaluation.code_switching import mix
 from vocabshift.evaluation.distribution import ALPHA, check_alpha
 from vocabshift.evaluation.engine import engine_of
 from vocabshift.evaluation.fairness import find_reference
+from vocabshift.evaluation.linguistic import FAMILIES, prepare
 from vocabshift.evaluation.measure import Rows, Task, measure, measure_base
 from vocabshift.evaluation.metrics import BASE_METRIC, BIN_METRICS, EVERY, METRICS, check_names
+from vocabshift.evaluation.morphemes import Morphemes
+from vocabshift.evaluation.numbers import ZEROS
 from vocabshift.evaluation.subject import Subject, subjects
 from vocabshift.evaluation.texts import ALL, Lines, check_parallel, files_of, read_lines
 from vocabshift.evaluation.vocabulary import overlap
@@ -41,6 +47,9 @@ def evaluate(
     frequencies: Any = None,
     renyi_alpha: float = ALPHA,
     parallel: bool = False,
+    code_switch: Sequence[str] = (),
+    morphemes: Mapping[str, Sequence[Morphemes]] | None = None,
+    leading_space: bool = False,
     threads: int = 1,
     progress: Progress | None = None,
     note: Callable[[str], None] | None = None,
@@ -58,7 +67,12 @@ def evaluate(
     `reference`: the language of "premium", English by default. `frequencies`: a corpus of every
     language that "fertility_bin_…" ranks words by, instead of the texts. `renyi_alpha`: order of
     Rényi's entropy. `parallel` states that line n of all texts says the same, so that a difference
-    in length is an error whatever the metrics. `threads` changes the time, never the result.
+    in length is an error whatever the metrics. `code_switch`: pairs of languages ("hi+en") whose
+    parallel texts are mixed by `text.code_switching`'s rule and measured under that label, line by
+    line (no fairness, premium, frequency bins or vocabulary of theirs). `morphemes`: words by
+    language, for MorphScore and its kin, encoded with a `leading_space` or without; `texts` may
+    then be None. Both bring the metrics of their families with them. `threads` changes the time,
+    never the result.
 
     Rows come by metric, then language, then subject; figures over lines have their 95 % bootstrap
     interval and `n` lines, those of a vocabulary are under "all" (or a script, or another
@@ -68,44 +82,99 @@ def evaluate(
     """
     if metrics is None:
         metrics = DEFAULT_METRICS if base is None else (*DEFAULT_METRICS, BASE_METRIC)
-    names = check_names(metrics)
+        metrics = metrics if texts is not None else list(FAMILIES["morphemes"])
+    names = _with_families(check_names(metrics), code_switch, morphemes)
     is_every = EVERY in ((metrics,) if isinstance(metrics, str) else tuple(metrics))
     asked = () if is_every else names
     _check_base(asked, base)
     check_alpha(renyi_alpha)
     judged = subjects(tokenizers)
-    lines = read_lines(texts)
+    lines = {} if texts is None and morphemes else read_lines(texts)
     files = files_of(texts)
+    mixed = mix(lines, code_switch, files)
     if parallel:
         check_parallel(lines, "--parallel (parallel=True)", files)
     refused = _not_allowed(
         names, lines, files, base=base, reference=reference, n_subjects=len(judged)
     )
-    for name, error in refused.items():
-        if not is_every:
-            raise error
-        if note is not None:
-            note(f"{name} is left out: {error}")
+    refused |= _without_data(names, lines, mixed=bool(mixed), words=bool(morphemes))
+    if refused and not is_every:
+        raise next(iter(refused.values()))
+    _tell(refused, note)
     names = tuple(name for name in names if name not in refused)
+    mixed_lines = {label: text.texts for label, text in mixed.items()}
     task = Task(
         names,
         lines,
         _bins(lines, frequencies) if set(names) & set(BIN_METRICS) else {},
         reference=find_reference(list(lines), reference) if "premium" in names else None,
         renyi_alpha=renyi_alpha,
+        linguistic=prepare(
+            names, lines | mixed_lines, mixed=mixed, words=morphemes, leading_space=leading_space
+        ),
     )
+    tasks = [task]
+    if mixed:
+        by_line = tuple(name for name in names if METRICS[name].family in _BY_LINE)
+        tasks.append(Task(by_line, mixed_lines, renyi_alpha=renyi_alpha))
     if base is not None:
         engine = engine_of(subjects(base)[0].tokenizer)
-        task = Task(
-            task.metrics,
-            task.lines,
-            task.bins,
-            measure_base(engine, task),
-            task.reference,
-            renyi_alpha,
-        )
-    measured = _measure_all(judged, task, threads, progress)
-    return _in_order(names, list(lines), [subject.name for subject in judged], measured)
+        tasks = [replace(task, base=measure_base(engine, task)) for task in tasks]
+    measured = _measure_all(judged, tasks, threads, progress)
+    languages = dict.fromkeys((*lines, *mixed, *(morphemes or ()), *ZEROS))
+    return _in_order(names, list(languages), [subject.name for subject in judged], measured)
+
+
+_BY_LINE = ("ratio", "base", "distribution", "drift")
+"""Families that are measured of mixed lines too."""
+
+
+def _with_families(
+    names: tuple[str, ...], code_switch: Sequence[str], morphemes: Any
+) -> tuple[str, ...]:
+    """`names`, and the families that data was given for where none of them is asked for."""
+    given = {"code switching": code_switch, "morphemes": morphemes}
+    for family, members in FAMILIES.items():
+        if given.get(family) and not set(names) & set(members):
+            names = (*names, *members)
+    return names
+
+
+def _without_data(
+    names: Sequence[str], lines: Lines, *, mixed: bool, words: bool
+) -> dict[str, Exception]:
+    """Metrics that lack what they are measured on, or with, and what to do."""
+    refused: dict[str, Exception] = {}
+    for name in names:
+        family = METRICS[name].family
+        if family == "morphemes" and not words:
+            refused[name] = ValueError("words with their morphemes are needed (--morphemes)")
+        elif family == "code switching" and not mixed:
+            refused[name] = ValueError("pairs of languages are needed (--code-switch hi+en)")
+        elif not lines and family not in ("morphemes", "numbers") and name not in _OF_VOCABULARY:
+            refused[name] = CorpusError("texts are needed (--text)")
+        elif family == "robustness" and find_spec("rapidfuzz") is None:
+            refused[name] = ImportError(
+                "robustness needs rapidfuzz: pip install 'vocabshift[stats]'", name="rapidfuzz"
+            )
+    return refused
+
+
+_OF_VOCABULARY = (
+    *("vocab_size", "script_share", "superword_share", "terminal_spanning_count"),
+    *("pairwise_overlap", "vocabulary_overlap"),
+)
+"""Metrics of a tokenizer alone."""
+
+
+def _tell(refused: Mapping[str, Exception], note: Callable[[str], None] | None) -> None:
+    """Say what is left out and why, metrics of one reason together."""
+    by_reason: dict[str, list[str]] = {}
+    for name, error in refused.items():
+        by_reason.setdefault(str(error), []).append(name)
+    for reason, names in by_reason.items():
+        if note is not None:
+            note(f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} left out: {reason}")
 
 
 def _check_base(names: Sequence[str], base: Any) -> None:
@@ -122,9 +191,9 @@ def _not_allowed(
     base: Any,
     reference: str | None,
     n_subjects: int,
-) -> dict[str, ValueError]:
+) -> dict[str, Exception]:
     """Metrics that this input does not allow, and why."""
-    refused: dict[str, ValueError] = {}
+    refused: dict[str, Exception] = {}
     for name in names:
         try:
             _check_base((name,), base)
@@ -159,14 +228,23 @@ def _bins(lines: Lines, frequencies: Any) -> dict[str, frequency_bins.Bytes]:
 
 
 def _measure_all(
-    judged: Sequence[Subject], task: Task, threads: int, progress: Progress | None
+    judged: Sequence[Subject], tasks: Sequence[Task], threads: int, progress: Progress | None
 ) -> list[tuple[Rows, npt.NDArray[np.int64]]]:
-    """What `measure` gives for each subject, in order; several at a time."""
+    """What `measure` gives for each subject, in order; several at a time.
+
+    Rows of all tasks are put together; the hashes are those of the first one.
+    """
     workers = min(threads, len(judged))
 
     def one(subject: Subject) -> tuple[Rows, npt.NDArray[np.int64]]:
         engine = engine_of(subject.tokenizer)
-        return measure(subject.name, engine, task, threads=max(1, threads // workers))
+        inside = max(1, threads // workers)
+        found = [measure(subject.name, engine, task, threads=inside) for task in tasks]
+        rows, hashes = found[0]
+        for more, _ in found[1:]:
+            for name, of_metric in more.items():
+                rows.setdefault(name, []).extend(of_metric)
+        return rows, hashes
 
     done = []
     with ThreadPoolExecutor(workers) as pool:

@@ -21,6 +21,7 @@ from vocabshift.evaluation.counts import Counts, count_lines
 from vocabshift.evaluation.distribution import ALPHA, renyi
 from vocabshift.evaluation.engine import Engine
 from vocabshift.evaluation.frequency_bins import Bytes
+from vocabshift.evaluation.linguistic import LinguisticTask, linguistic_rows
 from vocabshift.evaluation.metrics import BIN_METRICS, LOSS, METRICS, terms
 from vocabshift.evaluation.texts import ALL
 from vocabshift.evaluation.token_facts import TokenFacts
@@ -52,6 +53,7 @@ class Task:
     base: Base | None = None
     reference: str | None = None  # language of the premium
     renyi_alpha: float = ALPHA
+    linguistic: LinguisticTask | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,9 @@ def measure(subject: str, engine: Engine, task: Task, *, threads: int = 1) -> tu
             )
         )
     rows |= _spread_rows(subject, counts, task)
+    if task.linguistic is not None:
+        for row in linguistic_rows(subject, engine, task.linguistic, threads=threads):
+            rows.setdefault(row.metric, []).append(row)
     vocabulary = Vocabulary(engine, facts)
     for name, values in _vocabulary_values(vocabulary, counts, task).items():
         rows[name] = [

@@ -2,7 +2,8 @@
 
 Owns the registry that `metrics=` and `--metrics` know, and the definitions of method.md §7 that
 are a ratio of two sums over lines (IST's micro-average). Other families define theirs in files of
-their own (`distribution`, `fairness`, `drift`, `vocabulary`) and are listed here. To add a metric
+their own (`distribution`, `fairness`, `drift`, `vocabulary`, those of `linguistic`) and are listed
+here. To add a metric
 is to add a line here and its definition. Knows nothing of tokenizers or files.
 """
 
@@ -17,12 +18,14 @@ import numpy as np
 from vocabshift.evaluation.bootstrap import Column, Estimate, Terms, estimate
 from vocabshift.evaluation.counts import LineCounts
 from vocabshift.evaluation.frequency_bins import BINS
+from vocabshift.evaluation.linguistic import FAMILIES
 
 __all__ = ["METRICS", "Estimate", "Metric", "Terms", "check_names", "estimate", "terms"]
 
-Family = Literal[
-    "ratio", "frequency bin", "base", "distribution", "fairness", "premium", "vocabulary", "drift"
-]
+Family = (
+    Literal["ratio", "frequency bin", "base", "distribution", "fairness", "premium", "vocabulary"]
+    | Literal["drift", "alignment", "numbers", "robustness", "code switching", "morphemes"]
+)
 Better = Literal["lower", "higher", "neither"]
 
 
@@ -127,6 +130,11 @@ METRICS: dict[str, Metric] = {
         "vocabulary", "lower", "tokens with text behind the end of a sentence"
     ),
     "unused_share": Metric("vocabulary", "lower", "share of the vocabulary that no text uses"),
+    **{
+        name: Metric(family, better, summary)
+        for family, members in FAMILIES.items()
+        for name, (better, summary) in members.items()
+    },
 }
 """All metrics, in the order in which they are listed and computed."""
 

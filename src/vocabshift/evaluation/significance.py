@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MIN_LANGUAGES = 5
 """With fewer, no difference could be significant at 0.05 (two-sided, exact: 2 / 2^5 = 0.0625)."""
 
-_COMPARED = ("ratio", "base", "frequency bin", "distribution", "premium")
+_COMPARED = ("ratio", "base", "frequency bin", "distribution", "premium", "alignment", "morphemes")
 _EXACT_UP_TO = 50  # languages; scipy's own limit for the exact distribution
 
 

@@ -252,6 +252,7 @@ def test_evaluate(calls, capsys, tmp_path: Path) -> None:
     row = {"subject": "ist", "language": "hin", "metric": "fertility", "value": 1.5, "n": 3}
     assert {"results": [{**row, "ci_low": 1.25, "ci_high": 1.75}], "comparisons": []} == printed
     options = {"reference": None, "frequencies": None, "renyi_alpha": 2.5, "parallel": False}
+    options |= {"code_switch": (), "morphemes": None, "leading_space": False}
     assert [("evaluate", {"a": "<a>", "b": "<b>"}, ["x", "y"], None, "<c>", 1, options)] == calls
     assert printed["results"] == Results.from_jsonl(output.read_text("utf-8")).to_dicts()
     assert [output] == list(tmp_path.iterdir())
@@ -263,6 +264,7 @@ def test_evaluate(calls, capsys, tmp_path: Path) -> None:
 def test_evaluate_options(calls, capsys) -> None:
     """Everything that can be said about the measuring arrives; notes go to stderr."""
     words = ("--metrics", "all", "--reference", "hi", "--renyi-alpha", "3", "--parallel")
+    words += ("--code-switch", "hi+en")
     assert 0 == main(["evaluate", "a", "--text", "x", *words, "--frequencies", "f", "-j", "1"])
     printed = capsys.readouterr()
     assert "note: gini is left out" in printed.err
@@ -270,7 +272,8 @@ def test_evaluate_options(calls, capsys) -> None:
     (call,) = calls
     assert ("evaluate", {"a": "<a>"}, ["x"], ["all"], None, 1) == call[:-1]
     assert ["f"] == call[-1].pop("frequencies").specs
-    assert {"reference": "hi", "renyi_alpha": 3.0, "parallel": True} == call[-1]
+    options = {"reference": "hi", "renyi_alpha": 3.0, "parallel": True, "leading_space": False}
+    assert {**options, "code_switch": ["hi+en"], "morphemes": None} == call[-1]
     for order in ("0", "-1", "x", "nan"):
         assert 2 == main(["evaluate", "a", "--text", "x", "--renyi-alpha", order])
         assert "is not a number above 0" in capsys.readouterr().err

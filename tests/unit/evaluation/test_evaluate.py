@@ -7,12 +7,16 @@ import pytest
 from vocabshift.bpe.model import BpeModel
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import CorpusError, InvalidTokenizerError
+from vocabshift.evaluation.code_switching import mix
 from vocabshift.evaluation.engine import Engine
 from vocabshift.evaluation.evaluate import evaluate
+from vocabshift.evaluation.linguistic import FAMILIES
 from vocabshift.evaluation.metrics import METRICS
+from vocabshift.evaluation.morphemes import Morphemes
 from vocabshift.report.tables import invalid_rows
 from vocabshift.results import Result
 from vocabshift.text.corpus import Corpus
+from vocabshift.text.perturbations import TYPOS
 
 
 def test_rows(make_tokenizer) -> None:
@@ -53,7 +57,7 @@ def test_metrics_are_checked_first(make_tokenizer) -> None:
 
 
 def test_text_is_tokenized_once(make_tokenizer, monkeypatch) -> None:
-    """More metrics do not mean more tokenization."""
+    """More metrics of counts do not mean more tokenization; linguistic ones change the text."""
     lines = []
     encode = Engine.encode_batch
 
@@ -62,7 +66,8 @@ def test_text_is_tokenized_once(make_tokenizer, monkeypatch) -> None:
         return encode(self, texts, threads=threads)
 
     monkeypatch.setattr(Engine, "encode_batch", counting)
-    metrics = [name for name, metric in METRICS.items() if not metric.needs_base]
+    linguistic = {name for family in FAMILIES.values() for name in family}
+    metrics = [name for name in METRICS if not METRICS[name].needs_base and name not in linguistic]
     evaluate([make_tokenizer(), make_tokenizer()], {"en": ["a b"], "x": ["c"]}, metrics)
     assert ["a b", "a b", "c", "c"] == sorted(lines)
 
@@ -98,8 +103,13 @@ def test_every_metric(make_tokenizer) -> None:
     results = evaluate(subjects, TEXTS, "all", base=subjects[0], note=notes.append)
     empty = {"fertility_bin_11_100", "fertility_bin_101_1000", "fertility_bin_1001_10000"}
     empty |= {"fertility_bin_10001_up", "fertility_bin_unseen"}  # no such words in these texts
-    assert [name for name in METRICS if name not in empty] == results.distinct("metric")
-    assert [] == notes
+    empty |= {"whole_syllable_rate", "nfc_change", "nfd_change", "lowercase_change"}
+    empty |= {f"{typo}_{what}" for typo in TYPOS for what in ("change", "locality")}
+    no_data = {*FAMILIES["code switching"], *FAMILIES["morphemes"]}
+    assert [name for name in METRICS if name not in empty | no_data] == results.distinct("metric")
+    assert no_data == {
+        name for note in notes for name in METRICS if name in note.split(" are ")[0].split(", ")
+    }
     results = evaluate(subjects[0], {"x": ["ab"]}, "all", note=notes.append)
     assert not {"gini", "premium", "pairwise_overlap", "levenshtein_distance"} & set(
         results.distinct("metric")
@@ -205,6 +215,79 @@ def test_progress_is_told(make_tokenizer) -> None:
     told = []
     evaluate([make_tokenizer()] * 2, TEXTS, progress=lambda *state: told.append(state))
     assert [("tokenizers", 1, 2), ("tokenizers", 2, 2)] == told
+
+
+PARALLEL = {"hi": ["नदी की बात है", "यह कीमत है"], "en": ["it is the river", "this is a price"]}
+WORDS = {"gu": [Morphemes("prices", ("price", "s"))], "en": [Morphemes("rivers", ("river", "s"))]}
+
+
+def test_code_switched_text_is_measured_like_any(make_tokenizer) -> None:
+    """Under its label, by line; languages do not change for it, and fairness does not count it."""
+    subjects = {"a": make_tokenizer(), "b": make_tokenizer([("i", "s")])}
+    metrics = ("fertility", "gini", "normalized_sequence_length", "whole_syllable_rate")
+    options = {"base": subjects["a"]}
+    alone = evaluate(subjects, PARALLEL, metrics, **options)
+    found = evaluate(subjects, PARALLEL, metrics, code_switch=["hi+en"], **options)
+    assert set(alone) < set(found)
+    added = [row for row in found if row not in set(alone)]
+    assert {"hi+en"} == {row.language for row in added}
+    mixed = {"hi+en": mix(PARALLEL, ["hi+en"])["hi+en"].texts}
+    expected = evaluate(subjects, mixed, [name for name in metrics if name != "gini"], **options)
+    assert set(expected) < set(added)
+    assert {"code_switch_premium", "switch_span_rate"} == {
+        row.metric for row in set(added) - set(expected)
+    }
+    assert ["hi", "hi", "en", "en", "hi+en", "hi+en"] == [row.language for row in found[:6]]
+
+
+def test_words_with_morphemes_need_no_text(make_tokenizer) -> None:
+    """Their metrics come with them, language by language, with or without texts."""
+    subjects = {"a": make_tokenizer(), "b": make_tokenizer([("s", "t")])}
+    found = evaluate(subjects, None, morphemes=WORDS)
+    assert set(FAMILIES["morphemes"]) == set(found.distinct("metric"))
+    assert [("gu", "a"), ("gu", "b"), ("en", "a"), ("en", "b")] == [
+        (row.language, row.subject) for row in found.where(metric="morph_score")
+    ]
+    more = evaluate(subjects, PARALLEL, "fertility", morphemes=WORDS, leading_space=True)
+    assert {"fertility", *FAMILIES["morphemes"]} - {"morph_score_as_published"} == set(
+        more.distinct("metric")
+    )
+    only = evaluate(subjects, None, ["morph_score", "vocab_size"], morphemes=WORDS)
+    assert {"morph_score", "vocab_size"} == set(only.distinct("metric"))
+
+
+def test_linguistic_metrics_by_name_and_all(make_tokenizer, monkeypatch) -> None:
+    """By name like any; "all" has those that need no data, and says once what the others need."""
+    tokenizer, notes = make_tokenizer(), []
+    found = evaluate(tokenizer, PARALLEL, "all", base=tokenizer, note=notes.append)
+    metrics = set(found.distinct("metric"))
+    for family in ("alignment", "numbers", "robustness"):
+        assert len(metrics & set(FAMILIES[family])) > len(FAMILIES[family]) / 2
+    assert not metrics & {*FAMILIES["morphemes"], *FAMILIES["code switching"]}
+    assert 1 == sum("--morphemes" in note for note in notes)
+    assert 1 == sum("--code-switch" in note for note in notes)
+    monkeypatch.setattr("vocabshift.evaluation.evaluate.find_spec", lambda name: None)
+    without = evaluate(tokenizer, PARALLEL, "all", note=notes.append)
+    assert not {*without.distinct("metric")} & set(FAMILIES["robustness"])
+    assert any("rapidfuzz" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("texts", "options", "error", "message"),
+    [
+        (PARALLEL, {"metrics": "morph_score"}, ValueError, "--morphemes"),
+        (PARALLEL, {"metrics": "switch_span_rate"}, ValueError, "--code-switch"),
+        (PARALLEL, {"code_switch": ["hi+ta"]}, CorpusError, "needs text of ta"),
+        (PARALLEL, {"code_switch": ["hi"]}, ValueError, "no pair"),
+        ({**PARALLEL, "en": ["a"]}, {"code_switch": ["hi+en"]}, CorpusError, "parallel"),
+        (None, {"morphemes": WORDS, "metrics": "fertility"}, CorpusError, "texts are needed"),
+        (None, {}, TypeError, "texts"),
+        (None, {"morphemes": {"gu": []}}, CorpusError, "no word of gu"),
+    ],
+)
+def test_linguistic_data_that_is_not_there(make_tokenizer, texts, options, error, message) -> None:
+    with pytest.raises(error, match=message):
+        evaluate(make_tokenizer(), texts, **options)
 
 
 FERTILITY = {  # side by side: published table of vendor fertilities on the same lines

@@ -1,0 +1,177 @@
+"""Do tokens end where morphemes end? MorphScore and its kin.
+
+Owns the definitions. Words are encoded one by one. Sources: Arnett & Bergen 2025, "Why do language
+models perform worse for morphologically complex languages?" (MorphScore: one border a word, words
+without a token border left out); the Indic study, section 4.3.1 (share of correct segments).
+Knows nothing of where the words come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from vocabshift.errors import CorpusError
+from vocabshift.evaluation.bootstrap import Terms
+from vocabshift.evaluation.engine import Engine
+from vocabshift.evaluation.morphemes import Morphemes
+from vocabshift.evaluation.ratio_rows import Family, ratio_rows
+from vocabshift.evaluation.token_spans import LineSpans, iter_token_spans
+from vocabshift.results import Result, Results
+
+FAMILY: Family = {
+    "morph_score": ("higher", "share of cut words that are cut between morphemes"),
+    "morph_score_as_published": ("higher", "the same, as the authors' program counts"),
+    "morph_segment_score": ("higher", "share of morphemes of cut words that are cut out exactly"),
+    "morph_border_precision": ("higher", "share of cuts in words that lie between morphemes"),
+    "morph_border_recall": ("higher", "share of morpheme borders where a token ends"),
+    "morph_border_f1": ("higher", "F1 of token borders against morpheme borders"),
+    "morph_single_token_rate": ("neither", "share of words in one token"),
+}
+"""See `morph_score`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """One word as it is cut."""
+
+    morphemes: Morphemes
+    borders: frozenset[int]  # of tokens inside the word, in bytes of it
+    pieces: tuple[str, ...]  # its tokens, each decoded by itself
+
+    @property
+    def hits(self) -> int:
+        """Borders of morphemes where a token ends."""
+        return len(self.borders & self.morphemes.borders)
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether it says something: has a border to find, and a token border."""
+        row = self.morphemes
+        return row.spells_the_word and bool(row.borders) and bool(self.borders)
+
+    @property
+    def correct_segments(self) -> float:
+        """Share of the morphemes that token borders cut out exactly."""
+        edges = sorted({0, *self.morphemes.borders, len(self.morphemes.word.encode())})
+        cuts = self.borders | {edges[0], edges[-1]}
+        found = [
+            begin in cuts and end in cuts and not any(begin < cut < end for cut in cuts)
+            for begin, end in pairwise(edges)
+        ]
+        return sum(found) / len(found)
+
+    @property
+    def is_published_hit(self) -> bool:
+        """The authors' test: one place splits the decoded tokens into the two parts."""
+        splits = [
+            ("".join(self.pieces[:at]), "".join(self.pieces[at:]))
+            for at in range(1, len(self.pieces))
+        ]
+        return splits.count(self.morphemes.parts) == 1  # type: ignore[arg-type]
+
+
+def morph_score(
+    engines: Mapping[str, Engine],
+    words: Mapping[str, Sequence[Morphemes]],
+    *,
+    leading_space: bool = False,
+    threads: int = 1,
+) -> Results:
+    """The metrics of FAMILY for each engine and language, with intervals over words.
+
+    `words`: {language: rows of `read_morphemes`}. Words are encoded as they are (the authors'
+    program does), or with a `leading_space`, as they stand inside of a text; a token border between
+    the space and the word is none of the word's.
+
+    `morph_score`: of the words with a token border, the share that has one at every morpheme
+    border. With two parts, MorphScore's definition. Words of one morpheme say nothing, and rows
+    whose parts do not spell the word (a third of the published Gujarati set) have no border to
+    find: both are left out.
+    `morph_score_as_published`: what the authors' program prints where words have two parts at most
+    and no leading space; no row elsewhere. It decodes tokens one by one, so that a word in which a
+    token cuts a character is a miss, and so is every row that is left out above, unless it is one
+    token.
+    `morph_segment_score`: of the same words as morph_score, the mean share of morphemes that are
+    cut out exactly, at both ends, with no token border inside ("correct segments" of the Indic
+    study, which says nothing of words in one token).
+    `morph_border_precision`, `_recall`, `_f1`: token borders inside of words against morpheme
+    borders, summed over all words that their parts spell, those in one token included.
+    `morph_single_token_rate`: of these words, those in one token: what morph_score leaves out.
+    """
+    rows: list[Result] = []
+    for language, of_language in words.items():
+        if not of_language:
+            raise CorpusError(f"no word of {language}; leave it out or give it words")
+        rows += ratio_rows(
+            language,
+            {
+                name: morph_terms(engine, of_language, leading_space=leading_space, threads=threads)
+                for name, engine in engines.items()
+            },
+        )
+    return Results(rows)
+
+
+def morph_terms(
+    engine: Engine, words: Sequence[Morphemes], *, leading_space: bool = False, threads: int = 1
+) -> dict[str, Terms]:
+    """Numerators and denominators of each metric, (n_words,) each, of one tokenizer."""
+    cuts = _cuts(engine, words, leading_space, threads)
+
+    def counted(values: Iterable[float]) -> npt.NDArray[np.float64]:
+        return np.fromiter(values, dtype=np.float64, count=len(cuts))
+
+    scored = counted(cut.is_scored for cut in cuts)
+    spelled = counted(cut.morphemes.spells_the_word for cut in cuts)
+    hits = counted(cut.hits for cut in cuts) * spelled
+    gold = counted(len(cut.morphemes.borders) for cut in cuts) * spelled
+    cut_places = counted(len(cut.borders) for cut in cuts) * spelled
+    terms: dict[str, Terms] = {
+        "morph_score": (scored * (hits == gold), scored),
+        "morph_segment_score": (counted(cut.correct_segments for cut in cuts) * scored, scored),
+        "morph_border_precision": (hits, cut_places),
+        "morph_border_recall": (hits, gold),
+        "morph_border_f1": (2 * hits, cut_places + gold),
+        "morph_single_token_rate": (spelled * (cut_places == 0), spelled),
+    }
+    if not leading_space and all(len(cut.morphemes.parts) <= 2 for cut in cuts):
+        several = counted(len(cut.pieces) > 1 for cut in cuts)
+        published = counted(cut.is_published_hit for cut in cuts)
+        terms["morph_score_as_published"] = (published * several, several)
+    return terms
+
+
+def _cuts(
+    engine: Engine, words: Sequence[Morphemes], leading_space: bool, threads: int
+) -> list[_Cut]:
+    space = " " if leading_space else ""
+    texts = [space + row.word for row in words]
+    try:
+        spans = list(iter_token_spans(engine, texts, threads=threads))
+    except UnicodeEncodeError as error:
+        raise CorpusError(f"a word holds half a surrogate pair: {error}") from None
+    used = np.unique(np.concatenate([of_word.ids for of_word in spans]))
+    alone = engine.decode_batch(used, np.arange(len(used) + 1))
+    decoded = dict(zip(used.tolist(), alone, strict=True))
+    return [
+        _Cut(
+            row,
+            _borders(row.word, of_word, len(space)),
+            tuple(decoded[token_id] for token_id in of_word.ids.tolist()),
+        )
+        for row, of_word in zip(words, spans, strict=True)
+    ]
+
+
+def _borders(word: str, spans: LineSpans, begin: int) -> frozenset[int]:
+    """Where tokens begin or end inside of a word that begins at byte `begin` of what was encoded,
+    in bytes of the word."""
+    size = len(word.encode())
+    starts, ends = (np.clip(at - begin, 0, size) for at in (spans.starts, spans.ends))
+    in_word = ends > starts
+    return frozenset({*starts[in_word].tolist(), *ends[in_word].tolist()} - {0, size})

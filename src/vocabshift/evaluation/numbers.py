@@ -1,0 +1,171 @@
+"""How tokenizers cut numbers: into places that mean something, and always alike?
+
+Owns the sample of numbers and the metrics. Arithmetic is easier for models where a digit's place
+in its token tells its place in the number (Singh & Strouse 2024, "Tokenization counts"): groups of
+three from the right, as in 1,234,567, or single digits. India groups by lakh and crore: three
+digits, then twos (12,34,567). Knows nothing of texts: numbers are encoded alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from vocabshift.evaluation.bootstrap import Terms
+from vocabshift.evaluation.counts import Ints
+from vocabshift.evaluation.engine import Engine
+from vocabshift.evaluation.flat_spans import flat_spans
+from vocabshift.evaluation.ratio_rows import Family, ratio_rows
+from vocabshift.results import Result, Results
+
+FAMILY: Family = {
+    "tokens_per_digit": ("lower", "tokens per digit of numbers"),
+    "single_token_digits": ("higher", "share of the ten digits that are one token"),
+    "thousands_grouping": ("higher", "share of numbers cut like 1,234,567"),
+    "thousands_border_rate": ("higher", "share of thousands separators where a token ends"),
+    "lakh_grouping": ("higher", "share of numbers cut like 12,34,567"),
+    "digit_consistency": ("higher", "share of numbers cut as behind one more digit"),
+}
+"""Tokens over digits. Of the ten digits, those that are one token. Of the numbers of four digits
+and more, those cut into groups of three from the right and nowhere else; of the places where these
+have a thousands separator, those where a token ends; those cut into lakh and crore and nowhere
+else. Of all numbers, those that are cut as they are cut behind one more digit in front."""
+
+ZEROS: Mapping[str, str] = {
+    "ASCII": "0",
+    "Arabic": "\u0660",
+    "Arabic-Extended": "\u06f0",  # Urdu, Sindhi, Kashmiri, Persian
+    "Devanagari": "\u0966",
+    "Bengali": "\u09e6",
+    "Gurmukhi": "\u0a66",
+    "Gujarati": "\u0ae6",
+    "Oriya": "\u0b66",
+    "Tamil": "\u0be6",
+    "Telugu": "\u0c66",
+    "Kannada": "\u0ce6",
+    "Malayalam": "\u0d66",
+    "Ol_Chiki": "\u1c50",
+    "Meetei_Mayek": "\uabf0",
+}
+"""The digit zero of each script; the other nine follow it (Unicode's Nd come in runs of ten)."""
+
+LONGEST = 12
+PER_LENGTH = 100
+_SEED = 7
+
+
+def numbers(
+    engines: Mapping[str, Engine],
+    scripts: Iterable[str] | None = None,
+    *,
+    longest: int = LONGEST,
+    per_length: int = PER_LENGTH,
+    threads: int = 1,
+) -> Results:
+    """The metrics of FAMILY for each engine and kind of digits, with intervals over numbers.
+
+    The language of a row is the name of the digits, a key of ZEROS (default: all of them). The
+    sample: of each length from 1 to `longest` digits, `per_length` numbers that do not begin with
+    zero, drawn with a fixed seed, the same for every script. ValueError for unknown digits or a
+    sample of nothing.
+    """
+    wanted = list(ZEROS) if scripts is None else list(dict.fromkeys(scripts))
+    unknown = [script for script in wanted if script not in ZEROS]
+    if unknown:
+        raise ValueError(f"no digits are named {unknown[0]!r}; known are: {', '.join(ZEROS)}")
+    sample = sample_numbers(longest, per_length)
+    rows: list[Result] = []
+    for script in wanted:
+        digits = [chr(ord(ZEROS[script]) + value) for value in range(10)]
+        written = str.maketrans("0123456789", "".join(digits))
+        texts = [number.translate(written) for number in sample]
+        terms = {name: _terms(engine, texts, threads) for name, engine in engines.items()}
+        rows += ratio_rows(script, terms)
+        single = {
+            name: {"single_token_digits": _single(engine, digits, threads)}
+            for name, engine in engines.items()
+        }
+        rows += ratio_rows(script, single)
+    return Results(rows)
+
+
+def sample_numbers(longest: int = LONGEST, per_length: int = PER_LENGTH) -> list[str]:
+    """Numbers in pairs, in ASCII digits: each, and then the same behind one more digit."""
+    if longest < 1 or per_length < 1:
+        raise ValueError(
+            f"a sample of {per_length} numbers of up to {longest} digits is empty; "
+            "both must be at least 1"
+        )
+    generator = np.random.default_rng(_SEED)
+    sample = []
+    for length in range(1, longest + 1):
+        digits = generator.integers(0, 10, (per_length, length + 1))
+        digits[:, :2] = generator.integers(1, 10, (per_length, 2))
+        for row in digits.tolist():
+            longer = "".join(map(str, row))
+            sample += [longer[1:], longer]
+    return sample
+
+
+def _terms(engine: Engine, texts: Sequence[str], threads: int) -> dict[str, Terms]:
+    """Terms over the numbers, (n_pairs,): the longer one of each pair only serves to compare."""
+    width = len(texts[0][0].encode())  # bytes of a digit
+    sizes = [len(text.encode()) for text in texts[::2]]
+    cuts, n_tokens, known = _cuts_from_the_right(engine, texts, threads)
+    shorter, longer = cuts[::2], cuts[1::2]
+    long_enough = np.array([size > 3 * width for size in sizes], dtype=np.int64)
+
+    def cut_exactly(groups: Sequence[int]) -> Terms:
+        places = [_separators(size, [width * group for group in groups]) for size in sizes]
+        found = [cut == expected for cut, expected in zip(shorter, places, strict=True)]
+        return np.array(found) * long_enough, long_enough
+
+    thousands = [_separators(size, [3 * width]) for size in sizes]
+    met = [len(cut & places) for cut, places in zip(shorter, thousands, strict=True)]
+    alike = [
+        cut == {at for at in behind if at < size}
+        for cut, behind, size in zip(shorter, longer, sizes, strict=True)
+    ]
+    consistent = (np.array(alike) & known[::2] & known[1::2]).astype(np.int64)
+    return {
+        "tokens_per_digit": (n_tokens[::2], np.array(sizes) // width),
+        "thousands_grouping": cut_exactly([3]),
+        "thousands_border_rate": (np.array(met), np.array([len(places) for places in thousands])),
+        "lakh_grouping": cut_exactly([3, 2]),
+        "digit_consistency": (consistent, np.ones_like(consistent)),
+    }
+
+
+def _cuts_from_the_right(
+    engine: Engine, texts: Sequence[str], threads: int
+) -> tuple[list[set[int]], Ints, npt.NDArray[np.bool_]]:
+    """Where each text is cut (bytes from its end), its tokens, whether it has no unknown one."""
+    spans = flat_spans(engine, texts, threads=threads)
+    in_text = spans.ends > spans.starts
+    unknown = np.zeros(len(spans.ids), dtype=np.bool_)
+    if engine.unknown_id is not None:
+        unknown = spans.ids == engine.unknown_id
+    cuts: list[set[int]] = [set() for _ in texts]
+    sizes = [len(text.encode()) for text in texts]
+    triples = zip(spans.line[in_text], spans.starts[in_text], spans.ends[in_text], strict=True)
+    for line, start, end in triples:
+        cuts[line] |= {sizes[line] - int(start), sizes[line] - int(end)} - {0, sizes[line]}
+    return cuts, spans.per_line(in_text), spans.per_line(unknown) == 0
+
+
+def _separators(size: int, groups: Sequence[int]) -> set[int]:
+    """Where a number of `size` bytes is cut into groups from the right; the last group repeats."""
+    places, at = set(), groups[0]
+    while at < size:
+        places.add(at)
+        at += groups[min(len(places), len(groups) - 1)]
+    return places
+
+
+def _single(engine: Engine, digits: Sequence[str], threads: int) -> Terms:
+    """Whether each of the ten digits is one token."""
+    cuts, n_tokens, known = _cuts_from_the_right(engine, digits, threads)
+    del cuts
+    return ((n_tokens == 1) & known).astype(np.int64), np.ones(len(digits), dtype=np.int64)
