@@ -7,8 +7,7 @@ of pages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.bpe.vocabulary_report import vocabulary_report
@@ -27,24 +26,24 @@ _MOST = 400  # characters at which a line without a choice is cut
 
 def token_views(
     tokenizers: Mapping[str, object],
-    texts: Mapping[str, Iterable[str]],
+    texts: Mapping[str, Sequence[str]],
     *,
-    text: str = "",
+    text: str | None = None,
     n_lines: int = N_LINES,
 ) -> TokenViews:
     """Lines and vocabularies of `tokenizers` (name -> what `engine_of` takes) for a report.
 
-    `texts`: {language label: lines}, read no further than the first 2,000 lines of each; `text`
-    says what they are. Vocabularies are counted by script, for BPE tokenizers.
+    `texts`: {language label: lines}; shown are `n_lines` of the first 2,000 of each. `text` says
+    what they are (default: how many). Vocabularies are counted by script, for BPE tokenizers.
     """
     engines = {name: engine_of(tokenizer) for name, tokenizer in tokenizers.items()}
     heads = {
-        label: [line for line in islice(lines, _LOOKED_AT) if line.strip()]
+        label: [line for line in lines[:_LOOKED_AT] if line.strip()]
         for label, lines in texts.items()
     }
     shown = choose_lines(heads, n_lines)
     languages = tuple(
-        LanguageView(label, _name(label), _cut(engines, lines))
+        LanguageView(label, language_name(label), _cut(engines, lines))
         for label, lines in shown.items()
         if lines
     )
@@ -53,7 +52,14 @@ def token_views(
         for name, engine in engines.items()
         if isinstance(engine.tokenizer, Tokenizer)
     }
-    return TokenViews(languages, vocabularies, text)
+    return TokenViews(languages, vocabularies, _how_many(texts) if text is None else text)
+
+
+def _how_many(texts: Mapping[str, Sequence[str]]) -> str:
+    counts = {len(lines) for lines in texts.values()}
+    if len(counts) == 1:
+        return f"{counts.pop():,} lines of each"
+    return f"{sum(len(lines) for lines in texts.values()):,} lines"
 
 
 def choose_lines(heads: Mapping[str, Sequence[str]], n_lines: int) -> dict[str, list[str]]:
@@ -81,7 +87,7 @@ def _cut(engines: Mapping[str, Engine], lines: Sequence[str]) -> dict[str, tuple
     return {name: tuple(tokenized_lines(engine, lines)) for name, engine in engines.items()}
 
 
-def _name(label: str) -> str:
+def language_name(label: str) -> str:
     """ "Kashmiri (Arab)" for "ks_Arab"; the label itself where it means no language."""
     language = find_language(label)
     if language is None:
