@@ -130,7 +130,8 @@ def _bars(figure: Figure, results: Results, metric: str, names: Mapping[str, str
         for j, subject in enumerate(subjects):
             place = (j - (len(subjects) - 1) / 2) * bar
             of_subject = [cell.get((subject, name)) for name in shown]
-            _draw_bars(axes, of_subject, place, bar, COLOURS[j % len(COLOURS)], invalid)
+            colour = COLOURS[j % len(COLOURS)]
+            _draw_bars(axes, of_subject, place, bar, colour=colour, invalid=invalid)
         axes.set_xticks(range(len(shown)), [_label(names.get(name, name)) for name in shown])
         axes.set_xlim(-0.6, min(len(languages), _PER_ROW) - 0.4)
         axes.tick_params(axis="x", length=0)
@@ -154,6 +155,7 @@ def _draw_bars(
     rows: Sequence[Result | None],
     place: float,
     width: float,
+    *,
     colour: str,
     invalid: frozenset[tuple[str, str]],
 ) -> None:
