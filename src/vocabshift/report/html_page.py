@@ -11,11 +11,10 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from vocabshift.report.token_html import token_css, token_js, visible_html
+from vocabshift.report.token_html import plain_html, token_css, token_js, visible_html
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ def page_html(title: str, subtitle: str, sections: Sequence[Section]) -> str:
 <meta name="referrer" content="no-referrer">
 <meta name="color-scheme" content="light dark">
 <meta name="generator" content="vocabshift">
-<title>{escape(visible_text(title))}</title>
+<title>{plain_html(title)}</title>
 <link rel="icon" href="data:,">
 <style>{css}</style>
 </head>
@@ -70,11 +69,6 @@ def page_html(title: str, subtitle: str, sections: Sequence[Section]) -> str:
 </body>
 </html>
 """
-
-
-def visible_text(text: str) -> str:
-    """`text` with control and direction characters spelled out, where no element may stand."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def write_page(html: str, path: str | Path) -> Path:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from vocabshift.report.metric_notes import COMPRESSION, DAGGER, DAGGER_NOTE, lossy, note_of
-from vocabshift.report.token_html import visible_html
+from vocabshift.report.token_html import plain_html, visible_html
 from vocabshift.results import Result, Results
 
 N_LEVELS = 9
@@ -43,7 +43,7 @@ def heat_table(results: Results, metric: str, names: Mapping[str, str]) -> str:
     foot = _mean_row(rows, subjects, languages, digits, invalid) if len(languages) > 1 else ""
     dagger = f'<p class="note">{DAGGER_NOTE}</p>' if _shows(invalid, rows) else ""
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{visible_html(note.label)}">'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{plain_html(note.label)}">'
         f'<table class="heat sort"><caption>{visible_html(caption)}</caption>'
         f"<thead><tr>{sort_heads(['language', *subjects])}</tr></thead>"
         f"<tbody>{''.join(body)}</tbody>{foot}</table></div>{dagger}"

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from vocabshift.report.token_html import visible_html
+from vocabshift.report.token_html import plain_html
 
 N_SERIES = 8
 """Colours of tokenizers; charts name what they show beside the colour."""
@@ -66,7 +66,7 @@ def bars(items: Sequence[Bar], label: str) -> str:
         length = _length(item.value, most, width)
         parts.append(
             f'<text class="name" x="{left - 6}" y="{middle + 4:g}">{_short(item.name, 17)}'
-            f"<title>{visible_html(item.name)}</title></text>"
+            f"<title>{plain_html(item.name)}</title></text>"
             f'<rect class="b{item.series % N_SERIES}" x="{left}" y="{i * row + 4}" '
             f'width="{length:g}" height="{row - 8}" rx="2"/>'
         )
@@ -83,7 +83,7 @@ def bars(items: Sequence[Bar], label: str) -> str:
             f'<text class="value" x="{left + end + 5:g}" y="{middle + 4:g}">{item.shown}</text>'
         )
     box = f"0 0 {left + width + right} {len(items) * row}"
-    return f'<svg class="bars" viewBox="{box}" role="img" aria-label="{_plain(label)}">' + (
+    return f'<svg class="bars" viewBox="{box}" role="img" aria-label="{plain_html(label)}">' + (
         "".join(parts) + "</svg>"
     )
 
@@ -97,14 +97,14 @@ def scatter(points: Sequence[Point], x_name: str, y_name: str) -> str:
     parts = [
         *_grid(x_axis, y_axis),
         f'<text class="title" x="{(left + width - right) / 2:g}" y="{height - 8}">'
-        f"{visible_html(x_name)}</text>",
+        f"{plain_html(x_name)}</text>",
         f'<text class="title" transform="translate(15 {(top + height - bottom) / 2:g}) '
         'rotate(-90)">'
-        f"{visible_html(y_name)}</text>",
+        f"{plain_html(y_name)}</text>",
     ]
     for point in sorted(points, key=lambda point: bool(point.name)):
         kind, radius = ("dot", 7) if point.name else ("dot pale", 3)
-        hint = f"<title>{visible_html(point.hint)}</title>" if point.hint else ""
+        hint = f"<title>{plain_html(point.hint)}</title>" if point.hint else ""
         parts.append(
             f'<circle class="{kind} b{point.series % N_SERIES}" cx="{x_of(point.x)}" '
             f'cy="{y_of(point.y)}" r="{radius}">{hint}</circle>'
@@ -120,7 +120,7 @@ def scatter(points: Sequence[Point], x_name: str, y_name: str) -> str:
     label = f"{y_name} against {x_name}"
     return (
         f'<svg class="scatter" viewBox="0 0 {width} {height}" role="img" '
-        f'aria-label="{_plain(label)}">{"".join(parts)}</svg>'
+        f'aria-label="{plain_html(label)}">{"".join(parts)}</svg>'
     )
 
 
@@ -131,7 +131,7 @@ def stacked(parts: Sequence[tuple[str, float, int]], label: str) -> str:
     drawn, x = [], 0.0
     for name, amount, colour in parts:
         length = width * amount / total
-        title = f"<title>{visible_html(name)}: {amount:,.0f} ({amount / total:.1%})</title>"
+        title = f"<title>{plain_html(name)}: {amount:,.0f} ({amount / total:.1%})</title>"
         drawn.append(
             f'<rect class="v{colour % N_PARTS}" x="{x:.1f}" y="0" width="{length:.1f}" '
             f'height="{height}">{title}</rect>'
@@ -139,7 +139,7 @@ def stacked(parts: Sequence[tuple[str, float, int]], label: str) -> str:
         x += length
     return (
         f'<svg class="stacked" viewBox="0 0 {width} {height}" preserveAspectRatio="none" role="img"'
-        f' aria-label="{_plain(label)}">{"".join(drawn)}</svg>'
+        f' aria-label="{plain_html(label)}">{"".join(drawn)}</svg>'
     )
 
 
@@ -190,9 +190,4 @@ def _length(value: float, most: float, width: int) -> float:
 
 
 def _short(name: str, most: int) -> str:
-    return visible_html(name if len(name) <= most else name[: most - 1] + "…")
-
-
-def _plain(text: str) -> str:
-    """For an attribute."""
-    return visible_html(text).replace('"', "&quot;")
+    return plain_html(name if len(name) <= most else name[: most - 1] + "…")

@@ -59,7 +59,7 @@ def language_tag(label: str | None) -> str | None:
 def _element(line: TokenizedLine, data: bytes, segment: Segment) -> str:
     text = data[segment.start : segment.end].decode()
     pieces = [line.pieces[i] for i in segment.pieces]
-    shown = visible_html(text) if text else escape(pieces[0].token if pieces else "")
+    shown = visible_html(text or (pieces[0].token if pieces else ""))
     if not pieces:
         return f'<i class="no">{shown}</i>'
     ids = " ".join(str(piece.id) for piece in pieces)
@@ -92,6 +92,11 @@ def _classes(segment: Segment, pieces: Sequence[Piece]) -> Iterator[str]:
 def visible_html(text: str) -> str:
     """`text` escaped for HTML; control and direction characters as small visible names."""
     return "".join(_shown(character) for character in text)
+
+
+def plain_html(text: str) -> str:
+    """The same without elements, for attributes and for SVG: such characters as Python has them."""
+    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))
 
 
 def _shown(character: str) -> str:
