@@ -220,14 +220,17 @@ WIDTH = """(line) => {
 
 @pytest.mark.parametrize("language", ["hin", "tam", "mal", "tel", "ben", "urd", "sat", "mni-Mtei"])
 def test_marks_do_not_disturb_the_shaping(report: Path, open_page: Open, language: str) -> None:
-    """A line is as wide with tokens marked in it as without: the same glyphs stand there."""
+    """A line is as wide with tokens marked in it as without: the same glyphs stand there.
+
+    Two in a thousand are for the fractions of a pixel at which elements begin.
+    """
     page = open_page(report)
     lines = page.locator(f'p.tl[lang="{language}"]').all()
     assert len(lines) == 16
     page.evaluate("for (const p of document.querySelectorAll('.panel')) p.hidden = false")
     for line in lines:
         marked, plain = page.evaluate(WIDTH, line.element_handle())
-        assert marked == pytest.approx(plain, abs=0.6)
+        assert marked == pytest.approx(plain, rel=2e-3)
 
 
 def test_hostile_names_and_text_are_shown_and_not_run(
@@ -239,7 +242,9 @@ def test_hostile_names_and_text_are_shown_and_not_run(
     page = open_page(write_html(results, token_views(chosen, texts), tmp_path / "a.html"))
     page.wait_for_timeout(100)
     assert page.evaluate("window.hacked") is None
-    assert "<script>window.hacked=1</script>" in page.locator("#tokens p.tl").first.inner_text()
+    assert (
+        "<script>window.hacked=1</script>" in page.locator("#tokens p.tl[dir]").first.inner_text()
+    )
     compared = compare(*chosen.values(), texts, names=(HOSTILE, "b"))
     page = open_page(write_comparison(compared, tmp_path / "b.html"))
     page.wait_for_timeout(100)
