@@ -17,6 +17,7 @@ from vocabshift.evaluation.engine import Engine, engine_of
 from vocabshift.evaluation.texts import read_lines
 from vocabshift.evaluation.token_spans import LineSpans, iter_token_spans
 from vocabshift.evaluation.token_view import tokenized_lines
+from vocabshift.evaluation.views import language_name
 from vocabshift.report.comparison import Change, ComparedLine, Comparison, LanguageTotals
 
 N_LINES = 2
@@ -77,7 +78,8 @@ def compare(
         ]
     shorter, longer = _largest(tallies, n_changes)
     name_a, name_b = names or (engine_a.name, engine_b.name)
-    return Comparison(name_a, name_b, tuple(totals), shorter, longer, tuple(shown))
+    labels = {row.language: language_name(row.language) for row in totals}
+    return Comparison(name_a, name_b, tuple(totals), shorter, longer, tuple(shown), labels)
 
 
 def to_dict(comparison: Comparison) -> dict[str, Any]:

@@ -58,7 +58,8 @@ def token_views(
 def _how_many(texts: Mapping[str, Sequence[str]]) -> str:
     counts = {len(lines) for lines in texts.values()}
     if len(counts) == 1:
-        return f"{counts.pop():,} lines of each"
+        n = counts.pop()
+        return f"{n:,} line{'' if n == 1 else 's'} of each language"
     return f"{sum(len(lines) for lines in texts.values()):,} lines"
 
 

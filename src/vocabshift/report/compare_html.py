@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vocabshift.report.comparison import Change, ComparedLine, Comparison, LanguageTotals, total
 from vocabshift.report.html_page import Section, page_html, write_page
-from vocabshift.report.html_tables import sort_heads
+from vocabshift.report.html_tables import language_head, sort_heads
 from vocabshift.report.html_tabs import tabs
 from vocabshift.report.html_tokens import HOW_TO_READ, token_legend
 from vocabshift.report.token_html import token_line_html, visible_html
@@ -53,14 +53,14 @@ def comparison_html(comparison: Comparison) -> str:
 def _totals(comparison: Comparison) -> str:
     a, b = comparison.a, comparison.b
     heads = ["language", "lines", a, b, "change", f"bytes per token, {a}", f"bytes per token, {b}"]
-    body = "".join(map(_total_row, comparison.languages))
+    body = "".join(_total_row(row, comparison.names) for row in comparison.languages)
     foot = ""
     if len(comparison.languages) > 1:
-        foot = f"<tfoot>{_total_row(total(comparison.languages))}</tfoot>"
+        foot = f"<tfoot>{_total_row(total(comparison.languages), {})}</tfoot>"
     return _table("tokens by language", heads, body, foot)
 
 
-def _total_row(row: LanguageTotals) -> str:
+def _total_row(row: LanguageTotals, names: Mapping[str, str]) -> str:
     cells = [
         _number(row.n_lines, f"{row.n_lines:,}"),
         _number(row.tokens_a, f"{row.tokens_a:,}"),
@@ -71,7 +71,7 @@ def _total_row(row: LanguageTotals) -> str:
             for tokens in (row.tokens_a, row.tokens_b)
         ),
     ]
-    return f'<tr><th scope="row">{visible_html(row.language)}</th>{"".join(cells)}</tr>'
+    return f"<tr>{language_head(row.language, names)}{''.join(cells)}</tr>"
 
 
 def _changes(comparison: Comparison, changes: Sequence[Change]) -> str:
@@ -92,7 +92,7 @@ def _lines(comparison: Comparison) -> str:
     for line in comparison.lines:
         by_language.setdefault(line.language, []).append(line)
     panels = [
-        (language, "".join(_pair(comparison, line) for line in lines))
+        (comparison.names.get(language, language), "".join(_pair(comparison, x) for x in lines))
         for language, lines in by_language.items()
     ]
     return token_legend() + tabs("language", "Language", panels)

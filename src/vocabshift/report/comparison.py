@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from vocabshift.report.pieces import TokenizedLine
 
@@ -64,6 +64,7 @@ class Comparison:
     shorter: tuple[Change, ...]  # the largest change first
     longer: tuple[Change, ...]
     lines: tuple[ComparedLine, ...]  # by language, the largest change first
+    names: Mapping[str, str] = field(default_factory=dict)  # of languages for people, by label
 
 
 def total(rows: Sequence[LanguageTotals]) -> LanguageTotals:

@@ -61,7 +61,7 @@ def report_html(results: Results, views: TokenViews) -> str:
     if views.languages:
         body = languages_html(views.languages)
         sections.append(Section("tokens", "How text is cut", body, HOW_TO_READ, "Tokens"))
-    n_languages = len(by_language.distinct("language")) or len(views.languages)
+    n_languages = len(_languages(by_language)) or len(views.languages)
     facts = [_count(len(subjects), "tokenizer"), _count(n_languages, "language"), views.text]
     return page_html("Tokenizers, compared", " · ".join(filter(None, facts)), sections)
 
@@ -79,6 +79,12 @@ def _split(results: Results) -> tuple[Results, Results]:
     return Results(r for r, whole in pairs if not whole), Results(r for r, whole in pairs if whole)
 
 
+def _languages(results: Results) -> list[str]:
+    """Labels of text; some metrics have scripts or other tokenizers in the place of languages."""
+    of_text = [row for row in results if row.metric in COMPRESSION]
+    return Results(of_text or results).distinct("language")
+
+
 def _subjects(results: Results, views: TokenViews) -> list[str]:
     of_views = [subject for view in views.languages for subject in view.lines]
     return list(dict.fromkeys([*results.distinct("subject"), *of_views]))
@@ -93,9 +99,9 @@ def _cards(
 ) -> str:
     """What was compared, and who is first in what."""
     cards = [_card("Tokenizers", str(len(subjects)), "", kind="wide", key=subjects)]
-    languages = [names.get(label, label) for label in results.distinct("language")]
+    languages = _languages(results)
     if languages:
-        shown = ", ".join(languages)
+        shown = ", ".join(names.get(label, label) for label in languages)
         cards.append(_card("Languages", str(len(languages)), shown, kind="wide"))
     invalid = lossy(results)
     for metric in results.distinct("metric"):
