@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vocabshift.report.fonts import families
 from vocabshift.report.html_tables import decimals, mean_over, number
-from vocabshift.report.metric_notes import ALL_LANGUAGES, COMPRESSION, DAGGER, lossy, note_of
+from vocabshift.report.metric_notes import ALL_LANGUAGES, note_of
 from vocabshift.report.svg_charts import apart
+from vocabshift.report.tables import INVALID, invalid_rows
 from vocabshift.results import Result, Results
 
 if TYPE_CHECKING:
@@ -117,7 +119,7 @@ def _bars(figure: Figure, results: Results, metric: str, names: Mapping[str, str
     rows = results.where(metric=metric)
     subjects, languages = rows.distinct("subject"), rows.distinct("language")
     cell = {(row.subject, row.language): row for row in rows}
-    invalid = lossy(results) if metric in COMPRESSION else frozenset()
+    invalid = invalid_rows(results, metric)
     n_rows = -(-len(languages) // _PER_ROW)
     width = max(4.0, 0.9 + min(len(languages), _PER_ROW) * (0.45 + 0.11 * len(subjects)))
     figure.set_size_inches(width, 2.1 * n_rows + 0.5)
@@ -157,14 +159,14 @@ def _draw_bars(
     width: float,
     *,
     colour: str,
-    invalid: frozenset[tuple[str, str]],
+    invalid: AbstractSet[tuple[str, str]],
 ) -> None:
     """One tokenizer's bars; a dagger stands where text was lost, as no compression is there."""
     for x, row in enumerate(rows):
         if row is None:
             continue
         if (row.subject, row.language) in invalid:
-            axes.text(x + place, 0, DAGGER, ha="center", va="bottom", color=colour, fontsize=8)
+            axes.text(x + place, 0, INVALID, ha="center", va="bottom", color=colour, fontsize=8)
             continue
         low = row.value if row.ci_low is None else row.ci_low
         high = row.value if row.ci_high is None else row.ci_high
@@ -185,7 +187,7 @@ def _heat_map(figure: Figure, results: Results, metric: str, names: Mapping[str,
 
     rows = results.where(metric=metric)
     subjects, languages = rows.distinct("subject"), rows.distinct("language")
-    invalid = lossy(results) if metric in COMPRESSION else frozenset()
+    invalid = invalid_rows(results, metric)
     values = np.full((len(languages), len(subjects)), np.nan)
     for row in rows:
         values[languages.index(row.language), subjects.index(row.subject)] = row.value
@@ -203,7 +205,7 @@ def _heat_map(figure: Figure, results: Results, metric: str, names: Mapping[str,
     for i, language in enumerate(languages):
         for j, subject in enumerate(subjects):
             if math.isfinite(values[i, j]):
-                mark = DAGGER if (subject, language) in invalid else ""
+                mark = INVALID if (subject, language) in invalid else ""
                 ink = "white" if norm(values[i, j]) > 0.55 else "black"
                 text = number(float(values[i, j]), digits) + mark
                 axes.text(j, i, text, ha="center", va="center", color=ink, fontsize=7)
@@ -213,7 +215,7 @@ def _heat_map(figure: Figure, results: Results, metric: str, names: Mapping[str,
 def _renyi(figure: Figure, results: Results) -> None:
     """Rényi efficiency against compression: languages pale, means over them with names."""
     length = next(metric for metric in _LENGTHS if results.where(metric=metric))
-    invalid = lossy(results)
+    invalid = invalid_rows(results, _RENYI)
     subjects = results.distinct("subject")
     figure.set_size_inches(6.4, 4.2)
     axes = figure.add_subplot()
@@ -252,5 +254,5 @@ def _renyi(figure: Figure, results: Results) -> None:
         )
 
 
-def _mean(rows: Results, subject: str, invalid: frozenset[tuple[str, str]]) -> float | None:
+def _mean(rows: Results, subject: str, invalid: AbstractSet[tuple[str, str]]) -> float | None:
     return mean_over(rows.where(subject=subject), rows.distinct("language"), invalid)

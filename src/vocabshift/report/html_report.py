@@ -7,6 +7,7 @@ hold something for it. Knows nothing of tokenizers or of how a value was measure
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from vocabshift.report.html_page import Section, page_html, write_page
@@ -20,8 +21,14 @@ from vocabshift.report.html_tables import (
 from vocabshift.report.html_tabs import tabs
 from vocabshift.report.html_tokens import HOW_TO_READ, languages_html
 from vocabshift.report.html_vocabulary import vocabularies_html
-from vocabshift.report.metric_notes import ALL_LANGUAGES, COMPRESSION, DAGGER, LOSS, lossy, note_of
+from vocabshift.report.metric_notes import (
+    ALL_LANGUAGES,
+    NOTES,
+    WHOLE,
+    note_of,
+)
 from vocabshift.report.svg_charts import Bar, Point, bars, scatter
+from vocabshift.report.tables import COMPRESSION, INVALID, LOSS, invalid_rows
 from vocabshift.report.token_html import visible_html
 from vocabshift.report.views import TokenViews
 from vocabshift.results import Results
@@ -52,7 +59,7 @@ def report_html(results: Results, views: TokenViews) -> str:
         sections.append(chart)
     if whole:
         lead = "Figures that no language has for itself."
-        sections.append(Section("whole", "Whole tokenizers", whole_table(whole), lead))
+        sections.append(Section("whole", "Whole tokenizers", whole_table(whole, results), lead))
     if views.vocabularies:
         lead = "Tokens by the script of their letters."
         body = vocabularies_html(views.vocabularies)
@@ -69,10 +76,10 @@ def report_html(results: Results, views: TokenViews) -> str:
 def _split(results: Results) -> tuple[Results, Results]:
     """Figures of languages, and those of tokenizers as a whole.
 
-    Text without a label is called "all" too: it is told by metrics that only text has.
+    Text without a label is called "all" too: it is told by the metric.
     """
     is_whole = [
-        row.language == ALL_LANGUAGES and row.metric not in COMPRESSION and row.metric != LOSS
+        row.language == ALL_LANGUAGES and (row.metric in WHOLE or row.metric not in NOTES)
         for row in results
     ]
     pairs = list(zip(results, is_whole, strict=True))
@@ -81,7 +88,7 @@ def _split(results: Results) -> tuple[Results, Results]:
 
 def _languages(results: Results) -> list[str]:
     """Labels of text; some metrics have scripts or other tokenizers in the place of languages."""
-    of_text = [row for row in results if row.metric in COMPRESSION]
+    of_text = [row for row in results if row.metric in COMPRESSION - WHOLE]
     return Results(of_text or results).distinct("language")
 
 
@@ -103,14 +110,14 @@ def _cards(
     if languages:
         shown = ", ".join(names.get(label, label) for label in languages)
         cards.append(_card("Languages", str(len(languages)), shown, kind="wide"))
-    invalid = lossy(results)
     for metric in results.distinct("metric"):
         if len(subjects) > 1 and metric in ("fertility", "bytes_per_token", _RENYI):
-            cards += _winner(results, metric, invalid)
-    if invalid:
-        losers = list(dict.fromkeys(subject for subject, _ in sorted(invalid)))
-        shown = ", ".join(losers)
-        cards.append(_card("Text is lost", f"{len(losers)} {DAGGER}", shown, kind="warn"))
+            cards += _winner(results, metric)
+    losers = dict.fromkeys(row.subject for row in results.where(metric=LOSS) if row.value > 0)
+    if losers:
+        cards.append(
+            _card("Text is lost", f"{len(losers)} {INVALID}", ", ".join(losers), kind="warn")
+        )
     notes = "".join(f"<li>{visible_html(note)}</li>" for note in views.notes)
     return f'<div class="cards">{"".join(cards)}</div>' + (
         f'<ul class="notes">{notes}</ul>' if notes else ""
@@ -131,10 +138,10 @@ def _card(title: str, value: str, text: str, *, kind: str = "", key: Sequence[st
     )
 
 
-def _winner(results: Results, metric: str, invalid: frozenset[tuple[str, str]]) -> list[str]:
+def _winner(results: Results, metric: str) -> list[str]:
     """The card of who has the best mean over languages."""
     rows, note = results.where(metric=metric), note_of(metric)
-    languages = rows.distinct("language")
+    languages, invalid = rows.distinct("language"), invalid_rows(results, metric)
     means = {
         s: mean_over(rows.where(subject=s), languages, invalid) for s in rows.distinct("subject")
     }
@@ -153,44 +160,42 @@ def _figures(results: Results, subjects: Sequence[str], names: Mapping[str, str]
     """One tab for each metric: the heat map with its values, then bars for each language."""
     panels = []
     for metric in results.distinct("metric"):
-        charts = "".join(
-            _bars(results, metric, language, subjects, names)
-            for language in results.where(metric=metric).distinct("language")
-        )
-        panels.append(
-            (
-                note_of(metric).label,
-                f"{heat_table(results, metric, names)}"
-                "<details open><summary>Bars with 95 % intervals</summary>"
-                '<p class="note">Every language has its own scale.</p>'
-                f'<div class="grid">{charts}</div></details>',
-            )
-        )
+        charts = _all_bars(results, metric, subjects, names)
+        panels.append((note_of(metric).label, heat_table(results, metric, names) + charts))
     lead = "Press a column's name to sort by it. The best of a row is underlined."
     body = tabs("metric", "Metric", panels)
     return Section("figures", "Languages by tokenizers", body, lead, "Figures")
 
 
-def _bars(
-    results: Results, metric: str, language: str, subjects: Sequence[str], names: Mapping[str, str]
+def _all_bars(
+    results: Results, metric: str, subjects: Sequence[str], names: Mapping[str, str]
 ) -> str:
+    """A chart for each language; nothing for a metric without intervals."""
     rows = results.where(metric=metric)
-    digits = decimals(rows)
-    invalid = lossy(results) if metric in COMPRESSION else frozenset()
-    items = [
-        Bar(
-            row.subject,
-            row.value,
-            number(row.value, digits) + (DAGGER if (row.subject, language) in invalid else ""),
-            subjects.index(row.subject),
-            row.ci_low,
-            row.ci_high,
-        )
-        for row in rows.where(language=language)
-    ]
-    name = names.get(language, language)
-    label = f"{note_of(metric).label}, {name}"
-    return f"<figure><figcaption>{visible_html(name)}</figcaption>{bars(items, label)}</figure>"
+    if all(row.ci_low is None for row in rows):
+        return ""
+    invalid, digits = invalid_rows(results, metric), decimals(rows)
+    charts = []
+    for language in rows.distinct("language"):
+        items = [
+            Bar(
+                row.subject,
+                row.value,
+                number(row.value, digits) + (INVALID if (row.subject, language) in invalid else ""),
+                subjects.index(row.subject),
+                row.ci_low,
+                row.ci_high,
+            )
+            for row in rows.where(language=language)
+        ]
+        name = names.get(language, language)
+        chart = bars(items, f"{note_of(metric).label}, {name}")
+        charts.append(f"<figure><figcaption>{visible_html(name)}</figcaption>{chart}</figure>")
+    return (
+        "<details open><summary>Bars with 95 % intervals</summary>"
+        '<p class="note">Every language has its own scale.</p>'
+        f'<div class="grid">{"".join(charts)}</div></details>'
+    )
 
 
 def _renyi(results: Results, subjects: Sequence[str]) -> Section | None:
@@ -199,7 +204,7 @@ def _renyi(results: Results, subjects: Sequence[str]) -> Section | None:
     length = next((metric for metric in _LENGTHS if metric in measured), None)
     if _RENYI not in measured or length is None:
         return None
-    invalid = lossy(results)
+    invalid = invalid_rows(results, _RENYI)
     below = {(r.subject, r.language): r.value for r in results.where(metric=length)}
     points = []
     for row in results.where(metric=_RENYI):
@@ -226,5 +231,5 @@ def _renyi(results: Results, subjects: Sequence[str]) -> Section | None:
     return Section("renyi", f"{y_name} against {x_name}", body, lead, "Rényi")
 
 
-def _mean(rows: Results, subject: str, invalid: frozenset[tuple[str, str]]) -> float | None:
+def _mean(rows: Results, subject: str, invalid: AbstractSet[tuple[str, str]]) -> float | None:
     return mean_over(rows.where(subject=subject), rows.distinct("language"), invalid)

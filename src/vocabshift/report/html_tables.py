@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
-from vocabshift.report.metric_notes import COMPRESSION, DAGGER, DAGGER_NOTE, lossy, note_of
+from vocabshift.report.metric_notes import IN_PLACE_OF_LANGUAGES, note_of
+from vocabshift.report.tables import INVALID, NOTE, invalid_rows
 from vocabshift.report.token_html import plain_html, visible_html
 from vocabshift.results import Result, Results
 
@@ -18,6 +20,9 @@ N_LEVELS = 9
 """Colours of the heat map; the style sheet has `h0` to `h8`."""
 
 _WIDE_RANGE = 3.0  # highest over lowest above which colours follow the logarithm
+
+
+NOTHING = Results()
 
 
 def heat_table(results: Results, metric: str, names: Mapping[str, str]) -> str:
@@ -28,7 +33,7 @@ def heat_table(results: Results, metric: str, names: Mapping[str, str]) -> str:
     rows = results.where(metric=metric)
     subjects, languages = rows.distinct("subject"), rows.distinct("language")
     cell = {(row.subject, row.language): row for row in rows}
-    invalid = lossy(results) if metric in COMPRESSION else frozenset()
+    invalid = invalid_rows(results, metric)
     level = levels([row.value for row in rows if (row.subject, row.language) not in invalid])
     digits = decimals(rows)
     body = []
@@ -40,24 +45,35 @@ def heat_table(results: Results, metric: str, names: Mapping[str, str]) -> str:
     note = note_of(metric)
     arrow = {1: "higher is better", -1: "lower is better", 0: ""}[note.better]
     caption = ", ".join(part for part in (note.meaning, arrow) if part)
-    foot = _mean_row(rows, subjects, languages, digits, invalid) if len(languages) > 1 else ""
-    dagger = f'<p class="note">{DAGGER_NOTE}</p>' if _shows(invalid, rows) else ""
+    has_mean = len(languages) > 1 and metric not in IN_PLACE_OF_LANGUAGES
+    foot = _mean_row(rows, subjects, languages, digits, invalid) if has_mean else ""
+    dagger = f'<p class="note">{visible_html(NOTE)}</p>' if invalid else ""
+    head = IN_PLACE_OF_LANGUAGES.get(metric, "language")
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{plain_html(note.label)}">'
         f'<table class="heat sort"><caption>{visible_html(caption)}</caption>'
-        f"<thead><tr>{sort_heads(['language', *subjects])}</tr></thead>"
+        f"<thead><tr>{sort_heads([head, *subjects])}</tr></thead>"
         f"<tbody>{''.join(body)}</tbody>{foot}</table></div>{dagger}"
     )
 
 
-def whole_table(results: Results) -> str:
-    """Figures that belong to tokenizers as a whole: metrics down, tokenizers across."""
+def whole_table(results: Results, losses: Results = NOTHING) -> str:
+    """Figures that belong to tokenizers as a whole: metrics down, tokenizers across.
+
+    `losses`: results that tell where text was lost.
+    """
+    is_marked = False
     subjects = results.distinct("subject")
     body = []
     for metric in results.distinct("metric"):
         rows = results.where(metric=metric)
         cell = {row.subject: row for row in rows}
-        shown = "".join(_plain_cell(cell.get(s), decimals(rows)) for s in subjects)
+        invalid = {subject for subject, _ in invalid_rows(results + losses, metric)}
+        shown = "".join(
+            _plain_cell(cell.get(s), decimals(rows), INVALID if s in invalid else "")
+            for s in subjects
+        )
+        is_marked |= bool(invalid)
         label, meaning = note_of(metric).label, note_of(metric).meaning
         title = visible_html(label) + (f"<small>{visible_html(meaning)}</small>" if meaning else "")
         body.append(f'<tr><th scope="row">{title}</th>{shown}</tr>')
@@ -65,6 +81,7 @@ def whole_table(results: Results) -> str:
         '<div class="scroll" tabindex="0" role="region" aria-label="whole tokenizers">'
         f'<table class="sort"><thead><tr>{sort_heads(["figure", *subjects])}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table></div>"
+        + (f'<p class="note">{visible_html(NOTE)}</p>' if is_marked else "")
     )
 
 
@@ -115,7 +132,7 @@ def number(value: float, digits: int) -> str:
 
 
 def _best(
-    of_row: Sequence[Result | None], metric: str, invalid: frozenset[tuple[str, str]]
+    of_row: Sequence[Result | None], metric: str, invalid: AbstractSet[tuple[str, str]]
 ) -> Result | None:
     better = note_of(metric).better
     valid = [
@@ -131,12 +148,12 @@ def _cell(
     level: Callable[[float], int],
     digits: int,
     is_best: bool,
-    invalid: frozenset[tuple[str, str]],
+    invalid: AbstractSet[tuple[str, str]],
 ) -> str:
     if row is None:
         return '<td class="none">–</td>'
     is_invalid = (row.subject, row.language) in invalid
-    shown = number(row.value, digits) + (DAGGER if is_invalid else "")
+    shown = number(row.value, digits) + (INVALID if is_invalid else "")
     interval = ""
     if row.ci_low is not None and row.ci_high is not None:
         interval = f"<small>{number(row.ci_low, digits)}–{number(row.ci_high, digits)}</small>"
@@ -145,14 +162,10 @@ def _cell(
     return f'<td class="{name}" data-v="{float(row.value)!r}">{strong}{interval}</td>'
 
 
-def _plain_cell(row: Result | None, digits: int) -> str:
+def _plain_cell(row: Result | None, digits: int, mark: str) -> str:
     if row is None:
         return '<td class="none">–</td>'
-    return f'<td data-v="{float(row.value)!r}">{number(row.value, digits)}</td>'
-
-
-def _shows(invalid: frozenset[tuple[str, str]], rows: Results) -> bool:
-    return any((row.subject, row.language) in invalid for row in rows)
+    return f'<td data-v="{float(row.value)!r}">{number(row.value, digits)}{mark}</td>'
 
 
 def _mean_row(
@@ -160,7 +173,7 @@ def _mean_row(
     subjects: Sequence[str],
     languages: Sequence[str],
     digits: int,
-    invalid: frozenset[tuple[str, str]],
+    invalid: AbstractSet[tuple[str, str]],
 ) -> str:
     cells = []
     for subject in subjects:
@@ -170,7 +183,7 @@ def _mean_row(
 
 
 def mean_over(
-    rows: Results, languages: Sequence[str], invalid: frozenset[tuple[str, str]] = frozenset()
+    rows: Results, languages: Sequence[str], invalid: AbstractSet[tuple[str, str]] = frozenset()
 ) -> float | None:
     """Plain mean over all `languages` of one subject; None where one lacks or is invalid."""
     if {row.language for row in rows} != set(languages):
