@@ -34,6 +34,7 @@ from vocabshift.report.views import TokenViews
 from vocabshift.results import Results
 
 _RENYI = "renyi_efficiency"
+_HEADLINES = ("fertility", "bytes_per_token", _RENYI, "gini")
 _LENGTHS = ("bytes_per_token", "characters_per_token", "fertility", "tokens_per_character")
 
 
@@ -52,7 +53,9 @@ def report_html(results: Results, views: TokenViews) -> str:
     by_language, whole = _split(results)
     subjects = _subjects(results, views)
     names = {view.label: view.name for view in views.languages}
-    sections = [Section("summary", "At a glance", _cards(by_language, subjects, views, names))]
+    sections = [
+        Section("summary", "At a glance", _cards(by_language, whole, subjects, views, names))
+    ]
     if by_language:
         sections.append(_figures(by_language, subjects, names))
     if (chart := _renyi(by_language, subjects)) is not None:
@@ -102,7 +105,11 @@ def _count(n: int, noun: str) -> str:
 
 
 def _cards(
-    results: Results, subjects: Sequence[str], views: TokenViews, names: Mapping[str, str]
+    results: Results,
+    whole: Results,
+    subjects: Sequence[str],
+    views: TokenViews,
+    names: Mapping[str, str],
 ) -> str:
     """What was compared, and who is first in what."""
     cards = [_card("Tokenizers", str(len(subjects)), "", kind="wide", key=subjects)]
@@ -110,9 +117,10 @@ def _cards(
     if languages:
         shown = ", ".join(names.get(label, label) for label in languages)
         cards.append(_card("Languages", str(len(languages)), shown, kind="wide"))
-    for metric in results.distinct("metric"):
-        if len(subjects) > 1 and metric in ("fertility", "bytes_per_token", _RENYI):
-            cards += _winner(results, metric)
+    for metric in _HEADLINES if len(subjects) > 1 else ():
+        rows = whole if metric in WHOLE else results
+        if metric in rows.distinct("metric"):
+            cards += _winner(rows + results.where(metric=LOSS), metric)
     losers = dict.fromkeys(row.subject for row in results.where(metric=LOSS) if row.value > 0)
     if losers:
         cards.append(
@@ -150,7 +158,7 @@ def _winner(results: Results, metric: str) -> list[str]:
         return []
     first, *others = sorted(known, key=lambda subject: -note.better * known[subject])
     word, digits = "Highest" if note.better > 0 else "Lowest", decimals(rows)
-    text = f"{first}, mean over languages"
+    text = first if metric in WHOLE else f"{first}, mean over languages"
     if others:
         text += f"; then {others[0]} with {number(known[others[0]], digits)}"
     return [_card(f"{word} {note.label}", number(known[first], digits), text)]

@@ -77,10 +77,10 @@ def whole_table(results: Results, losses: Results = NOTHING) -> str:
         label, meaning = note_of(metric).label, note_of(metric).meaning
         title = visible_html(label) + (f"<small>{visible_html(meaning)}</small>" if meaning else "")
         body.append(f'<tr><th scope="row">{title}</th>{shown}</tr>')
+    heads = "".join(f'<th scope="col">{visible_html(name)}</th>' for name in ("", *subjects))
     return (
         '<div class="scroll" tabindex="0" role="region" aria-label="whole tokenizers">'
-        f'<table class="sort"><thead><tr>{sort_heads(["figure", *subjects])}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table></div>"
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
         + (f'<p class="note">{visible_html(NOTE)}</p>' if is_marked else "")
     )
 
@@ -122,7 +122,10 @@ def levels(values: Sequence[float]) -> Callable[[float], int]:
 
 def decimals(rows: Results) -> int:
     """Digits behind the point that fit all values."""
-    most = max((abs(row.value) for row in rows if math.isfinite(row.value)), default=0.0)
+    values = [row.value for row in rows if math.isfinite(row.value)]
+    if all(value.is_integer() for value in map(float, values)):
+        return 0
+    most = max(map(abs, values))
     return 0 if most >= 1000 else 2 if most >= 1.5 else 3
 
 

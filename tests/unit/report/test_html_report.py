@@ -92,6 +92,17 @@ def test_there_is_a_section_for_what_there_is_and_for_nothing_else() -> None:
         report_html(Results(), TokenViews())
 
 
+def test_the_first_of_every_headline_is_named() -> None:
+    gini = rows("gini", {("a", "all"): 0.25, ("b", "all"): 0.5})
+    html = report_html(FERTILITY + gini, TokenViews())
+    assert "<h3>Lowest fertility</h3>" in html
+    assert "b, mean over languages; then a with 5.50" in html
+    assert "<h3>Lowest Gini coefficient</h3>" in html
+    assert "a; then b with 0.500" in html
+    lost = rows("loss_rate", {("b", "ta"): 0.5})
+    assert '<p class="of">a, mean over languages</p>' in report_html(FERTILITY + lost, TokenViews())
+
+
 def test_figures_of_text_without_a_label_are_no_figures_of_whole_tokenizers() -> None:
     unlabelled = rows("fertility", {("a", "all"): 2.0, ("b", "all"): 3.0})
     assert ids(report_html(unlabelled, TokenViews())) == ["summary", "figures"]
