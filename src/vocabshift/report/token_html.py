@@ -67,11 +67,11 @@ def _element(line: TokenizedLine, data: bytes, segment: Segment) -> str:
     # The script reads the bytes of most tokens from the element's own text.
     own = shown == escape(text, quote=False) and spelled == [text.encode().hex()]
     attribute = "" if own else f' data-b="{" ".join(spelled)}"'
-    names = " ".join(_classes(segment, pieces))
+    names = " ".join(_classes(segment, pieces, data))
     return f'<i class="{names}" data-i="{ids}"{attribute}>{shown}</i>'
 
 
-def _classes(segment: Segment, pieces: Sequence[Piece]) -> Iterator[str]:
+def _classes(segment: Segment, pieces: Sequence[Piece], data: bytes) -> Iterator[str]:
     colour = segment.pieces[0] % N_COLOURS
     one = len(pieces) == 1
     yield f"k{colour}" if one else f"x{colour}-{min(len(pieces), MOST_STRIPES)}"
@@ -82,11 +82,16 @@ def _classes(segment: Segment, pieces: Sequence[Piece]) -> Iterator[str]:
     if any(piece.superword for piece in pieces):
         yield "sw"
     if not one:  # alone in an element, a token cuts nothing of it
-        yield "cc" if any(piece.cuts_character for piece in pieces) else "cs"
+        yield "cc" if any(_is_inside(data, piece.start) for piece in pieces[1:]) else "cs"
     if any(piece.special for piece in pieces):
         yield "sp"
     if any(piece.unknown for piece in pieces):
         yield "un"
+
+
+def _is_inside(data: bytes, at: int) -> bool:
+    """Whether a place in UTF-8 is inside of a character."""
+    return at < len(data) and data[at] & 0xC0 == 0x80
 
 
 def visible_html(text: str) -> str:

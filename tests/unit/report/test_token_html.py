@@ -91,6 +91,12 @@ def test_a_syllable_that_tokens_share_is_one_element_with_their_stripes() -> Non
     )
 
 
+def test_a_cut_character_is_marked_where_it_is_cut_and_nowhere_else() -> None:
+    line = line_of("क्षक", [6, 10], borders=(0, 9, 12))  # between characters, then inside of one
+    classes = [element["class"] for element in Reader(token_line_html(line)).elements]
+    assert classes == ["x0-2 cs", "x1-2 on cc"]
+
+
 def test_tokens_without_text_and_text_without_tokens_are_shown() -> None:
     pieces = (Piece(1, "▁", 0, 0), Piece(2, "ab", 0, 2), Piece(3, "<s>", 3, 3, special=True))
     html = token_line_html(TokenizedLine("abc", pieces, exact=False))
