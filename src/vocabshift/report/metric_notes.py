@@ -30,6 +30,7 @@ NOTES: Mapping[str, MetricNote] = {
     "bytes_per_token": MetricNote("bytes per token", "bytes of UTF-8 per token", _HIGHER),
     "characters_per_token": MetricNote("characters per token", "code points per token", _HIGHER),
     "tokens_per_character": MetricNote("tokens per character", "tokens per code point", _LOWER),
+    "tokens_per_line": MetricNote("tokens per line", "mean over lines", _LOWER),
     "sequence_reduction": MetricNote("sequence reduction", "1 - tokens / bytes", _HIGHER),
     "normalized_sequence_length": MetricNote(
         "normalized sequence length", "tokens / tokens of the base tokenizer", _LOWER
