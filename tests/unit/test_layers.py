@@ -67,7 +67,7 @@ ROOMS = {
     "tiktoken": ("bpe.tiktoken_encoding",),
     "pyarrow": ("text.", "cpt.packed_shards"),
     "datasets": ("text.",),
-    "matplotlib": ("report.curves",),
+    "matplotlib": ("report.curves", "report.figures", "report.fonts"),
     "huggingface_hub": ("report.card", "report.hub", "bpe.load", "surgery."),
 }
 FACE_ALONE = ("cli.", "demo.")  # these know the public face, and what a verb needs beside it

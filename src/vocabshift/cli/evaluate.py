@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.evaluation_files import add_files, check_files, write_files
 from vocabshift.cli.options import UsageError, add_many, add_threads, add_verb, threads
 from vocabshift.cli.tokenizers import add_pattern, load_any
 
@@ -118,6 +119,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_pattern(parser)
     parser.add_argument("--output", metavar="FILE", help="also write the rows as JSON lines")
+    add_files(parser)
     parser.add_argument("--force", action="store_true", help="replace FILE where it exists already")
     add_threads(parser)
     parser.set_defaults(run=run, show=show, status=lambda *_: 0)
@@ -136,15 +138,17 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise UsageError("nothing to measure on: give --text, or --morphemes")
     if args.leading_space and not args.morphemes:
         raise UsageError("--leading-space is about the words of --morphemes; leave it out")
+    check_files(args)
     corpus = Corpus.from_specs(args.text) if args.text else None
     morphemes = read_morpheme_specs(args.morphemes) if args.morphemes else None
     frequencies = Corpus.from_specs(args.frequencies) if args.frequencies else None
     sources = [*args.tokenizers, *([args.base] if args.base else [])]
     loaded = load_any(sources, args.pattern)
     base = loaded.pop() if args.base else None
+    named = dict(zip(subject_names(args.tokenizers), loaded, strict=True))
     with progress_bar() as progress:
         results = evaluate(
-            dict(zip(subject_names(args.tokenizers), loaded, strict=True)),
+            named,
             corpus,
             args.metrics,
             base=base,
@@ -161,6 +165,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         )
     if output is not None:
         _write(results, output)
+    args.written = write_files(args, results, named, corpus)
     comparisons = _comparisons(results, is_asked=args.compare_subjects)
     return {"results": results.to_dicts(), "comparisons": comparisons}
 
@@ -221,5 +226,5 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
             console.print(
                 "no comparisons: two tokenizers and five languages are needed, none with lost text"
             )
-    if args.output:
-        console.print(f"written: {args.output}", markup=False, soft_wrap=True)
+    for path in filter(None, (args.output, *args.written.values())):
+        console.print(f"written: {path}", markup=False, soft_wrap=True)

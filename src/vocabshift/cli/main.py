@@ -18,6 +18,7 @@ from vocabshift.cli import (
     adapt,
     card,
     check,
+    compare,
     console,
     count,
     demo,
@@ -36,7 +37,7 @@ from vocabshift.cli.options import Parser, UsageError
 
 VERBS = (
     *(demo, normalize, count, train, plan, extend, prune, adapt, transfer),
-    *(evaluate, tables, check, encode, card, publish),
+    *(evaluate, compare, tables, check, encode, card, publish),
 )
 
 

@@ -9,19 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from vocabshift.results import Results
-
 ALL_LANGUAGES = "all"
-"""The language of figures that belong to a tokenizer as a whole."""
-
-LOSS = "loss_rate"
-"""Where it is above zero, a tokenizer drops text, and the figures of COMPRESSION mean nothing."""
-
-DAGGER = "†"
-DAGGER_NOTE = (
-    f"{DAGGER} The tokenizer loses text in this language, so that its compression figures there "
-    "are no compression and cannot be compared."
-)
+"""The language of figures that belong to a tokenizer as a whole, and of text without a label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,51 +23,85 @@ class MetricNote:
 
 
 _LOWER, _HIGHER = -1, 1
+_BINS = ("1_10", "11_100", "101_1000", "1001_10000", "10001_up", "unseen")
 
 NOTES: Mapping[str, MetricNote] = {
     "fertility": MetricNote("fertility", "tokens per word", _LOWER),
     "bytes_per_token": MetricNote("bytes per token", "bytes of UTF-8 per token", _HIGHER),
     "characters_per_token": MetricNote("characters per token", "code points per token", _HIGHER),
-    "normalized_sequence_length": MetricNote(
-        "normalized sequence length", "tokens, as a share of the base tokenizer's", _LOWER
-    ),
     "tokens_per_character": MetricNote("tokens per character", "tokens per code point", _LOWER),
+    "tokens_per_line": MetricNote("tokens per line", "mean over lines", _LOWER),
     "sequence_reduction": MetricNote("sequence reduction", "1 - tokens / bytes", _HIGHER),
+    "normalized_sequence_length": MetricNote(
+        "normalized sequence length", "tokens / tokens of the base tokenizer", _LOWER
+    ),
     "single_character_rate": MetricNote(
         "single-character rate", "share of tokens that are one code point", _LOWER
     ),
     "word_fragmentation_rate": MetricNote(
         "word fragmentation", "share of words in more than one token", _LOWER
     ),
+    "superword_rate": MetricNote("superword rate", "share of tokens with text around a space"),
+    "unk_rate": MetricNote("unknown rate", "share of tokens for unknown text", _LOWER),
+    "loss_rate": MetricNote("loss rate", "share of lines that do not come back", _LOWER),
+    "character_loss_rate": MetricNote(
+        "character loss rate", "share of characters that do not come back", _LOWER
+    ),
+    **{
+        f"fertility_bin_{name}": MetricNote(
+            f"fertility, rank {name.replace('_', '–').replace('–up', ' up')}",
+            "tokens per word, words of this frequency rank",
+            _LOWER,
+        )
+        for name in _BINS
+    },
     "renyi_entropy": MetricNote("Rényi entropy", "of the distribution of tokens, in bits"),
     "renyi_efficiency": MetricNote(
-        "Rényi efficiency", "entropy of order 2.5 as a share of its maximum", _HIGHER
+        "Rényi efficiency", "entropy / log2 of the vocabulary size", _HIGHER
     ),
-    "gini": MetricNote("Gini", "inequality of token totals over languages", _LOWER),
+    "gini": MetricNote("Gini coefficient", "of tokens over languages", _LOWER),
     "normalized_variance": MetricNote(
-        "normalized variance", "variance of token totals over languages", _LOWER
+        "normalized variance", "of tokens over languages, by the squared mean", _LOWER
     ),
+    "coefficient_of_variation": MetricNote(
+        "coefficient of variation", "of tokens over languages", _LOWER
+    ),
+    "premium": MetricNote("premium", "tokens / tokens of the reference language", _LOWER),
+    "levenshtein_distance": MetricNote("edits per line", "from the tokens of the base"),
+    "exact_match_rate": MetricNote("exact match", "share of lines cut as by the base"),
+    "vocabulary_overlap": MetricNote(
+        "overlap with the base", "share of the smaller vocabulary in both"
+    ),
+    "pairwise_overlap": MetricNote(
+        "overlap of vocabularies", "share of the smaller vocabulary in both"
+    ),
+    "vocab_size": MetricNote("vocabulary size", "tokens of the model"),
+    "script_share": MetricNote("script share", "share of the vocabulary, by script"),
+    "language_share": MetricNote("language share", "share of the vocabulary that a text uses"),
+    "own_language_share": MetricNote(
+        "own language share", "share of the vocabulary that only this language uses"
+    ),
+    "superword_share": MetricNote("superword share", "share of superwords in the vocabulary"),
+    "terminal_spanning_count": MetricNote(
+        "terminal-spanning tokens", "with text behind the end of a sentence", _LOWER
+    ),
+    "unused_share": MetricNote("unused share", "of the vocabulary, in no text", _LOWER),
     "morph_score": MetricNote("MorphScore", "token borders that are morpheme borders", _HIGHER),
-    LOSS: MetricNote("loss rate", "share of lines that do not come back from their ids", _LOWER),
     "bits_per_byte": MetricNote("bits per byte", "of a language model's prediction", _LOWER),
 }
 
-COMPRESSION = frozenset(
+WHOLE = frozenset(
     {
-        *("fertility", "bytes_per_token", "characters_per_token", "tokens_per_character"),
-        *("normalized_sequence_length", "sequence_reduction", "single_character_rate"),
-        *("word_fragmentation_rate", "renyi_entropy", "renyi_efficiency"),
+        *("gini", "normalized_variance", "coefficient_of_variation", "vocab_size"),
+        *("superword_share", "terminal_spanning_count", "unused_share", "vocabulary_overlap"),
     }
 )
-"""Metrics that mean nothing where text was lost."""
+"""Metrics whose one row belongs to a tokenizer as a whole."""
+
+IN_PLACE_OF_LANGUAGES: Mapping[str, str] = {"script_share": "script", "pairwise_overlap": "with"}
+"""What the rows of a metric are where they are no languages; they have no mean."""
 
 
 def note_of(metric: str) -> MetricNote:
     """The note of a metric; its name with spaces where there is none."""
     return NOTES.get(metric) or MetricNote(metric.replace("_", " "), "")
-
-
-def lossy(results: Results) -> frozenset[tuple[str, str]]:
-    """(subject, language) pairs whose compression figures are invalid."""
-    rows = results.where(metric=LOSS)
-    return frozenset((row.subject, row.language) for row in rows if row.value > 0)

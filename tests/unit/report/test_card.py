@@ -126,7 +126,7 @@ Measured on: Mill talk. A value by language rests on 7 to 9 lines; behind ± sta
 
 | metric | value |
 | --- | ---: |
-| vocab size | 400 |
+| vocabulary size (tokens of the model) | 400 |
 
 ### Beside others, means
 

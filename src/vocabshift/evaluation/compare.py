@@ -1,0 +1,159 @@
+"""compare: what changes in real text between two tokenizers.
+
+Owns the totals of each language, the stretches of text that became shorter or longer, and which
+lines changed most. A stretch lies between two neighbouring places where both tokenizers begin a
+token (and a character begins), so that the changes of all stretches add up to the change of the
+text. Knows nothing of colours, terminals or pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+from vocabshift.evaluation.engine import Engine, engine_of
+from vocabshift.evaluation.texts import read_lines
+from vocabshift.evaluation.token_spans import LineSpans, iter_token_spans
+from vocabshift.evaluation.token_view import tokenized_lines
+from vocabshift.evaluation.views import language_name
+from vocabshift.report.comparison import Change, ComparedLine, Comparison, LanguageTotals
+
+N_LINES = 2
+"""Lines shown of each language."""
+
+N_CHANGES = 20
+"""Stretches shown that became shorter, and as many that became longer."""
+
+_BATCH = 4096  # lines whose spans are held at a time
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Of one stretch of text, over all its places."""
+
+    count: int = 0
+    tokens_a: int = 0
+    tokens_b: int = 0
+
+
+def compare(
+    a: Any,
+    b: Any,
+    texts: Any,
+    *,
+    names: tuple[str, str] | None = None,
+    n_lines: int = N_LINES,
+    n_changes: int = N_CHANGES,
+    threads: int = 1,
+) -> Comparison:
+    """Compare tokenizers `a` and `b` (what `engine_of` takes) on `texts`, per language.
+
+    `texts`: a `Corpus` or {language: iterable of str}; documents are cut into lines, blank ones
+    are skipped, no BOS or EOS is added. Shown are the `n_lines` lines of each language whose
+    number of tokens changed most (the first of equals), and the `n_changes` stretches of text
+    with the largest total change in either direction. Raises CorpusError for an empty language.
+    """
+    engine_a, engine_b = engine_of(a), engine_of(b)
+    tallies: dict[str, _Tally] = {}
+    totals, shown = [], []
+    for language, lines in read_lines(texts).items():
+        changes: list[int] = []
+        tokens_a = 0
+        for spans_a, spans_b, line in _both(engine_a, engine_b, lines, threads):
+            _tally(tallies, line, spans_a, spans_b)
+            changes.append(len(spans_b.ids) - len(spans_a.ids))
+            tokens_a += len(spans_a.ids)
+        n_bytes = sum(len(line.encode()) for line in lines)
+        totals.append(
+            LanguageTotals(language, len(lines), n_bytes, tokens_a, tokens_a + sum(changes))
+        )
+        most = sorted(range(len(lines)), key=lambda i: -abs(changes[i]))[:n_lines]
+        chosen = [lines[i] for i in most]
+        views_a, views_b = tokenized_lines(engine_a, chosen), tokenized_lines(engine_b, chosen)
+        shown += [
+            ComparedLine(language, i + 1, of_a, of_b)
+            for i, of_a, of_b in zip(most, views_a, views_b, strict=True)
+        ]
+    shorter, longer = _largest(tallies, n_changes)
+    name_a, name_b = names or (engine_a.name, engine_b.name)
+    labels = {row.language: language_name(row.language) for row in totals}
+    return Comparison(name_a, name_b, tuple(totals), shorter, longer, tuple(shown), labels)
+
+
+def to_dict(comparison: Comparison) -> dict[str, Any]:
+    """Plain JSON values; the pieces of shown lines as ids."""
+    return {
+        "a": comparison.a,
+        "b": comparison.b,
+        "languages": [asdict(row) for row in comparison.languages],
+        "shorter": [asdict(change) for change in comparison.shorter],
+        "longer": [asdict(change) for change in comparison.longer],
+        "lines": [
+            {
+                "language": line.language,
+                "number": line.number,
+                "text": line.a.text,
+                "ids_a": [piece.id for piece in line.a.pieces],
+                "ids_b": [piece.id for piece in line.b.pieces],
+            }
+            for line in comparison.lines
+        ],
+    }
+
+
+def _both(
+    a: Engine, b: Engine, lines: Sequence[str], threads: int
+) -> Iterator[tuple[LineSpans, LineSpans, str]]:
+    """Spans of both tokenizers, and the line."""
+    for start in range(0, len(lines), _BATCH):
+        batch = lines[start : start + _BATCH]
+        of_a = iter_token_spans(a, batch, threads=threads)
+        of_b = iter_token_spans(b, batch, threads=threads)
+        yield from zip(of_a, of_b, batch, strict=True)
+
+
+def _tally(tallies: dict[str, _Tally], line: str, a: LineSpans, b: LineSpans) -> None:
+    """Count the stretches of one line that the two cut into different numbers of tokens."""
+    data = line.encode()
+    for start, end, n_a, n_b in stretches(data, a.starts.tolist(), b.starts.tolist()):
+        if n_a != n_b:
+            tally = tallies.setdefault(data[start:end].decode(), _Tally())
+            tally.count += 1
+            tally.tokens_a += n_a
+            tally.tokens_b += n_b
+
+
+def stretches(
+    data: bytes, starts_a: Sequence[int], starts_b: Sequence[int]
+) -> Iterator[tuple[int, int, int, int]]:
+    """(start, end, tokens of a, tokens of b) of each stretch of a line's UTF-8, in order.
+
+    `starts_a`, `starts_b`: bytes at which tokens begin, ascending. Tokens count where they begin;
+    those without text at the end of the line count for the last stretch.
+    """
+    shared = set(starts_a) & set(starts_b)
+    edges = {at for at in shared if at < len(data) and data[at] & 0xC0 != 0x80}
+    borders = sorted({0, *edges, len(data)})
+    i, j = 0, 0
+    for start, end in pairwise(borders):
+        is_last = end == len(data)
+        first_i, first_j = i, j
+        while i < len(starts_a) and (is_last or starts_a[i] < end):
+            i += 1
+        while j < len(starts_b) and (is_last or starts_b[j] < end):
+            j += 1
+        yield start, end, i - first_i, j - first_j
+
+
+def _largest(
+    tallies: dict[str, _Tally], n_changes: int
+) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+    """Stretches with the largest change, shorter and longer; equals in the order of their text."""
+    changes = [
+        Change(text, tally.count, tally.tokens_a, tally.tokens_b) for text, tally in tallies.items()
+    ]
+    shorter = sorted((c for c in changes if c.change < 0), key=lambda c: (c.change, c.text))
+    longer = sorted((c for c in changes if c.change > 0), key=lambda c: (-c.change, c.text))
+    return tuple(shorter[:n_changes]), tuple(longer[:n_changes])

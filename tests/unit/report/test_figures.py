@@ -1,0 +1,80 @@
+"""Figures: drawn for what Results hold, the same bytes again, fonts for every script or a word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vocabshift.results import Result, Results
+
+pytest.importorskip("matplotlib")
+
+from vocabshift.report import fonts
+from vocabshift.report.figures import write_figures
+
+ROWS = Results(
+    Result(subject, language, metric, value, 4, value * 0.9, value * 1.1)
+    for metric, scale in (("fertility", 1.0), ("bytes_per_token", 2.0), ("renyi_efficiency", 0.1))
+    for i, subject in enumerate(("a", "b$c$"))
+    for j, language in enumerate(("hi", "ta"))
+    for value in [scale * (1 + i + 2 * j)]
+)
+
+
+def test_every_figure_is_written_as_svg_and_png(tmp_path: Path) -> None:
+    written = write_figures(ROWS, tmp_path)
+    assert [path.name for path in written] == [
+        *("bars.svg", "bars.png", "heatmap.svg", "heatmap.png", "renyi.svg", "renyi.png")
+    ]
+    for path in written:
+        start = path.read_bytes()[:200]
+        assert (
+            start.startswith(b"\x89PNG") if path.suffix == ".png" else b"<svg" in start or b"<?xml"
+        )
+    fertility = write_figures(ROWS.where(metric="fertility"), tmp_path)
+    assert {"bars", "heatmap"} == {path.stem for path in fertility}
+
+
+def test_the_same_results_give_the_same_bytes(tmp_path: Path) -> None:
+    first = {path.name: path.read_bytes() for path in write_figures(ROWS, tmp_path)}
+    assert first == {path.name: path.read_bytes() for path in write_figures(ROWS, tmp_path)}
+
+
+def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no results"):
+        write_figures(Results(), tmp_path)
+    with pytest.raises(ValueError, match="no metric 'gini'"):
+        write_figures(ROWS, tmp_path, metric="gini")
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_lossy_values_are_not_drawn_as_compression(tmp_path: Path) -> None:
+    lost = Results([Result("a", "hi", "loss_rate", 0.5, 4)])
+    clean = {path.name: path.read_bytes() for path in write_figures(ROWS, tmp_path)}
+    marked = {path.name: path.read_bytes() for path in write_figures(ROWS + lost, tmp_path)}
+    assert all(clean[name] != marked[name] for name in clean)
+
+
+def test_a_character_without_a_font_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fonts, "_fonts", lambda: {"DejaVu Sans": _own_font()})
+    monkeypatch.setattr(fonts, "_register_noto", lambda: None)
+    assert ["DejaVu Sans"] == fonts.families("abc é")
+    with pytest.raises(ValueError, match=r"no font on this system can draw தம.*: install the Noto"):
+        fonts.families("abc தம")
+
+
+def test_fonts_of_the_system_are_found_where_they_are() -> None:
+    try:
+        found = fonts.families("हिन्दी தமிழ்")
+    except ValueError as error:
+        pytest.skip(str(error))
+    assert "DejaVu Sans" == found[0]
+    covered = frozenset[str]().union(*(fonts._characters(fonts._fonts()[name]) for name in found))
+    assert set("हिन्दीதமிழ்") <= covered
+
+
+def _own_font() -> str:
+    import matplotlib
+
+    return str(Path(matplotlib.get_data_path()) / "fonts/ttf/DejaVuSans.ttf")
