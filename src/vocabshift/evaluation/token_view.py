@@ -44,4 +44,4 @@ def _line(engine: Engine, line: str, spans: LineSpans) -> TokenizedLine:
                 unknown=token_id == engine.unknown_id,
             )
         )
-    return TokenizedLine(line, tuple(pieces), spans.exact)
+    return TokenizedLine(line, tuple(pieces), spans.exact, tuple(sorted(syllables)))

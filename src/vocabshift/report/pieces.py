@@ -30,6 +30,9 @@ class TokenizedLine:
     text: str
     pieces: tuple[Piece, ...]
     exact: bool = True  # whether the pieces cover the line byte for byte
+    # Bytes, ascending, at which a picture may divide the line without tearing what is drawn as one
+    # sign; None: in front of every character.
+    borders: tuple[int, ...] | None = None
 
     @property
     def n_bytes(self) -> int:
