@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from itertools import pairwise
 from unicodedata import category
 
 from vocabshift.report.pieces import Piece, TokenizedLine
@@ -80,7 +81,7 @@ def segments(line: TokenizedLine) -> Iterator[Segment]:
     empty = [i for i, piece in enumerate(line.pieces) if piece.start == piece.end]
     empty_at = {i: line.pieces[i].start for i in empty}
     next_empty, first = 0, 0
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
+    for start, end in pairwise(edges):
         while next_empty < len(empty) and empty_at[empty[next_empty]] <= start:
             yield Segment(start, start, (empty[next_empty],))
             next_empty += 1

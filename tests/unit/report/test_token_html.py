@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from html.parser import HTMLParser
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import pytest
 from hypothesis import given
@@ -27,7 +27,7 @@ def line_of(text: str, cuts: list[int], borders: tuple[int, ...] | None = None) 
     characters = {0, *accumulate(len(c.encode()) for c in text)}
     pieces = [
         Piece(100 + i, "t", a, b, cuts_character=not {a, b} <= characters)
-        for i, (a, b) in enumerate(zip(edges[:-1], edges[1:], strict=True))
+        for i, (a, b) in enumerate(pairwise(edges))
     ]
     return TokenizedLine(text, tuple(pieces), borders=borders)
 
