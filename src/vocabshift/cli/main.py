@@ -28,6 +28,7 @@ from vocabshift.cli import (
     plan,
     prune,
     publish,
+    serve,
     tables,
     train,
     transfer,
@@ -36,7 +37,7 @@ from vocabshift.cli.options import Parser, UsageError
 
 VERBS = (
     *(demo, normalize, count, train, plan, extend, prune, adapt, transfer),
-    *(evaluate, tables, check, encode, card, publish),
+    *(evaluate, tables, check, encode, serve, card, publish),
 )
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from vocabshift.evaluation.token_marks import text_borders
-from vocabshift.playground.subject import Subject
+from vocabshift.playground.panel import Panel
 
 MOST_SHOWN = 20_000
 """Characters of a text that are drawn; all of it is counted."""
@@ -20,39 +21,49 @@ MOST_SHOWN = 20_000
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A text to start from."""
+
+    name: str
+    language: str  # for the `lang` attribute; "" where there is no one language
+    text: str
+
+
 class Playground:
     """The tokenizers of a page; one request at a time is worked on."""
 
     def __init__(
-        self, subjects: Sequence[Subject], samples: Mapping[str, Sequence[str]] | None = None
+        self, panels: Sequence[Panel], samples: Sequence[Sample] = (), *, most_bytes: int = 4 << 20
     ) -> None:
-        self.subjects = tuple(subjects)
-        self.samples = {label: list(texts) for label, texts in (samples or {}).items()}
+        """`most_bytes`: of a request's body, the text as JSON (default: 4 MiB)."""
+        self.panels = tuple(panels)
+        self.samples = tuple(samples)
+        self.most_bytes = most_bytes
         self._lock = threading.Lock()
 
     def start(self) -> dict[str, Any]:
         """What the page needs before anybody types."""
         return {
-            "tokenizers": [subject.facts() for subject in self.subjects],
-            "samples": self.samples,
+            "tokenizers": [panel.facts() for panel in self.panels],
+            "samples": [asdict(sample) for sample in self.samples],
+            "most_bytes": self.most_bytes,
         }
 
     def tokenize(self, text: str, *, parse_special: bool = True) -> dict[str, Any]:
         """The text in every tokenizer.
 
-        Lone surrogates, which UTF-8 cannot carry, become U+FFFD and are counted. `clusters` are
-        the bytes [start, end) of syllables and characters that some tokenizer cuts: what is drawn
-        as one sign.
+        Lone surrogates, which UTF-8 cannot carry, become U+FFFD and are counted. `borders` are the
+        bytes of `shown` at which a picture may be divided: between two lies one sign.
         """
         text, n_surrogates = _SURROGATE.subn("\ufffd", text)
         shown = _beginning(text)
         borders = text_borders(shown)
         with self._lock:
             rows = [
-                subject.tokenize(text, shown, borders, parse_special=parse_special)
-                for subject in self.subjects
+                panel.tokenize(text, shown, borders, parse_special=parse_special)
+                for panel in self.panels
             ]
-        at = borders.syllables.nonzero()[0].tolist()
         return {
             "shown": shown,
             "is_whole": len(shown) == len(text),
@@ -60,16 +71,16 @@ class Playground:
             "n_characters": len(text),
             "n_bytes": len(text.encode()),
             "n_words": len(text.split()),
-            "borders": at,
+            "borders": borders.syllables.nonzero()[0].tolist(),
             "tokenizers": rows,
         }
 
-    def token(self, subject: int, token_id: int) -> dict[str, Any]:
+    def token(self, panel: int, token_id: int) -> dict[str, Any]:
         """How a token of the tokenizer with this number is made; LookupError if there is none."""
-        if not 0 <= subject < len(self.subjects):
-            raise IndexError(f"there is no tokenizer number {subject}")
+        if not 0 <= panel < len(self.panels):
+            raise IndexError(f"there is no tokenizer number {panel}")
         with self._lock:
-            return self.subjects[subject].token(token_id)
+            return self.panels[panel].token(token_id)
 
 
 def _beginning(text: str) -> str:

@@ -25,7 +25,7 @@ MOST_SPELLED = 400
 """Characters of a token that the page gets to see, and bytes likewise."""
 
 
-class Subject:
+class Panel:
     """One tokenizer on the page."""
 
     def __init__(self, engine: Engine, label: str | None = None) -> None:
