@@ -2,8 +2,9 @@
 
 Owns how spans are found. Tokens whose bytes joined are the line (with at most a space in front,
 the dummy prefix of SentencePiece) are laid end to end: exact for every byte-level tokenizer.
-Where a normalizer changed the text, or words lose their spaces (WordPiece), the offsets of
-`tokenizers` tell, and tokens that share a character share it byte by byte where that adds up.
+Where a normalizer changed the text, it tells where (see `normalized_spans`). Where that is not
+enough, or words lose their spaces (WordPiece), the offsets of `tokenizers` tell, and tokens that
+share a character share it byte by byte where that adds up.
 Knows nothing of what a span means.
 """
 
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.evaluation.engine import Engine, Ids
+from vocabshift.evaluation.normalized_spans import edges_in_text
 
 Int64 = npt.NDArray[np.int64]
 
@@ -43,21 +45,32 @@ def iter_token_spans(
     ids, offsets = engine.encode_batch(lines, threads=threads, parse_special=parse_special)
     spelled = engine.spelled
     lengths = engine.byte_counts
+    normalizer = engine.tokenizer.backend.normalizer
+    normalize = None if normalizer is None else normalizer.normalize_str
     for number, line in enumerate(lines):
         of_line = ids[offsets[number] : offsets[number + 1]]
         data = line.encode()
         joined = b"".join([spelled[token_id] for token_id in of_line.tolist()])
         extra = len(joined) - len(data)
+        edges = np.cumsum(lengths[of_line])
         if extra in (0, 1) and joined == b" " * extra + data:
-            ends = np.maximum(np.cumsum(lengths[of_line]) - extra, 0)
-            starts = np.concatenate([np.zeros(min(1, len(ends)), np.int64), ends[:-1]])
-            yield LineSpans(of_line, starts, ends, exact=True)
-        else:
-            with engine.backend(parse_special=parse_special) as backend:
-                encoding = backend.encode(line, add_special_tokens=False)
-            if encoding.ids != of_line.tolist():
-                raise AssertionError(f"the encoder and tokenizers disagree on {line!r}")
-            yield _by_offsets(line, of_line, lengths[of_line], encoding.offsets)
+            yield _end_to_end(of_line, np.maximum(edges - extra, 0), exact=True)
+            continue
+        in_line = None if normalize is None else edges_in_text(line, joined, edges, normalize)
+        if in_line is not None:
+            yield _end_to_end(of_line, in_line, exact=False)
+            continue
+        with engine.backend(parse_special=parse_special) as backend:
+            encoding = backend.encode(line, add_special_tokens=False)
+        if encoding.ids != of_line.tolist():
+            raise AssertionError(f"the encoder and tokenizers disagree on {line!r}")
+        yield _by_offsets(line, of_line, lengths[of_line], encoding.offsets)
+
+
+def _end_to_end(ids: Ids, ends: Int64, *, exact: bool) -> LineSpans:
+    """Spans of tokens each of which begins where the one before it ends."""
+    starts = np.concatenate([np.zeros(min(1, len(ends)), np.int64), ends[:-1]])
+    return LineSpans(ids, starts, ends, exact)
 
 
 def _by_offsets(

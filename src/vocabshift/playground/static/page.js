@@ -192,11 +192,13 @@ class Panel {
       return;
     }
     const id = this.found.ids[token];
-    this.peek.replaceChildren(
-      make("bdi", "", visible(this.found.spelled[id])),
-      ` · id ${id} · token ${number.format(token + 1)}`,
-    );
     const [begin, end] = this.span(token);
+    const data = encoder.encode(last.shown).subarray(begin, end);
+    const hex = Array.from(data, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    this.peek.replaceChildren(
+      chip({ bytes: hex, token: this.found.spelled[id], n_bytes: data.length }),
+      ` id ${id} · ${data.length} ${data.length === 1 ? "byte" : "bytes"} · token ${number.format(token + 1)}`,
+    );
     for (const panel of panels) {
       const starts = startsOf(panel.found), ends = panel.found.ends;
       let low = 0, high = ends.length;
@@ -269,10 +271,6 @@ class Panel {
     this.select(next);
     if (next !== null) elementsOf(this.view, next)[0]?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
-}
-
-function visible(text) {
-  return chip({ bytes: "", token: text, n_bytes: 0 }).textContent;
 }
 
 function chooseSample(index) {

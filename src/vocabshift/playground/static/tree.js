@@ -57,6 +57,7 @@ export function chip(node) {
       continue;
     }
     for (const part of run.split(/( )/)) {
+      if (/^\p{M}/u.test(part)) element.append(make("span", "space", "◌")); // a sign needs a letter
       if (part === " ") element.append(make("span", "space", "␣"));
       else appendVisible(element, part);
     }
@@ -134,7 +135,7 @@ function branch(nodes, index) {
   const details = make("details", "", make("summary", "row", ...row));
   const runs = runsOf(bytesOf(node.bytes));
   const isOneCharacter = runs.length === 1 && typeof runs[0] === "string" && [...runs[0]].length === 1;
-  details.open = !isOneCharacter && (runs.length > 1 || typeof runs[0] === "string");
+  details.open = index === 0 || (!isOneCharacter && (runs.length > 1 || typeof runs[0] === "string"));
   details.append(make("ul", "", branch(nodes, node.left), branch(nodes, node.right)));
   return make("li", "", details);
 }
