@@ -8,19 +8,17 @@ where they stand (NFC, NFKC, lower case); for all others the answer is None. Kno
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
+from itertools import pairwise, takewhile
+from unicodedata import category
 
 import numpy as np
 import numpy.typing as npt
-import regex
 
 Int64 = npt.NDArray[np.int64]
 
 Change = tuple[int, int, int, int]
 """Bytes [start, end) of a sign after the normalizer, and before."""
-
-_SIGNS = regex.compile(r"\P{M}\p{M}*|\p{M}+", regex.DOTALL)
 
 
 def edges_in_text(
@@ -80,7 +78,7 @@ def _changes(
 
 def _of_word(word: str, normal: str, normalize: Callable[[str], str]) -> list[Change] | None:
     """The same of one word."""
-    signs = _SIGNS.findall(word)
+    signs = _signs(word)
     made = [normalize(sign) for sign in signs]
     if "".join(made) != normal:
         return None
@@ -95,8 +93,21 @@ def _of_word(word: str, normal: str, normalize: Callable[[str], str]) -> list[Ch
     return changes
 
 
+def _signs(word: str) -> list[str]:
+    """Characters, each with the marks behind it."""
+    begins = [i for i, character in enumerate(word) if not category(character).startswith("M")]
+    if not begins or begins[0] > 0:
+        begins = [0, *begins]
+    return [word[begin:end] for begin, end in pairwise([*begins, len(word)])]
+
+
 def _alike(one: str, other: str) -> tuple[int, int]:
     """Bytes of the characters that two different texts begin with, and end with, alike."""
-    first = len(os.path.commonprefix([one, other]))
-    last = len(os.path.commonprefix([one[first:][::-1], other[first:][::-1]]))
+    first = _n_alike(one, other)
+    last = _n_alike(one[first:][::-1], other[first:][::-1])
     return len(one[:first].encode()), len(one[len(one) - last :].encode())
+
+
+def _n_alike(one: str, other: str) -> int:
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -15,7 +15,7 @@ from typing import Any
 from vocabshift.evaluation.token_marks import text_borders
 from vocabshift.playground.panel import Panel
 
-MOST_SHOWN = 20_000
+MOST_SHOWN = 12_000
 """Characters of a text that are drawn; all of it is counted."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -34,9 +34,9 @@ class Playground:
     """The tokenizers of a page; one request at a time is worked on."""
 
     def __init__(
-        self, panels: Sequence[Panel], samples: Sequence[Sample] = (), *, most_bytes: int = 4 << 20
+        self, panels: Sequence[Panel], samples: Sequence[Sample] = (), *, most_bytes: int = 2 << 20
     ) -> None:
-        """`most_bytes`: of a request's body, the text as JSON (default: 4 MiB)."""
+        """`most_bytes`: of a request's body, the text as JSON (default: 2 MiB)."""
         self.panels = tuple(panels)
         self.samples = tuple(samples)
         self.most_bytes = most_bytes

@@ -130,5 +130,5 @@ def test_what_stands_in_a_trees_place(
 def test_what_is_not_there(playground: Playground) -> None:
     """An id without a token, a tokenizer without a panel."""
     for panel, token_id in ((0, 10_000), (0, -1), (7, 0), (-1, 0)):
-        with pytest.raises(LookupError, match="no token|no tokenizer"):
+        with pytest.raises(LookupError, match=r"there is no|no token has"):
             playground.token(panel, token_id)

@@ -145,39 +145,62 @@ export function layOut(ruler, found, isShared) {
   return lines;
 }
 
-/** Show lines in a view; elements of lines at the beginning and end that are as before stay. */
+/** Show lines in a view; elements of what is as before stay where they are. */
 export function draw(view, lines) {
   const old = view.lines ?? [];
-  let head = 0, tail = 0;
-  const most = Math.min(old.length, lines.length);
-  while (head < most && old[head].key === lines[head].key) head++;
-  while (tail < most - head && old.at(-1 - tail).key === lines.at(-1 - tail).key) tail++;
-  for (let i = 0; i < lines.length; i++) {
-    if (i < head) lines[i].element = old[i].element;
-    else if (i >= lines.length - tail) lines[i].element = old[old.length - lines.length + i].element;
-    else lines[i].element = lineElement(lines[i]);
-    lines[i].element.base = lines[i].base;
-  }
-  for (let i = head; i < old.length - tail; i++) old[i].element.remove();
-  const behind = tail ? lines[lines.length - tail].element : null;
+  const [head, tail] = alike(old, lines, (one, other) => one.key === other.key);
+  const oldEnd = old.length - tail, end = lines.length - tail;
   const fresh = document.createDocumentFragment();
-  for (let i = head; i < lines.length - tail; i++) fresh.append(lines[i].element);
-  view.insertBefore(fresh, behind);
+  for (let i = 0; i < lines.length; i++) {
+    const line = lines[i];
+    if (i < head) line.element = old[i].element;
+    else if (i >= end) line.element = old[oldEnd + i - end].element;
+    else if (i < oldEnd) patch((line.element = old[i].element), line.parts);
+    else {
+      line.element = document.createElement("p");
+      line.element.className = "tl";
+      line.element.dir = "auto";
+      patch(line.element, line.parts);
+      fresh.append(line.element);
+    }
+    line.element.base = line.base;
+  }
+  for (let i = Math.max(end, head); i < oldEnd; i++) old[i].element.remove();
+  view.insertBefore(fresh, tail ? lines[end].element : null);
   view.lines = lines;
 }
 
-function lineElement(line) {
-  const paragraph = document.createElement("p");
-  paragraph.className = "tl";
-  paragraph.dir = "auto";
-  for (const [classes, text, tokens] of line.parts) {
-    const element = document.createElement("i");
-    element.className = classes;
+/** How many items two lists begin with, and end with, alike. */
+function alike(old, fresh, isSame) {
+  const most = Math.min(old.length, fresh.length);
+  let head = 0, tail = 0;
+  while (head < most && isSame(old[head], fresh[head])) head++;
+  while (tail < most - head && isSame(old.at(-1 - tail), fresh.at(-1 - tail))) tail++;
+  return [head, tail];
+}
+
+/** Make the elements of a line those of `parts`. */
+function patch(paragraph, parts) {
+  const old = paragraph.parts ?? [];
+  const isSame = (one, other) => one[1] === other[1] && one[3] === other[3];
+  const [head, tail] = alike(old, parts, isSame);
+  const children = [...paragraph.children];
+  const update = (element, [classes, , tokens]) => {
+    if (element.className !== classes) element.className = classes;
     element.tokens = tokens;
-    appendVisible(element, text);
-    paragraph.append(element);
+  };
+  for (let i = head; i < old.length - tail; i++) children[i].remove();
+  const fresh = document.createDocumentFragment();
+  for (let i = head; i < parts.length - tail; i++) {
+    const element = document.createElement("i");
+    update(element, parts[i]);
+    appendVisible(element, parts[i][1]);
+    fresh.append(element);
   }
-  return paragraph;
+  paragraph.insertBefore(fresh, tail ? children[old.length - tail] : null);
+  for (let i = 0; i < head; i++) update(children[i], parts[i]);
+  for (let i = 1; i <= tail; i++) update(children.at(-i), parts.at(-i));
+  paragraph.parts = parts;
 }
 
 /** The elements that a token has a part in. */
