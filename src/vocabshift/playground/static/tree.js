@@ -57,9 +57,8 @@ export function chip(node) {
       continue;
     }
     for (const part of run.split(/( )/)) {
-      if (/^\p{M}/u.test(part)) element.append(make("span", "space", "◌")); // a sign needs a letter
       if (part === " ") element.append(make("span", "space", "␣"));
-      else appendVisible(element, part);
+      else appendVisible(element, /^\p{M}/u.test(part) ? "◌" + part : part); // a sign needs a letter
     }
   }
   if (node.n_bytes > bytes.length) element.append(" …");
