@@ -17,15 +17,13 @@ began in an element before; `sw` superword; `cs`, `cc` cuts a syllable, a charac
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
-from itertools import pairwise
 from unicodedata import category
 
 from vocabshift.report.pieces import Piece, TokenizedLine
+from vocabshift.report.token_segments import Segment, segments
 
 N_COLOURS = 6
 """Colours of tokens, in turn; neighbours always differ."""
@@ -36,15 +34,6 @@ MOST_STRIPES = 12
 _KEPT_FORMATS = "\u200c\u200d"  # ZWNJ and ZWJ belong to the shaping
 _SHOWN = {"\n": "↵", "\t": "⇥", "\u2028": "↵", "\u2029": "¶", "\x7f": "␡"}
 _LABEL = re.compile(r"([A-Za-z]{2,3})(?:[-_]([A-Za-z]{4}))?")
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A part of a line that becomes one element: bytes [start, end) and who has a part in it."""
-
-    start: int
-    end: int
-    pieces: tuple[int, ...]  # indices into the line's pieces; empty: text without a token
 
 
 def token_line_html(line: TokenizedLine, *, language: str | None = None) -> str:
@@ -67,57 +56,10 @@ def language_tag(label: str | None) -> str | None:
     return None if match is None else "-".join(part for part in match.groups() if part)
 
 
-def segments(line: TokenizedLine) -> Iterator[Segment]:
-    """Cut a line where tokens begin and end, but never inside of what is drawn as one sign."""
-    n_bytes = line.n_bytes
-    borders = line.borders if line.borders is not None else _character_borders(line.text)
-    borders = sorted({0, *borders, n_bytes})
-    points = {0, n_bytes}
-    for piece in line.pieces:
-        for edge in (piece.start, piece.end):
-            points |= set(_around(borders, edge))
-    edges = sorted(points)
-    # Zero-width tokens stand in front of the element that begins where they are.
-    empty = [i for i, piece in enumerate(line.pieces) if piece.start == piece.end]
-    empty_at = {i: line.pieces[i].start for i in empty}
-    next_empty, first = 0, 0
-    for start, end in pairwise(edges):
-        while next_empty < len(empty) and empty_at[empty[next_empty]] <= start:
-            yield Segment(start, start, (empty[next_empty],))
-            next_empty += 1
-        while first < len(line.pieces) and line.pieces[first].end <= start:
-            first += 1
-        inside = []
-        for i in range(first, len(line.pieces)):
-            if line.pieces[i].start >= end:
-                break
-            if line.pieces[i].end > start:
-                inside.append(i)
-        while next_empty < len(empty) and empty_at[empty[next_empty]] < end:
-            inside.append(empty[next_empty])
-            next_empty += 1
-        yield Segment(start, end, tuple(sorted(set(inside))))
-    for i in empty[next_empty:]:
-        yield Segment(n_bytes, n_bytes, (i,))
-
-
-def _around(borders: Sequence[int], edge: int) -> tuple[int, int]:
-    """The borders at both sides of `edge`; twice itself where it is one."""
-    return (borders[bisect_right(borders, edge) - 1], borders[bisect_left(borders, edge)])
-
-
-def _character_borders(text: str) -> list[int]:
-    borders, at = [0], 0
-    for character in text:
-        at += len(character.encode())
-        borders.append(at)
-    return borders
-
-
 def _element(line: TokenizedLine, data: bytes, segment: Segment) -> str:
     text = data[segment.start : segment.end].decode()
     pieces = [line.pieces[i] for i in segment.pieces]
-    shown = visible_html(text) if text else escape(pieces[0].token if pieces else "")
+    shown = visible_html(text or (pieces[0].token if pieces else ""))
     if not pieces:
         return f'<i class="no">{shown}</i>'
     ids = " ".join(str(piece.id) for piece in pieces)
@@ -150,6 +92,11 @@ def _classes(segment: Segment, pieces: Sequence[Piece]) -> Iterator[str]:
 def visible_html(text: str) -> str:
     """`text` escaped for HTML; control and direction characters as small visible names."""
     return "".join(_shown(character) for character in text)
+
+
+def plain_html(text: str) -> str:
+    """The same without elements, for attributes and for SVG: such characters as Python has them."""
+    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))
 
 
 def _shown(character: str) -> str:

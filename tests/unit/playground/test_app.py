@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 from vocabshift.playground.app import make_app
 from vocabshift.playground.guard import HEADERS, hosts_of
 from vocabshift.playground.page import Playground
+from vocabshift.report import token_html
 
 HOST = "127.0.0.1:8017"
 OWN = {"Origin": f"http://{HOST}"}
@@ -195,3 +196,12 @@ def test_hosts(port: int) -> None:
     """The port is left out where it is the usual one."""
     assert ("localhost" in hosts_of(port)) == (port == 80)
     assert {f"127.0.0.1:{port}", f"localhost:{port}"} <= hosts_of(port)
+
+
+def test_the_script_draws_as_the_report_does(client: Any) -> None:
+    """One style sheet for both: as many colours, as many stripes."""
+    script = client.get("/tokens.js").text
+    assert f"const N_COLOURS = {token_html.N_COLOURS};" in script
+    assert f"const MOST_STRIPES = {token_html.MOST_STRIPES};" in script
+    styles = client.get("/token_view.css").text
+    assert f".x0-{token_html.MOST_STRIPES}" in styles

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from vocabshift.report.pieces import Piece, TokenizedLine
 from vocabshift.report.token_html import (
     language_tag,
-    segments,
     token_css,
     token_js,
     token_line_html,
     visible_html,
 )
+from vocabshift.report.token_segments import segments
 
 
 def line_of(text: str, cuts: list[int], borders: tuple[int, ...] | None = None) -> TokenizedLine:
