@@ -196,7 +196,9 @@ def test_tokens_counts_ids_and_the_tree(
     words = f"{len(text)} characters · {len(text.encode())} bytes · 5 words"
     assert words == page.text_content("#counts")
     page.locator(".ids summary").first.click()
-    assert ", ".join(map(str, ids)) == page.locator(".id-list").first.input_value()
+    page.wait_for_function(
+        "ids => document.querySelector('.id-list').value === ids", arg=", ".join(map(str, ids))
+    )
     view = page.locator(".view").first
     view.focus()
     for _ in range(3):
