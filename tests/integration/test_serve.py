@@ -249,6 +249,7 @@ def test_it_fits_a_phone(open_page: Callable[..., Page], scheme: str) -> None:
     """No sideways scrolling at 375 px; Urdu runs from the right."""
     page = open_page(viewport={"width": 375, "height": 800}, color_scheme=scheme)
     page.select_option("#sample", label="Urdu")
+    page.wait_for_function("() => !document.querySelector('.view').textContent.includes('morning')")
     page.wait_for_selector(".view[lang=ur] p:dir(rtl)")
     page.locator(".view i").nth(4).click()
     page.wait_for_selector(".about")
