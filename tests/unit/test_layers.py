@@ -28,6 +28,7 @@ LAYERS = {
         ("", "planning", "adaptation", "auto_init", "superword_extension"), 4
     ),  # "": the package itself
     "adaptation_card": 4,
+    "playground": 4,
     "model_adaptation": 5,  # joins what joins the workshops
     **dict.fromkeys(("cli", "demo", "__main__"), 6),
 }
@@ -69,6 +70,8 @@ ROOMS = {
     "datasets": ("text.",),
     "matplotlib": ("report.curves", "report.figures", "report.fonts"),
     "huggingface_hub": ("report.card", "report.hub", "bpe.load", "surgery."),
+    "starlette": ("playground.",),
+    "uvicorn": ("playground.",),
 }
 FACE_ALONE = ("cli.", "demo.")  # these know the public face, and what a verb needs beside it
 
@@ -201,6 +204,7 @@ def test_nothing_outside_is_imported_that_is_no_dependency() -> None:
         *("numpy", "tokenizers", "regex", "safetensors", "zstandard", "rich", "sentencepiece"),
         *("google", "gguf", "torch", "transformers", "pyarrow", "datasets", "vocabshift"),
         *("accelerate", "lm_eval", "scipy", "rapidfuzz", "matplotlib"),
+        *("starlette", "uvicorn"),
         "tiktoken",
         "huggingface_hub",  # tokenizers depends on it
     }

@@ -37,6 +37,7 @@ class Splits:
     right: Ids
     atomic: Flags  # made by no merge, and met in text: bytes, characters, "<0xNN>"
     unreachable: Flags  # merges alone do not make it; byte pieces, added tokens and unk left out
+    rank: Ids  # of the merge that makes it, 0 the first learned; NONE as in `left`
 
     def users(self) -> Ids:
         """By id, of how many tokens it is a half; twice where both halves are it."""
@@ -61,7 +62,7 @@ class Splits:
 def no_splits(rows: int, atomic: Flags) -> Splits:
     """The splits of a model that makes no token of others."""
     none = np.full(rows, NONE, dtype=np.int64)
-    return Splits(none, none, atomic, np.zeros(rows, dtype=bool))
+    return Splits(none, none, atomic, np.zeros(rows, dtype=bool), none)
 
 
 def split_tokens(tokenizer: Tokenizer, encoder: Encoder | None = None) -> Splits:
@@ -82,7 +83,9 @@ def split_tokens(tokenizer: Tokenizer, encoder: Encoder | None = None) -> Splits
     ids = np.fromiter(model.vocab.values(), np.int64, len(model.vocab))
     made = last >= 0
     vocab, merges = model.vocab, model.merges
-    pairs = [merges[rank] for rank in last[made].tolist()]
+    rank = np.full(rows, NONE, dtype=np.int64)
+    rank[ids[made]] = last[made]
+    pairs = [merges[number] for number in last[made].tolist()]
     left[ids[made]] = [vocab[pair[0]] for pair in pairs]
     right[ids[made]] = [vocab[pair[1]] for pair in pairs]
 
@@ -96,4 +99,4 @@ def split_tokens(tokenizer: Tokenizer, encoder: Encoder | None = None) -> Splits
     single = [vocab[token] for token in byte_pieces(tokenizer)]
     unreachable[single] = False
     atomic[single] = True
-    return Splits(left, right, atomic, unreachable)
+    return Splits(left, right, atomic, unreachable, rank)

@@ -145,5 +145,7 @@ def missing_extra(error: BaseException) -> str | None:
         "pyarrow": "data",
         "datasets": "data",
         "matplotlib": "plots",
+        "starlette": "serve",
+        "uvicorn": "serve",
     }
     return extras.get(package)

@@ -29,6 +29,7 @@ from vocabshift.cli import (
     plan,
     prune,
     publish,
+    serve,
     tables,
     train,
     transfer,
@@ -37,7 +38,7 @@ from vocabshift.cli.options import Parser, UsageError
 
 VERBS = (
     *(demo, normalize, count, train, plan, extend, prune, adapt, transfer),
-    *(evaluate, compare, tables, check, encode, card, publish),
+    *(evaluate, compare, tables, check, encode, serve, card, publish),
 )
 
 

@@ -6,6 +6,7 @@ of tokenizers or models. A `.txt` has one document a line; code comes as `.jsonl
 
 from __future__ import annotations
 
+import json
 from importlib import resources
 from pathlib import Path
 
@@ -45,6 +46,17 @@ def languages() -> list[str]:
     """Languages that come with the package, in order of their groups."""
     known = [language for of_group in GROUPS.values() for language in of_group]
     return sorted((Path(file.name).stem for file in _files()), key=known.index)
+
+
+def beginnings(n_documents: int) -> dict[str, list[str]]:
+    """The first documents of every language, in order of their groups."""
+    by_language = {Path(file.name).stem: file for file in _files()}
+    found = {}
+    for language in languages():
+        lines = by_language[language].read_text(encoding="utf-8").split("\n")[:n_documents]
+        is_json = by_language[language].name.endswith(".jsonl")
+        found[language] = [str(json.loads(line)["text"]) if is_json else line for line in lines]
+    return found
 
 
 def write_split(folder: Path) -> tuple[dict[str, Path], dict[str, Path]]:

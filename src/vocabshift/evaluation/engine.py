@@ -6,10 +6,11 @@ token stands for in text. Knows nothing of lines, languages or metrics.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,9 @@ from vocabshift.bpe.plain_pieces import plain_token_bytes
 from vocabshift.bpe.plain_tokenizer import PlainTokenizer, open_prunable
 from vocabshift.bpe.token_bytes import token_bytes
 from vocabshift.bpe.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    import tokenizers
 
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
@@ -46,20 +50,37 @@ class Engine:
         """The highest id plus one."""
         return self.tokenizer.row_count
 
-    def encode_batch(self, lines: Sequence[str], *, threads: int = 1) -> tuple[Ids, Offsets]:
+    def encode_batch(
+        self, lines: Sequence[str], *, threads: int = 1, parse_special: bool = True
+    ) -> tuple[Ids, Offsets]:
         """Flat ids (int32) of the lines and offsets (n_lines + 1,), int64; no BOS or EOS.
 
-        Special-token strings in a line are recognised, as `tokenizers` does. The result does not
-        depend on `threads`; kinds other than BPE leave their number to `tokenizers`.
+        Special-token strings in a line are recognised, as `tokenizers` does; `parse_special=False`
+        reads them as text. The result does not depend on `threads`; kinds other than BPE leave
+        their number to `tokenizers`.
         """
         if self._encoder is not None:
-            return self._encoder.encode_batch(list(lines), threads=threads)
-        found = self.tokenizer.backend.encode_batch_fast(list(lines), add_special_tokens=False)
+            return self._encoder.encode_batch(
+                list(lines), threads=threads, parse_special=parse_special
+            )
+        with self.backend(parse_special=parse_special) as backend:
+            found = backend.encode_batch_fast(list(lines), add_special_tokens=False)
         rows = [encoding.ids for encoding in found]
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum([len(row) for row in rows], out=offsets[1:])
         flat = np.fromiter(chain.from_iterable(rows), np.int32, int(offsets[-1]))
         return flat, offsets
+
+    @contextmanager
+    def backend(self, *, parse_special: bool) -> Iterator[tokenizers.Tokenizer]:
+        """The tokenizer in `tokenizers`, set to read special-token strings or not, for a while."""
+        backend = self.tokenizer.backend
+        before = backend.encode_special_tokens
+        backend.encode_special_tokens = not parse_special
+        try:
+            yield backend
+        finally:
+            backend.encode_special_tokens = before
 
     def decode_batch(self, ids: Ids, offsets: Offsets) -> list[str]:
         """Texts of flat ids and offsets, special tokens kept."""
@@ -110,6 +131,11 @@ class Engine:
         for token in self.tokenizer.added_tokens:
             table[token.id] = token.content.encode()
         return table
+
+    @cached_property
+    def byte_counts(self) -> npt.NDArray[np.int64]:
+        """Bytes of each id in text, (row_count,)."""
+        return np.fromiter(map(len, self.spelled), np.int64, len(self.spelled))
 
 
 def engine_of(tokenizer: Any) -> Engine:

@@ -2,8 +2,9 @@
 
 Owns how spans are found. Tokens whose bytes joined are the line (with at most a space in front,
 the dummy prefix of SentencePiece) are laid end to end: exact for every byte-level tokenizer.
-Where a normalizer changed the text, or words lose their spaces (WordPiece), the offsets of
-`tokenizers` tell, and tokens that share a character share it byte by byte where that adds up.
+Where a normalizer changed the text, it tells where (see `normalized_spans`). Where that is not
+enough, or words lose their spaces (WordPiece), the offsets of `tokenizers` tell, and tokens that
+share a character share it byte by byte where that adds up.
 Knows nothing of what a span means.
 """
 
@@ -11,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
 from vocabshift.evaluation.engine import Engine, Ids
+from vocabshift.evaluation.normalized_spans import edges_in_text
 
 Int64 = npt.NDArray[np.int64]
 
@@ -36,47 +39,58 @@ def token_spans(engine: Engine, lines: Sequence[str], *, threads: int = 1) -> li
 
 
 def iter_token_spans(
-    engine: Engine, lines: Sequence[str], *, threads: int = 1
+    engine: Engine, lines: Sequence[str], *, threads: int = 1, parse_special: bool = True
 ) -> Iterator[LineSpans]:
-    """The same, a line at a time."""
-    ids, offsets = engine.encode_batch(lines, threads=threads)
+    """The same, a line at a time; `parse_special` as in `Engine.encode_batch`."""
+    ids, offsets = engine.encode_batch(lines, threads=threads, parse_special=parse_special)
     spelled = engine.spelled
-    lengths = np.fromiter(map(len, spelled), np.int64, len(spelled))
+    lengths = engine.byte_counts
+    normalizer = engine.tokenizer.backend.normalizer
+    normalize = None if normalizer is None else normalizer.normalize_str
     for number, line in enumerate(lines):
         of_line = ids[offsets[number] : offsets[number + 1]]
         data = line.encode()
         joined = b"".join([spelled[token_id] for token_id in of_line.tolist()])
         extra = len(joined) - len(data)
+        edges = np.cumsum(lengths[of_line])
         if extra in (0, 1) and joined == b" " * extra + data:
-            ends = np.maximum(np.cumsum(lengths[of_line]) - extra, 0)
-            starts = np.concatenate([np.zeros(min(1, len(ends)), np.int64), ends[:-1]])
-            yield LineSpans(of_line, starts, ends, exact=True)
-        else:
-            yield _by_offsets(engine, line, of_line, lengths[of_line])
+            yield _end_to_end(of_line, np.maximum(edges - extra, 0), exact=True)
+            continue
+        in_line = None if normalize is None else edges_in_text(line, joined, edges, normalize)
+        if in_line is not None:
+            yield _end_to_end(of_line, in_line, exact=False)
+            continue
+        with engine.backend(parse_special=parse_special) as backend:
+            encoding = backend.encode(line, add_special_tokens=False)
+        if encoding.ids != of_line.tolist():
+            raise AssertionError(f"the encoder and tokenizers disagree on {line!r}")
+        yield _by_offsets(line, of_line, lengths[of_line], encoding.offsets)
 
 
-def _by_offsets(engine: Engine, line: str, ids: Ids, lengths: Int64) -> LineSpans:
+def _end_to_end(ids: Ids, ends: Int64, *, exact: bool) -> LineSpans:
+    """Spans of tokens each of which begins where the one before it ends."""
+    starts = np.concatenate([np.zeros(min(1, len(ends)), np.int64), ends[:-1]])
+    return LineSpans(ids, starts, ends, exact)
+
+
+def _by_offsets(
+    line: str, ids: Ids, lengths: Int64, offsets: Sequence[tuple[int, int]]
+) -> LineSpans:
     """Spans from the offsets of `tokenizers`, which are in characters."""
-    encoding = engine.tokenizer.backend.encode(line, add_special_tokens=False)
-    if encoding.ids != ids.tolist():
-        raise AssertionError(f"the encoder and tokenizers disagree on {line!r}")
-    byte_at = np.zeros(len(line) + 1, dtype=np.int64)  # of each character
-    np.cumsum([len(character.encode()) for character in line], out=byte_at[1:])
-    starts = np.zeros(len(ids), dtype=np.int64)
-    ends = np.zeros(len(ids), dtype=np.int64)
+    byte_at = [0, *accumulate(len(character.encode()) for character in line)]  # of each character
+    own = lengths.tolist()
+    starts, ends = [0] * len(own), [0] * len(own)
     done = 0  # bytes that earlier tokens stand for
-    for first, last in _sharing(encoding.offsets):
-        begin = max(done, int(byte_at[min(start for start, _ in encoding.offsets[first:last])]))
-        end = max(begin, int(byte_at[max(end for _, end in encoding.offsets[first:last])]))
-        if int(lengths[first:last].sum()) == end - begin:
-            cuts = begin + np.cumsum(lengths[first:last])
-        else:  # the first of them stands for all of it
-            cuts = np.full(last - first, end)
+    for first, last in _sharing(offsets):
+        begin = max(done, byte_at[min(start for start, _ in offsets[first:last])])
+        end = max(begin, byte_at[max(end for _, end in offsets[first:last])])
+        cuts = [begin + length for length in accumulate(own[first:last])]
+        if cuts[-1] != end:  # the first of them stands for all of it
+            cuts = [end] * (last - first)
+        starts[first], starts[first + 1 : last] = begin, cuts[:-1]
         ends[first:last] = cuts
-        starts[first] = begin
-        starts[first + 1 : last] = cuts[:-1]
         done = end
-    return LineSpans(ids, starts, ends, exact=False)
+    return LineSpans(ids, np.array(starts, np.int64), np.array(ends, np.int64), exact=False)
 
 
 def _sharing(offsets: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

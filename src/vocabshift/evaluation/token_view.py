@@ -1,18 +1,25 @@
 """Lines as a tokenizer sees them, ready to be drawn: pieces with what a reader should notice.
 
-Owns what is noticed: superwords, pieces of characters, syllables that a token cuts. Knows nothing
-of colours or pages; those draw `report.pieces`.
+Owns the way from tokens to `report.pieces`, which are what is drawn. What is noticed is
+`token_marks`'. Knows nothing of colours or pages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 
 from vocabshift.evaluation.engine import Engine
+from vocabshift.evaluation.token_marks import (
+    CUTS_CHARACTER,
+    CUTS_SYLLABLE,
+    SPECIAL,
+    SUPERWORD,
+    UNKNOWN,
+    text_borders,
+    token_marks,
+)
 from vocabshift.evaluation.token_spans import LineSpans, iter_token_spans
 from vocabshift.report.pieces import Piece, TokenizedLine
-from vocabshift.text.syllables import syllable_borders
 
 
 def tokenized_lines(
@@ -24,24 +31,22 @@ def tokenized_lines(
 
 
 def _line(engine: Engine, line: str, spans: LineSpans) -> TokenizedLine:
-    byte_at = [0, *accumulate(len(character.encode()) for character in line)]
-    characters = set(byte_at)
-    syllables = {0, *(byte_at[border] for border in syllable_borders(line))}
-    pieces = []
-    triples = zip(spans.ids.tolist(), spans.starts.tolist(), spans.ends.tolist(), strict=True)
-    for token_id, start, end in triples:
-        borders = {start, end} if end > start else set()
-        pieces.append(
-            Piece(
-                token_id,
-                engine.tokens.get(token_id, ""),
-                start,
-                end,
-                superword=b" " in engine.spelled[token_id].strip(),
-                cuts_character=not borders <= characters,
-                cuts_syllable=not (borders & characters) <= syllables,
-                special=token_id in engine.special_ids,
-                unknown=token_id == engine.unknown_id,
-            )
+    borders = text_borders(line)
+    marks = token_marks(engine, borders, spans)
+    columns = (spans.ids.tolist(), spans.starts.tolist(), spans.ends.tolist(), marks.tolist())
+    pieces = tuple(
+        Piece(
+            token_id,
+            engine.tokens.get(token_id, ""),
+            start,
+            end,
+            superword=bool(mark & SUPERWORD),
+            cuts_character=bool(mark & CUTS_CHARACTER),
+            cuts_syllable=bool(mark & CUTS_SYLLABLE),
+            special=bool(mark & SPECIAL),
+            unknown=bool(mark & UNKNOWN),
         )
-    return TokenizedLine(line, tuple(pieces), spans.exact, tuple(sorted(syllables)))
+        for token_id, start, end, mark in zip(*columns, strict=True)
+    )
+    syllables = tuple(borders.syllables.nonzero()[0].tolist())
+    return TokenizedLine(line, pieces, spans.exact, syllables)

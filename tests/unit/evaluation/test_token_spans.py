@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 import vocabshift as vs
 from vocabshift.bpe import byte_level
 from vocabshift.evaluation.engine import engine_of
-from vocabshift.evaluation.token_spans import token_spans
+from vocabshift.evaluation.token_spans import iter_token_spans, token_spans
 from vocabshift.evaluation.token_view import tokenized_lines
 
 TEXT = [
@@ -177,3 +178,22 @@ def test_vendor_tokens_lie_end_to_end(shared_data: Path, name: str) -> None:
         for line, spans in zip(lines, token_spans(engine, lines), strict=True):
             assert spans.ends[-1] == len(line.encode())
             assert (spans.starts[1:] == spans.ends[:-1]).all()
+
+
+@pytest.mark.parametrize("make", [byte_level_bpe, metaspace_bpe, unigram, word_piece])
+def test_special_tokens_are_read_or_not(make: Callable[[], Backend]) -> None:
+    """As `tokenizers` does with its own switch, which is afterwards as it was before."""
+    backend = make()
+    backend.add_special_tokens(["<dog>"])
+    engine = engine_of(Backend.from_str(backend.to_str()))
+    line = "the cat <dog> e\u0301"
+    for parse_special in (False, True, False):
+        backend.encode_special_tokens = not parse_special
+        expected = backend.encode(line, add_special_tokens=False).ids
+        ids, _ = engine.encode_batch([line], parse_special=parse_special)
+        assert expected == ids.tolist()
+        (spans,) = iter_token_spans(engine, [line], parse_special=parse_special)
+        assert expected == spans.ids.tolist()
+        special = backend.token_to_id("<dog>")
+        assert parse_special == (special in expected)
+        assert engine.kind == "BPE" or not engine.tokenizer.backend.encode_special_tokens

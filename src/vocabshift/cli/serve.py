@@ -1,0 +1,111 @@
+"""`vocabshift serve`: the playground, a local page that shows tokenizers at work.
+
+Owns the verb's flags and what it prints; the page is `playground`'s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.cli.options import UsageError, add_verb
+from vocabshift.cli.tokenizers import add_pattern, load_any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from vocabshift.playground.page import Sample
+
+MOST_TOKENIZERS = 12
+SAMPLE_LINES = 3
+SEVERAL_SCRIPTS = ("hin", "tam", "mal", "urd", "sat", "eng")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = add_verb(
+        subparsers,
+        "serve",
+        "a local page: type, and see the tokens of several tokenizers",
+        "Open a page in the browser where you type and see how several tokenizers cut the text:\n"
+        "coloured tokens, counts, ids, bytes, and how BPE built a token, merge by merge. Nothing\n"
+        "leaves this machine: the page is served on 127.0.0.1 alone. Ctrl-C ends it. Needs the\n"
+        "[serve] extra. With --json the address and the process id are printed as one object,\n"
+        "and no browser is opened.",
+        "  vocabshift serve ist meta-llama/Llama-3.2-1B\n"
+        "  vocabshift serve ist qwen/tokenizer.json --port 8017 --no-browser\n",
+    )
+    parser.add_argument("tokenizers", metavar="TOKENIZER", nargs="+", help="folder, file, Hub name")
+    parser.add_argument(
+        "--port", metavar="N", type=_port, default=0, help="port (default: 0, any that is free)"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="only print the address")
+    add_pattern(parser)
+    parser.set_defaults(run=run, show=show, status=status)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Load the tokenizers and bind the address; `status` serves when it has been printed."""
+    from vocabshift.playground.serve import LocalServer  # first: it may not be installed
+
+    if len(args.tokenizers) > MOST_TOKENIZERS:
+        raise UsageError(f"the page has room for {MOST_TOKENIZERS} tokenizers; name fewer")
+
+    from vocabshift.evaluation.engine import engine_of
+    from vocabshift.evaluation.subject import subject_names
+    from vocabshift.playground.page import Playground
+    from vocabshift.playground.panel import Panel
+
+    loaded = load_any(args.tokenizers, args.pattern)
+    names = subject_names(args.tokenizers)
+    panels = [Panel(engine_of(source), name) for source, name in zip(loaded, names, strict=True)]
+    args.server = LocalServer(Playground(panels, _samples()), args.port)
+    return {"url": args.server.url, "pid": os.getpid(), "tokenizers": names}
+
+
+def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
+    """Where the page is."""
+    from rich.text import Text
+
+    console.print(Text(result["url"], style="bold"), soft_wrap=True)
+    console.print(Text(f"{', '.join(result['tokenizers'])}; Ctrl-C ends it"), soft_wrap=True)
+
+
+def status(args: argparse.Namespace, _result: dict[str, Any]) -> int:
+    """Serve until it is interrupted, which is how it is meant to end: 0."""
+    sys.stdout.flush()  # whoever started this is waiting for the address
+    args.server.run(open_browser=not (args.no_browser or args.json) and _has_display())
+    return 0
+
+
+def _samples() -> list[Sample]:
+    """Sentences to start from, by the name of their language; the first has several scripts."""
+    from vocabshift.demo.sample_texts import beginnings
+    from vocabshift.playground.page import Sample
+    from vocabshift.text.languages import find_language
+
+    texts = beginnings(SAMPLE_LINES)
+    several = "\n".join(texts[language][0] for language in SEVERAL_SCRIPTS)
+    samples = []
+    for label, lines in texts.items():
+        language = find_language(label)
+        name = label.capitalize() if language is None else language.name
+        tag = "" if language is None else language.short_code or language.code
+        samples.append(Sample(name, tag, "\n".join(lines)))
+    return [Sample("Several scripts", "", several), *sorted(samples, key=lambda one: one.name)]
+
+
+def _has_display() -> bool:
+    """Whether a browser would have a window; without one Python may start one in the terminal."""
+    if sys.platform == "darwin":
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _port(text: str) -> int:
+    """A port, as argparse's `type`."""
+    if not (text.isascii() and text.isdecimal() and int(text) < 1 << 16):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: a number from 0 to 65535")
+    return int(text)
