@@ -7,19 +7,11 @@ judged in no direction.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from vocabshift.report.linguistic_notes import LINGUISTIC_NOTES, MetricNote
 
 ALL_LANGUAGES = "all"
 """The language of figures that belong to a tokenizer as a whole, and of text without a label."""
-
-
-@dataclass(frozen=True, slots=True)
-class MetricNote:
-    """For one metric."""
-
-    label: str
-    meaning: str
-    better: int = 0  # 1: higher; -1: lower; 0: neither
 
 
 _LOWER, _HIGHER = -1, 1
@@ -86,7 +78,7 @@ NOTES: Mapping[str, MetricNote] = {
         "terminal-spanning tokens", "with text behind the end of a sentence", _LOWER
     ),
     "unused_share": MetricNote("unused share", "of the vocabulary, in no text", _LOWER),
-    "morph_score": MetricNote("MorphScore", "token borders that are morpheme borders", _HIGHER),
+    **LINGUISTIC_NOTES,
     "bits_per_byte": MetricNote("bits per byte", "of a language model's prediction", _LOWER),
 }
 

@@ -25,7 +25,7 @@ COMPRESSION = frozenset(
         *("fertility", "bytes_per_token", "characters_per_token", "tokens_per_character"),
         *("sequence_reduction", "normalized_sequence_length", "premium", "gini"),
         *("normalized_variance", "coefficient_of_variation", "single_character_rate"),
-        *("word_fragmentation_rate", "renyi_entropy", "renyi_efficiency"),
+        *("tokens_per_line", "word_fragmentation_rate", "renyi_entropy", "renyi_efficiency"),
     }
 )
 """Metrics, with those of frequency bins, whose value is not valid where text is lost."""
