@@ -9,7 +9,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_threads, add_verb, positive, threads
-from vocabshift.cli.tokenizers import add_pattern, load_all
+from vocabshift.cli.tokenizers import add_pattern, load_any
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     page = free_file(args.html, force=args.force)
     sources = [args.tokenizer_a, args.tokenizer_b]
-    a, b = load_all(sources, args.pattern)
+    a, b = load_any(sources, args.pattern)
     name_a, name_b = subject_names(sources)
     comparison = compare(
         a,

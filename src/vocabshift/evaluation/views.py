@@ -7,10 +7,10 @@ of pages.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.bpe.vocabulary_report import vocabulary_report
+from vocabshift.bpe.vocabulary_report import SPECIAL, classes_of
 from vocabshift.evaluation.engine import Engine, engine_of
 from vocabshift.evaluation.token_view import tokenized_lines
 from vocabshift.report.views import LanguageView, TokenViews, VocabularyPart
@@ -34,7 +34,7 @@ def token_views(
     """Lines and vocabularies of `tokenizers` (name -> what `engine_of` takes) for a report.
 
     `texts`: {language label: lines}; shown are `n_lines` of the first 2,000 of each. `text` says
-    what they are (default: how many). Vocabularies are counted by script, for BPE tokenizers.
+    what they are (default: how many). Vocabularies are counted by script.
     """
     engines = {name: engine_of(tokenizer) for name, tokenizer in tokenizers.items()}
     heads = {
@@ -47,11 +47,7 @@ def token_views(
         for label, lines in shown.items()
         if lines
     )
-    vocabularies = {
-        name: _parts(engine.tokenizer)
-        for name, engine in engines.items()
-        if isinstance(engine.tokenizer, Tokenizer)
-    }
+    vocabularies = {name: _parts(engine) for name, engine in engines.items()}
     return TokenViews(languages, vocabularies, _how_many(texts) if text is None else text)
 
 
@@ -97,6 +93,14 @@ def language_name(label: str) -> str:
     return f"{language.name} ({script})" if separator else language.name
 
 
-def _parts(tokenizer: Tokenizer) -> tuple[VocabularyPart, ...]:
-    rows = vocabulary_report(tokenizer).rows
-    return tuple(VocabularyPart(row.name, row.tokens, row.superwords) for row in rows)
+def _parts(engine: Engine) -> tuple[VocabularyPart, ...]:
+    """Tokens and superwords of each script and class; they add up to the vocabulary."""
+    names, classes = classes_of(engine.token_bytes, engine.row_count)
+    tokens: Counter[str] = Counter()
+    superwords: Counter[str] = Counter()
+    for token_id in engine.tokens:
+        data = engine.token_bytes.get(token_id)
+        name = SPECIAL if data is None else names[classes[token_id]]
+        tokens[name] += 1
+        superwords[name] += data is not None and b" " in data.strip()
+    return tuple(VocabularyPart(name, n, superwords[name]) for name, n in tokens.items())

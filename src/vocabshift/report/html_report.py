@@ -178,9 +178,9 @@ def _figures(results: Results, subjects: Sequence[str], names: Mapping[str, str]
 def _all_bars(
     results: Results, metric: str, subjects: Sequence[str], names: Mapping[str, str]
 ) -> str:
-    """A chart for each language; nothing for a metric without intervals."""
+    """A chart for each language, for metrics of compression: the page must stay small."""
     rows = results.where(metric=metric)
-    if all(row.ci_low is None for row in rows):
+    if metric not in COMPRESSION or all(row.ci_low is None for row in rows):
         return ""
     invalid, digits = invalid_rows(results, metric), decimals(rows)
     charts = []

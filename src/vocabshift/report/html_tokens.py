@@ -25,7 +25,8 @@ def languages_html(languages: Sequence[LanguageView]) -> str:
 
 
 def _language(view: LanguageView) -> str:
-    fewest = min((_n_tokens(lines) for lines in view.lines.values()), default=0)
+    whole = [lines for lines in view.lines.values() if not any(map(_is_lossy, lines))]
+    fewest = min(map(_n_tokens, whole), default=0)
     blocks = []
     for subject, lines in view.lines.items():
         n_tokens = _n_tokens(lines)
@@ -37,6 +38,11 @@ def _language(view: LanguageView) -> str:
             f'<div class="cut"><h3>{visible_html(subject)} <small>{facts}</small></h3>{shown}</div>'
         )
     return "".join(blocks)
+
+
+def _is_lossy(line: TokenizedLine) -> bool:
+    """Whether a token stands for text that it cannot give back: few such tokens are no merit."""
+    return any(piece.unknown for piece in line.pieces)
 
 
 def _n_tokens(lines: Sequence[TokenizedLine]) -> int:

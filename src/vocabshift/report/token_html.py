@@ -11,7 +11,7 @@ Markup: `<p class="tl">` holds `<i>` elements. `data-i` has the ids of the token
 in the element, `data-b` their bytes in hex (left out where they are the element's own text).
 Classes: `k0`-`k5` colour of one token; `x2-3` three tokens, the first in colour 2; `on` the token
 began in an element before; `sw` superword; `cs`, `cc` cuts a syllable, a character; `sp` special;
-`un` unknown; `z` token without text here; `no` text without a token.
+`un` unknown; `z` token without text here; `no` text without a token, `ns` a space without one.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _element(line: TokenizedLine, data: bytes, segment: Segment) -> str:
     pieces = [line.pieces[i] for i in segment.pieces]
     shown = visible_html(text or (pieces[0].token if pieces else ""))
     if not pieces:
-        return f'<i class="no">{shown}</i>'
+        return f'<i class="{"no" if text.strip() else "ns"}">{shown}</i>'
     ids = " ".join(str(piece.id) for piece in pieces)
     spelled = [data[piece.start : piece.end].hex() for piece in pieces]
     # The script reads the bytes of most tokens from the element's own text.

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from tokenizers import Tokenizer as Backend
+from tokenizers import models, pre_tokenizers
+
 from vocabshift.evaluation.views import choose_lines, language_name, token_views
+from vocabshift.report.html_tokens import languages_html
 
 FITTING = "x" * 60
 
@@ -37,6 +41,21 @@ def test_views_hold_every_tokenizer_and_its_vocabulary(make_tokenizer) -> None:
         name: sum(part.tokens for part in parts) for name, parts in views.vocabularies.items()
     }
     assert "1 line of each language" == views.text
+
+
+def test_other_kinds_have_views_too(make_tokenizer) -> None:
+    backend = Backend(models.WordPiece({"[UNK]": 0, "mill": 1, "##s": 2}, unk_token="[UNK]"))
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.add_special_tokens(["[CLS]"])
+    views = token_views({"words": backend, "bytes": make_tokenizer()}, {"en": ["mills नदी"]})
+    (line,) = views.languages[0].lines["words"]
+    assert [(piece.id, piece.unknown) for piece in line.pieces] == [
+        *((1, False), (2, False), (0, True))
+    ]
+    found = {part.name: part.tokens for part in views.vocabularies["words"]}
+    assert found == {"special tokens": 2, "Latin": 2}
+    html = languages_html(views.languages)
+    assert "× the fewest" not in html  # few tokens for what cannot be said are no merit
 
 
 def test_labels_that_are_no_language_stay() -> None:

@@ -102,6 +102,8 @@ def test_tokens_without_text_and_text_without_tokens_are_shown() -> None:
     html = token_line_html(TokenizedLine("abc", pieces, exact=False))
     assert '<i class="k0 z" data-i="1" data-b="">▁</i>' in html
     assert '<i class="no">c</i>' in html
+    spaced = TokenizedLine("a b", (Piece(1, "a", 0, 1), Piece(2, "b", 2, 3)), exact=False)
+    assert '<i class="ns"> </i>' in token_line_html(spaced)
     assert '<i class="k2 z sp" data-i="3" data-b="">&lt;s&gt;</i></p>' in html
 
 
