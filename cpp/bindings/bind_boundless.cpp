@@ -234,6 +234,17 @@ void register_boundless(py::module_& m) {
           py::arg("token"),
           "Into how many tokens the merges so far cut it: 1, known; 2, taken now; more, left out.")
       .def_property_readonly(
+          "parts",
+          [](const MergeStack& self) {
+            py::list parts;
+            for (const TokenId id : self.parts()) {
+              const std::string_view bytes = self.vocabulary()[id];
+              parts.append(py::bytes(bytes.data(), bytes.size()));
+            }
+            return parts;
+          },
+          "The tokens that the last push was cut into.")
+      .def_property_readonly(
           "size", [](const MergeStack& self) { return self.vocabulary().size(); },
           "Tokens so far, the 256 bytes included.")
       .def_property_readonly(

@@ -10,4 +10,5 @@ PYBIND11_MODULE(_core, m) {
   vocabshift::bindings::register_training(m);
   vocabshift::bindings::register_extension(m);
   vocabshift::bindings::register_boundless(m);
+  vocabshift::bindings::register_picky(m);
 }

@@ -22,6 +22,7 @@ void register_training(py::module_& m);
 void register_encode(py::module_& m);
 void register_pieces(py::module_& m);
 void register_boundless(py::module_& m);
+void register_picky(py::module_& m);
 void register_extension(py::module_& m);
 
 // A tick that calls progress(done, total) at most ten times a second, and lets Ctrl-C through.

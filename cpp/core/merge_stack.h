@@ -24,6 +24,9 @@ class MergeStack {
   // empty: 0); 2, it is taken now; more, it is out of reach and left out.
   std::size_t push(std::string_view token);
 
+  // The tokens that the last push was cut into.
+  const std::vector<TokenId>& parts() const { return symbols_; }
+
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const std::vector<Merge>& merges() const { return merges_; }  // counts are 0
 

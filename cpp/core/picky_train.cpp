@@ -1,0 +1,116 @@
+#include "core/picky_train.h"
+
+#include <stdexcept>
+#include <string>
+
+namespace vocabshift {
+
+namespace {
+
+// Calls visit(ends) with the ends, in bytes, of the tokens of each word, and its text.
+template <class Visit>
+void for_each_word(const PickyLoop& loop, Visit&& visit) {
+  const PlacedTokens& tokens = loop.words();
+  std::string text;
+  std::vector<std::size_t> ends;
+  for (PlacedTokens::Word word = 0; word < tokens.word_count(); ++word) {
+    text.clear();
+    ends.clear();
+    for (auto at = tokens.begin(word); at != PlacedTokens::kNowhere; at = tokens.behind(at)) {
+      text.append(loop.vocabulary()[tokens.at(at)]);
+      ends.push_back(text.size());
+    }
+    visit(word, text, ends);
+  }
+}
+
+// Tokens of `ends` that begin and end as a token of `others` does.
+Count in_common(const std::vector<std::size_t>& ends, const std::vector<std::size_t>& others) {
+  Count common = 0;
+  std::size_t begin = 0, other_begin = 0;
+  for (std::size_t i = 0, j = 0; i < ends.size() && j < others.size();) {
+    common += begin == other_begin && ends[i] == others[j];
+    const std::size_t end = ends[i], other_end = others[j];
+    if (end <= other_end) begin = ends[i++];
+    if (other_end <= end) other_begin = others[j++];
+  }
+  return common;
+}
+
+}  // namespace
+
+void add_words(PickyLoop& loop, WordCounter& counter, const std::vector<GroupWeight>& groups) {
+  if (groups.size() < counter.group_count()) {
+    throw std::invalid_argument("every group of words needs a weight");
+  }
+  std::string word;
+  std::vector<PickyLoop::Weight> weights;
+  Count occurrences = 0;
+  Count of_all = 0;  // no pair or token counts more
+  const auto flush = [&] {
+    if (!word.empty()) loop.add_word(word, weights, occurrences);
+    weights.clear();
+    occurrences = 0;
+  };
+  counter.for_each_sorted_record([&](const WordRecord& record) {
+    if (record.word != word) {
+      flush();
+      word.assign(record.word);
+    }
+    const GroupWeight& group = groups[record.group];
+    Count weighted, in_bytes;
+    if (__builtin_mul_overflow(record.count, group.weight, &weighted) ||
+        __builtin_mul_overflow(weighted, record.word.size(), &in_bytes) ||
+        __builtin_add_overflow(of_all, in_bytes, &of_all)) {
+      WordSum::overflow();
+    }
+    occurrences += record.count;
+    for (PickyLoop::Weight& weight : weights) {
+      if (weight.language == group.language) {
+        weight.count += weighted;
+        return;
+      }
+    }
+    weights.push_back({group.language, weighted});
+  });
+  flush();
+  counter.clear();
+}
+
+PickyComparison compare_segmentations(const PickyLoop& loop, const Encoder& exported,
+                                      const std::vector<std::uint32_t>& lengths) {
+  PickyComparison result;
+  Encoder::Scratch scratch;
+  std::vector<TokenId> ids;
+  std::vector<std::size_t> exported_ends;
+  for_each_word(
+      loop, [&](PlacedTokens::Word word, const std::string& text, std::vector<std::size_t>& ends) {
+        const TokenId whole = loop.vocabulary().find(text);
+        if (whole != kNoToken && loop.present()[whole]) ends.assign(1, text.size());
+        ids.clear();
+        exported.encode_piece(text, scratch, ids);
+        exported.flush(scratch, ids);
+        exported_ends.clear();
+        std::size_t end = 0;
+        for (const TokenId id : ids) exported_ends.push_back(end += lengths.at(id));
+        const Count occurrences = loop.occurrences(word);
+        result.words += occurrences;
+        result.words_differing += ends == exported_ends ? 0 : occurrences;
+        result.replayed_tokens += occurrences * ends.size();
+        result.exported_tokens += occurrences * exported_ends.size();
+        result.tokens_differing +=
+            occurrences * (exported_ends.size() - in_common(exported_ends, ends));
+      });
+  return result;
+}
+
+Count count_tokens(const PickyLoop& loop) {
+  Count tokens = 0;
+  for_each_word(
+      loop, [&](PlacedTokens::Word word, const std::string&, const std::vector<std::size_t>& ends) {
+        tokens += loop.occurrences(word) * ends.size();
+      });
+  return tokens;
+}
+
+}  // namespace vocabshift
