@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from vocabshift.trainers.cluster import ClusterTrainer
     from vocabshift.trainers.cluster_bpe import ClusterBpeTrainer
     from vocabshift.trainers.matra import MatraTrainer
+    from vocabshift.trainers.overlap import OverlapTrainer
+    from vocabshift.trainers.picky import PickyTrainer
     from vocabshift.trainers.stacked import StackedTrainer
     from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
     from vocabshift.trainers.superwords_on_top import SuperwordsOnTopTrainer
@@ -56,7 +58,9 @@ _FACE = {
     "Encoder": "vocabshift.bpe.encoder",
     "InvalidTokenizerError": "vocabshift.errors",
     "MatraTrainer": "vocabshift.trainers.matra",
+    "OverlapTrainer": "vocabshift.trainers.overlap",
     "PackedIds": "vocabshift.cpt.packed_ids",
+    "PickyTrainer": "vocabshift.trainers.picky",
     "Result": "vocabshift.results",
     "Results": "vocabshift.results",
     "StackedTrainer": "vocabshift.trainers.stacked",
@@ -91,7 +95,9 @@ __all__ = [
     "Encoder",
     "InvalidTokenizerError",
     "MatraTrainer",
+    "OverlapTrainer",
     "PackedIds",
+    "PickyTrainer",
     "Result",
     "Results",
     "StackedTrainer",

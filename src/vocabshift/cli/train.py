@@ -7,6 +7,7 @@ Paths in a TOML are taken from the current folder, as on the command line.
 from __future__ import annotations
 
 import argparse
+import math
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import (
@@ -41,6 +42,8 @@ _TWO_STAGES = (*_COMMON, "transition", "stage2_pre_tokenizer", "max_words")
 _MATRA = (*_TWO_STAGES, "alpha", "word_weight", "variant")
 
 _BOUNDLESS = (*_COMMON, "stage2_pre_tokenizer", "max_words", "merge_pattern")
+_PICKY = (*_COMMON, "threshold")
+_OVERLAP = (*_COMMON, "high_resource", "overlap_alpha", "overlap_power")
 _STACKED = (*_COMMON, "budgets")
 _ON_TOP = (
     *("base", "n_tokens", "vocab_size", "stage2_pre_tokenizer", "max_words"),
@@ -59,6 +62,8 @@ RECIPES = {
     "ist": _TWO_STAGES,
     "matra": _MATRA,
     "boundless": _BOUNDLESS,
+    "picky": _PICKY,
+    "overlap": _OVERLAP,
     "stacked": _STACKED,
     "on-top": _ON_TOP,
     "unigram": _UNIGRAM,
@@ -94,6 +99,27 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--stage2-pre-tokenizer", metavar="NAME|REGEX", help="pattern of stage 2")
     parser.add_argument("--max-words", metavar="N", type=positive, help="longest superword")
     parser.add_argument("--merge-pattern", metavar="REGEX", help="boundless: words that may join")
+    parser.add_argument(
+        "--threshold",
+        metavar="T",
+        type=share,
+        help="picky: a token goes when a merge takes more than this share of it (0.9)",
+    )
+    add_many(
+        parser,
+        "--high-resource",
+        metavar="LANG",
+        help="overlap: default the larger half of the languages by bytes",
+    )
+    parser.add_argument(
+        "--overlap-alpha", metavar="A", type=share, help="overlap: weight of the plain count (0.5)"
+    )
+    parser.add_argument(
+        "--overlap-power",
+        metavar="P|min",
+        type=mean_power,
+        help="overlap: power of the mean of two counts, below 0 (-2)",
+    )
     add_many(parser, "--budgets", metavar="SCRIPT=SHARE", help="stacked: default by corpus bytes")
     parser.add_argument("--max-token-bytes", metavar="N", type=positive, help="longest token")
     parser.add_argument("--min-frequency", metavar="N", type=positive, help="rarest pair to merge")
@@ -154,6 +180,19 @@ def add_parser(subparsers: Any) -> None:
     add_output(parser, what="folder to write", required=False)
     add_threads(parser)
     parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)
+
+
+def mean_power(text: str) -> float | str:
+    """A number below 0, or "min", as argparse's `type`."""
+    if text == "min":
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not -math.inf < value < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number below 0 nor min")
+    return value
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -235,6 +274,8 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "superwords": result["superwords"],
         "tokens of the corpus": result["training_tokens"],
         **_boundless_facts(result),
+        **_picky_facts(result),
+        **_overlap_facts(result),
         **_on_top_facts(result),
         "unreachable tokens": result["unreachable"],
         **_memory_facts(result),
@@ -268,6 +309,32 @@ def _boundless_facts(result: dict[str, Any]) -> dict[str, Any]:
     return {
         "tokens by BoundlessBPE itself": result["boundless_tokens"],
         "documents that differ": f"{result['documents_differing']:.1%}",
+    }
+
+
+def _picky_facts(result: dict[str, Any]) -> dict[str, Any]:
+    """How far the exported tokenizer is from PickyBPE itself."""
+    if "removals" not in result:
+        return {}
+    words = max(result["words"], 1)
+    per_word = (result["training_tokens"] / words, result["replayed_tokens"] / words)
+    return {
+        "tokens removed / written all the same": f"{result['removals']:,} / {result['returned']:,}",
+        "kept tokens without room": result["left_out"],
+        "tokens by PickyBPE itself": result["replayed_tokens"],
+        "tokens per word, as written / by PickyBPE": "{:.4f} / {:.4f}".format(*per_word),
+        "words / tokens that differ": f"{result['words_differing']:.2%} / "
+        f"{result['tokens_differing']:.2%}",
+    }
+
+
+def _overlap_facts(result: dict[str, Any]) -> dict[str, Any]:
+    """Who was to share with whom."""
+    if "high_resource" not in result:
+        return {}
+    return {
+        "high-resource languages": ", ".join(result["high_resource"]),
+        "low-resource languages": ", ".join(result["low_resource"]),
     }
 
 

@@ -28,6 +28,8 @@ from vocabshift.trainers.checkpoint import Checkpoints, training_key
 from vocabshift.trainers.cluster import ClusterTrainer
 from vocabshift.trainers.cluster_bpe import ClusterBpeTrainer
 from vocabshift.trainers.matra import MatraTrainer, variant_options
+from vocabshift.trainers.overlap import OverlapTrainer
+from vocabshift.trainers.picky import PickyTrainer
 from vocabshift.trainers.source import Source, source_paths, source_texts
 from vocabshift.trainers.stacked import StackedTrainer
 from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
@@ -46,6 +48,8 @@ RECIPES: Mapping[str, type[AnyTrainer]] = {
         SuperwordTrainer,
         MatraTrainer,
         BoundlessTrainer,
+        PickyTrainer,
+        OverlapTrainer,
         StackedTrainer,
         SuperwordsOnTopTrainer,
         UnigramTrainer,
@@ -73,8 +77,9 @@ def make_trainer(recipe: str, options: Mapping[str, Any]) -> AnyTrainer:
             raise ValueError(
                 f"recipe {recipe} has no option {name!r}; its options are {', '.join(known)}"
             )
-    if "special_tokens" in options:
-        options["special_tokens"] = tuple(options["special_tokens"])
+    for name in ("special_tokens", "high_resource"):
+        if name in options:
+            options[name] = tuple(options[name])
     return kind(**options)
 
 

@@ -70,7 +70,7 @@ def learn_words(reader: Reader, rule: WordRule, weight: WordWeight, work: Work) 
     if saved is not None:
         reader.restore(saved.info["reader"])
         return Stage.load(saved.path, saved.info["stage"], byte_tokens())
-    counter = _count(reader, work)
+    counter = count_words(reader, work)
     with work.watch.phase("stage 1"):
         train = _Training(
             weights=weight.to_core(reader.fixed_point_weights(max(weight.unit, weight.target))),
@@ -91,7 +91,8 @@ def learn_words(reader: Reader, rule: WordRule, weight: WordWeight, work: Work) 
     return stage
 
 
-def _count(reader: Reader, work: Work) -> _core.WordCounter:
+def count_words(reader: Reader, work: Work) -> _core.WordCounter:
+    """The words of the reader's pattern, from the checkpoint if there is one."""
     memory_bytes = work.share_of_memory(0.5)
     folder = work.folder or Path(tempfile.gettempdir())
     with work.watch.phase("count"):

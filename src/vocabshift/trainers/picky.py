@@ -1,0 +1,156 @@
+"""PickyBPE: byte-pair encoding that removes tokens which have served their purpose.
+
+When a pair (a, b) has merged n times, a (then b) is removed if n / (what is left of it + n) is
+above `threshold`: it stood nearly only where it has now become the longer token. It falls into its
+parts wherever it still stands, and its place in the vocabulary is free. The exact rules, and where
+they differ from the authors' code, stand in the core's picky_loop.h; with threshold 1 nothing is
+removed and the merges are those of recipe bpe.
+
+What is exported is not PickyBPE. Its own encoder replays the events, merges and removals; a merge
+list in `tokenizer.json` has no place for a removal. We write an ordinary one (method.md section 6):
+
+- Kept tokens go on a stack (merge_stack.h) in the order in which they were first made. One whose
+  bytes the merges below leave as two tokens is merged from these two.
+- One whose bytes are left as more needs something between, because every merge makes a token. Of
+  its neighbouring parts the pair whose product training made first (and removed) comes back; where
+  training made none of these products, that of the first two parts is written. Then the token is
+  looked at again.
+- The exported vocabulary has `vocab_size` tokens, those that came back included. So the rarest
+  kept tokens, as many as came back, are left out.
+
+Every token of such a list can be rebuilt: all go on the stack where the merges below leave exactly
+two parts of them, and merging by rank takes the lower ranks first, so what is stacked later never
+changes that. A product that comes back satisfies it too: no merge crosses the borders between the
+parts of the longer token, so the two parts are what the merges below make of the product by itself.
+
+Almost every removed token comes back: it was removed because it is a part of a longer one, and the
+longer one needs it. So the report holds, over all counted words, what PickyBPE's own encoder makes
+of the text beside what the exported file makes of it.
+
+Source: Chizhov, Arnett, Korotkova, Yamshchikov, "BPE Gets Picky: Efficient Vocabulary Refinement
+During Tokenizer Training", EMNLP 2024.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+from typing import ClassVar
+
+from vocabshift import _core
+from vocabshift.bpe.compiled_model import compile_merges
+from vocabshift.text.patterns import get_pattern
+from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
+from vocabshift.trainers.scored_words import learn_scored_words, refuse_grapheme_safe, why_stopped
+from vocabshift.trainers.source import Reader, Source
+from vocabshift.trainers.stage import Stage
+from vocabshift.trainers.trainer import Training, TrainingReport
+from vocabshift.trainers.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class PickyReport(TrainingReport):
+    """What a run did; all merges count as stage 1. A word is a pre-token."""
+
+    kept_tokens: int  # that training ended with, the bytes included
+    removals: int  # a token that is made again and removed again counts twice
+    returned: int  # tokens written only because a kept one cannot be rebuilt without them
+    left_out: int  # kept tokens that had no room beside those
+    words: int  # of all documents
+    replayed_tokens: int  # of all documents, as PickyBPE's own encoder segments them
+    words_differing: float  # share that the exported tokenizer segments differently, 0-1
+    tokens_differing: float  # share of its tokens that do not stand there by events, 0-1
+
+
+@dataclass(frozen=True, kw_only=True)
+class PickyTrainer(ByteLevelTrainer):
+    """Byte-pair encoding inside the words of a pattern, with removals."""
+
+    threshold: float = 0.9
+    """Share of a token's occurrences, in (0, 1], above which a merge that takes them removes it.
+    1: none is ever removed."""
+
+    recipe: ClassVar[str] = "picky"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.threshold <= 1:
+            raise ValueError(
+                f"threshold is {self.threshold!r}; give a share above 0 and up to 1: 0.9 is the "
+                "paper's, 1 removes nothing"
+            )
+        refuse_grapheme_safe(self.recipe, self.grapheme_safe)
+
+    def run(self, corpus: Source, work: Work | None = None) -> Training:
+        """Train on `corpus` and return the tokenizer with a report.
+
+        ValueError for a memory budget: all words and pairs are held in memory.
+        """
+        work = work or Work()
+        reader = self._reader(corpus, get_pattern(self.pre_tokenizer))
+        trained = self.learn(reader, work)
+        with work.watch.phase("export"):
+            export = Export(trained.tokens, trained.present, self.vocab_size)
+            tokens, merges = export.stack.tokens, export.stack.merges
+            compared = trained.compare(compile_merges(tokens, merges), list(map(len, tokens)))
+        stopped = why_stopped(trained, self.min_frequency)
+        stage = Stage.of_merges(tokens, merges, stopped, compared.exported_tokens)
+        training = self._finish([stage], reader, work)
+        report = PickyReport(
+            **{f.name: getattr(training.report, f.name) for f in fields(training.report)},
+            kept_tokens=sum(trained.present),
+            removals=len(trained.parts),
+            returned=export.returned,
+            left_out=export.left_out,
+            words=compared.words,
+            replayed_tokens=compared.replayed_tokens + reader.n_special,
+            words_differing=compared.words_differing / max(compared.words, 1),
+            tokens_differing=compared.tokens_differing / max(compared.exported_tokens, 1),
+        )
+        return replace(training, report=report)
+
+    def learn(self, reader: Reader, work: Work) -> _core.PickyTrained:
+        """The run of merges and removals."""
+
+        def groups_and_score() -> tuple[list[tuple[int, int]], _core.PairScore]:
+            return [(weight, 0) for weight in reader.fixed_point_weights()], _core.PairScore()
+
+        return learn_scored_words(
+            reader,
+            self._word_rule(reader, self.vocab_size),
+            work,
+            recipe=self.recipe,
+            groups_and_score=groups_and_score,
+            threshold=self.threshold,
+        )
+
+
+class Export:
+    """The merge list that is written: see the head of the file."""
+
+    def __init__(self, tokens: list[bytes], present: list[bool], vocab_size: int) -> None:
+        self.stack = _core.MergeStack(vocab_size)
+        self._vocab_size = vocab_size
+        self._made = {token: token_id for token_id, token in enumerate(tokens)}
+        kept = {token for token, is_kept in zip(tokens, present, strict=True) if is_kept}
+        for token in tokens:
+            if token in kept and len(token) > 1:
+                self._push(token)
+        written = set(self.stack.tokens)
+        self.returned = len(written - kept)
+        self.left_out = len(kept - written)
+
+    def _push(self, token: bytes) -> None:
+        """Stack a kept token on what it needs, if there is room for all of it."""
+        while self.stack.size < self._vocab_size:
+            n_parts = self.stack.push(token)
+            if n_parts <= 2 or self.stack.size + n_parts - 1 > self._vocab_size:
+                return
+            if self.stack.push(self._between(self.stack.parts)) != 2:
+                raise AssertionError("neighbouring parts are no parts of their own product")
+
+    def _between(self, parts: list[bytes]) -> bytes:
+        """The product to write so that a token of these parts comes closer."""
+        products = [left + right for left, right in pairwise(parts)]
+        made = [product for product in products if product in self._made]
+        return min(made, key=self._made.__getitem__, default=products[0])
