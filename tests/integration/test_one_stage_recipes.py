@@ -1,4 +1,4 @@
-"""BoundlessBPE and stacked vocabularies through the command line, on files."""
+"""BoundlessBPE, PickyBPE, OBPE and stacked vocabularies through the command line, on files."""
 
 from __future__ import annotations
 
@@ -65,6 +65,51 @@ def test_boundless_options_and_summary(capsys: pytest.CaptureFixture[str], tmp_p
     assert "documents that differ" in streams.out + streams.err
 
 
+def test_picky(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    result = train(capsys, tmp_path / "out", "--recipe", "picky", "--threshold", "0.8")
+    assert ("picky", 1200, 0) == (result["recipe"], result["vocab_size"], result["unreachable"])
+    assert result["left_out"] == result["returned"] <= result["removals"]
+    assert tokens_of(tmp_path / "out") == result["training_tokens"]
+    assert 0 < result["words_differing"] < 1
+    assert 0 == main(["check", str(tmp_path / "out"), "--strict", "--json"])
+    provenance = json.loads((tmp_path / "out" / "vocabshift.json").read_text(encoding="utf-8"))
+    assert 0.8 == provenance["config"]["threshold"]
+    assert result["replayed_tokens"] == provenance["figures"]["replayed_tokens"]
+
+
+def test_overlap(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    result = train(capsys, tmp_path / "out", "--recipe", "overlap")
+    assert ("overlap", 1200, 0) == (result["recipe"], result["vocab_size"], result["unreachable"])
+    assert set(LABELS) == {*result["high_resource"], *result["low_resource"]}
+    assert tokens_of(tmp_path / "out") == result["training_tokens"]
+    flags = ("--high-resource", "eng", "tam", "--overlap-alpha", "0.3", "--overlap-power", "min")
+    other = train(capsys, tmp_path / "flags", "--recipe", "overlap", *flags)
+    assert (["eng", "tam"], ["hin"]) == (other["high_resource"], other["low_resource"])
+    toml = tmp_path / "f.toml"
+    toml.write_text(
+        'recipe = "overlap"\nhigh_resource = ["eng", "tam"]\noverlap_alpha = 0.3\n'
+        'overlap_power = "min"\n',
+        "utf-8",
+    )
+    same = train(capsys, tmp_path / "toml", "--config", str(toml))
+    assert other["config_hash"] == same["config_hash"]
+    assert 0 == main(["check", str(tmp_path / "out"), "--strict", "--json"])
+
+
+@pytest.mark.parametrize(
+    ("recipe", "row"),
+    [("picky", "words / tokens that differ"), ("overlap", "low-resource languages")],
+)
+def test_summaries(
+    recipe: str, row: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    specs = [f"{label}={TEXTS / label}.txt" for label in LABELS]
+    words = ("--recipe", recipe, "--vocab-size", "600", "-o", str(tmp_path / "out"))
+    assert 0 == main(["train", "--corpus", *specs, *words])
+    streams = capsys.readouterr()
+    assert row in streams.out + streams.err
+
+
 def test_stacked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     result = train(capsys, tmp_path / "out", "--recipe", "stacked")
     assert ("stacked", 1200, 0) == (result["recipe"], result["vocab_size"], result["unreachable"])
@@ -95,6 +140,12 @@ def test_budgets(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         (("boundless", "--transition", "0.9"), "boundless does not take --transition"),
         (("boundless", "--budgets", "Latin=1"), "boundless does not take --budgets"),
         (("boundless", "--merge-pattern", "("), "is not a regex"),
+        (("picky", "--threshold", "1.5"), "not a number above 0 and up to 1"),
+        (("picky", "--overlap-alpha", "0.5"), "picky does not take --overlap-alpha"),
+        (("picky", "--grapheme-safe"), "picky takes merges by its score alone"),
+        (("picky", "--memory", "1GB"), "picky keeps all words and pairs in memory"),
+        (("overlap", "--overlap-power", "2"), "neither a number below 0 nor min"),
+        (("overlap",), "some of the text has no label"),
         (("stacked", "--max-words", "2"), "stacked does not take --max-words"),
         (("stacked", "--budgets", "Latin"), "not SCRIPT=SHARE"),
         (("stacked", "--budgets", "Cherokee=0.5"), "no word of the corpus is written in it"),

@@ -111,5 +111,5 @@ def test_alpha_one_is_bpe(texts: dict[str, list[str]], pattern: Pattern, vocab_s
     options = {"vocab_size": vocab_size, "pre_tokenizer": pattern}
     plain = BpeTrainer(**options).run(Corpus.from_texts(texts))
     training = OverlapTrainer(**options, overlap_alpha=1.0).run(Corpus.from_texts(texts))
-    assert plain.tokenizer.model == training.tokenizer.model
+    assert plain.tokenizer.model.merges == training.tokenizer.model.merges
     assert plain.report.training_tokens == training.report.training_tokens

@@ -1,4 +1,4 @@
-"""PickyBPE: event for event what the plain reference does, and an export in which all is in reach."""
+"""PickyBPE: event for event what the plain reference does; the export, and how far it is away."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_the_export(texts: list[str], pattern: Pattern, threshold: float, vocab_
     assert report.kept_tokens + report.returned - report.left_out == report.vocab_size
     encodings = tokenizer.backend.encode_batch(texts)
     assert sum(len(encoding.ids) for encoding in encodings) == report.training_tokens
-    ids, offsets = Encoder(tokenizer).encode_batch(texts)
+    ids, _ = Encoder(tokenizer).encode_batch(texts)
     assert ids.tolist() == [i for encoding in encodings for i in encoding.ids]
     assert texts == [tokenizer.backend.decode(encoding.ids) for encoding in encodings]
 
@@ -192,7 +192,7 @@ def test_threshold_one_is_bpe(texts: list[str], pattern: Pattern, vocab_size: in
     options = {"vocab_size": vocab_size, "pre_tokenizer": pattern}
     plain = BpeTrainer(**options).run(Corpus.from_texts(texts))
     training = PickyTrainer(**options, threshold=1.0).run(Corpus.from_texts(texts))
-    assert plain.tokenizer.model == training.tokenizer.model
+    assert plain.tokenizer.model.merges == training.tokenizer.model.merges
     assert plain.report.training_tokens == training.report.training_tokens
     assert isinstance(training.report, PickyReport)
     assert (0, 0, 0) == (

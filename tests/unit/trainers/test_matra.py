@@ -121,7 +121,9 @@ def test_sampling_needs_labels() -> None:
 
 
 @pytest.mark.parametrize("empty", ["", "\n\n"])
-@pytest.mark.parametrize("recipe", ["bpe", "ist", "matra", "boundless", "stacked"])
+@pytest.mark.parametrize(
+    "recipe", ["bpe", "ist", "matra", "boundless", "picky", "overlap", "stacked"]
+)
 def test_a_language_without_text(recipe: str, empty: str, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("\n".join(TEXTS), encoding="utf-8")
     (tmp_path / "b.txt").write_text(empty, encoding="utf-8")
