@@ -21,9 +21,8 @@ std::size_t PlacedPairs::slot_of(std::uint64_t key) const {
 PlacedPairs::Row PlacedPairs::find(std::uint64_t key) const { return slots_[slot_of(key)].row; }
 
 bool PlacedPairs::occurs(Row row) const {
-  const auto begin = counts_.begin() + static_cast<std::ptrdiff_t>(row * languages_);
-  return std::any_of(begin, begin + static_cast<std::ptrdiff_t>(languages_),
-                     [](Count count) { return count > 0; });
+  const Count* const begin = &counts_[row / kBlock][row % kBlock * languages_];
+  return std::any_of(begin, begin + languages_, [](Count count) { return count > 0; });
 }
 
 void PlacedPairs::make_room(std::size_t pairs) {
@@ -57,7 +56,7 @@ PlacedPairs::Row PlacedPairs::find_or_add(std::uint64_t key) {
   } else {
     row = static_cast<Row>(rows_.size());
     rows_.push_back({key, 0, {}});
-    counts_.resize(counts_.size() + languages_);
+    if (row % kBlock == 0) counts_.push_back(std::make_unique<Count[]>(kBlock * languages_));
   }
   slot = {key, row};
   return row;
@@ -65,7 +64,7 @@ PlacedPairs::Row PlacedPairs::find_or_add(std::uint64_t key) {
 
 std::size_t PlacedPairs::memory_bytes() const {
   return slots_.capacity() * sizeof(Slot) + rows_.capacity() * sizeof(RowState) +
-         counts_.capacity() * sizeof(Count) + free_rows_.capacity() * sizeof(Row);
+         counts_.size() * kBlock * languages_ * sizeof(Count) + free_rows_.capacity() * sizeof(Row);
 }
 
 }  // namespace vocabshift

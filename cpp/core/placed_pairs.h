@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/big_memory.h"
@@ -28,7 +29,7 @@ class PlacedPairs {
   Row find(std::uint64_t key) const;  // kNone where the pair is not known
   Row find_or_add(std::uint64_t key);
 
-  Count* counts(Row row) { return &counts_[std::size_t{row} * languages_]; }
+  Count* counts(Row row) { return &counts_[row / kBlock][row % kBlock * languages_]; }
   bool occurs(Row row) const;
   std::vector<PlacedTokens::Place>& places(Row row) { return rows_[row].places; }
   // For whoever queues pairs: what the row stands in the queue with, 0 at first.
@@ -48,6 +49,7 @@ class PlacedPairs {
     Row row;
   };
   static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
+  static constexpr std::size_t kBlock = std::size_t{1} << 14;  // rows
 
   std::size_t slot_of(std::uint64_t key) const;
 
@@ -55,7 +57,8 @@ class PlacedPairs {
   BigVector<Slot> slots_;  // open addressing
   std::size_t used_slots_ = 0;
   std::vector<RowState> rows_;
-  std::vector<Count> counts_;  // [row][language]
+  // [row][language], in blocks: with many languages the largest of all, and never copied.
+  std::vector<std::unique_ptr<Count[]>> counts_;
   std::vector<Row> free_rows_;
 };
 

@@ -20,6 +20,7 @@ from vocabshift.trainers.work import Work
 
 TEXTS = ["the cat. the cat sat on the mat.", "घर में राम। घर में सीता।", "12345 (a != b)"] * 2
 CORPUS = Corpus.from_texts(TEXTS)
+LABELLED = Corpus.from_texts({"one": TEXTS[:3], "other": TEXTS[3:]})
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def test_the_folder_and_the_keys_of_the_contract(
     recipe: str, tmp_path: Path, options: Callable[[str, int], dict[str, Any]]
 ) -> None:
     out = tmp_path / "out"
-    result = train_to_folder(recipe, CORPUS, options(recipe, 300), out)
+    result = train_to_folder(recipe, LABELLED, options(recipe, 300), out)
     keys = (
         *("out", "recipe", "vocab_size", "merges", "stage1_merges", "stage2_merges"),
         *("training_tokens", "phases", "config_hash"),
@@ -77,8 +78,8 @@ def test_folders_do_not_depend_on_threads_or_names(
     recipe: str, tmp_path: Path, options: Callable[[str, int], dict[str, Any]]
 ) -> None:
     first, second = tmp_path / "a", tmp_path / "b"
-    train_to_folder(recipe, CORPUS, options(recipe, 320), first, threads=1)
-    train_to_folder(recipe, CORPUS, options(recipe, 320), second, threads=3)
+    train_to_folder(recipe, LABELLED, options(recipe, 320), first, threads=1)
+    train_to_folder(recipe, LABELLED, options(recipe, 320), second, threads=3)
     names = sorted(file.name for file in first.iterdir())
     assert names == sorted(file.name for file in second.iterdir())
     assert [(first / name).read_bytes() for name in names] == [
