@@ -1,6 +1,7 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <optional>
 
 #include "bindings/register.h"
 #include "core/picky_train.h"
@@ -17,7 +18,9 @@ struct PickyTrained {
 
 PickyTrained train(WordCounter& counter, const std::vector<std::pair<Count, std::uint32_t>>& groups,
                    std::size_t vocab_size, Count min_frequency, const MergeRule& rule,
-                   double threshold, PairScore score, const py::object& progress) {
+                   double threshold, const std::optional<PairScore>& overlap,
+                   const py::object& progress) {
+  PairScore score = overlap.value_or(PairScore());
   const Tick tick = make_tick(progress);
   std::vector<GroupWeight> weights;
   for (const auto& [weight, language] : groups) {
@@ -47,10 +50,9 @@ py::array_t<std::uint32_t> events_of(const PickyTrained& self) {
 }  // namespace
 
 void register_picky(py::module_& m) {
-  py::class_<PairScore>(m, "PairScore", "What merges compete by.")
-      .def(py::init<>(), "The count.")
+  py::class_<PairScore>(m, "PairScore", "OBPE's score of a pair.")
       .def(py::init<std::vector<bool>, double, double>(), py::arg("is_high"), py::arg("alpha"),
-           py::arg("power"), "OBPE's score; is_high: by language.")
+           py::arg("power"), "is_high: by language.")
       .def_property_readonly("languages", &PairScore::languages);
 
   py::class_<PickyComparison>(
@@ -117,8 +119,7 @@ void register_picky(py::module_& m) {
 
   m.def("train_picky", &train, py::arg("counter"), py::arg("groups"), py::arg("vocab_size"),
         py::arg("min_frequency") = 1, py::arg("rule") = MergeRule(), py::kw_only(),
-        py::arg("threshold") = 1.0, py::arg("score") = PairScore(),
-        py::arg("progress") = py::none(),
+        py::arg("threshold") = 1.0, py::arg("score") = py::none(), py::arg("progress") = py::none(),
         "BPE with removals (threshold below 1) or by another score, over counted words, which are "
         "taken out of the counter; groups: weight and language of each group of documents.");
 }

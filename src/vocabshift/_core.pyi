@@ -2,7 +2,6 @@
 
 import enum
 from collections.abc import Callable, Sequence
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -425,9 +424,6 @@ def count_tokens(
 ) -> int: ...
 
 class PairScore:
-    @overload
-    def __init__(self) -> None: ...
-    @overload
     def __init__(self, is_high: list[bool], alpha: float, power: float) -> None: ...
     @property
     def languages(self) -> int: ...
@@ -471,6 +467,6 @@ def train_picky(
     rule: MergeRule = ...,
     *,
     threshold: float = 1.0,
-    score: PairScore = ...,
+    score: PairScore | None = None,
     progress: _Progress = None,
 ) -> PickyTrained: ...

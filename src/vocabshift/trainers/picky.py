@@ -41,7 +41,12 @@ from vocabshift import _core
 from vocabshift.bpe.compiled_model import compile_merges
 from vocabshift.text.patterns import get_pattern
 from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
-from vocabshift.trainers.scored_words import learn_scored_words, refuse_grapheme_safe, why_stopped
+from vocabshift.trainers.scored_words import (
+    Groups,
+    learn_scored_words,
+    refuse_grapheme_safe,
+    why_stopped,
+)
 from vocabshift.trainers.source import Reader, Source
 from vocabshift.trainers.stage import Stage
 from vocabshift.trainers.trainer import Training, TrainingReport
@@ -112,8 +117,8 @@ class PickyTrainer(ByteLevelTrainer):
     def learn(self, reader: Reader, work: Work) -> _core.PickyTrained:
         """The run of merges and removals."""
 
-        def groups_and_score() -> tuple[list[tuple[int, int]], _core.PairScore]:
-            return [(weight, 0) for weight in reader.fixed_point_weights()], _core.PairScore()
+        def groups_and_score() -> tuple[Groups, None]:
+            return [(weight, 0) for weight in reader.fixed_point_weights()], None
 
         return learn_scored_words(
             reader,

@@ -23,12 +23,13 @@ def learn_scored_words(
     work: Work,
     *,
     recipe: str,
-    groups_and_score: Callable[[], tuple[Groups, _core.PairScore]],
+    groups_and_score: Callable[[], tuple[Groups, _core.PairScore | None]],
     threshold: float = 1.0,
 ) -> _core.PickyTrained:
     """Events inside the words of the reader's pattern, up to `rule.vocab_size` tokens.
 
-    `groups_and_score` is asked once the words are counted and the reader knows its groups.
+    `groups_and_score` is asked once the words are counted and the reader knows its groups; no score
+    is the count, of one language.
     """
     if work.memory_bytes:
         raise ValueError(
