@@ -272,6 +272,7 @@ def test_training_goes_on_from_every_seam(corpus: Path, tmp_path: Path) -> None:
         ("ist", ("--normalizer", "nfc", "--grapheme-safe")),
         ("ist", ("--memory", "100MB", "-j", "2")),
         ("matra", ()),
+        ("picky", ()),
     ],
 )
 def test_training_survives_kills_in_a_row(
