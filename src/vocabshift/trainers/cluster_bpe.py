@@ -40,7 +40,7 @@ class ClusterBpeTrainer(ByteLevelTrainer):
     cluster_by: str = "kmeans"
     """"kmeans" over the languages' Unigram vocabularies, "family" or "script"."""
     n_clusters: int | None = None
-    """Of k-means; None: 4, or as many as there are languages."""
+    """Of k-means; None: 4, or as many as there are languages that differ."""
     language_vocab_size: int = 8000
     """Pieces of each language's own Unigram vocabulary (Chung et al. 2020)."""
     seed: int = 0

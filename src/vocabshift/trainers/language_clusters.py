@@ -96,7 +96,7 @@ class Grouping:
             return by_family(list(own))
         if self.way == "script":
             return by_script(list(own))
-        return by_kmeans(own, self.n_clusters or min(4, len(own)), self.seed)
+        return by_kmeans(own, self.n_clusters or min(4, len(set(own.values()))), self.seed)
 
 
 def labels_of(reader: CorpusReader) -> list[str]:

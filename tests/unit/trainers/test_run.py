@@ -11,7 +11,7 @@ import pytest
 from tokenizers import Tokenizer as Backend
 
 import vocabshift
-from vocabshift.bpe.load import load_tokenizer
+from vocabshift.bpe.plain_tokenizer import open_prunable
 from vocabshift.errors import CorpusError, InvalidTokenizerError, UnreachableTokenError
 from vocabshift.text.corpus import Corpus
 from vocabshift.trainers import run
@@ -57,7 +57,7 @@ def test_the_folder_and_the_keys_of_the_contract(
     assert TEXTS == [backend.decode(encoding.ids) for encoding in encodings]
     config = json.loads((out / "tokenizer_config.json").read_text(encoding="utf-8"))
     assert config["clean_up_tokenization_spaces"] is False
-    assert result["vocab_size"] == load_tokenizer(out).vocab_size
+    assert result["vocab_size"] == open_prunable(out).vocab_size
 
 
 def test_provenance(tmp_path: Path) -> None:
