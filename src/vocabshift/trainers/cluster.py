@@ -34,7 +34,13 @@ from vocabshift.trainers.language_clusters import (
 from vocabshift.trainers.sentencepiece_unigram import learn_unigram
 from vocabshift.trainers.source import Source
 from vocabshift.trainers.trainer import PlainTraining, TrainingReport
-from vocabshift.trainers.unigram import UnigramTrainer, finish, is_word, word_reader
+from vocabshift.trainers.unigram import (
+    UnigramTrainer,
+    finish,
+    is_word,
+    refuse_budget,
+    word_reader,
+)
 from vocabshift.trainers.work import Work
 
 _BATCH = 1 << 14  # words encoded at a time
@@ -74,6 +80,7 @@ class ClusterTrainer(UnigramTrainer):
     def run(self, corpus: Source, work: Work | None = None) -> PlainTraining:
         """Train on `corpus`, whose parts must be labelled, and return tokenizer and report."""
         work = work or Work()
+        refuse_budget(self.recipe, work)
         reader = word_reader(self, corpus)
         reader.by_language = True
         self.grouping.check(reader.corpus.languages)

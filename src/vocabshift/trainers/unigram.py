@@ -90,6 +90,7 @@ class UnigramTrainer:
     def run(self, corpus: Source, work: Work | None = None) -> PlainTraining:
         """Train on `corpus` and return the tokenizer with a report."""
         work = work or Work()
+        refuse_budget(self.recipe, work)
         reader = word_reader(self, corpus)
         with work.watch.phase("count"):
             counter = reader.count_words(threads=work.threads, progress=work.in_phase("count"))
@@ -101,6 +102,14 @@ class UnigramTrainer:
                 max_piece_length=self.max_piece_length,
             )
         return finish(self, scored, reader, corpus, work)
+
+
+def refuse_budget(recipe: str, work: Work) -> None:
+    """ValueError for a memory budget: SentencePiece holds all words at the same time."""
+    if work.memory_bytes:
+        raise ValueError(
+            f"recipe {recipe} holds all words in memory and knows no budget; leave --memory out"
+        )
 
 
 def word_reader(trainer: UnigramTrainer, corpus: Source) -> CorpusReader:

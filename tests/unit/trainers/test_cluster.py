@@ -138,3 +138,10 @@ def test_bad_input() -> None:
         vs.ClusterBpeTrainer(vocab_size=1500, cluster_by="colour")
     with pytest.raises(ValueError, match="has no room for the characters"):
         vs.ClusterTrainer(vocab_size=1500, language_vocab_size=260).train(corpus())
+
+
+@pytest.mark.parametrize("recipe", ["unigram", "cluster", "cluster-bpe"])
+def test_a_memory_budget_is_refused(recipe: str, tmp_path: Path) -> None:
+    options = {"vocab_size": 1500}
+    with pytest.raises(ValueError, match="leave --memory out"):
+        train_to_folder(recipe, corpus(), options, tmp_path / "out", memory_bytes=10**9)
