@@ -123,7 +123,8 @@ def adapt_model(
     """
     folder, old = _open(model)
     learned, judged, judged_on = _parts(corpus, text)
-    check_free(out, force=force, inputs=[folder, *learned.paths, *judged.paths])
+    read = [folder, *([] if donor is None else [donor]), *learned.paths, *judged.paths]
+    check_free(out, force=force, inputs=read)
     _check_options(old, n_tokens, pre_tokenizer, options)
     InitSources(donor, corpus).check(init)  # type: ignore[arg-type]  # before a donor is loaded
     now = transfer_folder(folder, old, out, force=force, dry_run=True)  # refuses what cannot be

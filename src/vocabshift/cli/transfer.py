@@ -101,7 +101,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from vocabshift.output_folder import check_free
     from vocabshift.surgery.transfer import transfer_folder
 
-    out = check_free(Path(args.out), force=args.force)
+    names = (args.model, args.tokenizer, args.initial, args.donor, args.overrides)
+    out = check_free(Path(args.out), force=args.force, inputs=filter(None, names))
     if args.back or args.initial:
         from vocabshift.surgery.back import transfer_back_folder
 
@@ -176,13 +177,16 @@ def _notes(out: Path) -> list[str]:
 
 def _sources(args: argparse.Namespace) -> dict[str, Any]:
     """What auto, focus and omp need, as far as it is given."""
+    from vocabshift.output_folder import check_free
     from vocabshift.text.corpus import Corpus
 
     sources: dict[str, Any] = {}
     if args.text:
         from vocabshift.auto_init import bits_per_byte
 
-        sources["score"] = bits_per_byte(Corpus.from_specs(args.text))
+        text = Corpus.from_specs(args.text)
+        check_free(args.out, force=args.force, inputs=text.paths)
+        sources["score"] = bits_per_byte(text)
     if args.corpus:
         sources["corpus"] = Corpus.from_specs(args.corpus)
     if args.donor:

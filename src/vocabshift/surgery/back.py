@@ -50,7 +50,7 @@ def transfer_back_folder(
     `transfer_folder` does, models in other formats are loaded whole. VocabMismatchError where the
     two models do not belong together; neither is changed.
     """
-    model_folder.check_paths(model_source, initial, out, force=force)
+    model_folder.check_paths(model_source, initial, out=out, force=force)
     current = model_folder.load_own_tokenizer(model_source)
     first = model_folder.load_own_tokenizer(initial)
     old: Any = open_saved(initial)

@@ -28,9 +28,13 @@ if TYPE_CHECKING:
 MAX_SHARD_SIZE = "5GB"
 
 
-def check_paths(model: str | Path, tokenizer: Any, out: str | Path, *, force: bool) -> None:
-    """FileExistsError where `out` is taken; ValueError where it is one of the inputs."""
-    inputs = [source for source in (model, tokenizer) if isinstance(source, str | Path)]
+def check_paths(model: str | Path, *others: Any, out: str | Path, force: bool) -> None:
+    """FileExistsError where `out` is taken; ValueError where it holds one of the inputs.
+
+    `others`: what else is read, as it was given: a path, or a Corpus; anything else has no place.
+    """
+    inputs = [source for source in (model, *others) if isinstance(source, str | Path)]
+    inputs += [path for source in others for path in getattr(source, "paths", ())]
     check_free(out, force=force, inputs=inputs)
     path = Path(model)
     if path.is_file() or (path.is_dir() and not (path / "config.json").exists()):
@@ -64,13 +68,16 @@ def load_configs(source: str | Path) -> tuple[Any, Any | None]:
         ) from error
     try:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
-    except (OSError, ValueError, KeyError) as error:
+        text_config = config.get_text_config()
+    except Exception as error:  # whatever transformers' checks of its many configs raise
         raise _not_loaded(source, error) from error
-    _refuse_quantized(source, config)
+    _refuse_quantized(source, config, text_config)
     try:
         generation = GenerationConfig.from_pretrained(source)
     except OSError:
         generation = None
+    except Exception as error:  # as above
+        raise _not_loaded(f"{source} (generation_config.json)", error) from error
     return config, generation
 
 
@@ -79,8 +86,8 @@ def model_class(config: Any) -> Any:
     import transformers
 
     for name in getattr(config, "architectures", None) or ():
-        found = getattr(transformers, name, None)
-        if isinstance(found, type):
+        found = getattr(transformers, str(name), None)
+        if isinstance(found, type) and issubclass(found, transformers.PreTrainedModel):
             return found
     mapping = transformers.MODEL_FOR_CAUSAL_LM_MAPPING
     if type(config) not in mapping:
@@ -176,8 +183,8 @@ def own_probes(tokenizer: Tokenizer, *, n_tokens: int = 400) -> Iterator[str]:
         yield " ".join(words[start : start + 50])
 
 
-def _refuse_quantized(source: str | Path, config: Any) -> None:
-    for part in (config, config.get_text_config()):
+def _refuse_quantized(source: str | Path, *configs: Any) -> None:
+    for part in configs:
         if getattr(part, "quantization_config", None):
             raise ValueError(
                 "it is quantized, and rows of a quantized model cannot be averaged; transfer the "

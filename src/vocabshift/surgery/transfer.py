@@ -152,7 +152,8 @@ def transfer_folder(
     """
     method = method_of(init, seed, donor=donor, corpus=corpus, score=score, overrides=overrides)
     check_padding(pad_to_multiple_of)
-    model_folder.check_paths(model_source, tokenizer_source, out, force=force)
+    inputs = (tokenizer_source, donor, corpus, overrides, id_map)
+    model_folder.check_paths(model_source, *inputs, out=out, force=force)
     id_map = open_map(id_map, tokenizer_source)
     old = model_folder.load_own_tokenizer(model_source)
     new = open_prunable(tokenizer_source)
