@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -68,19 +69,22 @@ def open_checkpoint(folder: Path) -> Checkpoint | None:
     ValueError for a shard that is missing, truncated or damaged, or not as the index says.
     """
     index_file, single = folder / INDEX, folder / WEIGHTS
-    if not index_file.exists():
-        if not single.exists():
-            return None
+    if single.exists():  # before an index, where both are there: so transformers reads them
         return Checkpoint(folder, (_read_shard(single, folder),), None)
+    if not index_file.exists():
+        return None
     try:
         index = json.loads(index_file.read_bytes())
         places = {str(name): str(file) for name, file in index["weight_map"].items()}
+        dict(index.get("metadata") or {})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _damaged(folder, f"{INDEX} is damaged ({error})") from None
     shards = []
     for name in sorted(set(places.values())):
-        if Path(name).name != name:
-            raise _damaged(folder, f"{INDEX} names {name!r}, which is no file in this folder")
+        if Path(name).name != name or not name.endswith(".safetensors"):
+            raise _damaged(
+                folder, f"{INDEX} names {name!r}, which is no safetensors file in this folder"
+            )
         if not (folder / name).exists():
             raise _damaged(folder, f"the shard {name}, which {INDEX} names, is missing")
         shards.append(_read_shard(folder / name, folder))
@@ -118,7 +122,7 @@ def _read_shard(file: Path, folder: Path) -> Shard:
             raise _damaged(folder, f"{file.name} is no safetensors file, or a truncated one")
         try:
             header = json.loads(stream.read(length))
-            metadata = header.pop("__metadata__", {})
+            metadata = dict(header.pop("__metadata__", None) or {})
             tensors = [_tensor(name, entry, 8 + length) for name, entry in header.items()]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise _damaged(folder, f"{file.name} has a damaged header ({error})") from None
@@ -136,8 +140,8 @@ def _read_shard(file: Path, folder: Path) -> Shard:
 
 
 def _tensor(name: str, entry: Mapping[str, Any], start: int) -> StoredTensor:
-    shape = tuple(int(length) for length in entry["shape"])
-    first, last = (int(place) for place in entry["data_offsets"])
+    shape = tuple(operator.index(length) for length in entry["shape"])  # no text, no fraction
+    first, last = map(operator.index, entry["data_offsets"])
     dtype = str(entry["dtype"])
     if min((0, *shape)) < 0 or first < 0:
         raise ValueError(f"{name} has a negative size")

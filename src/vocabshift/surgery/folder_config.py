@@ -20,8 +20,9 @@ PROCESSORS = (
     "processor_config.json",
     "preprocessor_config.json",
     "video_preprocessor_config.json",
+    "chat_template.json",
 )
-"""Files that may hold ids, or sizes of images; no code."""
+"""Files that may hold ids, sizes of images, or (once) a processor's chat template; no code."""
 
 _LEGAL = ("LICENSE*", "LICENCE*", "NOTICE*", "*POLICY*", "COPYING*")
 
@@ -66,7 +67,10 @@ def write_processors(source: Path, target: Path, move: Callable[[int], int | Non
     written = []
     for name in PROCESSORS:
         if (source / name).is_file():
-            _write(target / name, config_ids.moved_json(_read(source / name), move))
+            try:
+                _write(target / name, config_ids.moved_json(_read(source / name), move))
+            except RecursionError:
+                raise ValueError(f"{source / name} is nested too deeply") from None
             written.append(name)
     for file in sorted(source.iterdir()):
         if file.is_file() and any(fnmatch(file.name, pattern) for pattern in _LEGAL):

@@ -78,7 +78,7 @@ def find_matrices(model: Any) -> Matrices:
                 found[tensor.data_ptr()] = replace(same, names=(*same.names, alias))
             else:
                 found[tensor.data_ptr()] = as_table(table, (alias,), tensor)
-    embeddings, head = model.get_input_embeddings(), tables.output_embeddings(model)
+    embeddings, head = tables.input_embeddings(model), tables.output_embeddings(model)
     tied = head is not None and head.weight.data_ptr() == embeddings.weight.data_ptr()
     pad_is_fixed = tables.counts_positions_from_pad(type(model), model.config)
     return Matrices(tuple(found.values()), tied, pad_is_fixed)

@@ -23,12 +23,21 @@ if TYPE_CHECKING:
 MAX_ALIGNMENT = 128
 """Rows of a padded model stay a multiple of what they were, up to this."""
 
+_MAX_PADDING = 0.1
+"""Share of rows without a token that padding explains; published models have under 0.03."""
+
 
 def check_rows(matrices: Matrices, token_map: TokenMap, needed: int) -> None:
-    """VocabMismatchError for too few rows, or for a row that is not finite."""
+    """VocabMismatchError for too few rows, far too many, or for a row that is not finite."""
     import torch
 
     first = matrices.tables[0]
+    if matrices.rows - needed > max(MAX_ALIGNMENT, _MAX_PADDING * matrices.rows):
+        raise VocabMismatchError(
+            f"the {first.called} of the model: {matrices.rows} rows, but its tokenizer has tokens "
+            f"for {needed} only, which is more than padding; give the tokenizer that belongs to "
+            "the model (or, if these rows are spare, resize_token_embeddings to their number first)"
+        )
     for table in matrices.tables:
         is_short_by_design = first.beyond > 0 or table.follows_row_0
         if table.rows < needed and (table is first or not is_short_by_design):

@@ -53,7 +53,7 @@ def find_table_names(model_class: Any, config: Any) -> list[TableName]:
         other, step = copy.deepcopy(config), _STEP * (place + 1)
         if _grow(other, key, step):
             shapes[key, step] = named_tensors(build_empty(model_class, other))
-    embeddings, head = model.get_input_embeddings(), output_embeddings(model)
+    embeddings, head = input_embeddings(model), output_embeddings(model)
     groups: dict[int, TableName] = {}
     for name, tensor in tensors.items():
         if id(tensor) in groups:
@@ -119,6 +119,17 @@ def named_tensors(model: Any) -> dict[str, Any]:
     """Every parameter and buffer by every name it has."""
     found = dict(model.named_parameters(remove_duplicate=False))
     return found | dict(model.named_buffers(remove_duplicate=False))
+
+
+def input_embeddings(model: Any) -> Any:
+    """The input embeddings; ValueError for a model that does not say which they are."""
+    try:
+        return model.get_input_embeddings()
+    except NotImplementedError:
+        raise ValueError(
+            f"{type(model).__name__} has no input embeddings that its code names; its vocabulary "
+            "cannot be changed"
+        ) from None
 
 
 def output_embeddings(model: Any) -> Any | None:

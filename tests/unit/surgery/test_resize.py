@@ -104,6 +104,26 @@ def test_too_few_rows(make_llama) -> None:
         resize.check_rows(matrices, _map({}, {}, 6), 9)
 
 
+@pytest.mark.parametrize(
+    ("rows", "tokens", "is_padding"),
+    [
+        (151_936, 151_665, True),
+        (102_400, 100_015, True),
+        (320, 283, True),
+        (320, 191, False),
+        (128_256, 32_000, False),
+    ],
+)
+def test_more_rows_than_padding_explains(rows, tokens, is_padding) -> None:
+    """Qwen2.5, DeepSeek-V2 and 128 rows of alignment are padding; Llama-2's tokens in Llama-3."""
+    matrices = Matrices((Table(("embed",), "input", torch.zeros(rows, 1)),), tied=True)
+    if is_padding:
+        resize.check_rows(matrices, _map({}, {}, tokens), tokens)
+        return
+    with pytest.raises(VocabMismatchError, match=f"{rows} rows, but its tokenizer has .* {tokens}"):
+        resize.check_rows(matrices, _map({}, {}, tokens), tokens)
+
+
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_rows_that_are_not_finite(make_llama, bad) -> None:
     """A mean would spread them; in padding they are nobody's."""
