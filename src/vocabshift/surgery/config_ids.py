@@ -20,6 +20,8 @@ from vocabshift.surgery.token_map import TokenMap
 
 _ID_KEY = re.compile(r"(\w+?)_token_(?:id|ids|index)")
 _ID_LISTS = ("suppress_tokens", "begin_suppress_tokens", "bad_words_ids", "force_words_ids")
+_BIASES = "sequence_bias"
+"""[[phrase, bias], …]: numbers beside the ids are not ids."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ def plan(model: Any, specials: SpecialTokens, token_map: TokenMap) -> list[Chang
                 new = _each(value, partial(move, role, where))
             elif key in _ID_LISTS:
                 new = _each(value, ordinary)
+            elif key == _BIASES:
+                new = _biases(value, ordinary)
             else:
                 continue
             changes.append(Change(config, section, key, value, new))
@@ -145,7 +149,7 @@ def taken_over(model: Any, other: Any) -> list[Change]:
             continue
         own, wanted = _plain(config), _plain(source)
         for key in sorted({*own, *wanted}):
-            if _ID_KEY.fullmatch(key) or key in _ID_LISTS:
+            if _ID_KEY.fullmatch(key) or key in (*_ID_LISTS, _BIASES):
                 changes.append(Change(config, section, key, own.get(key), wanted.get(key)))
     return changes
 
@@ -182,6 +186,21 @@ def _each(value: Any, move: Callable[[int], int | None]) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         return move(value)
     return value
+
+
+def _biases(value: Any, move: Callable[[int], int | None]) -> Any:
+    """Phrases with their biases, a dict or a list; those that lose a token are left out."""
+    if not value:
+        return value
+    pairs = value.items() if isinstance(value, dict) else value
+    try:
+        moved = [(_phrase(list(ids), move), bias) for ids, bias in pairs]
+    except (TypeError, ValueError):
+        raise ValueError(f"{_BIASES} is {value!r}; it must hold pairs of ids and bias") from None
+    kept = [(ids, bias) for ids, bias in moved if ids is not None]
+    if isinstance(value, dict):
+        return {tuple(ids): bias for ids, bias in kept} or None
+    return [[ids, bias] for ids, bias in kept] or None
 
 
 def _phrase(ids: list[int], move: Callable[[int], int | None]) -> list[int] | None:

@@ -60,6 +60,19 @@ def test_id_of_no_token_becomes_that_of_the_role(moved) -> None:
     assert [50256, None] == ids["eos"]
 
 
+@pytest.mark.parametrize("kind", [list, dict])
+def test_phrases_with_a_bias_follow(moved, kind) -> None:
+    """Ids move, biases that look like ids do not; "ab" is gone, and its phrase with it."""
+    given = [[[257, 3], 258.0], [[258], 3.0], [[3, 256], 1.0]]
+    wanted = [[[259, 3], 258.0], [[260], 3.0]]
+    if kind is dict:
+        given, wanted = ({tuple(ids): bias for ids, bias in pairs} for pairs in (given, wanted))
+    model, _ = moved({"sequence_bias": given}, bos_token_id=257, eos_token_id=258)
+    assert wanted == model.generation_config.sequence_bias
+    with pytest.raises(ValueError, match="sequence_bias is"):
+        moved({"sequence_bias": [3]}, bos_token_id=257, eos_token_id=258)
+
+
 def test_lost_token_is_refused(moved) -> None:
     """The model stops at "ab", which the new tokenizer does not have."""
     with pytest.raises(VocabMismatchError, match="eos_token_id is 256"):
