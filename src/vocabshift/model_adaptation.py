@@ -24,26 +24,21 @@ from vocabshift.adaptation_card import (
     measure_tokens,
     sample_texts,
 )
+from vocabshift.adaptation_request import check_options, learned_and_judged, open_model
 from vocabshift.auto_init import bits_per_byte
 from vocabshift.bpe.load import load_tokenizer
 from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.errors import CorpusError, InvalidTokenizerError
-from vocabshift.extension.options import ExtensionOptions
-from vocabshift.extension.pre_tokenizer_repair import repaired
 from vocabshift.output_folder import CHECKPOINTS, atomic_folder, check_free
 from vocabshift.planning import plan
 from vocabshift.provenance import FILE as PROVENANCE
 from vocabshift.provenance import write_provenance
-from vocabshift.pruning.request import check_request
 from vocabshift.results import Results
 from vocabshift.surgery.init_context import AUTO, InitSources
-from vocabshift.surgery.model_folder import load_own_tokenizer
-from vocabshift.surgery.model_source import find_model, number_of_parameters, size_of_weights
+from vocabshift.surgery.model_source import number_of_parameters, size_of_weights
 from vocabshift.surgery.transfer import transfer_folder
 from vocabshift.surgery.transfer_report import TransferReport
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.excerpt import excerpt
-from vocabshift.text.held_out import EVERY, hold_out
 
 Progress = Callable[[str, int, int | None], None]
 
@@ -121,11 +116,11 @@ def adapt_model(
     VocabMismatchError, CorpusError) or OSError before anything is learned, as far as that can be
     known; FileExistsError without `force` where `out` exists.
     """
-    folder, old = _open(model)
-    learned, judged, judged_on = _parts(corpus, text)
+    folder, old = open_model(model)
+    learned, judged, judged_on = learned_and_judged(corpus, text)
     read = [folder, *([] if donor is None else [donor]), *learned.paths, *judged.paths]
     check_free(out, force=force, inputs=read)
-    _check_options(old, n_tokens, pre_tokenizer, options)
+    check_options(old, n_tokens, pre_tokenizer, options)
     InitSources(donor, corpus).check(init)  # type: ignore[arg-type]  # before a donor is loaded
     now = transfer_folder(folder, old, out, force=force, dry_run=True)  # refuses what cannot be
     scorer = _Scorer(excerpt(judged, score_bytes) if with_score else None, device, progress)
@@ -192,59 +187,6 @@ class _Scorer:
             folder, tokenizer, self._texts, subject, device=self._device
         )
         self.results += found
-
-
-def _open(model: str | Path) -> tuple[Path, Tokenizer]:
-    """The folder of a model and its tokenizer, whose kind can learn."""
-    folder = find_model(model)
-    if folder is None:
-        raise FileNotFoundError(
-            f"{model} is no model: there are no weights beside a config.json; adapt_tokenizer "
-            "takes a tokenizer alone"
-        )
-    old = load_own_tokenizer(folder)
-    if not isinstance(old, Tokenizer):
-        raise InvalidTokenizerError(
-            f"the tokenizer of {model} is {old.kind}, to which nothing can be added; prune it and "
-            "transfer the model to make it smaller"
-        )
-    return folder, old
-
-
-def _check_options(
-    old: Tokenizer, n_tokens: int | None, pre_tokenizer: str, options: Mapping[str, Any]
-) -> None:
-    """Refuse now what pruning and extending would refuse after the model was read."""
-    first = 1 if n_tokens is None else n_tokens
-    pruning = {key: options[key] for key in ("order", "keep") if key in options}
-    extending = {key: options[key] for key in options.keys() - {"first", *pruning}}
-    ExtensionOptions(n_tokens=first, pre_tokenizer=pre_tokenizer, **extending)  # type: ignore[arg-type]
-    check_request(
-        pruning.get("order", "leaf-frequency"), first, None, tuple(pruning.get("keep", ()))
-    )
-    if pre_tokenizer == "repaired":
-        repaired(old)
-
-
-def _parts(corpus: Corpus, text: Any) -> tuple[Corpus, Corpus, str]:
-    """What is learned from, what is judged on, and the latter in words."""
-    if text is not None:
-        judged = text if isinstance(text, Corpus) else Corpus.from_texts(text)
-        judged.require_text()
-        return corpus, judged, "text of its own"
-    learned, judged = hold_out(corpus)
-    labels: list[str | None] = [*corpus.languages] or [None]
-    for label in labels:
-        part = learned if label is None else learned.select(label)
-        try:
-            part.require_text()
-        except CorpusError:
-            what = "the corpus" if label is None else f"the corpus of {label}"
-            raise CorpusError(
-                f"{what} has one document at most, and the first is held out to judge on; give "
-                "more documents, or name other text to judge on (--text)"
-            ) from None
-    return learned, judged, f"every {EVERY}th document of the corpus, of which nothing was learned"
 
 
 def _transferred(

@@ -28,6 +28,7 @@ LAYERS = {
         ("", "planning", "adaptation", "auto_init", "superword_extension"), 4
     ),  # "": the package itself
     "adaptation_card": 4,
+    "adaptation_request": 4,
     "playground": 4,
     "model_adaptation": 5,  # joins what joins the workshops
     **dict.fromkeys(("cli", "demo", "__main__"), 6),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -26,7 +25,7 @@ from vocabshift.bpe import (
 )
 from vocabshift.bpe.added_tokens import ids_at_load, vocab_with
 from vocabshift.bpe.charsmap import check_normalizer
-from vocabshift.bpe.model import MAX_ID
+from vocabshift.bpe.plain_model import check_model, kind_of
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.output_folder import atomic_folder
@@ -180,7 +179,7 @@ def from_json(
     kind = kind_of(data)
     if kind not in KINDS:
         raise InvalidTokenizerError(f"the model is of type {kind!r}; {_NOT_PRUNABLE}")
-    _check_model(data["model"], kind)
+    check_model(data["model"], kind)
     check_normalizer(data.get("normalizer"))
     added = tokenizer_json.read_added_tokens(data.get("added_tokens"))
     by_id = tuple(sorted(added, key=lambda token: token.id))
@@ -194,20 +193,6 @@ def from_json(
         raise InvalidTokenizerError("two added tokens have the same id")
     assert value.backend is not None  # what `tokenizers` does not read is refused here
     return value
-
-
-def kind_of(data: Mapping[str, Any]) -> str:
-    """The type of the model that a parsed `tokenizer.json` holds."""
-    model = data.get("model")
-    if not isinstance(model, Mapping):
-        raise InvalidTokenizerError("there is no `model` object; this is no tokenizer.json")
-    if "type" in model:
-        return str(model["type"])
-    if "merges" in model:
-        return "BPE"
-    if isinstance(model.get("vocab"), list):
-        return "Unigram"
-    return "WordPiece" if "max_input_chars_per_word" in model else "unknown"
 
 
 def open_prunable(source: Any) -> Tokenizer | PlainTokenizer:
@@ -277,35 +262,3 @@ def _name_of(source: Any) -> str:
 
 def _text(document: Mapping[str, Any]) -> str:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-
-
-def _check_model(model: Mapping[str, Any], kind: str) -> None:
-    vocab = model.get("vocab")
-    if kind == "Unigram":
-        if not isinstance(vocab, list) or not vocab or not all(map(_is_scored, vocab)):
-            raise InvalidTokenizerError("model.vocab is no list of tokens with scores")
-        if len({entry[0] for entry in vocab}) != len(vocab):
-            raise InvalidTokenizerError("model.vocab lists a token twice")
-        unk_id = model.get("unk_id")
-        if unk_id is not None and (type(unk_id) is not int or not 0 <= unk_id < len(vocab)):
-            raise InvalidTokenizerError(f"model.unk_id is {unk_id!r}, which is no token")
-        return
-    if not isinstance(vocab, Mapping) or not vocab or set(map(type, vocab.values())) != {int}:
-        raise InvalidTokenizerError("model.vocab is no object of tokens and ids")
-    ids = set(vocab.values())
-    if len(ids) != len(vocab) or min(ids) < 0 or max(ids) > MAX_ID:
-        raise InvalidTokenizerError("model.vocab gives two tokens one id, or an id out of range")
-    if not isinstance(model.get("unk_token"), str) or model["unk_token"] not in vocab:
-        raise InvalidTokenizerError(f"model.unk_token {model.get('unk_token')!r} is no token")
-    if not isinstance(model.get("continuing_subword_prefix", "##"), str):
-        raise InvalidTokenizerError("model.continuing_subword_prefix is no text")
-
-
-def _is_scored(entry: Any) -> bool:
-    return (
-        isinstance(entry, list | tuple)
-        and len(entry) == 2
-        and isinstance(entry[0], str)
-        and type(entry[1]) in (int, float)
-        and math.isfinite(entry[1])
-    )
