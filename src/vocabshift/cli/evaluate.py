@@ -135,7 +135,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     output = _free(args.output, force=args.force)
     if not args.text and not args.morphemes:
-        raise UsageError("nothing to measure on: give --text, or --morphemes")
+        raise UsageError(
+            "nothing to measure on: give --text, or --morphemes (see: vocabshift evaluate --help)"
+        )
     if args.leading_space and not args.morphemes:
         raise UsageError("--leading-space is about the words of --morphemes; leave it out")
     check_files(args)
