@@ -137,6 +137,24 @@ class Engine:
         """Bytes of each id in text, (row_count,)."""
         return np.fromiter(map(len, self.spelled), np.int64, len(self.spelled))
 
+    @cached_property
+    def byte_starts(self) -> npt.NDArray[np.int64]:
+        """Where the bytes of each id begin in `all_bytes`, (row_count,)."""
+        return np.cumsum(self.byte_counts) - self.byte_counts
+
+    @cached_property
+    def all_bytes(self) -> npt.NDArray[np.uint8]:
+        """The bytes of all ids, one after the other."""
+        return np.frombuffer(b"".join(self.spelled), dtype=np.uint8)
+
+    def join(self, ids: Ids) -> bytes:
+        """The bytes of these tokens, one after the other."""
+        lengths = self.byte_counts[ids]
+        before = np.cumsum(lengths) - lengths
+        at = np.repeat(self.byte_starts[ids] - before, lengths)
+        at += np.arange(len(at))
+        return bytes(self.all_bytes[at].tobytes())
+
 
 def engine_of(tokenizer: Any) -> Engine:
     """The engine of a tokenizer: ours, of `tokenizers`, a fast one of transformers, or a path.

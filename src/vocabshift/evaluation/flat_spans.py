@@ -1,19 +1,21 @@
 """The spans of the tokens of many lines, end to end in a few arrays: for counting over them.
 
-Owns the layout. Where a token stands is found by token_spans.
+Owns the layout. Lines that the bytes of their tokens give back are laid out all at once; where the
+tokens of the others stand is found by token_spans.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from vocabshift.evaluation.counts import Ints
 from vocabshift.evaluation.engine import Engine, Ids
-from vocabshift.evaluation.token_spans import iter_token_spans
+from vocabshift.evaluation.token_spans import spans_of_ids
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,17 +39,47 @@ class FlatSpans:
         return np.asarray(running[self.offsets[1:]] - running[self.offsets[:-1]])
 
 
-def flat_spans(engine: Engine, lines: Sequence[str], *, threads: int = 1) -> FlatSpans:
-    """The tokens of `lines` and their places; no BOS or EOS."""
-    found = list(iter_token_spans(engine, lines, threads=threads))
-    offsets = np.zeros(len(found) + 1, dtype=np.int64)
-    np.cumsum([len(spans.ids) for spans in found], out=offsets[1:])
-    if not found:
-        nothing = np.zeros(0, dtype=np.int64)
-        return FlatSpans(np.zeros(0, dtype=np.int32), offsets, nothing, nothing)
-    return FlatSpans(
-        np.concatenate([spans.ids for spans in found]),
-        offsets,
-        np.concatenate([spans.starts for spans in found]),
-        np.concatenate([spans.ends for spans in found]),
-    )
+def flat_spans(
+    engine: Engine,
+    lines: Sequence[str],
+    *,
+    encoded: tuple[Ids, Ints] | None = None,
+    threads: int = 1,
+) -> FlatSpans:
+    """The tokens of `lines` and their places; no BOS or EOS.
+
+    `encoded`: ids and offsets of the lines as `Engine.encode_batch` gives them, where they are
+    known already.
+    """
+    ids, offsets = engine.encode_batch(lines, threads=threads) if encoded is None else encoded
+    reached = np.zeros(len(ids) + 1, dtype=np.int64)  # bytes of all tokens before each
+    np.cumsum(engine.byte_counts[ids], out=reached[1:])
+    begins = reached[offsets]
+    extra, inexact = _compare(lines, engine.join(ids), begins)
+    before = np.repeat(begins[:-1] + extra, np.diff(offsets))
+    starts = np.maximum(reached[:-1] - before, 0)
+    ends = np.maximum(reached[1:] - before, 0)
+    for number in inexact:
+        here = slice(int(offsets[number]), int(offsets[number + 1]))
+        n_tokens = np.array([0, here.stop - here.start])
+        (found,) = spans_of_ids(engine, [lines[number]], ids[here], n_tokens)
+        starts[here], ends[here] = found.starts, found.ends
+    return FlatSpans(ids, offsets, starts, ends)
+
+
+def _compare(lines: Sequence[str], joined: bytes, begins: Ints) -> tuple[Ints, list[int]]:
+    """Spaces that the tokens put in front of each line (0 or 1), and the lines that their bytes do
+    not give back; the tokens of line n are `joined` from begins[n] to begins[n + 1]."""
+    extra = np.zeros(len(lines), dtype=np.int64)
+    inexact = []
+    for number, (line, (begin, end)) in enumerate(
+        zip(lines, pairwise(begins.tolist()), strict=True)
+    ):
+        data, found = line.encode(), joined[begin:end]
+        if found == data:
+            continue
+        if found == b" " + data:
+            extra[number] = 1
+        else:
+            inexact.append(number)
+    return extra, inexact

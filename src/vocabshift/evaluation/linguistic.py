@@ -18,7 +18,9 @@ from vocabshift.evaluation import (
     robustness,
     syllable_alignment,
 )
-from vocabshift.evaluation.engine import Engine
+from vocabshift.evaluation.counts import Ints
+from vocabshift.evaluation.engine import Engine, Ids
+from vocabshift.evaluation.flat_spans import flat_spans
 from vocabshift.evaluation.morphemes import Morphemes
 from vocabshift.evaluation.ratio_rows import Family, ratio_rows
 from vocabshift.results import Result
@@ -86,18 +88,33 @@ def prepare(
 
 
 def linguistic_rows(
-    subject: str, engine: Engine, task: LinguisticTask, *, threads: int = 1
+    subject: str,
+    engine: Engine,
+    task: LinguisticTask,
+    *,
+    encoded: Mapping[str, tuple[Ids, Ints]] | None = None,
+    threads: int = 1,
 ) -> list[Result]:
-    """Rows of one subject: of the metrics of the task, those that say something."""
+    """Rows of one subject: of the metrics of the task, those that say something.
+
+    `encoded`: ids and offsets of the lines of languages, as `flat_spans` takes them, where known.
+    """
     rows: list[Result] = []
-    for language, places in task.places.items():
-        found = syllable_alignment.alignment_terms(engine, places, threads=threads)
-        rows += ratio_rows(language, {subject: found})
+    of_changes: list[Result] = []
+    for language in dict.fromkeys((*task.places, *task.changed)):  # one at a time: less memory
+        places, changed = task.places.get(language), task.changed.get(language)
+        lines = places.lines if places is not None else task.changed[language].lines
+        known = (encoded or {}).get(language)
+        spans = flat_spans(engine, lines, encoded=known, threads=threads)
+        if places is not None:
+            found = syllable_alignment.alignment_terms(spans, places)
+            rows += ratio_rows(language, {subject: found})
+        if changed is not None:
+            found = robustness.robustness_terms(engine, spans, changed, threads=threads)
+            of_changes += ratio_rows(language, {subject: found})
     if task.metrics & set(numbers.FAMILY):
         rows += numbers.numbers({subject: engine}, threads=threads)
-    for language, changed in task.changed.items():
-        found = robustness.robustness_terms(engine, changed, threads=threads)
-        rows += ratio_rows(language, {subject: found})
+    rows += of_changes
     for pair, mixed in task.mixed.items():
         found = code_switching.code_switching_terms(engine, mixed, threads=threads)
         rows += ratio_rows(pair, {subject: found})

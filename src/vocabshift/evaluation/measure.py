@@ -99,7 +99,10 @@ def measure(subject: str, engine: Engine, task: Task, *, threads: int = 1) -> tu
         )
     rows |= _spread_rows(subject, counts, task)
     if task.linguistic is not None:
-        for row in linguistic_rows(subject, engine, task.linguistic, threads=threads):
+        encoded = {language: (found.ids, found.offsets) for language, found in counts.items()}
+        for row in linguistic_rows(
+            subject, engine, task.linguistic, encoded=encoded, threads=threads
+        ):
             rows.setdefault(row.metric, []).append(row)
     vocabulary = Vocabulary(engine, facts)
     for name, values in _vocabulary_values(vocabulary, counts, task).items():

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from vocabshift.evaluation.engine import Engine, Ids
 from vocabshift.evaluation.token_facts import TokenFacts
-from vocabshift.evaluation.token_spans import iter_token_spans
+from vocabshift.evaluation.token_spans import spans_of_ids
 from vocabshift.evaluation.words import Layout, lay_out
 
 Int64 = npt.NDArray[np.int64]
@@ -45,7 +45,7 @@ def place(
     A line that was only composed otherwise is laid out as its tokens give it: the same words.
     """
     lengths = facts.lengths[ids]
-    joined = facts.join(ids)
+    joined = engine.join(ids)
     reached = np.zeros(len(ids) + 1, dtype=np.int64)
     np.cumsum(lengths, out=reached[1:])
     of_line = reached[offsets]  # where the tokens of each line begin in `joined`
@@ -70,12 +70,13 @@ def place(
 
     lost = np.zeros(len(lines), dtype=np.int64)
     is_lost = np.zeros(len(lines), dtype=np.int64)
-    spans = iter_token_spans(engine, [lines[number] for number in inexact])
-    for number, of_tokens in zip(inexact, spans, strict=True):
+    for number in inexact:
         here = slice(int(offsets[number]), int(offsets[number + 1]))
+        alone = np.array([0, here.stop - here.start])
+        (of_tokens,) = spans_of_ids(engine, [lines[number]], ids[here], alone)
         starts[here] = of_tokens.starts + layout.line_starts[number]
         ends[here] = of_tokens.ends + layout.line_starts[number]
-        (decoded,) = engine.decode_batch(ids[here], np.array([0, here.stop - here.start]))
+        (decoded,) = engine.decode_batch(ids[here], alone)
         is_lost[number] = not _is_same(lines[number], decoded)
         lost[number] = lost_characters(lines[number], decoded) if is_lost[number] else 0
     return Placed(layout, starts, ends, lost, is_lost)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,9 @@ def robustness(engines: Mapping[str, Engine], texts: Any, *, threads: int = 1) -
         rows += ratio_rows(
             language,
             {
-                name: robustness_terms(engine, changed, threads=threads)
+                name: robustness_terms(
+                    engine, flat_spans(engine, lines, threads=threads), changed, threads=threads
+                )
                 for name, engine in engines.items()
             },
         )
@@ -63,90 +66,121 @@ def robustness(engines: Mapping[str, Engine], texts: Any, *, threads: int = 1) -
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class TypoLines:
+    """Every line with one typo; made by `change_lines`."""
+
+    texts: Sequence[str]  # the line itself where it has no word to mistype
+    is_changed: Flags  # (n_lines,)
+    words: Ints  # (n_lines, 3): begin and end of the mistyped word, by how much it grew; in bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ChangedLines:
     """Lines of one language, and what every change makes of them; made by `change_lines`."""
 
     lines: Sequence[str]
-    typos: Mapping[TypoKind, Sequence[Typo | None]]
-    changed: Mapping[str, Sequence[str]]
+    typos: Mapping[TypoKind, TypoLines]
+    changed: Mapping[str, Mapping[int, str]]  # by change, then line: those that it changes
+    first: Ints  # (n_lines,): where each line begins, with room for its longest version
+    n_text: npt.NDArray[np.int32]  # bytes before each place of the lines that are no spaces
 
 
 def change_lines(lines: Sequence[str]) -> ChangedLines:
     """Every change of `lines`: made once, for all tokenizers."""
-    return ChangedLines(
-        lines,
-        {kind: [typo(line, kind) for line in lines] for kind in TYPOS},
-        {name: [change(line) for line in lines] for name, change in CHANGES.items()},
+    typos = {kind: _mistype(lines, kind) for kind in TYPOS}
+    changed = {
+        name: {number: text for number, line in enumerate(lines) if (text := change(line)) != line}
+        for name, change in CHANGES.items()
+    }
+    encoded = [line.encode() for line in lines]
+    grown = np.max([np.abs(found.words[:, 2]) for found in typos.values()], axis=0)
+    room = [len(data) + more for data, more in zip(encoded, grown.tolist(), strict=True)]
+    first = np.cumsum([0, *room[:-1]])
+    laid = b"".join(data.ljust(size) for data, size in zip(encoded, room, strict=True))
+    n_text = np.zeros(len(laid) + 1, dtype=np.int32)
+    np.cumsum(~np.isin(np.frombuffer(laid, dtype=np.uint8), _SPACES), out=n_text[1:])
+    return ChangedLines(lines, typos, changed, first, n_text)
+
+
+def _mistype(lines: Sequence[str], kind: TypoKind) -> TypoLines:
+    found = [typo(line, kind) for line in lines]
+    pairs = list(zip(lines, found, strict=True))
+    return TypoLines(
+        [line if made is None else made.text for line, made in pairs],
+        np.array([made is not None for made in found]),
+        np.array([_word_bytes(line, made) for line, made in pairs], dtype=np.int64),
     )
 
 
-def robustness_terms(engine: Engine, text: ChangedLines, *, threads: int = 1) -> dict[str, Terms]:
-    """Numerators and denominators of each metric, (n_lines,) each, of one tokenizer."""
-    lines = text.lines
-    before = flat_spans(engine, lines, threads=threads)
+def robustness_terms(
+    engine: Engine, before: FlatSpans, text: ChangedLines, *, threads: int = 1
+) -> dict[str, Terms]:
+    """Numerators and denominators of each metric, (n_lines,) each, of one tokenizer.
+
+    `before`: its tokens of the lines as they are.
+    """
+    rows = _rows(before.ids, before.offsets)
     shares: dict[str, Terms] = {}
     local: dict[str, Terms] = {}
-    for kind, found in text.typos.items():
-        texts = [
-            line if made is None else made.text for line, made in zip(lines, found, strict=True)
-        ]
-        after = flat_spans(engine, texts, threads=threads)
-        is_changed = np.array([made is not None for made in found])
-        shares[f"{kind}_change"] = _changed(before, (after.ids, after.offsets), is_changed)
-        local[f"{kind}_locality"] = _kept(lines, before, after, found)
+    for kind, made in text.typos.items():
+        after = flat_spans(engine, made.texts, threads=threads)
+        mistyped = np.flatnonzero(made.is_changed).tolist()
+        found = _rows(after.ids, after.offsets)
+        shares[f"{kind}_change"] = _changed(rows, {line: found[line] for line in mistyped})
+        local[f"{kind}_locality"] = _kept(text, made, before, after)
     for name, other in text.changed.items():
-        is_changed = np.array([line != text for line, text in zip(lines, other, strict=True)])
-        encoded = engine.encode_batch(other, threads=threads)
-        shares[f"{name}_change"] = _changed(before, encoded, is_changed)
+        texts = list(other.values())
+        found = _rows(*engine.encode_batch(texts, threads=threads)) if texts else []
+        shares[f"{name}_change"] = _changed(rows, dict(zip(other, found, strict=True)))
     return shares | local
 
 
-def _changed(before: FlatSpans, after: tuple[Ids, Ints], is_changed: Flags) -> Terms:
-    """Distance and the longer length of each line that was changed; zeros for the others."""
-    ids, offsets = after
-    distances = np.zeros(len(is_changed), dtype=np.int64)
-    for line in np.flatnonzero(is_changed).tolist():
-        distances[line] = _distance(
-            before.ids[before.offsets[line] : before.offsets[line + 1]],
-            ids[offsets[line] : offsets[line + 1]],
-        )
-    longer = np.maximum(np.diff(before.offsets), np.diff(offsets))
-    return distances, longer * is_changed
+def _rows(ids: Ids, offsets: Ints) -> list[list[int]]:
+    """The ids of each line."""
+    listed = ids.tolist()
+    return [listed[start:end] for start, end in pairwise(offsets.tolist())]
 
 
-def _distance(before: Ids, after: Ids) -> int:
-    """Levenshtein's: ids put in, taken out or replaced."""
+def _changed(before: Sequence[list[int]], after: Mapping[int, list[int]]) -> Terms:
+    """Distance (ids put in, taken out or replaced) and the longer length of each line of `after`;
+    zeros for the others."""
     try:
         from rapidfuzz.distance import Levenshtein
     except ImportError:
         raise ImportError(
             "robustness needs rapidfuzz: pip install 'vocabshift[stats]'", name="rapidfuzz"
         ) from None
-    return int(Levenshtein.distance(before.tolist(), after.tolist()))
+    distances = np.zeros(len(before), dtype=np.int64)
+    longer = np.zeros(len(before), dtype=np.int64)
+    for line, found in after.items():
+        was = before[line]
+        distances[line] = 0 if was == found else Levenshtein.distance(was, found)
+        longer[line] = max(len(was), len(found))
+    return distances, longer
 
 
-def _kept(
-    lines: Sequence[str], before: FlatSpans, after: FlatSpans, typos: Sequence[Typo | None]
-) -> Terms:
+def _kept(text: ChangedLines, made: TypoLines, before: FlatSpans, after: FlatSpans) -> Terms:
     """Tokens with text outside of the mistyped word that stay, and all of them, of each line."""
-    words = np.array([_word_bytes(line, made) for line, made in zip(lines, typos, strict=True)])
-    encoded = [line.encode() for line in lines]
-    room = [len(data) + abs(int(more)) for data, more in zip(encoded, words[:, 2], strict=True)]
-    first = np.cumsum([0, *room[:-1]])  # where each line begins, with room for the longer version
-    text = b"".join(data.ljust(size) for data, size in zip(encoded, room, strict=True))
-    n_text = np.zeros(len(text) + 1, dtype=np.int64)  # bytes before each place that are no spaces
-    np.cumsum(~np.isin(np.frombuffer(text, dtype=np.uint8), _SPACES), out=n_text[1:])
-
-    base = first[before.line]
-    begin, end, grown = words[before.line].T
+    n_text = text.n_text
+    base = text.first[before.line]
+    begin, end, grown = made.words[before.line].T
     starts, ends = before.starts, before.ends
     in_front = n_text[base + np.minimum(ends, begin)] - n_text[base + np.minimum(starts, begin)]
     behind = n_text[base + np.maximum(ends, end)] - n_text[base + np.maximum(starts, end)]
     outside = in_front + behind > 0
     moved = starts + np.where((starts >= begin) & (behind > 0), grown, 0)
-    found = _placed(after, after.starts, first)[after.ends > after.starts]
-    stays = np.isin(_placed(before, moved, first), found)
+    # Tokens with text begin one behind the other: these numbers ascend.
+    found = _placed(after, after.starts, text.first)[after.ends > after.starts]
+    stays = _is_among(_placed(before, moved, text.first), found)
     return before.per_line(outside & stays), before.per_line(outside)
+
+
+def _is_among(values: Ints, ascending: Ints) -> Flags:
+    """Which of `values` are among numbers that ascend."""
+    if not len(ascending):
+        return np.zeros(len(values), dtype=np.bool_)
+    at = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
+    return np.asarray(ascending[at] == values)
 
 
 def _word_bytes(line: str, made: Typo | None) -> tuple[int, int, int]:

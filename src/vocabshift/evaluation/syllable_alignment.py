@@ -17,7 +17,7 @@ import numpy.typing as npt
 from vocabshift.evaluation.bootstrap import Terms
 from vocabshift.evaluation.counts import Ints
 from vocabshift.evaluation.engine import Engine
-from vocabshift.evaluation.flat_spans import flat_spans
+from vocabshift.evaluation.flat_spans import FlatSpans, flat_spans
 from vocabshift.evaluation.ratio_rows import Family, ratio_rows
 from vocabshift.evaluation.texts import read_lines
 from vocabshift.results import Result, Results
@@ -71,16 +71,16 @@ def syllable_alignment(engines: Mapping[str, Engine], texts: Any, *, threads: in
         rows += ratio_rows(
             language,
             {
-                name: alignment_terms(engine, places, threads=threads)
+                name: alignment_terms(flat_spans(engine, lines, threads=threads), places)
                 for name, engine in engines.items()
             },
         )
     return Results(rows)
 
 
-def alignment_terms(engine: Engine, places: CutPlaces, *, threads: int = 1) -> dict[str, Terms]:
-    """Numerators and denominators of each metric, (n_lines,) each, of one tokenizer."""
-    spans = flat_spans(engine, places.lines, threads=threads)
+def alignment_terms(spans: FlatSpans, places: CutPlaces) -> dict[str, Terms]:
+    """Numerators and denominators of each metric, (n_lines,) each, of one tokenizer, whose tokens
+    of the lines are `spans`."""
     base = places.first[spans.line]
     starts, ends = spans.starts + base, spans.ends + base
     in_text = ends > starts

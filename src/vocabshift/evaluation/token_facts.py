@@ -1,6 +1,6 @@
 """Facts about every token of a vocabulary, as arrays by id: bytes, hash, character, superword.
 
-Owns these and joining tokens back to text. All are told from the bytes that a token stands for in
+Owns these. All are told from the bytes that a token stands for in
 text; nothing here looks at a line.
 """
 
@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from vocabshift.evaluation.engine import Engine, Ids
+from vocabshift.evaluation.engine import Engine
 
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -30,19 +30,10 @@ class TokenFacts:
     """Each array is (row_count,), by id; ids without a token stand for nothing."""
 
     def __init__(self, engine: Engine) -> None:
-        spelled = engine.spelled
         self._engine = engine
-        self.lengths: Int64 = np.fromiter(map(len, spelled), np.int64, len(spelled))  # bytes
-        self._starts = np.cumsum(self.lengths) - self.lengths
-        self._data = np.frombuffer(b"".join(spelled), dtype=np.uint8)
-
-    def join(self, ids: Ids) -> bytes:
-        """The bytes of these tokens, one after the other."""
-        lengths = self.lengths[ids]
-        before = np.cumsum(lengths) - lengths
-        at = np.repeat(self._starts[ids] - before, lengths)
-        at += np.arange(len(at))
-        return bytes(self._data[at].tobytes())
+        self.lengths: Int64 = engine.byte_counts
+        self._starts = engine.byte_starts
+        self._data = engine.all_bytes
 
     @cached_property
     def hashes(self) -> Int64:

@@ -43,10 +43,15 @@ def iter_token_spans(
 ) -> Iterator[LineSpans]:
     """The same, a line at a time; `parse_special` as in `Engine.encode_batch`."""
     ids, offsets = engine.encode_batch(lines, threads=threads, parse_special=parse_special)
+    yield from spans_of_ids(engine, lines, ids, offsets, parse_special=parse_special)
+
+
+def spans_of_ids(
+    engine: Engine, lines: Sequence[str], ids: Ids, offsets: Int64, *, parse_special: bool = True
+) -> Iterator[LineSpans]:
+    """The same for lines whose `ids` are known already; `offsets`: (n_lines + 1,)."""
     spelled = engine.spelled
     lengths = engine.byte_counts
-    normalizer = engine.tokenizer.backend.normalizer
-    normalize = None if normalizer is None else normalizer.normalize_str
     for number, line in enumerate(lines):
         of_line = ids[offsets[number] : offsets[number + 1]]
         data = line.encode()
@@ -56,7 +61,13 @@ def iter_token_spans(
         if extra in (0, 1) and joined == b" " * extra + data:
             yield _end_to_end(of_line, np.maximum(edges - extra, 0), exact=True)
             continue
-        in_line = None if normalize is None else edges_in_text(line, joined, edges, normalize)
+        # Only here: most tokenizers give every line back, and building the backend is slow.
+        normalizer = engine.tokenizer.backend.normalizer
+        in_line = (
+            None
+            if normalizer is None
+            else edges_in_text(line, joined, edges, normalizer.normalize_str)
+        )
         if in_line is not None:
             yield _end_to_end(of_line, in_line, exact=False)
             continue

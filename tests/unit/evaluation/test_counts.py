@@ -187,8 +187,8 @@ def test_facts_by_hand(engines, kind: str) -> None:
     facts = TokenFacts(engine)
     assert [slow.is_superword(data) for data in engine.spelled] == facts.is_superword.tolist()
     ids = np.arange(engine.row_count, dtype=np.int32)
-    assert b"".join(engine.spelled) == facts.join(ids)
-    assert b"" == facts.join(ids[:0])
+    assert b"".join(engine.spelled) == engine.join(ids)
+    assert b"" == engine.join(ids[:0])
 
 
 LOSSES = {  # kind -> (line, whether it is lost, characters)
