@@ -20,6 +20,8 @@ from vocabshift.evaluation.flat_spans import flat_spans
 from vocabshift.evaluation.ratio_rows import Family, ratio_rows
 from vocabshift.results import Result, Results
 
+Flags = npt.NDArray[np.bool_]
+
 FAMILY: Family = {
     "tokens_per_digit": ("lower", "tokens per digit of numbers"),
     "single_token_digits": ("higher", "share of the ten digits that are one token"),
@@ -112,27 +114,23 @@ def sample_numbers(longest: int = LONGEST, per_length: int = PER_LENGTH) -> list
 def _terms(engine: Engine, texts: Sequence[str], threads: int) -> dict[str, Terms]:
     """Terms over the numbers, (n_pairs,): the longer one of each pair only serves to compare."""
     width = len(texts[0][0].encode())  # bytes of a digit
-    sizes = [len(text.encode()) for text in texts[::2]]
+    sizes = np.array([len(text.encode()) for text in texts[::2]])
     cuts, n_tokens, known = _cuts_from_the_right(engine, texts, threads)
     shorter, longer = cuts[::2], cuts[1::2]
-    long_enough = np.array([size > 3 * width for size in sizes], dtype=np.int64)
+    long_enough = (sizes > 3 * width).astype(np.int64)
 
     def cut_exactly(groups: Sequence[int]) -> Terms:
-        places = [_separators(size, [width * group for group in groups]) for size in sizes]
-        found = [cut == expected for cut, expected in zip(shorter, places, strict=True)]
-        return np.array(found) * long_enough, long_enough
+        expected = _separators(sizes, [width * group for group in groups], cuts.shape[1])
+        return (shorter == expected).all(axis=1) * long_enough, long_enough
 
-    thousands = [_separators(size, [3 * width]) for size in sizes]
-    met = [len(cut & places) for cut, places in zip(shorter, thousands, strict=True)]
-    alike = [
-        cut == {at for at in behind if at < size}
-        for cut, behind, size in zip(shorter, longer, sizes, strict=True)
-    ]
-    consistent = (np.array(alike) & known[::2] & known[1::2]).astype(np.int64)
+    thousands = _separators(sizes, [3 * width], cuts.shape[1])
+    inside = np.arange(cuts.shape[1]) < sizes[:, None]
+    alike = (shorter == (longer & inside)).all(axis=1)
+    consistent = (alike & known[::2] & known[1::2]).astype(np.int64)
     return {
-        "tokens_per_digit": (n_tokens[::2], np.array(sizes) // width),
+        "tokens_per_digit": (n_tokens[::2], sizes // width),
         "thousands_grouping": cut_exactly([3]),
-        "thousands_border_rate": (np.array(met), np.array([len(places) for places in thousands])),
+        "thousands_border_rate": ((shorter & thousands).sum(axis=1), thousands.sum(axis=1)),
         "lakh_grouping": cut_exactly([3, 2]),
         "digit_consistency": (consistent, np.ones_like(consistent)),
     }
@@ -140,32 +138,37 @@ def _terms(engine: Engine, texts: Sequence[str], threads: int) -> dict[str, Term
 
 def _cuts_from_the_right(
     engine: Engine, texts: Sequence[str], threads: int
-) -> tuple[list[set[int]], Ints, npt.NDArray[np.bool_]]:
-    """Where each text is cut (bytes from its end), its tokens, whether it has no unknown one."""
+) -> tuple[Flags, Ints, Flags]:
+    """Whether each text is cut so many bytes from its end, (n_texts, longest size + 1), never at
+    its end or beginning; its tokens; whether it has no unknown one."""
     spans = flat_spans(engine, texts, threads=threads)
     in_text = spans.ends > spans.starts
     unknown = np.zeros(len(spans.ids), dtype=np.bool_)
     if engine.unknown_id is not None:
         unknown = spans.ids == engine.unknown_id
-    cuts: list[set[int]] = [set() for _ in texts]
-    sizes = [len(text.encode()) for text in texts]
-    triples = zip(spans.line[in_text], spans.starts[in_text], spans.ends[in_text], strict=True)
-    for line, start, end in triples:
-        cuts[line] |= {sizes[line] - int(start), sizes[line] - int(end)} - {0, sizes[line]}
+    sizes = np.array([len(text.encode()) for text in texts])
+    cuts = np.zeros((len(texts), int(sizes.max()) + 1), dtype=np.bool_)
+    line = spans.line[in_text]
+    for borders in (spans.starts[in_text], spans.ends[in_text]):
+        cuts[line, sizes[line] - borders] = True
+    cuts[:, 0] = False
+    cuts[np.arange(len(texts)), sizes] = False
     return cuts, spans.per_line(in_text), spans.per_line(unknown) == 0
 
 
-def _separators(size: int, groups: Sequence[int]) -> set[int]:
-    """Where a number of `size` bytes is cut into groups from the right; the last group repeats."""
-    places, at = set(), groups[0]
-    while at < size:
-        places.add(at)
-        at += groups[min(len(places), len(groups) - 1)]
-    return places
+def _separators(sizes: Ints, groups: Sequence[int], width: int) -> Flags:
+    """Where numbers of `sizes` bytes are cut into groups from the right, (n_numbers, width); the
+    last group repeats."""
+    places = np.zeros(width, dtype=np.bool_)
+    at, number = groups[0], 0
+    while at < width:
+        places[at] = True
+        number = min(number + 1, len(groups) - 1)
+        at += groups[number]
+    return places & (np.arange(width) < sizes[:, None])
 
 
 def _single(engine: Engine, digits: Sequence[str], threads: int) -> Terms:
     """Whether each of the ten digits is one token."""
-    cuts, n_tokens, known = _cuts_from_the_right(engine, digits, threads)
-    del cuts
+    _, n_tokens, known = _cuts_from_the_right(engine, digits, threads)
     return ((n_tokens == 1) & known).astype(np.int64), np.ones(len(digits), dtype=np.int64)
