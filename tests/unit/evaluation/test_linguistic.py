@@ -58,3 +58,12 @@ def test_a_leading_space() -> None:
         for row in morph_score({"own": ENGINE}, WORDS, leading_space=True)
         if row.metric == "morph_single_token_rate"
     ]
+
+
+def test_ids_that_are_known_change_no_row() -> None:
+    """Alignment and robustness give the same rows whether ids are given or not."""
+    task = prepare([*FAMILIES["alignment"], *FAMILIES["robustness"]], TEXTS)
+    encoded = {language: ENGINE.encode_batch(lines) for language, lines in TEXTS.items()}
+    rows = linguistic_rows("own", ENGINE, task)
+    assert rows
+    assert rows == linguistic_rows("own", ENGINE, task, encoded=encoded)

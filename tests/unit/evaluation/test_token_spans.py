@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 import vocabshift as vs
 from vocabshift.bpe import byte_level
 from vocabshift.evaluation.engine import engine_of
+from vocabshift.evaluation.flat_spans import flat_spans
 from vocabshift.evaluation.token_spans import iter_token_spans, token_spans
 from vocabshift.evaluation.token_view import tokenized_lines
 
@@ -197,3 +199,18 @@ def test_special_tokens_are_read_or_not(make: Callable[[], Backend]) -> None:
         special = backend.token_to_id("<dog>")
         assert parse_special == (special in expected)
         assert engine.kind == "BPE" or not engine.tokenizer.backend.encode_special_tokens
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("is_known", [False, True])
+def test_spans_of_all_lines_at_once_are_those_of_each_line(name: str, is_known: bool) -> None:
+    """`flat_spans` gives what `token_spans` gives, whether it is told the ids or not."""
+    engine = ENGINES[name]
+    lines = [*TEXT, "", " a space in front, and  two", "É² ﬁ, ELEVEN"]
+    slow = token_spans(engine, lines)
+    encoded = engine.encode_batch(lines) if is_known else None
+    spans = flat_spans(engine, lines, encoded=encoded)
+    assert [len(line.ids) for line in slow] == np.diff(spans.offsets).tolist()
+    for part in ("ids", "starts", "ends"):
+        expected = [value for line in slow for value in getattr(line, part).tolist()]
+        assert expected == getattr(spans, part).tolist()
