@@ -50,19 +50,22 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Compare, and write the page where that is asked for."""
-    from vocabshift.cli.html_file import free_file
+    from vocabshift.cli.output_file import check_free_file
     from vocabshift.evaluation.compare import N_CHANGES, N_LINES, compare, to_dict
     from vocabshift.evaluation.subject import subject_names
     from vocabshift.text.corpus import Corpus
 
-    page = free_file(args.html, force=args.force)
     sources = [args.tokenizer_a, args.tokenizer_b]
+    corpus = Corpus.from_specs(args.text)
+    page = None
+    if args.html is not None:
+        page = check_free_file(args.html, force=args.force, inputs=[*sources, *corpus.paths])
     a, b = load_any(sources, args.pattern)
     name_a, name_b = subject_names(sources)
     comparison = compare(
         a,
         b,
-        Corpus.from_specs(args.text),
+        corpus,
         names=(name_a, name_b),
         n_lines=args.lines or N_LINES,
         n_changes=args.changes or N_CHANGES,

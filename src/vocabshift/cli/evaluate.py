@@ -10,8 +10,6 @@ from vocabshift.cli.options import UsageError, add_many, add_threads, add_verb, 
 from vocabshift.cli.tokenizers import add_pattern, load_any
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
 
     from vocabshift.results import Results
@@ -118,9 +116,7 @@ def add_parser(subparsers: Any) -> None:
         help="mix parallel texts of two languages, like hi+en, and measure that too",
     )
     add_pattern(parser)
-    parser.add_argument("--output", metavar="FILE", help="also write the rows as JSON lines")
     add_files(parser)
-    parser.add_argument("--force", action="store_true", help="replace FILE where it exists already")
     add_threads(parser)
     parser.set_defaults(run=run, show=show, status=lambda *_: 0)
 
@@ -132,19 +128,21 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from vocabshift.evaluation.morphemes import read_morpheme_specs
     from vocabshift.evaluation.subject import subject_names
     from vocabshift.text.corpus import Corpus
+    from vocabshift.text.spec import parse_spec
 
-    output = _free(args.output, force=args.force)
     if not args.text and not args.morphemes:
         raise UsageError(
             "nothing to measure on: give --text, or --morphemes (see: vocabshift evaluate --help)"
         )
     if args.leading_space and not args.morphemes:
         raise UsageError("--leading-space is about the words of --morphemes; leave it out")
-    check_files(args)
     corpus = Corpus.from_specs(args.text) if args.text else None
-    morphemes = read_morpheme_specs(args.morphemes) if args.morphemes else None
     frequencies = Corpus.from_specs(args.frequencies) if args.frequencies else None
     sources = [*args.tokenizers, *([args.base] if args.base else [])]
+    texts = [path for read in (corpus, frequencies) if read is not None for path in read.paths]
+    words = [getattr(parse_spec(spec).place, "place", spec) for spec in args.morphemes or ()]
+    check_files(args, inputs=[*sources, *texts, *words])
+    morphemes = read_morpheme_specs(args.morphemes) if args.morphemes else None
     loaded = load_any(sources, args.pattern)
     base = loaded.pop() if args.base else None
     named = dict(zip(subject_names(args.tokenizers), loaded, strict=True))
@@ -165,8 +163,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             progress=progress,
             note=lambda text: print_line(f"note: {text}"),
         )
-    if output is not None:
-        _write(results, output)
     args.written = write_files(args, results, named, corpus)
     comparisons = _comparisons(results, is_asked=args.compare_subjects)
     return {"results": results.to_dicts(), "comparisons": comparisons}
@@ -181,21 +177,6 @@ def _order(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
     return value
-
-
-def _free(output: str | None, *, force: bool) -> Path | None:
-    from pathlib import Path
-
-    path = Path(output) if output else None
-    if path is not None and path.exists() and not force:
-        raise FileExistsError(f"{path} exists already; name another output or pass --force")
-    return path
-
-
-def _write(results: Results, output: Path) -> None:
-    aside = output.with_name(output.name + ".partial")
-    results.save(aside)
-    aside.replace(output)
 
 
 def _comparisons(results: Results, *, is_asked: bool) -> list[dict[str, Any]]:
@@ -228,5 +209,5 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
             console.print(
                 "no comparisons: two tokenizers and five languages are needed, none with lost text"
             )
-    for path in filter(None, (args.output, *args.written.values())):
+    for path in args.written.values():
         console.print(f"written: {path}", markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`--html` and `--figures` of `evaluate`: flags, early checks, and writing.
+"""`--output`, `--html` and `--figures` of `evaluate`: flags, early checks, and writing.
 
 Knows nothing of metrics.
 """
@@ -6,8 +6,12 @@ Knows nothing of metrics.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from vocabshift.cli.options import UsageError
+from vocabshift.cli.output_file import check_free_file, write_whole
 
 if TYPE_CHECKING:
     from vocabshift.results import Results
@@ -16,21 +20,29 @@ if TYPE_CHECKING:
 
 def add_files(parser: argparse.ArgumentParser) -> None:
     """The flags."""
+    parser.add_argument("--output", metavar="FILE", help="also write the rows as JSON lines")
     parser.add_argument("--html", metavar="FILE", help="also write a report as one HTML file")
     parser.add_argument(
         "--figures", metavar="DIR", help="also write figures as SVG and PNG (needs [plots])"
     )
+    parser.add_argument("--force", action="store_true", help="replace what exists already")
 
 
-def check_files(args: argparse.Namespace) -> None:
-    """Complain now about what could not be written after the work."""
-    from vocabshift.cli.html_file import free_file
+def check_files(args: argparse.Namespace, *, inputs: Iterable[str | Path]) -> None:
+    """Complain now about what could not be written after the work, or would replace an input."""
     from vocabshift.output_folder import check_free
     from vocabshift.report.figures import check_drawing
 
-    free_file(args.html, force=args.force)
+    inputs = list(inputs)
+    files = [
+        check_free_file(file, force=args.force, inputs=inputs)
+        for file in (args.output, args.html)
+        if file is not None
+    ]
+    if len({file.resolve() for file in files}) < len(files):
+        raise UsageError("--output and --html name one file; give each its own")
     if args.figures is not None:
-        check_free(args.figures, force=args.force)
+        check_free(args.figures, force=args.force, inputs=[*inputs, *files])
         check_drawing()
 
 
@@ -42,13 +54,16 @@ def write_files(
 ) -> dict[str, str]:
     """Write what was asked for; {flag: path}. The corpus is read once more for the lines shown;
     there is none where only morphemes were measured."""
+    written = {}
+    if args.output is not None:
+        write_whole(Path(args.output), results.to_jsonl())
+        written["output"] = args.output
     if args.html is None and args.figures is None:
-        return {}
+        return written
     from vocabshift.evaluation.texts import read_lines
     from vocabshift.evaluation.views import language_name, token_views
 
     lines = read_lines(corpus) if corpus is not None else {}
-    written = {}
     if args.html is not None:
         from vocabshift.report.html_report import write_html
 

@@ -18,6 +18,7 @@ class FakeCorpus:
     """Remembers its specs and has two languages."""
 
     languages = ("hin", "eng")
+    paths = ()
 
     def __init__(self, specs, documents="line", chosen=None) -> None:
         self.specs, self.documents, self.chosen = specs, documents, chosen
