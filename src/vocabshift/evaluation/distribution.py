@@ -56,7 +56,9 @@ def renyi_entropy(frequencies: npt.ArrayLike, alpha: float = ALPHA) -> float:
     shares = counts[counts > 0] / counts.sum()
     if alpha == 1:
         return float(-(shares * np.log2(shares)).sum())
-    return float(np.log2((shares**alpha).sum()) / (1 - alpha))
+    top = shares.max()  # taken out of the sum: p^a is no number above zero for a large order
+    total = np.log2(((shares / top) ** alpha).sum())
+    return float(alpha / (1 - alpha) * np.log2(top) + total / (1 - alpha))
 
 
 def renyi(counts: Counts, row_count: int, alpha: float = ALPHA) -> Renyi:
@@ -67,12 +69,20 @@ def renyi(counts: Counts, row_count: int, alpha: float = ALPHA) -> Renyi:
     used = np.flatnonzero(frequencies)
     shares = frequencies[used] / n_tokens.sum()
     of_token = np.zeros(len(frequencies))
-    of_token[used] = -np.log2(shares) if alpha == 1 else shares ** (alpha - 1)
+    of_token[used] = (  # up to a factor
+        -np.log2(shares) if alpha == 1 else (shares / shares.max()) ** (alpha - 1)
+    )
     terms = (_per_line(of_token[counts.ids], counts), n_tokens)
     if alpha == 1:
         return Renyi(terms, entropy, lambda _, ratio: ratio)
     step = alpha / (1 - alpha)
-    return Renyi(terms, entropy, lambda at, ratio: entropy + step * float(np.log2(ratio / at)))
+    most = float(np.log2(len(used)))  # no resample has more tokens than these
+
+    def from_ratio(at: float, ratio: float) -> float:
+        moved = np.log2(ratio / at) if ratio > 0 else -np.inf
+        return float(min(max(entropy + step * moved, 0.0), most))
+
+    return Renyi(terms, entropy, from_ratio)
 
 
 def _per_line(values: npt.NDArray[np.float64], counts: Counts) -> npt.NDArray[np.float64]:

@@ -30,10 +30,11 @@ FAMILY: Family = {
     "lakh_grouping": ("higher", "share of numbers cut like 12,34,567"),
     "digit_consistency": ("higher", "share of numbers cut as behind one more digit"),
 }
-"""Tokens over digits. Of the ten digits, those that are one token. Of the numbers of four digits
-and more, those cut into groups of three from the right and nowhere else; of the places where these
-have a thousands separator, those where a token ends; those cut into lakh and crore and nowhere
-else. Of all numbers, those that are cut as they are cut behind one more digit in front."""
+"""Tokens over digits, of numbers without an unknown token. Of the ten digits, those that are one
+token. Of the numbers of four digits and more, those cut into groups of three from the right and
+nowhere else; of the places where these have a thousands separator, those where a token ends; those
+cut into lakh and crore and nowhere else. Of all numbers, those that are cut as they are cut behind
+one more digit in front."""
 
 ZEROS: Mapping[str, str] = {
     "ASCII": "0",
@@ -128,7 +129,7 @@ def _terms(engine: Engine, texts: Sequence[str], threads: int) -> dict[str, Term
     alike = (shorter == (longer & inside)).all(axis=1)
     consistent = (alike & known[::2] & known[1::2]).astype(np.int64)
     return {
-        "tokens_per_digit": (n_tokens[::2], sizes // width),
+        "tokens_per_digit": (n_tokens[::2] * known[::2], sizes // width * known[::2]),
         "thousands_grouping": cut_exactly([3]),
         "thousands_border_rate": ((shorter & thousands).sum(axis=1), thousands.sum(axis=1)),
         "lakh_grouping": cut_exactly([3, 2]),

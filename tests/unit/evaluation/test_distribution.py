@@ -41,6 +41,18 @@ def test_entropy_by_hand() -> None:
     assert pytest.approx(math.log2(2**-2.5 + 2 * 4**-2.5) / -1.5) == renyi_entropy([2, 1, 1])
 
 
+@pytest.mark.parametrize("alpha", [5000, 1e300])
+def test_large_orders(alpha: float) -> None:
+    """Towards infinity the entropy is that of the commonest token; nothing under- or overflows."""
+    assert pytest.approx(1.0, abs=1e-3) == renyi_entropy([2, 1, 1], alpha)
+    found = renyi(_counts([[0, 0], [1], [2]]), 3, alpha)
+    (ratio,) = estimate([found.terms])
+    value = found.estimate(ratio)
+    assert value.low is not None
+    assert value.high is not None
+    assert 0 <= value.low <= value.value <= value.high <= math.log2(3)
+
+
 @pytest.mark.parametrize("alpha", [1, 2, 2.5])
 def test_interval_is_that_of_the_entropy_itself(alpha: float) -> None:
     """The interval from one ratio is that of the entropy computed anew on every resample."""

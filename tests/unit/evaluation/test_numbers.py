@@ -89,6 +89,7 @@ def test_unknown_digits_are_no_tokens() -> None:
     found = numbers({"own": ENGINES["digits"]}, ["Tamil"])
     assert found.value("own", "Tamil", "single_token_digits") == 0
     assert found.value("own", "Tamil", "digit_consistency") == 0
+    assert not found.where(metric="tokens_per_digit")  # one for a whole number would be the best
 
 
 def test_digits_in_bytes(make_tokenizer: MakeTokenizer) -> None:
