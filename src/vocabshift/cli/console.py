@@ -114,15 +114,19 @@ def exit_status(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt):
         return 130
     # OSError: files that are missing, in the way or unreadable, full disks, unknown Hub names.
-    if isinstance(error, ValueError | OSError) or missing_extra(error):
-        return 2
-    return 1
+    is_expected = isinstance(error, ValueError | OSError)
+    return 2 if is_expected or missing_extra(error) or _says_what_to_install(error) else 1
+
+
+def _says_what_to_install(error: BaseException) -> bool:
+    """An ImportError of our own: it names the extra, or the package, by itself."""
+    return isinstance(error, ImportError) and "pip install" in str(error)
 
 
 def describe(error: BaseException) -> str:
     """The message of an error on one line, without control characters."""
     extra = missing_extra(error)
-    if extra and isinstance(error, ImportError):
+    if extra and isinstance(error, ImportError) and not _says_what_to_install(error):
         return f"{error.name} is not installed; run: pip install 'vocabshift[{extra}]'"
     if isinstance(error, OSError) and error.strerror:
         where = "" if error.filename is None else f"{error.filename}: "

@@ -25,7 +25,6 @@ from vocabshift.evaluation.linguistic import FAMILIES, prepare
 from vocabshift.evaluation.measure import Rows, Task, measure, measure_base
 from vocabshift.evaluation.metrics import BASE_METRIC, BIN_METRICS, EVERY, METRICS, check_names
 from vocabshift.evaluation.morphemes import Morphemes
-from vocabshift.evaluation.numbers import ZEROS
 from vocabshift.evaluation.subject import Subject, subjects
 from vocabshift.evaluation.texts import ALL, Lines, check_parallel, files_of, read_lines
 from vocabshift.evaluation.vocabulary import overlap
@@ -121,7 +120,7 @@ def evaluate(
         engine = engine_of(subjects(base)[0].tokenizer)
         tasks = [replace(task, base=measure_base(engine, task)) for task in tasks]
     measured = _measure_all(judged, tasks, threads, progress)
-    languages = dict.fromkeys((*lines, *mixed, *(morphemes or ()), *ZEROS))
+    languages = dict.fromkeys((*lines, *mixed, *(morphemes or ())))
     return _in_order(names, list(languages), [subject.name for subject in judged], measured)
 
 
@@ -145,6 +144,7 @@ def _without_data(
 ) -> dict[str, Exception]:
     """Metrics that lack what they are measured on, or with, and what to do."""
     refused: dict[str, Exception] = {}
+    has_rapidfuzz = find_spec("rapidfuzz") is not None
     for name in names:
         family = METRICS[name].family
         if family == "morphemes" and not words:
@@ -153,10 +153,8 @@ def _without_data(
             refused[name] = ValueError("pairs of languages are needed (--code-switch hi+en)")
         elif not lines and family not in ("morphemes", "numbers") and name not in _OF_VOCABULARY:
             refused[name] = CorpusError("texts are needed (--text)")
-        elif family == "robustness" and find_spec("rapidfuzz") is None:
-            refused[name] = ImportError(
-                "robustness needs rapidfuzz: pip install 'vocabshift[stats]'", name="rapidfuzz"
-            )
+        elif (family == "robustness" or name == "levenshtein_distance") and not has_rapidfuzz:
+            refused[name] = ImportError("rapidfuzz is needed: pip install 'vocabshift[stats]'")
     return refused
 
 
@@ -261,7 +259,10 @@ def _in_order(
     labels: Sequence[str],
     measured: Sequence[tuple[Rows, npt.NDArray[np.int64]]],
 ) -> Results:
-    """Rows by metric, then language in the order of the texts, then subject."""
+    """Rows by metric, then language in the order of the texts, then subject.
+
+    Scripts and others in the place of a language keep their order.
+    """
     by_metric: dict[str, list[Result]] = {name: [] for name in names}
     for rows, _ in measured:
         for name, of_metric in rows.items():
@@ -274,9 +275,9 @@ def _in_order(
             for one, ours in zip(labels, hashes, strict=True)
             if one != other
         ]
-    place = {language: number for number, language in enumerate((*languages, ALL))}
-    return Results(
-        row
-        for of_metric in by_metric.values()
-        for row in sorted(of_metric, key=lambda row: place.get(row.language, len(place)))
-    )
+    ordered: list[Result] = []
+    for of_metric in by_metric.values():
+        labels_of = dict.fromkeys((*languages, ALL, *(row.language for row in of_metric)))
+        place = {language: number for number, language in enumerate(labels_of)}
+        ordered += sorted(of_metric, key=lambda row: place[row.language])
+    return Results(ordered)

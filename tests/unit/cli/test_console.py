@@ -59,3 +59,11 @@ def test_how_to_go_on_is_said_on_the_same_line(capsys, error: BaseException, sai
     error.add_note("kept in DIR")
     console.report_error(error, with_traceback=False)
     assert said == capsys.readouterr().err
+
+
+@pytest.mark.parametrize("package", ["scipy", "rapidfuzz", "tiktoken"])
+def test_a_package_that_is_missing_is_no_fault_of_ours(capsys, package: str) -> None:
+    """What says itself what to install is told in its own words."""
+    error = ImportError(f"this needs {package}: pip install it")
+    assert 2 == console.report_error(error, with_traceback=False)
+    assert f"vocabshift: error: this needs {package}: pip install it\n" == capsys.readouterr().err

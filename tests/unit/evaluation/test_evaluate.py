@@ -61,9 +61,9 @@ def test_text_is_tokenized_once(make_tokenizer, monkeypatch) -> None:
     lines = []
     encode = Engine.encode_batch
 
-    def counting(self, texts, *, threads=1):
+    def counting(self, texts, **options):
         lines.extend(texts)
-        return encode(self, texts, threads=threads)
+        return encode(self, texts, **options)
 
     monkeypatch.setattr(Engine, "encode_batch", counting)
     linguistic = {name for family in FAMILIES.values() for name in family}
@@ -311,3 +311,11 @@ def test_vendor_fertilities(shared_data, name: str) -> None:
     assert {name} == set(results.distinct("subject"))
     assert expected == {row.language: round(row.value, 2) for row in results}
     assert all(row.n == 1004 for row in results)
+
+
+def test_scripts_keep_their_order_by_size(make_tokenizer) -> None:
+    """Scripts that have digits of their own do not come first for it."""
+    shares = evaluate(make_tokenizer(), {"en": ["a b"]}, "all").where(metric="script_share")
+    alone = evaluate(make_tokenizer(), {"en": ["a b"]}, "script_share")
+    assert alone.distinct("language") == shares.distinct("language")
+    assert "Latin" == shares[0].language
