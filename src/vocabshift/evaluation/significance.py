@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vocabshift.evaluation.metrics import LOSS, METRICS
-from vocabshift.evaluation.texts import ALL
+from vocabshift.report.tables import stands_apart
 from vocabshift.results import Results
 
 if TYPE_CHECKING:
@@ -122,7 +122,8 @@ def _pairs(results: Results, metric: str, sign: int) -> list[Comparison]:
     values: dict[str, dict[str, float]] = {}
     for row in results.where(metric=metric):
         of_subject = values.setdefault(row.subject, {})
-        if row.language != ALL and (metric == LOSS or (row.subject, row.language) not in lossy):
+        is_valid = metric == LOSS or (row.subject, row.language) not in lossy
+        if is_valid and not stands_apart(row.language):
             of_subject[row.language] = row.value
     return [
         _compare(metric, {a: values[a], b: values[b]}, sign)

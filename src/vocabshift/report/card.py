@@ -12,10 +12,11 @@ from typing import Any
 
 from vocabshift.report import escape
 from vocabshift.report.card_facts import Source, TokenizerFacts
-from vocabshift.report.metric_notes import ALL_LANGUAGES, note_of
-from vocabshift.report.paper_tables import APART, NOT_BY_LANGUAGE, paper_tables, title_of
+from vocabshift.report.metric_notes import ALL_LANGUAGES, IN_PLACE_OF_LANGUAGES, note_of
+from vocabshift.report.paper_tables import paper_tables, title_of
 from vocabshift.report.shapes import Measure, Shape
 from vocabshift.report.table_formats import to_markdown
+from vocabshift.report.tables import stands_apart
 from vocabshift.results import Results
 
 FREE_CLASSES = ("open", "copyleft")
@@ -185,7 +186,7 @@ def _figures(results: Results, own: Results, name: str, evaluated_on: str) -> st
     by_language = Results(
         row
         for row in results
-        if row.metric not in NOT_BY_LANGUAGE and row.language != ALL_LANGUAGES
+        if row.metric not in IN_PLACE_OF_LANGUAGES and row.language != ALL_LANGUAGES
     )
     whole = Results(row for row in own if row.language == ALL_LANGUAGES)
     metrics = by_language.where(subject=name).distinct("metric")
@@ -253,7 +254,7 @@ def _limits(own: Results, sources: Sequence[Source]) -> list[str]:
     size: dict[str, int] = {}
     for source in sources:
         size[source.language] = size.get(source.language, 0) + source.n_bytes
-    measured = Results(r for r in own if r.metric not in NOT_BY_LANGUAGE).distinct("language")
+    measured = Results(r for r in own if r.metric not in IN_PLACE_OF_LANGUAGES).distinct("language")
     measured = [label for label in measured if label != ALL_LANGUAGES]
     total = sum(size.values())
     restricted = sum(s.n_bytes for s in sources if s.licence_class not in FREE_CLASSES)
@@ -268,7 +269,7 @@ def _limits(own: Results, sources: Sequence[Source]) -> list[str]:
         ("Measured without training text: {}.", [x for x in measured if x not in size]),
         ("Trained and not measured: {}.", [x for x in size if x not in measured]),
     ):
-        labels = [label for label in some if label not in APART]
+        labels = [label for label in some if not stands_apart(label)]
         if labels:
             said.append(text.format(", ".join(sorted(labels))))
     return said

@@ -7,7 +7,6 @@ hold something for it. Knows nothing of tokenizers or of how a value was measure
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from vocabshift.report.html_page import Section, page_html, write_page
@@ -28,7 +27,7 @@ from vocabshift.report.metric_notes import (
     note_of,
 )
 from vocabshift.report.svg_charts import Bar, Point, bars, scatter
-from vocabshift.report.tables import COMPRESSION, INVALID, LOSS, invalid_rows
+from vocabshift.report.tables import COMPRESSION, INVALID, LOSS, averaged, invalid_rows
 from vocabshift.report.token_html import visible_html
 from vocabshift.report.views import TokenViews
 from vocabshift.results import Results
@@ -92,7 +91,7 @@ def _split(results: Results) -> tuple[Results, Results]:
 def _languages(results: Results) -> list[str]:
     """Labels of text; some metrics have scripts or other tokenizers in the place of languages."""
     of_text = [row for row in results if row.metric in COMPRESSION - WHOLE]
-    return Results(of_text or results).distinct("language")
+    return averaged(Results(of_text or results).distinct("language"))
 
 
 def _subjects(results: Results, views: TokenViews) -> list[str]:
@@ -237,7 +236,3 @@ def _renyi(results: Results, subjects: Sequence[str]) -> Section | None:
     lead = "Large points are means over languages, small ones single languages."
     body = f'<div class="scroll wide">{scatter(points, x_name, y_name)}</div>'
     return Section("renyi", f"{y_name} against {x_name}", body, lead, "Rényi")
-
-
-def _mean(rows: Results, subject: str, invalid: AbstractSet[tuple[str, str]]) -> float | None:
-    return mean_over(rows.where(subject=subject), rows.distinct("language"), invalid)

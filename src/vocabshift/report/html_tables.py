@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from vocabshift.report.metric_notes import IN_PLACE_OF_LANGUAGES, note_of
-from vocabshift.report.tables import INVALID, NOTE, invalid_rows
+from vocabshift.report.tables import INVALID, NOTE, averaged, invalid_rows
 from vocabshift.report.token_html import plain_html, visible_html
 from vocabshift.results import Result, Results
 
@@ -45,7 +45,7 @@ def heat_table(results: Results, metric: str, names: Mapping[str, str]) -> str:
     note = note_of(metric)
     arrow = {1: "higher is better", -1: "lower is better", 0: ""}[note.better]
     caption = ", ".join(part for part in (note.meaning, arrow) if part)
-    has_mean = len(languages) > 1 and metric not in IN_PLACE_OF_LANGUAGES
+    has_mean = len(averaged(languages)) > 1 and metric not in IN_PLACE_OF_LANGUAGES
     foot = _mean_row(rows, subjects, languages, digits, invalid) if has_mean else ""
     dagger = f'<p class="note">{visible_html(NOTE)}</p>' if invalid else ""
     head = IN_PLACE_OF_LANGUAGES.get(metric, "language")
@@ -188,9 +188,12 @@ def _mean_row(
 def mean_over(
     rows: Results, languages: Sequence[str], invalid: AbstractSet[tuple[str, str]] = frozenset()
 ) -> float | None:
-    """Plain mean over all `languages` of one subject; None where one lacks or is invalid."""
-    if {row.language for row in rows} != set(languages):
+    """Plain mean over all `languages` of one subject; None where one lacks or is invalid.
+
+    What is no natural language stays out of it (`tables.averaged`).
+    """
+    labels = set(averaged(languages))
+    own = [row for row in rows if row.language in labels]
+    if len(own) < len(labels) or any((row.subject, row.language) in invalid for row in own):
         return None
-    if any((row.subject, row.language) in invalid for row in rows):
-        return None
-    return sum(row.value for row in rows) / len(rows)
+    return sum(row.value for row in own) / len(own)

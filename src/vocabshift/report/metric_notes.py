@@ -90,7 +90,11 @@ WHOLE = frozenset(
 )
 """Metrics whose one row belongs to a tokenizer as a whole."""
 
-IN_PLACE_OF_LANGUAGES: Mapping[str, str] = {"script_share": "script", "pairwise_overlap": "with"}
+IN_PLACE_OF_LANGUAGES: Mapping[str, str] = {
+    "script_share": "script",
+    "vocabulary_overlap": "script",
+    "pairwise_overlap": "with",
+}
 """What the rows of a metric are where they are no languages; they have no mean."""
 
 

@@ -10,17 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from vocabshift.report.metric_notes import ALL_LANGUAGES, note_of
+from vocabshift.report.metric_notes import ALL_LANGUAGES, IN_PLACE_OF_LANGUAGES, note_of
 from vocabshift.report.shapes import SHAPES, Axis, Measure, Shape
 from vocabshift.report.sheet import Cell, Row, Sheet, decimals_for, mark_best
-from vocabshift.report.tables import INVALID, MEAN, NOTE, invalid_rows
+from vocabshift.report.tables import CODE, INVALID, MEAN, NOTE, invalid_rows, stands_apart
 from vocabshift.results import Result, Results
-
-APART = ("code", ALL_LANGUAGES)
-"""Labels that are no natural language: they stay out of every mean and stand behind it."""
-
-NOT_BY_LANGUAGE = ("script_share", "vocabulary_overlap", "pairwise_overlap")
-"""Metrics whose rows have a script or another subject in the place of the language: no mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +148,13 @@ def _groups(
 ) -> tuple[list[_Group], list[str]]:
     """The languages as the shape shows them, and what is to be said of them."""
     found = rows.distinct("language")
-    labels = [label for label in sorted(found) if label not in APART]
-    apart = [_Group(label, (label,), is_behind=True) for label in APART if label in found]
+    labels = [label for label in sorted(found) if not stands_apart(label)]
+    pairs = sorted({label for label in found if stands_apart(label)} - {CODE, ALL_LANGUAGES})
+    apart = [
+        _Group(label, (label,), is_behind=True)
+        for label in (CODE, *pairs, ALL_LANGUAGES)
+        if label in found
+    ]
     there = {names.get(label, label) for label in labels}
     lacking = [name for name in shape.languages if name not in there]
     notes = []
@@ -163,7 +162,7 @@ def _groups(
         notes.append(f"In the paper and not in these results: {', '.join(lacking)}.")
     if not shape.has_others:
         return _chosen(labels, shape, names), notes
-    has_mean = len(labels) > 1 and rows[0].metric not in NOT_BY_LANGUAGE
+    has_mean = len(labels) > 1 and rows[0].metric not in IN_PLACE_OF_LANGUAGES
     together = [_Group(MEAN, tuple(labels), is_behind=True)] if has_mean else []
     if "language" not in (shape.down, shape.across):
         if together:

@@ -69,7 +69,7 @@ class Sheet:
 def decimals_for(values: Iterable[float | None]) -> int:
     """2 for values around one and above, 3 for shares (three digits are seen), 0 for counts."""
     known = [abs(value) for value in values if value is not None]
-    if known and max(known) >= 1000 and all(value == int(value) for value in known):
+    if known and max(known) >= 1000 and all(float(value).is_integer() for value in known):
         return 0
     return 2 if known and max(known) >= 1.5 else 3
 

@@ -6,9 +6,10 @@ was measured.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from vocabshift.report.metric_notes import ALL_LANGUAGES, IN_PLACE_OF_LANGUAGES
 from vocabshift.results import Result, Results
 
 if TYPE_CHECKING:
@@ -35,9 +36,19 @@ INVALID = "†"
 
 NOTE = f"{INVALID} not valid: the tokenizer loses text here (see {LOSS})"
 
-_NO_MEAN = frozenset({"script_share", "vocabulary_overlap", "pairwise_overlap"})  # not by language
+FLATTERED = frozenset(
+    {
+        *("character_cut_rate", "grapheme_cut_rate", "syllable_cut_rate", "syllable_border_rate"),
+        *("whole_syllable_rate", "code_switch_premium", "swap_change", "delete_change"),
+        *("replace_change", "swap_locality", "delete_locality", "replace_locality"),
+    }
+)
+"""Metrics by which a token for unknown text does well, for it says nothing: not valid either."""
+
+CODE = "code"
+"""The label of program text."""
+
 _COUNTS = frozenset({"vocab_size", "terminal_spanning_count"})
-_OVER_ALL = "all"  # the language of a figure over all languages
 
 
 def to_rich(results: Results, metric: str, *, intervals: bool = False) -> Table:
@@ -54,7 +65,7 @@ def to_rich(results: Results, metric: str, *, intervals: bool = False) -> Table:
     table = Table(title=Text(metric, style="bold"), title_justify="left")
     if invalid:
         table.caption, table.caption_justify = Text(NOTE), "left"
-    table.add_column("language")
+    table.add_column(IN_PLACE_OF_LANGUAGES.get(metric, "language"))
     for subject in rows.distinct("subject"):
         table.add_column(Text(_visible(subject)), justify="right")
     n_languages = len(rows.distinct("language"))
@@ -78,12 +89,26 @@ def invalid_rows(results: Results, metric: str) -> set[tuple[str, str]]:
 
     A figure over all languages is invalid where text of one of them is lost.
     """
-    if metric not in COMPRESSION and not metric.startswith("fertility_bin_"):
+    if metric not in COMPRESSION | FLATTERED and not metric.startswith("fertility_bin_"):
         return set()
     lossy = {(row.subject, row.language) for row in results.where(metric=LOSS) if row.value > 0}
-    lossy |= {(subject, _OVER_ALL) for subject, _ in lossy}
+    lossy |= {(subject, ALL_LANGUAGES) for subject, _ in lossy}
     rows = results.where(metric=metric)
     return lossy & {(row.subject, row.language) for row in rows}
+
+
+def stands_apart(label: str) -> bool:
+    """Whether a label is no natural language, and so no part of a mean over languages.
+
+    Code, text without a label, and code-switched pairs ("hi+en").
+    """
+    return label in (CODE, ALL_LANGUAGES) or "+" in label
+
+
+def averaged(languages: Iterable[str]) -> list[str]:
+    """The labels that a mean over languages is of: all of them where none is a language."""
+    known = list(languages)
+    return [label for label in known if not stands_apart(label)] or known
 
 
 def _markdown(results: Results, metric: str, *, intervals: bool) -> str:
@@ -91,7 +116,7 @@ def _markdown(results: Results, metric: str, *, intervals: bool) -> str:
     invalid = invalid_rows(results, metric)
     subjects = rows.distinct("subject")
     lines = [
-        ["language", *subjects],
+        [IN_PLACE_OF_LANGUAGES.get(metric, "language"), *subjects],
         ["---", *("---:" for _ in subjects)],
         *_lines(rows, invalid, intervals),
     ]
@@ -122,9 +147,10 @@ def _lines(rows: Results, invalid: set[tuple[str, str]], intervals: bool) -> lis
             mark = INVALID if (subject, language) in invalid else ""
             cells.append(_value(cell.get((subject, language)), decimals, intervals) + mark)
         lines.append([language, *cells])
-    if len(languages) > 1 and metric not in _NO_MEAN:
-        marks = [INVALID if any(s == of for of, _ in invalid) else "" for s in subjects]
-        means = [_mean(rows.where(subject=s), languages, decimals) for s in subjects]
+    labels = averaged(languages)
+    if len(labels) > 1 and metric not in IN_PLACE_OF_LANGUAGES:
+        marks = [INVALID if any((s, of) in invalid for of in labels) else "" for s in subjects]
+        means = [_mean(rows.where(subject=s), labels, decimals) for s in subjects]
         lines.append([MEAN, *(mean + mark for mean, mark in zip(means, marks, strict=True))])
     return lines
 
@@ -140,9 +166,10 @@ def _value(row: Result | None, decimals: int, intervals: bool) -> str:
 
 def _mean(rows: Results, languages: Sequence[str], decimals: int) -> str:
     """Mean over all languages; none for a subject that lacks one, as it would not compare."""
-    if set(rows.distinct("language")) != set(languages):
+    values = [row.value for row in rows if row.language in languages]
+    if len(values) < len(languages):
         return "–"
-    return f"{sum(row.value for row in rows) / len(rows):.{decimals}f}"
+    return f"{sum(values) / len(values):.{decimals}f}"
 
 
 def _visible(label: str) -> str:

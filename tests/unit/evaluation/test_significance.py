@@ -104,6 +104,15 @@ def test_what_cannot_be_compared_is_left_out() -> None:
         compare_subjects(results, ["script_share"])
 
 
+def test_mixed_text_and_code_are_no_languages() -> None:
+    """They are shown, and not counted among the languages of a test."""
+    more = Results(
+        Result(subject, label, "fertility", 9, 9) for subject in "ab" for label in ("hi+en", "code")
+    )
+    (found,) = compare_subjects(_results(a=[1, 2, 3, 4, 5, 6], b=[2, 3, 4, 5, 6, 8]) + more)
+    assert 6 == found.n
+
+
 def test_the_table_holds_the_pairs() -> None:
     """A row for each pair, with names as plain text."""
     from rich.console import Console

@@ -122,3 +122,28 @@ def test_counts_are_whole_and_scripts_have_no_mean() -> None:
     )
     assert "32000 " in _text(results, "vocab_size")
     assert "mean" not in _text(results, "script_share")
+
+
+def test_means_are_over_natural_languages() -> None:
+    """Code, text without a label and mixed languages are shown, and no part of the mean."""
+    labels = {"hi": 1.0, "ta": 3.0, "code": 9.0, "all": 9.0, "hi+en": 9.0}
+    results = Results(Result("a", label, "fertility", v, 9) for label, v in labels.items())
+    rows = [line.replace("│", " ").split() for line in _text(results, "fertility").splitlines()]
+    assert ["mean", "2.00"] in rows
+    assert ["hi+en", "9.00"] in rows
+    assert ["code", "all"] == tables.averaged(["code", "all"])
+
+
+def test_what_an_unknown_token_does_well_at_is_not_valid_either() -> None:
+    """A token that says nothing cuts no syllable, and a typo leaves it as it is."""
+    lossy = Results(
+        Result("a", "hi", metric, 0.5, 9) for metric in ("loss_rate", *sorted(tables.FLATTERED))
+    )
+    for metric in tables.FLATTERED:
+        assert {("a", "hi")} == tables.invalid_rows(lossy, metric)
+
+
+def test_rows_of_scripts_are_headed_so() -> None:
+    """Not every row is a language."""
+    row = Result("a", "Latin", "vocabulary_overlap", 0.5, 9)
+    assert "script" in _text(Results([row]), "vocabulary_overlap").splitlines()[2]
