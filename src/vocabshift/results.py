@@ -77,7 +77,7 @@ class Results(tuple[Result, ...]):
     @classmethod
     def from_jsonl(cls, text: str) -> Results:
         """The inverse of `to_jsonl`."""
-        return cls(Result(**json.loads(line)) for line in text.splitlines() if line.strip())
+        return cls(Result(**json.loads(line)) for line in text.split("\n") if line.strip())
 
     def save(self, path: str | Path) -> None:
         """Write JSON lines to `path`."""

@@ -71,3 +71,9 @@ def test_frozen() -> None:
         ROWS[0].value = 3.0  # type: ignore[misc]
     with pytest.raises((AttributeError, TypeError)):
         ROWS.extra = 1  # type: ignore[attr-defined]
+
+
+def test_names_with_separators_of_unicode_come_back() -> None:
+    """Only a newline ends a row."""
+    rows = Results([Result("a\u2028b\x85", "hi", "fertility", 1.5, 3)])
+    assert rows == Results.from_jsonl(rows.to_jsonl())

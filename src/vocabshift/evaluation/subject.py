@@ -57,7 +57,9 @@ def subject_names(sources: Sequence[Any]) -> list[str]:
 def unique_names(paths: Sequence[tuple[str, ...]]) -> list[str]:
     """One name for each path (its parts, root first), by the rule at the head of this file."""
     last = Counter(parts[-1] for parts in paths)
-    names = ["/".join(parts[-2:]) if last[parts[-1]] > 1 else parts[-1] for parts in paths]
+    given = ["/".join(parts[-2:]) if last[parts[-1]] > 1 else parts[-1] for parts in paths]
+    # A file's name need not be UTF-8; what is written under it must be.
+    names = [name.encode("utf-8", "backslashreplace").decode() for name in given]
     taken: set[str] = set()
     unique = []
     for name in names:

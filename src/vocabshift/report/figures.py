@@ -31,6 +31,7 @@ SUFFIXES = (".svg", ".png")
 _RENYI = "renyi_efficiency"
 _LENGTHS = ("bytes_per_token", "characters_per_token", "fertility")
 _PER_ROW = 8  # languages in a row of the bars
+_LONGEST = 40  # characters of a name
 
 
 def write_figures(
@@ -103,8 +104,9 @@ def _save(draw: Callable[[Figure], None], stem: Path, fonts: Sequence[str]) -> l
 
 
 def _label(text: str) -> str:
-    """Control and direction characters spelled out."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    """Control and direction characters spelled out; long names cut: there must be room to draw."""
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
 
 
 def _axis_name(metric: str) -> str:

@@ -112,11 +112,13 @@ def check_weight(weight: str | float, of: str) -> float:
 
 
 def check_label(language: object) -> str:
-    """`language` if it can be a label (any str that is not blank), else ValueError."""
+    """`language` if it can be a label (any text that is not blank), else ValueError."""
     if not isinstance(language, str):
         raise TypeError(f"a language is a str, not {type(language).__name__}")
     if not language.strip():
         raise ValueError("a language label is blank; write for example hin=hindi.txt")
+    if any("\ud800" <= character <= "\udfff" for character in language):
+        raise ValueError(f"the language label {language!r} is not UTF-8; write for example hin")
     return language
 
 

@@ -16,6 +16,11 @@ def test_a_name_is_the_last_part() -> None:
     assert ["ist", "Llama-3.2-1B"] == unique_names(paths)
 
 
+def test_a_name_that_is_not_utf_8_can_be_written() -> None:
+    """Names of files are bytes; a results file holds UTF-8."""
+    assert ["caf\\udce9"] == unique_names([("x", "caf\udce9")])
+
+
 def test_clashing_names_get_their_parent() -> None:
     """Two folders of one name are told apart by the folders that they lie in."""
     assert ["a/ist", "b/ist", "bpe"] == unique_names([("a", "ist"), ("b", "ist"), ("x", "bpe")])

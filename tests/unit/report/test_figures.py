@@ -49,6 +49,12 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
     assert [] == list(tmp_path.iterdir())
 
 
+def test_long_names_leave_room(tmp_path: Path) -> None:
+    """matplotlib warns where labels leave nothing to draw in, and warnings are errors here."""
+    rows = [Result("s" * 300, "x" * 300, "fertility", 1.5, 9), Result("b", "hi", "fertility", 2, 9)]
+    assert write_figures(Results(rows), tmp_path)
+
+
 def test_lossy_values_are_not_drawn_as_compression(tmp_path: Path) -> None:
     lost = Results([Result("a", "hi", "loss_rate", 0.5, 4)])
     clean = {path.name: path.read_bytes() for path in write_figures(ROWS, tmp_path)}

@@ -117,6 +117,7 @@ def test_standard_input_is_shared_and_single(monkeypatch: pytest.MonkeyPatch) ->
         (lambda: Corpus.from_files({}), "a corpus of nothing"),
         (lambda: Corpus.from_files({"hin": "none.txt"}), r"none\.txt: no such file"),
         (lambda: Corpus.from_files({" ": "hin.txt"}), "label is blank"),
+        (lambda: Corpus.from_files({"caf\udce9": "hin.txt"}), "is not UTF-8"),
         (lambda: Corpus.from_files({"hin": "hin.txt"}, weights={"hin": 0}), "above 0"),
         (lambda: Corpus.from_files({"hin": "hin.txt"}, weights={"eng": 1}), "a weight for 'eng'"),
         (lambda: Corpus.from_texts(["a"], weights={"eng": 1}), "weights need languages"),
