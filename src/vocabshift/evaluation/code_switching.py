@@ -55,6 +55,8 @@ def mix(
     mixed = {}
     for label in pairs:
         names = parse_pair(label)
+        if label in lines:
+            raise ValueError(f"{label} is the label of a text already; give that another one")
         for language in names:
             if language not in lines:
                 raise CorpusError(

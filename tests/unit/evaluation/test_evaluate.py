@@ -319,3 +319,10 @@ def test_scripts_keep_their_order_by_size(make_tokenizer) -> None:
     alone = evaluate(make_tokenizer(), {"en": ["a b"]}, "script_share")
     assert alone.distinct("language") == shares.distinct("language")
     assert "Latin" == shares[0].language
+
+
+def test_a_pair_is_not_a_text_too(make_tokenizer) -> None:
+    """One label for two texts would give two rows where there can be one."""
+    texts = {"hi": ["a b"], "en": ["c d"], "hi+en": ["a d"]}
+    with pytest.raises(ValueError, match=r"hi\+en is the label of a text already"):
+        evaluate(make_tokenizer(), texts, "fertility", code_switch=["hi+en"])
