@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vocabshift.report.escape import visible
 from vocabshift.report.fonts import families
 from vocabshift.report.html_tables import decimals, mean_over, number
 from vocabshift.report.metric_notes import ALL_LANGUAGES, note_of
@@ -105,7 +106,7 @@ def _save(draw: Callable[[Figure], None], stem: Path, fonts: Sequence[str]) -> l
 
 def _label(text: str) -> str:
     """Control and direction characters spelled out; long names cut: there must be room to draw."""
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    shown = visible(text)
     return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from vocabshift.report import escape
 from vocabshift.report.metric_notes import ALL_LANGUAGES, IN_PLACE_OF_LANGUAGES
 from vocabshift.results import Result, Results
 
@@ -67,13 +68,13 @@ def to_rich(results: Results, metric: str, *, intervals: bool = False) -> Table:
         table.caption, table.caption_justify = Text(NOTE), "left"
     table.add_column(IN_PLACE_OF_LANGUAGES.get(metric, "language"))
     for subject in rows.distinct("subject"):
-        table.add_column(Text(_visible(subject)), justify="right")
+        table.add_column(Text(escape.visible(subject)), justify="right")
     n_languages = len(rows.distinct("language"))
     for number, (label, *cells) in enumerate(_lines(rows, invalid, intervals)):
         if number == n_languages:  # what follows the languages is their mean
             table.add_section()
         style = "bold" if number == n_languages else None
-        table.add_row(Text(_visible(label)), *map(Text, cells), style=style)
+        table.add_row(Text(escape.visible(label)), *map(Text, cells), style=style)
     return table
 
 
@@ -120,7 +121,7 @@ def _markdown(results: Results, metric: str, *, intervals: bool) -> str:
         ["---", *("---:" for _ in subjects)],
         *_lines(rows, invalid, intervals),
     ]
-    body = ["| " + " | ".join(map(_markdown_cell, cells)) + " |" for cells in lines]
+    body = ["| " + " | ".join(map(escape.markdown, cells)) + " |" for cells in lines]
     notes = ["", NOTE] if invalid else []
     return "\n".join([f"### {metric}", "", *body, *notes, ""])
 
@@ -170,12 +171,3 @@ def _mean(rows: Results, languages: Sequence[str], decimals: int) -> str:
     if len(values) < len(languages):
         return "–"
     return f"{sum(values) / len(values):.{decimals}f}"
-
-
-def _visible(label: str) -> str:
-    """`label` with control and direction characters spelled out."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in label)
-
-
-def _markdown_cell(text: str) -> str:
-    return _visible(text).replace("\\", "\\\\").replace("|", "\\|")

@@ -147,3 +147,10 @@ def test_rows_of_scripts_are_headed_so() -> None:
     """Not every row is a language."""
     row = Result("a", "Latin", "vocabulary_overlap", 0.5, 9)
     assert "script" in _text(Results([row]), "vocabulary_overlap").splitlines()[2]
+
+
+def test_names_are_no_markup_in_markdown() -> None:
+    """A subject's name may come from anybody's file."""
+    page = tables.to_markdown(Results([Result("<img src=x>[a](b)", "h|i", "fertility", 1.5, 9)]))
+    assert r"| language | &lt;img src=x&gt;\[a\](b) |" in page
+    assert r"| h\|i | 1.50 |" in page
