@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import vocabshift as vs
+from vocabshift.evaluation.fairness import gini
 from vocabshift.results import Results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,7 +22,18 @@ def run(recipe: str, out: Path) -> str:
     source = str(Path(vs.__file__).parents[1])
     path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": path, "OUT": str(out)}
-    for name in ("DATA", "VENDORS", "WEIGHTS", "VOCAB", "MB", "SEED", "ALPHA", "SIZES", "ONE"):
+    for name in (
+        "DATA",
+        "VENDORS",
+        "WEIGHTS",
+        "VOCAB",
+        "MB",
+        "SEED",
+        "ALPHA",
+        "SIZES",
+        "ONE",
+        "PARTS",
+    ):
         environment.pop(name, None)
     done = subprocess.run(
         ["bash", ROOT / "recipes" / recipe, "--smoke"],
@@ -159,6 +171,18 @@ def test_the_indic_study_writes_its_tables(tmp_path: Path) -> None:
         assert 3000 == report["vocab_size"]
     spec = json.loads((out / "bpe-2400-n" / "tokenizer.json").read_text("utf-8"))["normalizer"]
     assert "Sequence" == spec["type"]
+
+
+def test_the_front_compares_recipe_vocabshift_with_ist_and_matra(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    rows = cells(run("indic_study/front.sh", out))
+    results = Results.from_jsonl((out / "results.jsonl").read_text(encoding="utf-8"))
+    values = {row.language: row.value for row in results.where(subject="ist", metric="fertility")}
+    assert f"{sum(values.values()) / len(values):.4f}" == rows["ist"][0]
+    assert f"{values['deu']:.2f}" == rows["ist"][6]
+    totals = [row.value for row in results.where(subject="vocabshift", metric="tokens_per_line")]
+    assert rows["vocabshift"][1] == f"{gini(totals):.4f}"
+    assert {"ist-english-4", "matra", "vocabshift-nfc", "nfc-balance-0"} <= set(rows)
 
 
 @pytest.mark.shared

@@ -1,7 +1,7 @@
 """`--recipe vocabshift`: IST's two stages, with languages weighed until they compress alike.
 
-Owns the options and how the parts are put together: normalization and a pattern that keep Indian
-words whole (text/), the weights (language_weights.py), the two stages (superword.py). The page
+Owns the options and how the parts are put together: a pattern that keeps joiners inside words
+(text/), the weights (language_weights.py), the two stages (superword.py). The page
 docs/vocabshift-recipe.md says why each is there, and what it brings.
 """
 
@@ -36,7 +36,6 @@ class BalancedTrainer(SuperwordTrainer):
 
     pre_tokenizer: str | Pattern = "indic"
     stage2_pre_tokenizer: str | Pattern = "indic-stage2"
-    normalizer: str | None = "nfc"
     balance: float = 2.0
     """A language counts in proportion to its tokens per character to this power; 0: languages
     count as if they had as many characters each."""

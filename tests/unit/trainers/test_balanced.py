@@ -86,7 +86,7 @@ def test_weights_of_the_corpus_stay() -> None:
 @pytest.mark.parametrize("corpus", [Corpus.from_texts(EASY), Corpus.from_texts({"eng": EASY})])
 def test_one_language_is_trained_as_by_ist(corpus: Corpus) -> None:
     options = {"pre_tokenizer": "indic", "stage2_pre_tokenizer": "indic-stage2"}
-    ist = SuperwordTrainer(vocab_size=600, normalizer="nfc", **options)
+    ist = SuperwordTrainer(vocab_size=600, **options)
     assert learned(ist, corpus) == learned(BalancedTrainer(vocab_size=600), corpus)
 
 
@@ -98,7 +98,7 @@ def test_clean_and_the_same_with_any_threads() -> None:
     assert first == learned(trainer, memory_bytes=200_000_000)
 
 
-def test_every_text_comes_back_composed(tmp_path: Path) -> None:
+def test_every_text_comes_back(tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = train_to_folder("vocabshift", CORPUS, {"vocab_size": 700}, out)
     assert (0, 700, "vocabshift") == tuple(
@@ -108,8 +108,8 @@ def test_every_text_comes_back_composed(tmp_path: Path) -> None:
         phase["name"] for phase in result["phases"]
     ]
     encoder = Encoder(out)
-    text = "e\u0301 abc \u0915\u094d\u200d\u0937"
-    assert "\u00e9 abc \u0915\u094d\u200d\u0937" == encoder.decode(encoder.encode(text))
+    text = "e\u0301 abc \u0915\u094d\u200d\u0937 \u0958"
+    assert text == encoder.decode(encoder.encode(text))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_language_of_one_document_cannot_be_held_out() -> None:
     with pytest.raises(CorpusError, match="'hin'"):
         BalancedTrainer(vocab_size=900).train(corpus)
     blank = Corpus.from_texts({"eng": EASY, "hin": [" \n", *HARD[:10]]})
-    with pytest.raises(CorpusError, match="held out of 'hin'.*use recipe ist"):
+    with pytest.raises(CorpusError, match=r"held out of 'hin'.*use recipe ist"):
         BalancedTrainer(vocab_size=900).train(blank)
 
 
@@ -142,7 +142,7 @@ def test_counts_hold_no_documents(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     file, counts = tmp_path / "hin.txt", tmp_path / "counts"
     file.write_text("\n".join(HARD), encoding="utf-8")
-    words = ["--pattern", "indic-stage2", "--normalizer", "nfc"]
+    words = ["--pattern", "indic-stage2"]
     assert 0 == main(["count", f"hin={file}", *words, "-o", str(counts)])
     with pytest.raises(CorpusError, match="give --corpus"):
         BalancedTrainer(vocab_size=900).train(CountFolder.open(counts))
