@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from vocabshift.results import Result, Results
     from vocabshift.text.corpus import Corpus
     from vocabshift.text.count_folder import CountFolder
+    from vocabshift.trainers.balanced import BalancedTrainer
     from vocabshift.trainers.boundless import BoundlessTrainer
     from vocabshift.trainers.bpe import BpeTrainer
     from vocabshift.trainers.cluster import ClusterTrainer
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _FACE = {
+    "BalancedTrainer": "vocabshift.trainers.balanced",
     "BoundlessTrainer": "vocabshift.trainers.boundless",
     "BpeTrainer": "vocabshift.trainers.bpe",
     "CheckReport": "vocabshift.bpe.check",
@@ -84,6 +86,7 @@ _FACE = {
 }
 
 __all__ = [
+    "BalancedTrainer",
     "BoundlessTrainer",
     "BpeTrainer",
     "CheckReport",

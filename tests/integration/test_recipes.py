@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import vocabshift as vs
+from vocabshift.evaluation.fairness import gini
 from vocabshift.results import Results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,7 +22,18 @@ def run(recipe: str, out: Path) -> str:
     source = str(Path(vs.__file__).parents[1])
     path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": path, "OUT": str(out)}
-    for name in ("DATA", "VENDORS", "WEIGHTS", "VOCAB", "MB", "SEED", "ALPHA"):
+    for name in (
+        "DATA",
+        "VENDORS",
+        "WEIGHTS",
+        "VOCAB",
+        "MB",
+        "SEED",
+        "ALPHA",
+        "SIZES",
+        "ONE",
+        "PARTS",
+    ):
         environment.pop(name, None)
     done = subprocess.run(
         ["bash", ROOT / "recipes" / recipe, "--smoke"],
@@ -135,6 +147,42 @@ def test_continued_bpe_writes_its_tables_and_makes_nothing_twice(tmp_path: Path)
     run("continued_bpe/run.sh", out)
     again = {file: file.stat().st_mtime_ns for file in written if "texts" not in file.parts}
     assert again == {file: written[file] for file in again}
+
+
+def test_the_indic_study_writes_its_tables(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    printed = run("indic_study/run.sh", out)
+    numbers = [1, 2, 3, 4, 5, 8, 13, 15, 16, 17, 18, 19]  # 7 needs words with their morphemes
+    tables = {n: (out / f"table-{n:02}.md").read_text(encoding="utf-8") for n in numbers}
+    assert all(table in printed for table in tables.values())
+    results = Results.from_jsonl((out / "results.jsonl").read_text(encoding="utf-8"))
+    languages = results.where(metric="fertility").distinct("language")
+    fertility = [results.value("bpe-2400-n", label, "fertility") for label in languages]
+    mean = sum(fertility) / len(fertility)
+    assert f"{mean:.3f}" == cells(tables[1])["BPE"][1] == cells(tables[17])["BPE 2k"][0]
+    assert f"{mean:.3f}" == cells(tables[2])["BPE 2k"][1]
+    assert f"{fertility[0]:.3f}" == cells(tables[16])[languages[0]][1]
+    (gini,) = results.where(subject="unigram-3000-n", metric="gini")
+    assert f"{gini.value:.3f}" == cells(tables[4])["Unigram 3k"][0]
+    family = cells(tables[13])["cluster-family"][0].split(" · ")
+    assert "kan, mal, tam, tel" in family
+    for name in ("unigram-3000-n", "picky-3000-n", "cluster-2", "cluster-family"):
+        report = json.loads((out / f"{name}.json").read_text(encoding="utf-8"))
+        assert 3000 == report["vocab_size"]
+    spec = json.loads((out / "bpe-2400-n" / "tokenizer.json").read_text("utf-8"))["normalizer"]
+    assert "Sequence" == spec["type"]
+
+
+def test_the_front_compares_recipe_vocabshift_with_ist_and_matra(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    rows = cells(run("indic_study/front.sh", out))
+    results = Results.from_jsonl((out / "results.jsonl").read_text(encoding="utf-8"))
+    values = {row.language: row.value for row in results.where(subject="ist", metric="fertility")}
+    assert f"{sum(values.values()) / len(values):.4f}" == rows["ist"][0]
+    assert f"{values['deu']:.2f}" == rows["ist"][6]
+    totals = [row.value for row in results.where(subject="vocabshift", metric="tokens_per_line")]
+    assert rows["vocabshift"][1] == f"{gini(totals):.4f}"
+    assert {"ist-english-4", "matra", "vocabshift-nfc", "nfc-balance-0"} <= set(rows)
 
 
 @pytest.mark.shared

@@ -263,6 +263,15 @@ def test_training_goes_on_from_every_seam(corpus: Path, tmp_path: Path) -> None:
     check_every_seam(trainer("ist", corpus), tmp_path)
 
 
+def test_training_goes_on_with_the_weights_that_it_found(corpus: Path, tmp_path: Path) -> None:
+    """Recipe vocabshift, of two languages: their weights are a phase too."""
+    other = corpus.with_name("other.jsonl")
+    other.write_bytes(b"".join(corpus.read_bytes().splitlines(keepends=True)[:500]))
+    words = ["train", "--recipe", "vocabshift", "--vocab-size", "500"]
+    specs = ["--corpus", f"eng={corpus}", f"hin={other}"]
+    check_kills_in_a_row(lambda out: [*words, *specs, "-o", str(out)], tmp_path)
+
+
 @pytest.mark.parametrize(
     ("recipe", "more"),
     [

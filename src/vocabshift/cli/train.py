@@ -39,6 +39,7 @@ _COMMON = (
     "special_tokens_from",
 )
 _TWO_STAGES = (*_COMMON, "transition", "stage2_pre_tokenizer", "max_words")
+_BALANCED = (*(name for name in _TWO_STAGES if name != "sampling_alpha"), "balance", "rounds")
 _MATRA = (*_TWO_STAGES, "alpha", "word_weight", "variant")
 
 _BOUNDLESS = (*_COMMON, "stage2_pre_tokenizer", "max_words", "merge_pattern")
@@ -61,6 +62,7 @@ RECIPES = {
     "superbpe": _TWO_STAGES,
     "ist": _TWO_STAGES,
     "matra": _MATRA,
+    "vocabshift": _BALANCED,
     "boundless": _BOUNDLESS,
     "picky": _PICKY,
     "overlap": _OVERLAP,
@@ -144,6 +146,15 @@ def add_parser(subparsers: Any) -> None:
         "--variant",
         choices=("A", "B", "C", "D", "E"),
         help="matra: no weights, no stage 2, no constraint, constraint only, all (default)",
+    )
+    parser.add_argument(
+        "--balance",
+        metavar="B",
+        type=float,
+        help="vocabshift: power of a language's tokens per character in its weight (2)",
+    )
+    parser.add_argument(
+        "--rounds", metavar="N", type=int, help="vocabshift: trainings that set these weights (2)"
     )
     parser.add_argument(
         "--character-coverage",

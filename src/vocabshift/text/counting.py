@@ -7,7 +7,7 @@ it (by the core's scanner, or by `tokenizers` for any other pattern), and the co
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
@@ -50,6 +50,7 @@ class CorpusReader(Weighed):
     """Languages count as if their texts had been sampled by this temperature: a language with the
     share p of the (weighted) bytes counts in proportion to p ** alpha. None: as they are."""
     by_language: bool = False  # one group a language even where it makes no difference
+    language_weights: Mapping[str | None, float] | None = None
     groups: list[Group] = field(default_factory=list)  # in order of appearance
     language_bytes: dict[str | None, int] = field(default_factory=dict)
     n_special: int = 0  # special tokens that stood in the text
@@ -81,6 +82,7 @@ class CorpusReader(Weighed):
             self.special_tokens,
             self.sampling_alpha,
             self.by_language,
+            self.language_weights,
         )
         reader.restore(self.state())
         return reader
@@ -155,7 +157,8 @@ class CorpusReader(Weighed):
         self.groups[group].n_special += self.n_special - before
 
     def _group_of(self, documents: Documents) -> int:
-        is_apart = self.by_language or self.sampling_alpha is not None
+        is_weighed = self.sampling_alpha is not None or self.language_weights is not None
+        is_apart = self.by_language or is_weighed
         key = (documents.language if is_apart else None, documents.weight)
         keys = [(group.language, group.weight) for group in self.groups]
         if key not in keys:

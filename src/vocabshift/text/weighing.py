@@ -34,6 +34,8 @@ class Weighed:
     """Text in groups; what reading it found out, and what it counts."""
 
     sampling_alpha: float | None
+    language_weights: Mapping[str | None, float] | None = None
+    """What each language counts beside all this; None, or a language that is not here: once."""
     groups: list[Group]  # in order of appearance
     language_bytes: dict[str | None, int]  # of the documents, by label
     n_special: int  # special tokens that stood in the text
@@ -68,7 +70,12 @@ class Weighed:
     @property
     def weights(self) -> list[float]:
         """What an occurrence counts, by group: weight of its documents times sampling."""
-        return sampled_weights(self.groups, self.sampling_alpha)
+        sampled = sampled_weights(self.groups, self.sampling_alpha)
+        factors = self.language_weights or {}
+        return [
+            weight * factors.get(group.language, 1.0)
+            for group, weight in zip(self.groups, sampled, strict=True)
+        ]
 
     def fixed_point_weights(self, unit: int = 1) -> list[int]:
         """Weight of each group in the core's unit: 1 where all are alike, else WEIGHT_UNIT times.

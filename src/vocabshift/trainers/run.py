@@ -21,6 +21,7 @@ from vocabshift.bpe.vocabulary_report import vocabulary_report
 from vocabshift.errors import InvalidTokenizerError, UnreachableTokenError
 from vocabshift.output_folder import CHECKPOINTS, atomic_folder, check_free
 from vocabshift.provenance import write_provenance
+from vocabshift.trainers.balanced import BalancedTrainer
 from vocabshift.trainers.boundless import BoundlessTrainer
 from vocabshift.trainers.bpe import BpeTrainer
 from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
@@ -47,6 +48,7 @@ RECIPES: Mapping[str, type[AnyTrainer]] = {
         SuperBpeTrainer,
         SuperwordTrainer,
         MatraTrainer,
+        BalancedTrainer,
         BoundlessTrainer,
         PickyTrainer,
         OverlapTrainer,

@@ -62,14 +62,20 @@ class SuperwordTrainer(ByteLevelTrainer):
 
     def run(self, corpus: Source, work: Work | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report."""
-        work = work or Work()
+        return self._learn(self._two_stage_reader(corpus), work or Work())
+
+    def _two_stage_reader(self, corpus: Source) -> Reader:
+        """The corpus as stage 1 sees it: words, inside the pieces of stage 2."""
         pieces = get_pattern(self.stage2_pre_tokenizer)
-        reader = self._reader(corpus, pieces, get_pattern(self.pre_tokenizer))
+        return self._reader(corpus, pieces, get_pattern(self.pre_tokenizer))
+
+    def _learn(self, reader: Reader, work: Work) -> Training:
+        """Both stages, and the report."""
         rule = self._word_rule(reader, self.stage1_size)
         words = learn_words(reader, rule, self._word_weight(), work)
         if self.stage1_size == self.vocab_size:
             return self._finish([words], reader, work)
-        reader = reader.again(pieces)
+        reader = reader.again(get_pattern(self.stage2_pre_tokenizer))
         superwords = learn_superwords(reader, words, self._superword_rule(reader), work)
         return self._finish([words, superwords], reader, work)
 

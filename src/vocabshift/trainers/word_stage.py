@@ -72,23 +72,29 @@ def learn_words(reader: Reader, rule: WordRule, weight: WordWeight, work: Work) 
         return Stage.load(saved.path, saved.info["stage"], byte_tokens())
     counter = count_words(reader, work)
     with work.watch.phase("stage 1"):
-        train = _Training(
-            weights=weight.to_core(reader.fixed_point_weights(max(weight.unit, weight.target))),
-            min_frequency=rule.min_frequency,
-            min_count=reader.min_count(rule.min_frequency, weight.unit),
-            rule=rule.to_core(),
-            work=work,
-        )
-        if rule.conjoiners:
-            stage = _syllables_first(counter, rule.vocab_size, train)
-        else:
-            stage = train(counter, rule.vocab_size)
+        stage = train_words(counter, reader, rule, weight, work)
     path = work.checkpoints.path("stage 1")
     if path is not None:
         info = stage.save(path)
         work.checkpoints.commit("stage 1", {"stage": info, "reader": reader.state()})
     work.checkpoints.drop("count")
     return stage
+
+
+def train_words(
+    counter: _core.WordCounter, reader: Reader, rule: WordRule, weight: WordWeight, work: Work
+) -> Stage:
+    """Merges inside counted words, weighed as the reader says. Training uses the counter up."""
+    train = _Training(
+        weights=weight.to_core(reader.fixed_point_weights(max(weight.unit, weight.target))),
+        min_frequency=rule.min_frequency,
+        min_count=reader.min_count(rule.min_frequency, weight.unit),
+        rule=rule.to_core(),
+        work=work,
+    )
+    if rule.conjoiners:
+        return _syllables_first(counter, rule.vocab_size, train)
+    return train(counter, rule.vocab_size)
 
 
 def count_words(reader: Reader, work: Work) -> _core.WordCounter:

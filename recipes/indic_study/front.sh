@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Recipe vocabshift beside IST and Matra, and without each of its parts: mean fertility and the
+# spread of token totals over languages of parallel text, at one size and on one sample.
+#
+#   recipes/indic_study/front.sh                                     64,000 tokens, 100 MB
+#   VOCAB=200000 MB=0 OUT=runs/front-200k recipes/indic_study/front.sh
+#   recipes/indic_study/front.sh --smoke                             our own sample texts
+#
+# Variables, with their defaults: DATA=../shared/data-unpacked OUT=runs/front VOCAB=64000 MB=100 (of
+# all languages together; 0: all the text) SEED=1 PARTS=all (nothing: only the three recipes)
+# RECORD= (anything: the table goes into README.md) THREADS=all PYTHON=python3
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+PYTHON=${PYTHON:-python3}
+DATA=${DATA:-../shared/data-unpacked}
+OUT=${OUT:-runs/front}
+VOCAB=${VOCAB:-64000}
+MB=${MB:-100}
+SEED=${SEED:-1}
+PARTS=${PARTS-all}
+THREADS=${THREADS:+-j $THREADS}
+vocabshift() { "$PYTHON" -m vocabshift "$@"; }
+. recipes/data/corpus.sh
+mkdir -p "$OUT"
+
+if [ "${1:-}" = --smoke ]; then
+  prepare_sample_texts
+  VOCAB=2000
+  ENGLISH=eng
+  # As many lines of each, as in parallel text, which these are not: spreads mean nothing here.
+  for file in "$EVAL"/sib200-flores/*.txt; do
+    head -n 4 "$file" >"$file.cut"
+    mv "$file.cut" "$file"
+  done
+else
+  prepare_shared_text
+  ENGLISH=en
+  if [ "$MB" != 0 ]; then
+    SAMPLE=$OUT/sample-$MB-$SEED
+    if [ ! -d "$SAMPLE" ]; then
+      "$PYTHON" recipes/data/sample.py "$TRAIN" "$SAMPLE.partial" --mb "$MB" --seed "$SEED"
+      mv "$SAMPLE.partial" "$SAMPLE"
+    fi
+    TRAIN=$SAMPLE
+  fi
+fi
+lines_into PARALLEL specs "$EVAL/sib200-flores"
+lines_into CORPUS specs "$TRAIN"
+lines_into WEIGHTED specs "$TRAIN" "$ENGLISH=4"
+
+SUBJECTS=()
+# learn NAME OPTION…: the tokenizer of these options, trained on CORPUS unless it is there.
+learn() {
+  local name=$1
+  shift
+  SUBJECTS+=("$OUT/$name")
+  if [ ! -d "$OUT/$name" ]; then
+    vocabshift train --vocab-size "$VOCAB" "$@" --corpus "${CORPUS[@]}" $THREADS -o "$OUT/$name" \
+      --json >"$OUT/$name.json"
+  fi
+}
+UNWEIGHTED=("${CORPUS[@]}")
+CORPUS=("${WEIGHTED[@]}")
+learn ist-english-4 --recipe ist --sampling-alpha 0.7
+learn matra-english-4 --recipe matra --sampling-alpha 0.7
+CORPUS=("${UNWEIGHTED[@]}")
+learn ist --recipe ist --sampling-alpha 0.7
+learn matra --recipe matra --sampling-alpha 0.7
+learn vocabshift --recipe vocabshift
+learn vocabshift-nfc --recipe vocabshift --normalizer nfc
+if [ -n "$PARTS" ]; then
+  learn nfc-balance-0 --recipe vocabshift --normalizer nfc --balance 0
+  learn nfc-balance-3 --recipe vocabshift --normalizer nfc --balance 3
+  learn nfc-rounds-1 --recipe vocabshift --normalizer nfc --rounds 1
+  learn nfc-rounds-4 --recipe vocabshift --normalizer nfc --rounds 4
+  learn nfc-joiners-cut --recipe vocabshift --normalizer nfc --pre-tokenizer o200k \
+    --stage2-pre-tokenizer ist-stage2
+  learn nfc-no-superwords --recipe vocabshift --normalizer nfc --transition 1
+  learn nfc-transition-0.8 --recipe vocabshift --normalizer nfc --transition 0.8
+fi
+
+vocabshift check "$OUT/vocabshift" --text "${PARALLEL[@]}" --strict >/dev/null
+vocabshift evaluate "${SUBJECTS[@]}" --text "${PARALLEL[@]}" --parallel $THREADS \
+  --metrics fertility tokens_per_line --output "$OUT/results.jsonl" --force >/dev/null
+"$PYTHON" recipes/indic_study/front.py "$OUT/results.jsonl" | tee "$OUT/front-$VOCAB.md"
+if [ -n "${RECORD:-}" ]; then
+  "$PYTHON" recipes/data/insert.py recipes/indic_study/README.md "$OUT/front-$VOCAB.md"
+fi
