@@ -1,17 +1,16 @@
 """`vocabshift train`: learn a tokenizer from text.
 
-Owns the verb's flags, which recipe takes which, and the flat TOML that may stand in for them.
-Paths in a TOML are taken from the current folder, as on the command line.
+Owns the verb's flags, and the flat TOML that may stand in for them. Paths in a TOML are taken from
+the current folder, as on the command line.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vocabshift.cli.options import (
-    UsageError,
     add_many,
     add_output,
     add_threads,
@@ -21,58 +20,10 @@ from vocabshift.cli.options import (
     size,
     threads,
 )
+from vocabshift.cli.recipe_options import RECIPES, recipe_options
 from vocabshift.cli.source import add_source, source_of
+from vocabshift.cli.train_summary import show
 from vocabshift.text.normalize import NORMALIZER_HELP
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-_COMMON = (
-    "vocab_size",
-    "pre_tokenizer",
-    "max_token_bytes",
-    "min_frequency",
-    "normalizer",
-    "sampling_alpha",
-    "grapheme_safe",
-    "special_tokens",
-    "special_tokens_from",
-)
-_TWO_STAGES = (*_COMMON, "transition", "stage2_pre_tokenizer", "max_words")
-_BALANCED = (*(name for name in _TWO_STAGES if name != "sampling_alpha"), "balance", "rounds")
-_MATRA = (*_TWO_STAGES, "alpha", "word_weight", "variant")
-
-_BOUNDLESS = (*_COMMON, "stage2_pre_tokenizer", "max_words", "merge_pattern")
-_PICKY = (*_COMMON, "threshold")
-_OVERLAP = (*_COMMON, "high_resource", "overlap_alpha", "overlap_power")
-_STACKED = (*_COMMON, "budgets")
-_ON_TOP = (
-    *("base", "n_tokens", "vocab_size", "stage2_pre_tokenizer", "max_words"),
-    *("max_token_bytes", "min_frequency", "sampling_alpha"),
-)
-
-_UNIGRAM = (
-    *("vocab_size", "character_coverage", "max_piece_length"),
-    *("normalizer", "sampling_alpha", "special_tokens"),
-)
-_CLUSTER = ("cluster_by", "n_clusters", "language_vocab_size", "seed")
-
-RECIPES = {
-    "bpe": _COMMON,
-    "superbpe": _TWO_STAGES,
-    "ist": _TWO_STAGES,
-    "matra": _MATRA,
-    "vocabshift": _BALANCED,
-    "boundless": _BOUNDLESS,
-    "picky": _PICKY,
-    "overlap": _OVERLAP,
-    "stacked": _STACKED,
-    "on-top": _ON_TOP,
-    "unigram": _UNIGRAM,
-    "cluster": (*_UNIGRAM, *_CLUSTER),
-    "cluster-bpe": (*(name for name in _COMMON if name != "grapheme_safe"), *_CLUSTER),
-}
-"""Options that each recipe takes, by the trainer's names."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -235,133 +186,3 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             progress=progress,
         )
     return result
-
-
-def recipe_options(args: argparse.Namespace) -> dict[str, Any]:
-    """The options given, by the trainer's names; UsageError where one is missing or foreign."""
-    see = f"(see: {args.parser.prog} --help)"
-    for flag, value in (
-        ("--recipe", args.recipe),
-        ("--corpus (or --counts)", args.corpus or args.counts),
-        *_required(args),
-        ("-o DIR", args.out),
-    ):
-        if not value:
-            raise UsageError(f"{flag} is required {see}")
-    if args.recipe not in RECIPES:
-        raise UsageError(f"unknown recipe {args.recipe!r}; known are: {', '.join(RECIPES)}")
-    every = dict.fromkeys(name for names in RECIPES.values() for name in names)
-    given = {name: getattr(args, name) for name in every}
-    options = {name: value for name, value in given.items() if value is not None}
-    for name in options:
-        if name not in RECIPES[args.recipe]:
-            flag = "--" + name.replace("_", "-")
-            raise UsageError(f"recipe {args.recipe} does not take {flag}; leave it out {see}")
-    return options
-
-
-def _required(args: argparse.Namespace) -> list[tuple[str, Any]]:
-    """What must be given to say how large the vocabulary is to be."""
-    if args.recipe != "on-top":
-        return [("--vocab-size", args.vocab_size)]
-    if args.n_tokens and args.vocab_size:
-        raise UsageError("--n-tokens and --vocab-size say the same; give one of them")
-    return [("--base", args.base), ("--n-tokens", args.n_tokens or args.vocab_size)]
-
-
-def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """Summary for people."""
-    from vocabshift.bpe.vocabulary_report import VocabularyReport
-    from vocabshift.cli.console import show_summary
-
-    merges = f"{result['merges']:,}"
-    if result["stage2_merges"]:
-        merges += f" ({result['stage1_merges']:,} + {result['stage2_merges']:,} in stage 2)"
-    facts = {
-        "written to": result["out"],
-        "recipe": result["recipe"],
-        "vocabulary": result["vocab_size"],
-        "merges": merges,
-        "superwords": result["superwords"],
-        "tokens of the corpus": result["training_tokens"],
-        **_boundless_facts(result),
-        **_picky_facts(result),
-        **_overlap_facts(result),
-        **_on_top_facts(result),
-        "unreachable tokens": result["unreachable"],
-        **_memory_facts(result),
-        "seconds": f"{sum(phase['seconds'] for phase in result['phases']):.1f}",
-        "config hash": result["config_hash"],
-    }
-    then = (
-        f"vocabshift evaluate {result['out']} --text SPEC    or    vocabshift check {result['out']}"
-    )
-    console.print(VocabularyReport.from_rows(result["vocabulary"]).to_rich())
-    show_summary(console, "train", facts, then)
-
-
-def _memory_facts(result: dict[str, Any]) -> dict[str, Any]:
-    """What a memory budget took away; nothing where the result is exact."""
-    facts: dict[str, Any] = {}
-    if result.get("dropped_words"):
-        facts["words left out for want of memory"] = result["dropped_words"]
-        facts["how often these stand in the text"] = result["dropped_occurrences"]
-        facts["each of them counts less than"] = result["dropped_below"]
-    if result["stopped_because"] == "memory":
-        facts["stopped early"] = "the memory budget has no room for rarer superwords"
-        facts["pairs missing count less than"] = result["stopped_below"]
-    return facts
-
-
-def _boundless_facts(result: dict[str, Any]) -> dict[str, Any]:
-    """How far the exported tokenizer is from BoundlessBPE itself."""
-    if "boundless_tokens" not in result:
-        return {}
-    return {
-        "tokens by BoundlessBPE itself": result["boundless_tokens"],
-        "documents that differ": f"{result['documents_differing']:.1%}",
-    }
-
-
-def _picky_facts(result: dict[str, Any]) -> dict[str, Any]:
-    """How far the exported tokenizer is from PickyBPE itself."""
-    if "removals" not in result:
-        return {}
-    words = max(result["words"], 1)
-    per_word = (result["training_tokens"] / words, result["replayed_tokens"] / words)
-    return {
-        "tokens removed / written all the same": f"{result['removals']:,} / {result['returned']:,}",
-        "kept tokens without room": result["left_out"],
-        "tokens by PickyBPE itself": result["replayed_tokens"],
-        "tokens per word, as written / by PickyBPE": "{:.4f} / {:.4f}".format(*per_word),
-        "words / tokens that differ": f"{result['words_differing']:.2%} / "
-        f"{result['tokens_differing']:.2%}",
-    }
-
-
-def _overlap_facts(result: dict[str, Any]) -> dict[str, Any]:
-    """Who was to share with whom."""
-    if "high_resource" not in result:
-        return {}
-    return {
-        "high-resource languages": ", ".join(result["high_resource"]),
-        "low-resource languages": ", ".join(result["low_resource"]),
-    }
-
-
-def _on_top_facts(result: dict[str, Any]) -> dict[str, Any]:
-    """What the new walls alone changed in the base, and what other walls would have."""
-    if "tokens_lost" not in result:
-        return {}
-    names = (f"{c['name']} {c['changed_tokens']:.2%}" for c in result["candidates"])
-    changed = (
-        f"{language} {share:.1%} / {result['changed_tokens'][language]:.2%}"
-        for language, share in result["changed_lines"].items()
-    )
-    return {
-        "superwords on top of": f"{result['base']} ({result['new_tokens']:,} new tokens)",
-        "pattern": result["stage2_pre_tokenizer"],
-        "tokens that each pattern changes": ", ".join(names),
-        "lines / tokens changed by walls alone": ", ".join(changed),
-        "tokens of the base lost": len(result["tokens_lost"]),
-    }
