@@ -13,7 +13,10 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from vocabshift.evaluation.engine import Engine, engine_of
+from vocabshift.evaluation.placing import is_same
 from vocabshift.evaluation.texts import read_lines
 from vocabshift.evaluation.token_spans import LineSpans, iter_token_spans
 from vocabshift.evaluation.token_view import tokenized_lines
@@ -60,14 +63,18 @@ def compare(
     totals, shown = [], []
     for language, lines in read_lines(texts).items():
         changes: list[int] = []
-        tokens_a = 0
+        tokens_a = lost_a = lost_b = 0
         for spans_a, spans_b, line in _both(engine_a, engine_b, lines, threads):
             _tally(tallies, line, spans_a, spans_b)
             changes.append(len(spans_b.ids) - len(spans_a.ids))
             tokens_a += len(spans_a.ids)
+            lost_a += _is_lost(engine_a, line, spans_a)
+            lost_b += _is_lost(engine_b, line, spans_b)
         n_bytes = sum(len(line.encode()) for line in lines)
         totals.append(
-            LanguageTotals(language, len(lines), n_bytes, tokens_a, tokens_a + sum(changes))
+            LanguageTotals(
+                language, len(lines), n_bytes, tokens_a, tokens_a + sum(changes), lost_a, lost_b
+            )
         )
         most = sorted(range(len(lines)), key=lambda i: -abs(changes[i]))[:n_lines]
         chosen = [lines[i] for i in most]
@@ -112,6 +119,14 @@ def _both(
         of_a = iter_token_spans(a, batch, threads=threads)
         of_b = iter_token_spans(b, batch, threads=threads)
         yield from zip(of_a, of_b, batch, strict=True)
+
+
+def _is_lost(engine: Engine, line: str, spans: LineSpans) -> bool:
+    """Whether a line does not come back, up to what `loss_rate` forgives."""
+    if spans.exact:
+        return False
+    ends = np.array([0, len(spans.ids)], dtype=np.int64)
+    return not is_same(line, engine.decode_batch(spans.ids, ends)[0])
 
 
 def _tally(tallies: dict[str, _Tally], line: str, a: LineSpans, b: LineSpans) -> None:

@@ -77,7 +77,7 @@ def place(
         starts[here] = of_tokens.starts + layout.line_starts[number]
         ends[here] = of_tokens.ends + layout.line_starts[number]
         (decoded,) = engine.decode_batch(ids[here], alone)
-        is_lost[number] = not _is_same(lines[number], decoded)
+        is_lost[number] = not is_same(lines[number], decoded)
         lost[number] = lost_characters(lines[number], decoded) if is_lost[number] else 0
     return Placed(layout, starts, ends, lost, is_lost)
 
@@ -97,13 +97,13 @@ def _given_back(line: str, back: bytes) -> tuple[int, str] | None:
     if len(back) == len(data) + 1 and back[:1] == b" " and back[1:] == data:
         return 1, line
     text = back.decode(errors="replace")
-    if not _is_same(line, text):
+    if not is_same(line, text):
         return None
     has_prefix = text[:1] == " " and line[:1] != " "
     return (1, text[1:]) if has_prefix else (0, text)
 
 
-def _is_same(line: str, back: str) -> bool:
+def is_same(line: str, back: str) -> bool:
     """Whether `back` is the line up to canonical equivalence and one space in front."""
     wanted = unicodedata.normalize("NFC", line)
     found = unicodedata.normalize("NFC", back)

@@ -10,6 +10,7 @@ from vocabshift.report.html_page import Section, page_html, write_page
 from vocabshift.report.html_tables import language_head, sort_heads
 from vocabshift.report.html_tabs import tabs
 from vocabshift.report.html_tokens import HOW_TO_READ, token_legend
+from vocabshift.report.tables import INVALID, NOTE
 from vocabshift.report.token_html import token_line_html, visible_html
 
 
@@ -57,7 +58,9 @@ def _totals(comparison: Comparison) -> str:
     foot = ""
     if len(comparison.languages) > 1:
         foot = f"<tfoot>{_total_row(total(comparison.languages), {})}</tfoot>"
-    return _table("tokens by language", heads, body, foot)
+    lossy = any(row.lost_a or row.lost_b for row in comparison.languages)
+    note = f"<p>{NOTE}</p>" if lossy else ""
+    return _table("tokens by language", heads, body, foot) + note
 
 
 def _total_row(row: LanguageTotals, names: Mapping[str, str]) -> str:
@@ -65,10 +68,17 @@ def _total_row(row: LanguageTotals, names: Mapping[str, str]) -> str:
         _number(row.n_lines, f"{row.n_lines:,}"),
         _number(row.tokens_a, f"{row.tokens_a:,}"),
         _number(row.tokens_b, f"{row.tokens_b:,}"),
-        _number(row.change, f"{row.change:+.1%}", row.change),
+        _number(
+            row.change,
+            f"{row.change:+.1%}{INVALID if row.lost_a or row.lost_b else ''}",
+            row.change,
+        ),
         *(
-            _number(row.n_bytes / max(tokens, 1), f"{row.n_bytes / max(tokens, 1):.3f}")
-            for tokens in (row.tokens_a, row.tokens_b)
+            _number(
+                row.n_bytes / max(tokens, 1),
+                f"{row.n_bytes / max(tokens, 1):.3f}{INVALID if lost else ''}",
+            )
+            for tokens, lost in ((row.tokens_a, row.lost_a), (row.tokens_b, row.lost_b))
         ),
     ]
     return f"<tr>{language_head(row.language, names)}{''.join(cells)}</tr>"

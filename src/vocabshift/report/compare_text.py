@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from vocabshift.report.comparison import Change, ComparedLine, Comparison, LanguageTotals, total
 from vocabshift.report.pieces import TokenizedLine
+from vocabshift.report.tables import INVALID, NOTE
 from vocabshift.report.token_segments import Segment, segments
 
 if TYPE_CHECKING:
@@ -32,10 +33,11 @@ class Marks:
     separator: str = "│"
     space: str = "␣"
     shared: tuple[str, str] = ("⟨", "⟩")
+    invalid: str = INVALID
     is_ascii: bool = False
 
 
-ASCII = Marks("|", "_", ("<", ">"), is_ascii=True)
+ASCII = Marks("|", "_", ("<", ">"), "!", is_ascii=True)
 UNICODE = Marks()
 
 
@@ -46,6 +48,8 @@ def to_rich(
     from rich.text import Text
 
     parts: list[RenderableType] = [_totals(comparison, marks)]
+    if any(row.lost_a or row.lost_b for row in comparison.languages):
+        parts.append(Text(NOTE.replace(INVALID, marks.invalid)))
     for title, changes in (("shorter", comparison.shorter), ("longer", comparison.longer)):
         if changes:
             parts.append(_changes(comparison, f"what became {title}", changes, marks))
@@ -135,10 +139,10 @@ def _totals(comparison: Comparison, marks: Marks) -> Table:
     for name in ("lines", a, b, "change", f"bytes per token, {a}", b):
         table.add_column(Text(name), justify="right")
     for row in comparison.languages:
-        table.add_row(Text(visible(row.language)), *_numbers(row))
+        table.add_row(Text(visible(row.language)), *_numbers(row, marks))
     if len(comparison.languages) > 1:
         table.add_section()
-        table.add_row("all", *_numbers(total(comparison.languages)), style="bold")
+        table.add_row("all", *_numbers(total(comparison.languages), marks), style="bold")
     return table
 
 
@@ -151,14 +155,15 @@ def _table(title: str, marks: Marks) -> Table:
     return Table(title=Text(title, style="bold"), title_justify="left", box=box)
 
 
-def _numbers(row: LanguageTotals) -> list[str]:
+def _numbers(row: LanguageTotals, marks: Marks) -> list[str]:
+    of_a, of_b = (marks.invalid if lost else "" for lost in (row.lost_a, row.lost_b))
     return [
         f"{row.n_lines:,}",
         f"{row.tokens_a:,}",
         f"{row.tokens_b:,}",
-        f"{row.change:+.1%}",
-        f"{row.n_bytes / max(row.tokens_a, 1):.3f}",
-        f"{row.n_bytes / max(row.tokens_b, 1):.3f}",
+        f"{row.change:+.1%}{of_a or of_b}",
+        f"{row.n_bytes / max(row.tokens_a, 1):.3f}{of_a}",
+        f"{row.n_bytes / max(row.tokens_b, 1):.3f}{of_b}",
     ]
 
 

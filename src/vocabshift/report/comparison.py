@@ -17,6 +17,8 @@ class LanguageTotals:
     n_bytes: int  # of UTF-8
     tokens_a: int
     tokens_b: int
+    lost_a: int = 0  # lines that do not come back from their tokens
+    lost_b: int = 0
 
     @property
     def change(self) -> float:
@@ -75,4 +77,6 @@ def total(rows: Sequence[LanguageTotals]) -> LanguageTotals:
         sum(row.n_bytes for row in rows),
         sum(row.tokens_a for row in rows),
         sum(row.tokens_b for row in rows),
+        sum(row.lost_a for row in rows),
+        sum(row.lost_b for row in rows),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
@@ -14,7 +15,7 @@ from tokenizers import models, pre_tokenizers
 from vocabshift.errors import CorpusError
 from vocabshift.evaluation.compare import compare, stretches, to_dict
 from vocabshift.report.compare_html import comparison_html
-from vocabshift.report.compare_text import ASCII, to_rich, tokens_text
+from vocabshift.report.compare_text import ASCII, UNICODE, to_rich, tokens_text
 from vocabshift.report.comparison import Comparison, total
 
 TEXTS = {
@@ -141,3 +142,19 @@ def test_hostile_text_reaches_neither_terminal_nor_page() -> None:
     assert "<script>alert" not in html
     assert not {"\x1b", "\u202e", "\u200b"} & set(html)
     assert 1 == html.count("<script>")
+
+
+def test_a_tokenizer_that_loses_text_is_marked_everywhere() -> None:
+    """Its few tokens are no merit: the terminal, the page and the JSON say so."""
+    model = models.WordPiece({"[UNK]": 0, "the": 1, "mill": 2}, unk_token="[UNK]")
+    lossy = HfTokenizer(model)
+    lossy.pre_tokenizer = pre_tokenizers.Whitespace()
+    found = compare(A, lossy, {"en": ["the mill", "the wheel of"]}, names=("a", "lossy"))
+    assert (0, 1) == (found.languages[0].lost_a, found.languages[0].lost_b)
+    assert 1 == to_dict(found)["languages"][0]["lost_b"]
+    for marks, sign in ((UNICODE, "†"), (ASCII, "!")):
+        written = io.StringIO()
+        Console(width=200, file=written).print(*to_rich(found, plain=True, marks=marks))
+        assert f"{sign} not valid" in written.getvalue()
+    assert "† not valid" in comparison_html(found)
+    assert "not valid" not in comparison_html(compare(A, B, TEXTS))
