@@ -125,7 +125,7 @@ vocabshift evaluate "${ALL[@]}" --text "${PARALLEL[@]}" --parallel $THREADS --me
 vocabshift evaluate "${SUBJECTS[@]}" --text "${PARALLEL_DEVANAGARI[@]}" $THREADS \
   --metrics fertility --output "$OUT/devanagari.jsonl" --force >/dev/null
 if [ ${#MORPHEMES[@]} != 0 ]; then
-  vocabshift evaluate "${ALL[@]}" --morphemes "${MORPHEMES[@]}" $THREADS \
+  vocabshift evaluate "${ALL[@]}" --morphemes "${MORPHEMES[@]}" --leading-space $THREADS \
     --output "$OUT/morphemes.jsonl" --force >/dev/null
 else
   rm -f "$OUT/morphemes.jsonl"
