@@ -154,7 +154,8 @@ def unite(models: Sequence[Scored], sizes: Sequence[int], words: Mapping[str, in
     pieces = (*fixed, *sorted(mixed, key=lambda piece: (-mixed[piece], piece)))
     lowest = [min(model.scores) for model in models]
     start = {piece: math.log(mixed[piece]) if piece in mixed else min(lowest) for piece in pieces}
-    counts = _uses(Scored(pieces, tuple(start.values())), words)
+    model = Scored(pieces, tuple(start.values()))
+    counts = _uses(unigram_tokenizer(model, normalizer=None, name="united"), words)
     total = sum(counts.values())
     scores = [math.log(max(counts[i], 0.5) / total) for i in range(len(pieces))]
     # Bytes and the unknown piece stay below all others, or they would be taken for characters.
@@ -165,14 +166,13 @@ def unite(models: Sequence[Scored], sizes: Sequence[int], words: Mapping[str, in
     return Scored(pieces, tuple(scores))
 
 
-def _uses(scored: Scored, words: Mapping[str, int]) -> Counter[int]:
-    """How often a model uses each piece on words."""
-    backend = unigram_tokenizer(scored, normalizer=None, name="united").backend
+def _uses(tokenizer: PlainTokenizer, words: Mapping[str, int]) -> Counter[int]:
+    """How often each piece is used on counted words."""
     counts: Counter[int] = Counter()
     listed = sorted(words)
     for begin in range(0, len(listed), _BATCH):
         batch = listed[begin : begin + _BATCH]
-        found = backend.encode_batch_fast(batch, add_special_tokens=False)
+        found = tokenizer.backend.encode_batch_fast(batch, add_special_tokens=False)
         for word, encoding in zip(batch, found, strict=True):
             for token_id in encoding.ids:
                 counts[token_id] += words[word]
@@ -199,21 +199,8 @@ def _parts(
                 len(union),
                 share,
                 len(model.learned),
-                _tokens(own, of_cluster),
-                _tokens(united, of_cluster),
+                _uses(own, of_cluster).total(),
+                _uses(united, of_cluster).total(),
             )
         )
     return tuple(parts)
-
-
-def _tokens(tokenizer: PlainTokenizer, words: Mapping[str, int]) -> int:
-    """Tokens of counted words."""
-    total = 0
-    listed = list(words)
-    for begin in range(0, len(listed), _BATCH):
-        batch = listed[begin : begin + _BATCH]
-        found = tokenizer.backend.encode_batch_fast(batch, add_special_tokens=False)
-        total += sum(
-            words[word] * len(encoding.ids) for word, encoding in zip(batch, found, strict=True)
-        )
-    return total
