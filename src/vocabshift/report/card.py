@@ -7,11 +7,12 @@ Owns what a card says and in which order. Metadata and evaluation results are hu
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vocabshift.report import escape
 from vocabshift.report.card_facts import Source, TokenizerFacts
+from vocabshift.report.card_training_text import plain_table, training_text
 from vocabshift.report.metric_notes import ALL_LANGUAGES, IN_PLACE_OF_LANGUAGES, note_of
 from vocabshift.report.paper_tables import paper_tables, title_of
 from vocabshift.report.shapes import Measure, Shape
@@ -56,7 +57,7 @@ def render_card(
         f"# {escape.markdown(facts.name)}",
         _what_it_is(facts),
         f"## Use\n\n```python\n{_USE}```",
-        _training_text(sources),
+        training_text(sources),
         _figures(results, own, name, evaluated_on),
         _vocabulary(facts),
         "## Limits\n\n" + _list([*limits, *_limits(own, sources)]),
@@ -125,62 +126,6 @@ def _what_it_is(facts: TokenizerFacts) -> str:
     return " ".join(sentences)
 
 
-def _training_text(sources: Sequence[Source]) -> str:
-    """Text by class of licence, by source, and by language."""
-    if not sources:
-        return ""
-    total = sum(source.n_bytes for source in sources)
-    classes = list(dict.fromkeys(source.licence_class for source in _by_size(sources)))
-
-    def megabytes(some: Iterable[Source]) -> str:
-        return f"{sum(source.n_bytes for source in some) / 1e6:,.1f}"
-
-    by_class = []
-    for kind in classes:
-        of_kind = [source for source in sources if source.licence_class == kind]
-        share = sum(source.n_bytes for source in of_kind) / total if total else 0.0
-        n_sources = len({source.source for source in of_kind})
-        by_class.append([kind, str(n_sources), megabytes(of_kind), f"{share:.1%}"])
-    names = dict.fromkeys((s.source, s.licence, s.licence_class) for s in _by_size(sources))
-    by_source = []
-    for name in names:
-        of_name = [s for s in sources if (s.source, s.licence, s.licence_class) == name]
-        by_source.append([*name, str(len({s.language for s in of_name})), megabytes(of_name)])
-    by_language = [
-        [
-            language,
-            *(
-                megabytes(s for s in sources if (s.language, s.licence_class) == (language, kind))
-                for kind in classes
-            ),
-        ]
-        for language in sorted({source.language for source in sources})
-    ]
-    return "\n\n".join(
-        [
-            "## Training text",
-            _table(["class of licence", "sources", "MB", "share"], by_class, 1),
-            _table(["source", "licence", "class", "languages", "MB"], by_source, 3),
-            _table(["language", *(f"{kind}, MB" for kind in classes)], by_language, 1),
-        ]
-    )
-
-
-def _by_size(sources: Sequence[Source]) -> list[Source]:
-    """The largest sources first, all parts of one together; equal ones by name."""
-    size: dict[tuple[str, str], int] = {}
-    for s in sources:
-        for key in (("class", s.licence_class), ("source", s.source)):
-            size[key] = size.get(key, 0) + s.n_bytes
-    return sorted(
-        sources,
-        key=lambda s: (
-            *(-size["class", s.licence_class], s.licence_class),
-            *(-size["source", s.source], s.source),
-        ),
-    )
-
-
 def _figures(results: Results, own: Results, name: str, evaluated_on: str) -> str:
     """By language, then what belongs to the tokenizer as a whole, then the means beside others'."""
     by_language = Results(
@@ -205,7 +150,7 @@ def _figures(results: Results, own: Results, name: str, evaluated_on: str) -> st
         parts.append(to_markdown(sheet, intervals=True))
     if whole:
         rows = [[title_of(row.metric), f"{row.value:,.4g}"] for row in whole]
-        parts.append("### As a whole\n\n" + _table(["metric", "value"], rows, 1))
+        parts.append("### As a whole\n\n" + plain_table(["metric", "value"], rows, 1))
     if measures and len(results.distinct("subject")) > 1:
         beside = Shape("beside", "subject", "metric", "Beside others, means", measures)
         order = [name, *(other for other in by_language.distinct("subject") if other != name)]
@@ -234,7 +179,7 @@ def _vocabulary(facts: TokenizerFacts) -> str:
         if row["share"] >= 0.001
     ]
     head = ["script", "tokens", "share of vocabulary", "superwords", "share of text"]
-    return "## Vocabulary\n\n" + _table(head, lines, 1)
+    return "## Vocabulary\n\n" + plain_table(head, lines, 1)
 
 
 def _has(row: Mapping[str, Any], kinds: Mapping[str, Any]) -> bool:
@@ -296,7 +241,7 @@ def _rebuild(facts: TokenizerFacts, command: str) -> str:
         ),
     ]
     config = json.dumps(facts.config, ensure_ascii=False, indent=2, sort_keys=True)
-    return "\n".join([*lines, _table(["", ""], rows, 2), "", *_fenced(config, "json")])
+    return "\n".join([*lines, plain_table(["", ""], rows, 2), "", *_fenced(config, "json")])
 
 
 def _fenced(text: str, language: str) -> list[str]:
@@ -306,13 +251,6 @@ def _fenced(text: str, language: str) -> list[str]:
         fence += "`"
     shown = "\n".join(escape.visible(line) for line in text.split("\n"))
     return [fence + language, shown, fence]
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], n_words: int) -> str:
-    """A Markdown table; its first `n_words` columns are words, the others numbers."""
-    rule = ["---" if i < n_words else "---:" for i in range(len(head))]
-    lines = [map(escape.markdown, head), rule, *(map(escape.markdown, row) for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _list(sentences: Sequence[str]) -> str:
