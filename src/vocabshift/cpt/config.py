@@ -1,0 +1,123 @@
+"""What a run of training is asked to do: its phases, and what all phases share.
+
+Owns the values, their defaults and their checks. `LoopConfig.mathematics` says which of them the
+weights depend on: a run that is resumed must have the same. Knows nothing of torch or files.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from vocabshift.cpt.freeze import check_phase
+
+Objective = Literal["causal", "masked"]
+OBJECTIVES: tuple[Objective, ...] = ("causal", "masked")
+
+Schedule = Literal["cosine", "wsd"]
+SCHEDULES: tuple[Schedule, ...] = ("cosine", "wsd")
+
+PRECISIONS = ("no", "bf16")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """One stretch of training: what is trained, on how much text, how fast."""
+
+    trained: str = "all"  # a name of freeze.PHASES
+    n_bytes: int  # budget in bytes of raw text; more than the corpus holds means several rounds
+    learning_rate: float = 1e-3  # at its highest, after the warm-up
+
+    def __post_init__(self) -> None:
+        check_phase(self.trained)
+        if self.n_bytes < 1:
+            raise ValueError(f"n_bytes is {self.n_bytes}; at least 1 byte of text is needed")
+        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
+            raise ValueError(f"learning_rate is {self.learning_rate}; it must be above 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopConfig:
+    """What all phases share."""
+
+    sequence_length: int = 256  # tokens
+    batch_size: int = 16  # sequences a step, of all processes together
+    step_tokens: int | None = None  # tokens a step, rounded down to sequences: for batch_size
+    micro_batch_size: int | None = None  # sequences that a process reads at once; None: its share
+    objective: Objective = "causal"
+    mask_share: float = 0.15  # of the tokens, where the objective is "masked"
+    document_attention: bool = False  # whether a token sees its own document alone
+    schedule: Schedule = "cosine"
+    warmup: float = 0.05  # share of a phase's bytes over which the rate climbs from 0
+    decay: float = 0.1  # "wsd": share of a phase's bytes over which the rate falls, at the end
+    final_rate: float = 0.1  # share of the learning rate at which either schedule ends
+    weight_decay: float = 0.1  # on matrices only, see freeze.decay_groups
+    betas: tuple[float, float] = (0.9, 0.95)
+    max_gradient_norm: float = 1.0
+    spike_factor: float = 2.0  # see spikes.SpikeWatch; 0: only what is not finite stops a run
+    mixed_precision: str | None = None  # "no" or "bf16"; None: as accelerate was launched
+    compile: bool = False  # torch.compile of the decoder's layers
+    activation_checkpointing: bool = False  # less memory, a third more work
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "step_tokens", "micro_batch_size"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} is {value}; at least 1 is needed")
+        if self.step_tokens is not None and self.step_tokens < self.sequence_length:
+            raise ValueError(
+                f"step_tokens is {self.step_tokens}, less than one sequence of "
+                f"{self.sequence_length} tokens (sequence_length)"
+            )
+        for name in ("warmup", "decay", "final_rate", "mask_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; a share of 0 to 1 is needed")
+        if self.schedule == "wsd" and self.warmup + self.decay > 1:
+            raise ValueError(
+                f"warmup {self.warmup} and decay {self.decay} are more than the whole phase"
+            )
+        _one_of("objective", self.objective, OBJECTIVES)
+        _one_of("schedule", self.schedule, SCHEDULES)
+        _one_of("mixed_precision", self.mixed_precision, (None, *PRECISIONS))
+        self._check_numbers()
+
+    def _check_numbers(self) -> None:
+        is_right: dict[str, Callable[[float], bool]] = {
+            "weight_decay": lambda value: value >= 0,
+            "max_gradient_norm": lambda value: value > 0,
+            "spike_factor": lambda value: value == 0 or value > 1,
+        }
+        for name, test in is_right.items():
+            value = getattr(self, name)
+            if not (math.isfinite(value) and test(value)):
+                needed = {"weight_decay": "0 or more", "max_gradient_norm": "more than 0"}
+                raise ValueError(
+                    f"{name} is {value}; {needed.get(name, '0, or more than 1')} is needed"
+                )
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas are {self.betas}; two numbers of 0 to below 1 are needed")
+
+    @property
+    def step_sequences(self) -> int:
+        """Sequences a step, of all processes together."""
+        if self.step_tokens is None:
+            return self.batch_size
+        return self.step_tokens // self.sequence_length
+
+    def mathematics(self) -> dict[str, Any]:
+        """What the weights depend on, as plain JSON values; the rest may change in between."""
+        free = {
+            *("micro_batch_size", "compile", "activation_checkpointing", "spike_factor"),
+            *("batch_size", "step_tokens"),
+        }
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {name: value for name, value in values.items() if name not in free}
+        return values | {"betas": list(self.betas), "step_sequences": self.step_sequences}
+
+
+def _one_of(name: str, value: object, known: tuple[object, ...]) -> None:
+    if value not in known:
+        raise ValueError(f"{name} is {value!r}; known are {', '.join(map(repr, known))}")
