@@ -20,7 +20,7 @@ MODULES = {
 WORKSHOPS = {"trainers", "extension", "pruning", "surgery", "cpt", "evaluation"}
 LAYERS = {
     **dict.fromkeys(("_core", "errors", "results", "provenance"), 0),
-    **dict.fromkeys(("output_folder", "checkpoints"), 0),
+    **dict.fromkeys(("output_folder", "checkpoints", "weight_files"), 0),
     **dict.fromkeys(("text", "report"), 1),
     "bpe": 2,
     **dict.fromkeys(WORKSHOPS, 3),
@@ -70,7 +70,7 @@ ROOMS = {
     "pyarrow": ("text.", "cpt.packed_shards"),
     "datasets": ("text.",),
     "matplotlib": ("report.curves", "report.figures", "report.fonts"),
-    "huggingface_hub": ("report.card", "report.hub", "bpe.load", "surgery."),
+    "huggingface_hub": ("report.card", "report.hub", "bpe.load", "surgery.", "evaluation.glitch"),
     "starlette": ("playground.",),
     "uvicorn": ("playground.",),
 }

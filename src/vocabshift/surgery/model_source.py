@@ -11,7 +11,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from vocabshift.surgery.checkpoint import open_checkpoint
+from vocabshift.weight_files import open_checkpoint
 
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 _SMALL_FILES = ("*.json", "*.jinja", "*.model", "LICENSE*", "NOTICE*")

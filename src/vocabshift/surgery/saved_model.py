@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery import initialize, model_folder, tables
-from vocabshift.surgery.checkpoint import FLOATS, Checkpoint, open_checkpoint
 from vocabshift.surgery.matrices import Matrices, Table, as_table
+from vocabshift.weight_files import FLOATS, Checkpoint, open_checkpoint
 
 if TYPE_CHECKING:
     import torch

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vocabshift.surgery.checkpoint import Shard, StoredTensor, header_bytes
 from vocabshift.surgery.mapped_tensor import write_all
+from vocabshift.weight_files import Shard, StoredTensor, header_bytes
 
 _BLOCK = 16 << 20  # bytes copied at a time
 _UNDER_WAY = 8  # blocks that the disk may be behind before their pages are asked back

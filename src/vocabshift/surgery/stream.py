@@ -20,9 +20,9 @@ from typing import Any
 
 from vocabshift.output_folder import CHECKPOINTS
 from vocabshift.surgery import shard_writer
-from vocabshift.surgery.checkpoint import INDEX, Checkpoint, Shard
 from vocabshift.surgery.matrices import Table
 from vocabshift.surgery.saved_model import SavedModel
+from vocabshift.weight_files import INDEX, Checkpoint, Shard
 
 _SPARE = 32 << 20  # bytes that the other files may need
 
