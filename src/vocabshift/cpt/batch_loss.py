@@ -25,7 +25,7 @@ def batch_loss(
     rows: torch.Tensor,
     config: LoopConfig,
     *,
-    row_seeds: torch.Tensor | None = None,
+    row_seeds: torch.Tensor | None = None,  # noqa: ARG001
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sum of the nats of all targets in `rows`, and their number: two tensors without dimensions.
 

@@ -121,8 +121,9 @@ def _like(mask: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
         return mask.to(parameter.device)
     from torch.distributed.tensor import distribute_tensor
 
+    divided: Any = parameter
     on_device = mask.to(parameter.device)
-    return distribute_tensor(on_device, parameter.device_mesh, parameter.placements)
+    return distribute_tensor(on_device, divided.device_mesh, divided.placements)
 
 
 def decay_groups(

@@ -1,87 +1,47 @@
-"""The training loop: next-token prediction over packed text, phase by phase.
+"""The training loop: `pretrain`, packed text through phases, on `accelerate`.
 
-Owns steps, schedule and optimizer. Knows nothing of files, the command line or evaluation. It is
-plain torch: one device, no processes; everything random comes from `LoopConfig.seed`, so on a CPU
-with one number of threads two runs give the same weights. Progress and the learning rate follow
-bytes of text, not steps, so that runs with different tokenizers are compared like with like.
+Owns what a run is made of and what is refused before its first step; the steps are `run`'s. The
+same loop serves a CPU, one GPU, several processes (DDP) and a model divided over them (FSDP2).
+Everything random comes from `LoopConfig.seed`, so on a CPU with one number of threads two runs
+give the same weights. Progress and the learning rate follow bytes of text, not steps, so that runs
+with different tokenizers are compared like with like. Knows nothing of the command line, nor of
+what judges a model.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from vocabshift.cpt.freeze import check_phase, decay_groups, trained_parameters
+from vocabshift.cpt.config import LoopConfig, Phase
+from vocabshift.cpt.freeze import NEW_ROWS, NewRows, phase_parameters
+from vocabshift.cpt.mapped_rows import MappedRows
 from vocabshift.cpt.packed_ids import PackedIds
-from vocabshift.cpt.packing import PADDING, PackedSequences, draw, pack, pack_ids, take
+from vocabshift.cpt.packing import draw, pack, take
+from vocabshift.cpt.processes import accelerator_for, load_accelerate
+from vocabshift.cpt.schedule import learning_rate_share
+from vocabshift.cpt.steps import Evaluation, Hooks, Rows, Step
+from vocabshift.cpt.stop_signals import StopSignals
 from vocabshift.errors import VocabMismatchError
 
 if TYPE_CHECKING:
-    import torch
+    from accelerate import Accelerator
 
     from vocabshift.bpe.encoder import Encoder
     from vocabshift.bpe.tokenizer import Tokenizer
+    from vocabshift.cpt.step_checkpoints import StepCheckpoints
     from vocabshift.text.corpus import Corpus
 
-_IGNORED = -100  # torch's cross_entropy skips targets of this value
-
-
-@dataclass(frozen=True, kw_only=True)
-class Phase:
-    """One stretch of training: what is trained, on how much text, how fast."""
-
-    trained: str = "all"  # a name of freeze.PHASES
-    n_bytes: int  # budget in bytes of raw text; more than the corpus holds means several rounds
-    learning_rate: float = 1e-3  # at its highest, after the warm-up
-
-    def __post_init__(self) -> None:
-        check_phase(self.trained)
-        if self.n_bytes < 1:
-            raise ValueError(f"n_bytes is {self.n_bytes}; at least 1 byte of text is needed")
-        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise ValueError(f"learning_rate is {self.learning_rate}; it must be above 0")
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoopConfig:
-    """What all phases share."""
-
-    sequence_length: int = 256  # tokens
-    batch_size: int = 16  # sequences a step
-    warmup: float = 0.05  # share of a phase's bytes over which the rate climbs from 0
-    final_rate: float = 0.1  # share of the learning rate at which the cosine ends
-    weight_decay: float = 0.1  # on matrices only, see freeze.decay_groups
-    betas: tuple[float, float] = (0.9, 0.95)
-    max_gradient_norm: float = 1.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.batch_size < 1:
-            raise ValueError(f"batch_size is {self.batch_size}; at least 1 sequence is needed")
-        for name in ("warmup", "final_rate"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; a share of 0 to 1 is needed")
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What one optimizer step did; the argument of `on_step`."""
-
-    phase: int  # index
-    trained: str
-    step: int  # within the phase, from 1
-    n_steps: int
-    loss: float  # nats per token, before the step
-    bits_per_byte: float  # the same loss, over the bytes of the batch
-    learning_rate: float
-    gradient_norm: float  # before clipping
-    n_bytes: int  # bytes of text seen in this phase, this step included
-    n_tokens: int  # tokens predicted in this phase, this step included
+__all__ = [
+    "Evaluation",
+    "LoopConfig",
+    "Phase",
+    "Step",
+    "check_model",
+    "learning_rate_share",
+    "pretrain",
+]
 
 
 def pretrain(
@@ -92,58 +52,102 @@ def pretrain(
     phases: Sequence[Phase],
     config: LoopConfig | None = None,
     on_step: Callable[[Step], None] | None = None,
+    new_ids: Sequence[int] = (),
+    accelerator: Accelerator | None = None,
+    checkpoints: StepCheckpoints | None = None,
+    evaluate: Callable[[Any], Mapping[str, float]] | None = None,
+    evaluate_bytes: int | None = None,
+    on_evaluation: Callable[[Evaluation], None] | None = None,
 ) -> list[Step]:
     """Train `model` IN PLACE on `corpus` through `phases`, and return its steps.
 
     Documents are shuffled, joined with the EOS (and BOS, where it is another id) of
     `model.config`, and cut to `config.sequence_length`; the text of a phase depends on budget,
-    corpus and seed alone, never on the tokenizer. AdamW; linear warm-up, then a cosine to
-    `config.final_rate`. Every phase begins with a fresh optimizer and another order of documents.
+    corpus and seed alone, never on the tokenizer. AdamW; linear warm-up, then the schedule of
+    `config`. Every phase begins with a fresh optimizer and another order of documents.
     `corpus` may be PackedIds that were made with this tokenizer; the steps are the same.
+    `new_ids`: the ids whose rows the phase "new-rows" trains.
+
+    `accelerator`: says device, precision and processes; None: the device that the model is on.
+    All processes call this function with the same arguments; a step's gradient is that of all
+    their rows. `checkpoints`: the run goes on from the newest of them, exactly, and returns the
+    steps from there on; Ctrl-C and SIGTERM finish a step, save and raise KeyboardInterrupt.
+    `evaluate` is called with the model (to be called and read, not changed) before the first step,
+    after the last and whenever another `evaluate_bytes` of text are done.
 
     Raises VocabMismatchError where the tokenizer has ids beyond the model's rows, CorpusError
-    where there is no text, ValueError for a sequence longer than the model's positions, and
-    where a loss or gradient is not finite: the weights are then those before that step.
+    where there is no text, ValueError for a sequence longer than the model's positions and for
+    phases that train nothing; and where a loss is not finite or spikes (see `spikes`), or memory
+    does not suffice: the weights are then those before that step.
     """
+    load_accelerate()
     from vocabshift.bpe.encoder import Encoder
     from vocabshift.bpe.load import as_tokenizer
+    from vocabshift.cpt.run import Run
+    from vocabshift.cpt.training_module import prepared_layers
 
     config = config or LoopConfig()
     ours = as_tokenizer(tokenizer)
-    separator = _check(model, ours.row_count, config)
+    separator = check_model(model, ours.row_count, config, phases, new_ids)
     encoder = Encoder(ours)
     source = _source(corpus, ours)
+    hooks = Hooks(
+        on_step=on_step,
+        evaluate=evaluate,
+        evaluate_bytes=evaluate_bytes,
+        on_evaluation=on_evaluation,
+    )
     steps: list[Step] = []
-    was_training = model.training
-    model.train()
-    try:
-        for index, phase in enumerate(phases):
-            packed = _packed(
+    with ExitStack() as stack:
+        if accelerator is None:
+            accelerator = stack.enter_context(accelerator_for(model, config.mixed_precision))
+        else:
+            _place(model, accelerator)
+        stack.enter_context(_kept_state(model))
+        stack.enter_context(prepared_layers(model, config))
+        signals = StopSignals()
+        stack.enter_context(signals if checkpoints is not None else nullcontext())
+        stack.enter_context(_memory_advice(config))
+        run = Run(
+            model,
+            accelerator,
+            config,
+            phases,
+            new_ids=new_ids,
+            hooks=hooks,
+            checkpoints=checkpoints,
+            signals=signals,
+        )
+        for index in range(run.first_phase, len(phases)):
+            rows = _packed(
                 source,
                 encoder,
-                phase.n_bytes,
+                phases[index].n_bytes,
                 seed=config.seed + index,
                 separator=separator,
                 length=config.sequence_length,
             )
-            steps += _run_phase(model, packed, phase, index=index, config=config, on_step=on_step)
-    finally:
-        model.train(was_training)
+            steps += run.phase(index, rows)
     return steps
 
 
-def learning_rate_share(progress: float, *, warmup: float, final_rate: float) -> float:
-    """Share of the highest learning rate at `progress`, both 0-1: linear, then cosine."""
-    if progress < warmup:
-        return progress / warmup
-    if warmup == 1.0:
-        return 1.0
-    after = (progress - warmup) / (1 - warmup)
-    return final_rate + (1 - final_rate) * (1 + math.cos(math.pi * after)) / 2
+def check_model(
+    model: Any,
+    n_rows: int,
+    config: LoopConfig,
+    phases: Sequence[Phase],
+    new_ids: Sequence[int] = (),
+) -> tuple[int, ...]:
+    """Refuse what cannot be trained; return the ids that stand between documents.
 
-
-def _check(model: Any, n_rows: int, config: LoopConfig) -> tuple[int, ...]:
-    """Refuse what cannot be trained; return the ids that stand between documents."""
+    `n_rows`: that the tokenizer needs.
+    """
+    if not phases:
+        raise ValueError("there is no phase, and so nothing to train; give at least one")
+    for phase in phases:
+        phase_parameters(model, phase.trained)
+        if phase.trained == NEW_ROWS:
+            NewRows(phase_parameters(model, phase.trained), new_ids)
     rows = model.get_input_embeddings().weight.shape[0]
     if n_rows > rows:
         raise VocabMismatchError(
@@ -192,93 +196,51 @@ def _packed(
     seed: int,
     separator: tuple[int, ...],
     length: int,
-) -> PackedSequences:
+) -> Rows:
     """Rows of the documents that a budget takes."""
     if isinstance(source, PackedIds):
-        sizes = source.document_bytes
-        chosen = draw(sizes, n_bytes, seed=seed)
-        ids, offsets = source.gather(chosen)
-        return pack_ids(ids, offsets, sizes[chosen], separator=separator, length=length)
+        chosen = draw(source.document_bytes, n_bytes, seed=seed)
+        return MappedRows(source, chosen, separator=separator, length=length)
     texts = take(source, n_bytes, seed=seed)
     return pack(texts, encoder.encode_batch, separator=separator, length=length)
 
 
-def _run_phase(
-    model: Any,
-    packed: PackedSequences,
-    phase: Phase,
-    *,
-    index: int,
-    config: LoopConfig,
-    on_step: Callable[[Step], None] | None,
-) -> list[Step]:
-    import torch
-
-    order = np.random.default_rng((config.seed, index)).permutation(len(packed.rows))
-    batches = [order[at : at + config.batch_size] for at in range(0, len(order), config.batch_size)]
-    n_bytes = n_tokens = 0
-    steps: list[Step] = []
-    with trained_parameters(model, phase.trained) as parameters, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.seed + index)  # dropout
-        optimizer = torch.optim.AdamW(
-            decay_groups(model, parameters, config.weight_decay),
-            lr=phase.learning_rate,
-            betas=config.betas,
-        )
-        for number, batch in enumerate(batches, start=1):
-            loss, n_targets = _backward(model, packed.rows[batch])
-            norm = float(torch.nn.utils.clip_grad_norm_(parameters, config.max_gradient_norm))
-            if not (math.isfinite(loss) and math.isfinite(norm)):
-                raise ValueError(
-                    f"training diverged in phase {index} ({phase.trained}), step {number}: "
-                    f"loss {loss}, gradient norm {norm}; "
-                    f"lower the learning rate of {phase.learning_rate:g} or lengthen the warm-up"
-                )
-            batch_bytes = int(packed.row_bytes[batch].sum())
-            n_bytes += batch_bytes
-            n_tokens += n_targets
-            rate = phase.learning_rate * learning_rate_share(
-                n_bytes / packed.n_bytes, warmup=config.warmup, final_rate=config.final_rate
-            )
-            for group in optimizer.param_groups:
-                group["lr"] = rate
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-            step = Step(
-                phase=index,
-                trained=phase.trained,
-                step=number,
-                n_steps=len(batches),
-                loss=loss,
-                bits_per_byte=loss * n_targets / math.log(2) / max(batch_bytes, 1),
-                learning_rate=rate,
-                gradient_norm=norm,
-                n_bytes=n_bytes,
-                n_tokens=n_tokens,
-            )
-            steps.append(step)
-            if on_step:
-                on_step(step)
-    return steps
+def _place(model: Any, accelerator: Accelerator) -> None:
+    """Bring the model to its device; FSDP2 divides it first and does so itself."""
+    if not accelerator.is_fsdp2:
+        model.to(accelerator.device)
 
 
-def _backward(model: Any, rows: NDArray[np.int32]) -> tuple[float, int]:
-    """Leave the gradients of packed `rows` in the model; mean loss in nats, number of targets."""
+@contextmanager
+def _kept_state(model: Any) -> Iterator[None]:
+    """Dropout on, and afterwards the model's mode and torch's random state as they were."""
     import torch
 
     device = model.get_input_embeddings().weight.device
-    ids = torch.from_numpy(rows).to(device, torch.int64)
-    targets = ids[:, 1:].masked_fill(ids[:, 1:] == PADDING, _IGNORED)
-    loss = next_token_loss(model, ids[:, :-1].clamp(min=0), targets)
-    loss.backward()  # type: ignore[no-untyped-call]
-    return loss.item(), int((targets != _IGNORED).sum())
+    was_training = model.training
+    model.train()
+    try:
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            yield
+    finally:
+        model.train(was_training)
 
 
-def next_token_loss(model: Any, input_ids: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Mean cross entropy in nats per target; both (batch, length), targets of -100 are skipped."""
+@contextmanager
+def _memory_advice(config: LoopConfig) -> Iterator[None]:
+    """ValueError that says what to lower, where memory does not suffice."""
     import torch
 
-    logits = model(input_ids=input_ids, use_cache=False).logits
-    return torch.nn.functional.cross_entropy(
-        logits.flatten(0, 1).float(), targets.flatten(), ignore_index=_IGNORED
-    )
+    try:
+        yield
+    except RuntimeError as error:
+        is_short = isinstance(error, torch.cuda.OutOfMemoryError)
+        if not (is_short or "not enough memory" in str(error) or "alloc" in str(error)):
+            raise
+        rows = config.micro_batch_size or f"{config.step_sequences}, the whole step"
+        or_set = "" if config.activation_checkpointing else " or set activation_checkpointing"
+        raise ValueError(
+            f"memory does not suffice ({str(error).splitlines()[0]}): lower micro_batch_size (it "
+            f"is {rows}; the gradient stays the same){or_set}, shorten sequence_length, or "
+            "divide the model over more GPUs with FSDP2"
+        ) from error

@@ -142,6 +142,17 @@ class PackedIds:
             [np.zeros(0, dtype=np.int64), *(np.diff(shard.byte_offsets) for shard in self._shards)]
         )
 
+    @property
+    def document_tokens(self) -> NDArray[np.int64]:
+        """Ids of each document without its EOS, shape (n_documents,)."""
+        behind = 0 if self.eos_id is None else 1
+        return np.concatenate(
+            [
+                np.zeros(0, dtype=np.int64),
+                *(np.diff(shard.offsets) - behind for shard in self._shards),
+            ]
+        )
+
     def gather(
         self, indexes: Sequence[int] | NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

@@ -40,6 +40,10 @@ class PackedSequences:
         """Bytes of raw text in all rows."""
         return int(self.row_bytes.sum())
 
+    def take(self, indexes: NDArray[np.int64]) -> NDArray[np.int32]:
+        """These rows, shape (len(indexes), length + 1)."""
+        return self.rows[indexes]
+
     @property
     def n_targets(self) -> int:
         """Tokens that are predicted in one pass over the rows."""
@@ -114,10 +118,24 @@ def pack_ids(
     padded = np.full(n_rows * length + 1, PADDING, dtype=np.int32)
     padded[: stream.size] = stream
     rows = np.lib.stride_tricks.sliding_window_view(padded, length + 1)[::length]
-    # A document ends where the separator after it ends; between its ends bytes are interpolated.
-    document_tokens = np.diff(offsets) + between.size
-    ends = np.concatenate([[between.size], between.size + np.cumsum(document_tokens)])
+    ends = document_ends(np.diff(offsets), between.size)
+    return PackedSequences(np.ascontiguousarray(rows), row_bytes(ends, n_bytes, length))
+
+
+def document_ends(n_tokens: NDArray[np.int64], n_between: int) -> NDArray[np.int64]:
+    """Where documents of `n_tokens` ids end in the stream, the separator after them included.
+
+    Shape (n_documents + 1,): the first is the end of the separator before the first document.
+    """
+    ends: NDArray[np.int64] = n_between + np.concatenate([[0], np.cumsum(n_tokens + n_between)])
+    return ends
+
+
+def row_bytes(
+    ends: NDArray[np.int64], n_bytes: Sequence[int] | NDArray[np.int64], length: int
+) -> NDArray[np.int64]:
+    """Bytes of text of each row of `length` inputs; between its ends a document's are spread."""
     total = np.concatenate([[0], np.cumsum(n_bytes)])
-    borders = np.minimum(np.arange(n_rows + 1) * length + 1, stream.size)
-    at_border = np.floor(np.interp(borders, ends, total)).astype(np.int64)
-    return PackedSequences(np.ascontiguousarray(rows), np.diff(at_border))
+    n_rows = -(-(ends[-1] - 1) // length)
+    borders = np.minimum(np.arange(n_rows + 1) * length + 1, ends[-1])
+    return np.diff(np.floor(np.interp(borders, ends, total)).astype(np.int64))

@@ -82,4 +82,5 @@ def _part(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
         return placed
     from torch.distributed.tensor import distribute_tensor
 
-    return distribute_tensor(placed, like.device_mesh, like.placements)
+    divided: Any = like
+    return distribute_tensor(placed, divided.device_mesh, divided.placements)

@@ -39,7 +39,7 @@ def test_flags_come_back(make_model: Callable[..., Any]) -> None:
 
 def test_unknown_phase() -> None:
     """The message names the phases there are."""
-    with pytest.raises(ValueError, match="embeddings, all"):
+    with pytest.raises(ValueError, match="embeddings, new-rows, all"):
         check_phase("head")
 
 

@@ -1,0 +1,81 @@
+"""How the work of a step is divided over processes, and what they tell each other.
+
+Owns which rows a process reads, the sums over all processes, and the life of the `Accelerator`
+where the caller has none. A step is divided so that its gradient is that of one big batch: the
+sum of nats over all targets, divided by the number of all targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift.cpt.packing import PADDING
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+Indexes = NDArray[np.int64]
+
+
+def shares(batch: Indexes, micro_batch_size: int | None, n_processes: int) -> list[list[Indexes]]:
+    """Of each process the row indexes of its micro-batches: as many for all, the last maybe empty.
+
+    `micro_batch_size`: rows that a process reads at once; None: all that fall to it.
+    """
+    size = micro_batch_size or -(-len(batch) // n_processes)
+    pieces = [batch[at : at + size] for at in range(0, len(batch), size)]
+    rounds = -(-len(pieces) // n_processes)
+    pieces += [batch[:0]] * (rounds * n_processes - len(pieces))
+    return [pieces[rank::n_processes] for rank in range(n_processes)]
+
+
+def padded(rows: NDArray[np.int32], n_rows: int, length: int) -> NDArray[np.int32]:
+    """The rows, and rows of nothing but padding up to `n_rows`."""
+    if len(rows) >= n_rows:
+        return rows
+    beyond = np.full((n_rows - len(rows), length + 1), PADDING, dtype=np.int32)
+    return np.concatenate([rows, beyond]) if len(rows) else beyond
+
+
+def sums(accelerator: Accelerator, device: Any, *values: Any) -> list[float]:
+    """Each value added up over all processes, in double precision."""
+    import torch
+
+    parts = [torch.as_tensor(value, dtype=torch.float64, device=device) for value in values]
+    total: Any = accelerator.reduce(torch.stack(parts), reduction="sum")
+    return [float(value) for value in total.tolist()]
+
+
+@contextmanager
+def accelerator_for(model: Any, mixed_precision: str | None) -> Iterator[Accelerator]:
+    """One for the length of the block, where there is none: for the device that the model is on.
+
+    accelerate keeps device and precision for the life of the process; unless somebody else set
+    them, they are forgotten afterwards, so that the next run may choose its own.
+    """
+    from accelerate import Accelerator
+    from accelerate.state import AcceleratorState, PartialState
+
+    is_first = not (AcceleratorState._shared_state or PartialState._shared_state)
+    on_cpu = next(model.parameters()).device.type == "cpu"
+    try:
+        yield Accelerator(cpu=on_cpu, mixed_precision=mixed_precision, device_placement=False)
+    finally:
+        if is_first and not PartialState().use_distributed:
+            AcceleratorState._reset_state(reset_partial_state=True)
+
+
+def load_accelerate() -> None:
+    """ImportError that says what to install, where accelerate or torch is missing."""
+    try:
+        import accelerate  # noqa: F401
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "training needs torch and accelerate; install them with: pip install 'vocabshift[hf]'"
+        ) from error

@@ -1,0 +1,277 @@
+"""A run: its phases step by step, where it stands, and how it goes on from a checkpoint.
+
+Owns AdamW and what is done between steps: hooks, evaluation, checkpoints. Everything random in a
+step comes from the seed, the phase, the step and the process, so a run that was stopped goes on as
+if it had not been.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vocabshift.cpt import state
+from vocabshift.cpt.config import LoopConfig, Phase
+from vocabshift.cpt.freeze import (
+    NEW_ROWS,
+    NewRows,
+    decay_groups,
+    phase_parameters,
+    trained_parameters,
+)
+from vocabshift.cpt.gradient import Gradient
+from vocabshift.cpt.processes import sums
+from vocabshift.cpt.schedule import learning_rate_share
+from vocabshift.cpt.spikes import SpikeWatch
+from vocabshift.cpt.steps import Evaluation, Hooks, Rows, Step
+from vocabshift.cpt.training_module import ModelView, wrap
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+    from vocabshift.cpt.step_checkpoints import SavedStep, StepCheckpoints
+    from vocabshift.cpt.stop_signals import StopSignals
+
+
+@dataclass
+class _Position:
+    """Where a run stands; all that is not weights and moments."""
+
+    phase: int = 0
+    step: int = 0  # steps done in the phase
+    n_bytes: int = 0  # in the phase
+    n_tokens: int = 0
+    run_steps: int = 0
+    run_bytes: int = 0
+    losses: Sequence[float] = ()  # the last ones, for SpikeWatch
+    is_evaluated: bool = False  # whether what is due at this step has been done
+
+
+class Run:
+    """One call of `pretrain`, after its checks."""
+
+    def __init__(
+        self,
+        model: Any,
+        accelerator: Accelerator,
+        config: LoopConfig,
+        phases: Sequence[Phase],
+        *,
+        new_ids: Sequence[int],
+        hooks: Hooks,
+        checkpoints: StepCheckpoints | None,
+        signals: StopSignals,
+    ) -> None:
+        self._model, self._accelerator, self._config = model, accelerator, config
+        self._phases, self._new_ids, self._hooks = phases, new_ids, hooks
+        self._checkpoints, self._signals = checkpoints, signals
+        self._divided: Any = None  # the module that FSDP2 has divided, once and for all phases
+        self._saved: SavedStep | None = checkpoints.newest() if checkpoints else None
+        self._at = _Position(**self._saved.info) if self._saved else _Position()
+
+    @property
+    def first_phase(self) -> int:
+        """Index of the phase in which this run begins or goes on."""
+        return self._at.phase
+
+    def phase(self, index: int, rows: Rows) -> list[Step]:
+        """Train one phase to its end, and return the steps that this process saw."""
+        phase, config = self._phases[index], self._config
+        if index != self._at.phase:
+            before = self._at
+            self._at = _Position(index, run_steps=before.run_steps, run_bytes=before.run_bytes)
+        order = np.random.default_rng((config.seed, index)).permutation(len(rows.row_bytes))
+        size = config.step_sequences
+        batches = [order[at : at + size] for at in range(0, len(order), size)]
+        with self._ready(phase) as (wrapped, parameters):
+            device = parameters[0].device
+            optimizer = torch.optim.AdamW(
+                decay_groups(self._model, parameters, config.weight_decay),
+                lr=phase.learning_rate,
+                betas=config.betas,
+                fused=device.type == "cuda",
+            )
+            self._restore(optimizer, parameters)
+            watch = SpikeWatch(config.spike_factor, self._at.losses)
+            new_rows = NewRows(parameters, self._new_ids) if phase.trained == NEW_ROWS else None
+            gradient = Gradient(
+                wrapped,
+                self._accelerator,
+                config,
+                phase=index,
+                rows=rows,
+                parameters=parameters,
+                new_rows=new_rows,
+            )
+            stretch = _Stretch(
+                index, phase, rows, len(batches), wrapped, parameters, optimizer, gradient, watch
+            )
+            self._evaluate_if_due(stretch)
+            steps = []
+            for batch in batches[self._at.step :]:
+                steps.append(self._step(stretch, batch))
+        return steps
+
+    def _step(self, stretch: _Stretch, batch: NDArray[np.int64]) -> Step:
+        began = time.perf_counter()
+        config, at = self._config, self._at
+        is_due = self._checkpoints is not None and self._checkpoints.is_due(at.run_steps + 1)
+        is_main = self._accelerator.is_main_process
+        gradient = stretch.gradient
+        nats, targets = gradient.add(batch, at.step)
+        total = sums(
+            self._accelerator, nats.device, nats, targets, self._signals.asked, is_due and is_main
+        )
+        loss = total[0] / max(total[1], 1)
+        norm = gradient.finish(len(batch), total[1])
+        if wrong := stretch.watch.wrong(loss, norm):
+            self._stop_wrong(stretch, wrong, loss, norm)
+        n_bytes = int(stretch.rows.row_bytes[batch].sum())
+        at.n_bytes += n_bytes
+        rate = stretch.phase.learning_rate * learning_rate_share(
+            at.n_bytes / stretch.rows.n_bytes,
+            warmup=config.warmup,
+            final_rate=config.final_rate,
+            schedule=config.schedule,
+            decay=config.decay,
+        )
+        for group in stretch.optimizer.param_groups:
+            group["lr"] = rate
+        stretch.optimizer.step()
+        self._forget_gradients()
+        at.step += 1
+        at.run_steps += 1
+        at.n_tokens += int(total[1])
+        at.run_bytes += n_bytes
+        at.losses = list(stretch.watch.losses)
+        step = Step(
+            phase=stretch.index,
+            trained=stretch.phase.trained,
+            step=at.step,
+            n_steps=stretch.n_steps,
+            loss=loss,
+            bits_per_byte=total[0] / math.log(2) / max(n_bytes, 1),
+            learning_rate=rate,
+            gradient_norm=norm,
+            n_bytes=at.n_bytes,
+            n_tokens=at.n_tokens,
+            seconds=time.perf_counter() - began,
+        )
+        self._after(stretch, step, n_bytes, is_asked=total[2] > 0, is_due=total[3] > 0)
+        return step
+
+    def _after(
+        self, stretch: _Stretch, step: Step, n_bytes: int, *, is_asked: bool, is_due: bool
+    ) -> None:
+        """Hooks, evaluation and checkpoints behind a step."""
+        at, every = self._at, self._hooks.evaluate_bytes
+        is_end = stretch.index == len(self._phases) - 1 and step.step == stretch.n_steps
+        crossed = every is not None and at.run_bytes // every > (at.run_bytes - n_bytes) // every
+        at.is_evaluated = not (is_end or crossed)
+        if self._hooks.on_step:
+            self._hooks.on_step(step)
+        if is_asked and self._checkpoints is not None:
+            self._save(stretch)
+            raise KeyboardInterrupt
+        self._evaluate_if_due(stretch)
+        if is_due:
+            self._save(stretch)
+
+    def _evaluate_if_due(self, stretch: _Stretch) -> None:
+        at, hooks = self._at, self._hooks
+        is_inside = stretch.index > 0 and at.step == 0  # only the first phase begins with one
+        if not (at.is_evaluated or is_inside) and hooks.evaluate is not None:
+            values = hooks.evaluate(ModelView(stretch.wrapped, self._model))
+            if hooks.on_evaluation:
+                hooks.on_evaluation(Evaluation(stretch.index, at.step, at.run_bytes, values))
+        at.is_evaluated = True
+
+    def _stop_wrong(self, stretch: _Stretch, wrong: str, loss: float, norm: float) -> None:
+        """Save the state before this step and raise ValueError."""
+        self._forget_gradients()
+        advice = (
+            f"lower the learning rate of {stretch.phase.learning_rate:g} or lengthen the warm-up"
+        )
+        if self._checkpoints is not None:
+            self._save(stretch)
+            advice += "; the state before this step is saved"
+        if wrong != "diverged":
+            advice += "; to go on through it, set a higher spike_factor (0: no limit)"
+        raise ValueError(
+            f"training {wrong} in phase {stretch.index} ({stretch.phase.trained}), step "
+            f"{self._at.step + 1}: loss {loss}, gradient norm {norm}; {advice}"
+        )
+
+    def _forget_gradients(self) -> None:
+        for parameter in self._model.parameters():
+            parameter.grad = None
+
+    @contextmanager
+    def _ready(self, phase: Phase) -> Iterator[tuple[Any, list[torch.nn.Parameter]]]:
+        """The wrapped module and the parameters that the phase trains."""
+        if not self._accelerator.is_fsdp2:
+            with trained_parameters(self._model, phase.trained) as parameters:
+                yield wrap(self._accelerator, self._model, self._config), parameters
+                self._accelerator.free_memory()
+            return
+        if self._divided is None:
+            # Subtle: what asks for a gradient is fixed when FSDP2 divides the model; a phase that
+            # trains less than another leaves the rest of the gradients unused.
+            trained = {id(p) for each in self._phases for p in _parameters(self._model, each)}
+            for parameter in self._model.parameters():
+                parameter.requires_grad_(id(parameter) in trained)
+            self._divided = wrap(self._accelerator, self._model, self._config)
+        yield self._divided, _parameters(self._model, phase)
+
+    def _trained_so_far(self) -> dict[str, Any]:
+        phases = self._phases[: self._at.phase + 1]
+        trained = [p for each in phases for p in _parameters(self._model, each)]
+        return state.names_of(self._model, trained)
+
+    def _save(self, stretch: _Stretch) -> None:
+        assert self._checkpoints is not None
+        on_main = self._accelerator.is_main_process
+        weights = state.weights(self._trained_so_far(), on_main=on_main)
+        named = state.names_of(self._model, stretch.parameters)
+        moments = state.moments(stretch.optimizer, named, on_main=on_main)
+        if on_main:
+            info = {**vars(self._at), "losses": list(self._at.losses)}
+            self._checkpoints.save(self._at.run_steps, weights, moments, info)
+        self._accelerator.wait_for_everyone()
+
+    def _restore(
+        self, optimizer: torch.optim.Optimizer, parameters: list[torch.nn.Parameter]
+    ) -> None:
+        """Weights and moments of the checkpoint, once."""
+        if self._saved is not None:
+            state.restore_weights(self._trained_so_far(), self._saved.weights)
+            named = state.names_of(self._model, parameters)
+            state.restore_moments(optimizer, named, self._saved.moments)
+            self._saved = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Stretch:
+    """A phase at work."""
+
+    index: int
+    phase: Phase
+    rows: Rows
+    n_steps: int
+    wrapped: Any
+    parameters: list[torch.nn.Parameter]
+    optimizer: torch.optim.Optimizer
+    gradient: Gradient
+    watch: SpikeWatch
+
+
+def _parameters(model: Any, phase: Phase) -> list[torch.nn.Parameter]:
+    return phase_parameters(model, phase.trained)
