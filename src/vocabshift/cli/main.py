@@ -29,6 +29,7 @@ from vocabshift.cli import (
     plan,
     prune,
     publish,
+    score,
     serve,
     tables,
     train,
@@ -38,7 +39,7 @@ from vocabshift.cli.options import Parser, UsageError
 
 VERBS = (
     *(demo, normalize, count, train, plan, extend, prune, adapt, transfer),
-    *(evaluate, compare, tables, check, encode, serve, card, publish),
+    *(evaluate, compare, tables, check, encode, score, serve, card, publish),
 )
 
 

@@ -64,7 +64,7 @@ def estimate(columns: Sequence[Terms]) -> list[Estimate]:
 
 def resampled_sums(lines: Floats) -> Floats:
     """Sums over resampled lines, (n_resamples, k), of columns (n_lines, k)."""
-    units = _grouped(lines)
+    units = grouped(lines)
     return np.asarray(_weights(len(units)) @ units)
 
 
@@ -75,7 +75,7 @@ def interval(resampled: Floats) -> tuple[Floats, Floats]:
     return low, high
 
 
-def _grouped(lines: Floats) -> Floats:
+def grouped(lines: Floats) -> Floats:
     """(n_lines, k) -> at most (4096, k): lines dealt in turn into groups and summed."""
     if len(lines) <= _MAX_UNITS:
         return lines

@@ -9,7 +9,7 @@ with different tokenizers stand on one scale (loss per token does not).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -17,13 +17,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabshift.errors import CorpusError, VocabMismatchError
-from vocabshift.evaluation.counts import ALL, encode_lines
-from vocabshift.evaluation.metrics import estimate
+from vocabshift.errors import CorpusError
+from vocabshift.evaluation.bootstrap import estimate
+from vocabshift.evaluation.causal_model import check_causal, check_fit, is_lack_of_memory
+from vocabshift.evaluation.engine import engine_of
+from vocabshift.evaluation.placing import is_same
+from vocabshift.evaluation.texts import ALL
 from vocabshift.results import Result, Results
 
 if TYPE_CHECKING:
     from vocabshift.text.corpus import Corpus
+
+METRIC = "bits_per_byte"
+LOSS = "loss_rate"
+
+MOST_CONTEXT = 4096
+"""Tokens of context unless asked otherwise, where a model has more positions: what a batch of one
+window needs grows with it, and few documents are longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +43,7 @@ class DocumentScore:
     language: str
     n_bytes: int
     nats: float  # minus the sum of its tokens' log-probabilities
+    is_lost: bool = False  # the tokenizer does not give the text back: the price is of other text
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +67,41 @@ def score(
 ) -> Results:
     """Bits per byte of `model` on `texts`, one row a language, n = documents.
 
-    The value is the ratio of sums (bits of all documents over bytes of all documents); the 95 %
-    interval is that of `metrics.estimate`, over documents, and is left out where a language has a
-    single one. The other arguments are those of `score_documents`.
+    The rows are those of `score_rows`; the other arguments are those of `score_documents`.
     """
     documents = score_documents(
         model, tokenizer, texts, context=context, overlap=overlap, batch_tokens=batch_tokens
     )
-    rows = []
+    return score_rows(subject, documents)
+
+
+def score_rows(subject: str, documents: Sequence[DocumentScore]) -> Results:
+    """Bits per byte of each language: bits of all its documents over bytes of all of them.
+
+    The 95 % interval is that of `bootstrap.estimate`, over documents, and is left out where a
+    language has a single one. A row `loss_rate` (share of documents) stands behind where the
+    tokenizer does not give some text back: what it drops or calls unknown costs little, so that
+    the value is not one of this text.
+    """
+    rows, losses = [], []
     for language in dict.fromkeys(document.language for document in documents):
         own = [document for document in documents if document.language == language]
-        bits = np.array([document.nats for document in own]) / math.log(2)
-        sizes = np.array([document.n_bytes for document in own], dtype=np.float64)
-        terms: Any = (bits, sizes)  # `estimate` takes any numbers
-        found = estimate([terms])[0]
-        rows.append(
-            Result(subject, language, "bits_per_byte", found.value, len(own), found.low, found.high)
-        )
-    return Results(rows)
+        found = estimate([(bits_of(own), bytes_of(own))])[0]
+        rows.append(Result(subject, language, METRIC, found.value, len(own), found.low, found.high))
+        n_lost = sum(document.is_lost for document in own)
+        if n_lost:
+            losses.append(Result(subject, language, LOSS, n_lost / len(own), len(own)))
+    return Results([*rows, *losses])
+
+
+def bits_of(documents: Sequence[DocumentScore]) -> NDArray[np.float64]:
+    """The price of each document in bits, (n_documents,)."""
+    return np.array([document.nats for document in documents], dtype=np.float64) / math.log(2)
+
+
+def bytes_of(documents: Sequence[DocumentScore]) -> NDArray[np.float64]:
+    """The UTF-8 bytes of each document, (n_documents,)."""
+    return np.array([document.n_bytes for document in documents], dtype=np.float64)
 
 
 def score_documents(
@@ -84,62 +112,71 @@ def score_documents(
     context: int | None = None,
     overlap: int | None = None,
     batch_tokens: int = 4096,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[DocumentScore]:
     """The price of every document that is not blank, in order: for paired comparisons.
 
-    A document longer than `context` tokens (default: the model's positions) is scored in windows,
-    each beginning with the BOS again; a later window repeats the last `overlap` tokens (default:
-    half the context) of the one before as context and scores only what follows them. Without a
-    BOS the first token of a document has no probability: it costs nothing, and its bytes count.
-    Windows of like length are padded together to at most `batch_tokens` tokens a batch.
+    A document longer than `context` tokens (default: the model's positions, at most MOST_CONTEXT)
+    is scored in windows, each beginning with the BOS again; a later window repeats the last
+    `overlap` tokens (default: half the context) of the one before as context and scores only what
+    follows them. Without a BOS the first token of a document has no probability: it costs
+    nothing, and its bytes count. Windows of like length are padded together to at most
+    `batch_tokens` tokens a batch. `progress` is called with tokens done and all tokens.
 
-    Raises CorpusError where there is no document, VocabMismatchError where tokenizer and model do
-    not fit, ValueError for an impossible context or overlap.
+    The tokenizer is one of any kind that `engine_of` takes. Raises CorpusError where there is no
+    document, VocabMismatchError where tokenizer and model do not fit, ValueError for an impossible
+    context or overlap, for a model that sees what follows (a masked one), and where memory lacks.
     """
-    from vocabshift.bpe.load import as_tokenizer
-
-    ours = as_tokenizer(tokenizer)
-    bos = _check_fit(model, ours.row_count)
+    engine = engine_of(tokenizer)
+    bos = check_fit(model, engine.row_count)
     context, overlap = _window_sizes(model, context, overlap, n_prefix=0 if bos is None else 1)
-    labelled = [pair for pair in _labelled(texts) if pair[1].strip()]
-    if not labelled:
+    pairs = [pair for pair in labelled(texts) if pair[1].strip()]
+    if not pairs:
         raise CorpusError("there is no text to score; name files that are not empty")
-    ids, offsets = encode_lines(ours, [text for _, text in labelled])
+    ids, offsets = engine.encode_batch([text for _, text in pairs])
     windows = [
         window
         for document, (start, end) in enumerate(pairwise(offsets))
         for window in _windows(document, ids[start:end], bos, context, overlap)
     ]
-    nats = np.zeros(len(labelled))
-    was_training = model.training
-    model.eval()
-    try:
-        for batch in _batches(windows, batch_tokens):
-            for window, value in zip(batch, _window_nats(model, batch), strict=True):
-                nats[window.document] += value
-    finally:
-        model.train(was_training)
+    nats = _document_nats(model, windows, len(pairs), batch_tokens, progress)
+    back = engine.decode_batch(ids, offsets)
     return [
-        DocumentScore(language, len(text.encode("utf-8")), float(value))
-        for (language, text), value in zip(labelled, nats, strict=True)
+        DocumentScore(language, len(text.encode()), float(value), not is_same(text, again))
+        for (language, text), value, again in zip(pairs, nats, back, strict=True)
     ]
 
 
-def _check_fit(model: Any, n_rows: int) -> int | None:
-    """The model's BOS id or None; VocabMismatchError where ids lie beyond the model's rows."""
-    rows = model.get_input_embeddings().weight.shape[0]
-    if n_rows > rows:
-        raise VocabMismatchError(
-            f"the tokenizer needs {n_rows} embedding rows and the model has {rows}; "
-            "score a model with its own tokenizer"
-        )
-    bos: int | None = model.config.get_text_config().bos_token_id
-    if bos is not None and not 0 <= bos < rows:
-        raise VocabMismatchError(
-            f"the model's config names bos_token_id {bos} but the model has {rows} rows; "
-            "set it to an id of its tokenizer, or to None"
-        )
-    return bos
+def _document_nats(
+    model: Any,
+    windows: Sequence[_Window],
+    n_documents: int,
+    batch_tokens: int,
+    progress: Callable[[int, int], None] | None,
+) -> NDArray[np.float64]:
+    """Prices of the documents, (n_documents,); the model keeps its mode."""
+    nats = np.zeros(n_documents)
+    done, total = 0, sum(window.ids.size for window in windows)
+    was_training = model.training
+    model.eval()
+    try:
+        check_causal(model)
+        for batch in _batches(windows, batch_tokens):
+            for window, value in zip(batch, _window_nats(model, batch), strict=True):
+                nats[window.document] += value
+            done += sum(window.ids.size for window in batch)
+            if progress is not None:
+                progress(done, total)
+    except (MemoryError, RuntimeError) as error:
+        if not is_lack_of_memory(error):
+            raise
+        raise ValueError(
+            f"no memory for a batch of {batch_tokens} tokens (or for one window of the context): "
+            "lower the batch tokens or the context, or choose a smaller dtype"
+        ) from error
+    finally:
+        model.train(was_training)
+    return nats
 
 
 def _window_sizes(
@@ -147,7 +184,7 @@ def _window_sizes(
 ) -> tuple[int, int]:
     positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     if context is None:
-        context = positions or 2048
+        context = min(positions or MOST_CONTEXT, MOST_CONTEXT)
     if positions is not None and context > positions:
         raise ValueError(
             f"context is {context} and the model has {positions} positions; choose a shorter one"
@@ -161,9 +198,10 @@ def _window_sizes(
     return context, overlap
 
 
-def _labelled(
+def labelled(
     texts: Corpus | Mapping[str, Iterable[str]] | Iterable[str],
 ) -> Iterator[tuple[str, str]]:
+    """(language, document) pairs; text without a label is of "all"."""
     from vocabshift.text.corpus import Corpus
 
     corpus = texts if hasattr(texts, "texts") else Corpus.from_texts(texts)
@@ -184,7 +222,7 @@ def _windows(
         at += room - overlap
 
 
-def _batches(windows: list[_Window], batch_tokens: int) -> Iterator[list[_Window]]:
+def _batches(windows: Sequence[_Window], batch_tokens: int) -> Iterator[list[_Window]]:
     """Windows by falling length, so that padding is short and a lack of memory shows at once."""
     batch: list[_Window] = []
     for window in sorted(windows, key=lambda window: -window.ids.size):

@@ -28,6 +28,7 @@ COMPRESSION = frozenset(
         *("sequence_reduction", "normalized_sequence_length", "premium", "gini"),
         *("normalized_variance", "coefficient_of_variation", "single_character_rate"),
         *("tokens_per_line", "word_fragmentation_rate", "renyi_entropy", "renyi_efficiency"),
+        "bits_per_byte",
     }
 )
 """Metrics, with those of frequency bins, whose value is not valid where text is lost."""

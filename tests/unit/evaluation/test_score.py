@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from vocabshift.bpe.model import BpeModel
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.errors import CorpusError, VocabMismatchError
 from vocabshift.evaluation.score import score, score_documents
+from vocabshift.report.tables import to_markdown
 
 END = 258
 CONTEXT = 24
@@ -140,6 +142,51 @@ def test_the_model_keeps_its_mode(tokenizer: Tokenizer) -> None:
     model = make_model(attention_dropout=0.5).train()
     assert score(model, tokenizer, TEXTS) == score(model, tokenizer, TEXTS)
     assert model.training
+
+
+def test_text_that_does_not_come_back_is_told(tokenizer: Tokenizer) -> None:
+    """A tokenizer that drops accents prices other text: a row says how often."""
+    lossy = replace(
+        tokenizer, normalizer={"type": "Replace", "pattern": {"String": "é"}, "content": "e"}
+    )
+    texts = {"fr": ["été", "hiver"], "en": ["summer", "winter"]}
+    rows = score(make_model(), lossy, texts)
+    assert [(r.language, r.metric) for r in rows] == [
+        ("fr", "bits_per_byte"),
+        ("en", "bits_per_byte"),
+        ("fr", "loss_rate"),
+    ]
+    assert rows[-1].value == 0.5
+    assert [d.n_bytes for d in score_documents(make_model(), lossy, texts)] == [5, 5, 6, 6]
+    assert "†" in to_markdown(rows)
+
+
+def test_a_model_that_sees_what_follows_is_refused(tokenizer: Tokenizer) -> None:
+    """BERT in the class of a causal model, as transformers loads it from a masked one."""
+    from transformers import BertConfig, BertLMHeadModel
+
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
+    sizes["initializer_range"] = 0.5
+    config = BertConfig(vocab_size=259, num_attention_heads=2, is_decoder=False, **sizes)
+    with pytest.raises(ValueError, match="depends on what follows"):
+        score(BertLMHeadModel(config), tokenizer, ["a"])
+
+
+def test_lack_of_memory_says_what_to_lower(tokenizer: Tokenizer) -> None:
+    """Whatever the device raises."""
+    import torch
+
+    model = make_model()
+    plain = model.forward
+
+    def forward(input_ids: Any, **options: Any) -> Any:
+        if input_ids.shape[1] > 4:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return plain(input_ids, **options)
+
+    model.forward = forward
+    with pytest.raises(ValueError, match="lower the batch tokens or the context"):
+        score(model, tokenizer, ["a longer line"])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,105 @@
+"""`vocabshift score`: bits per byte of causal language models on text, compared by document."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.cli.judged_models import add_models, loading
+from vocabshift.cli.options import add_many, add_verb, positive
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_DESCRIPTION = """\
+What causal language models pay for text, in bits per byte, per language and over all, with 95 %
+bootstrap intervals over documents. A document (a line of a .txt) is scored by itself, after the
+model's BOS where its config has one; no EOS is added; its bytes are those of the raw text without
+the line's ending. So models of different tokenizers stand on one scale. A document longer than
+--context is scored in windows: each repeats --overlap tokens of the one before, unscored.
+Several models are compared by document: difference, interval and p value (exchange within
+documents), corrected over the pairs of a language (Holm)."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = add_verb(
+        subparsers,
+        "score",
+        "bits per byte of language models on text, per language",
+        _DESCRIPTION,
+        "  vocabshift score adapted --text hi=hindi.txt en=english.txt\n"
+        "  vocabshift score base control adapted --text hi=hi.txt ta=ta.txt --dtype bfloat16 "
+        "--output bits.jsonl --json\n",
+    )
+    add_models(parser)
+    add_many(
+        parser, "--text", metavar="SPEC", help="[lang=]PATH|DIR|GLOB|hf:DATASET", required=True
+    )
+    parser.add_argument("--documents", choices=("line", "file"), help="a .txt is one per line/file")
+    parser.add_argument(
+        "--context",
+        metavar="N",
+        type=positive,
+        help="tokens that a model sees at once (default: its positions, at most 4096)",
+    )
+    parser.add_argument(
+        "--overlap",
+        metavar="N",
+        type=positive,
+        help="tokens of a window that repeat the one before (default: half the context)",
+    )
+    parser.add_argument(
+        "--batch-tokens",
+        metavar="N",
+        type=positive,
+        default=4096,
+        help="tokens run at once, padding included (default: 4096)",
+    )
+    parser.add_argument("--output", metavar="FILE", help="also write the rows as JSON lines")
+    parser.add_argument("--force", action="store_true", help="replace FILE where it exists already")
+    parser.set_defaults(run=run, show=show, status=lambda *_: 0)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Score, compare, and write the rows where that is asked for."""
+    from vocabshift.cli.console import progress_bar
+    from vocabshift.cli.output_file import check_free_file, write_whole
+    from vocabshift.evaluation.score_models import score_models
+    from vocabshift.text.corpus import Corpus
+
+    corpus = Corpus.from_specs(args.text, documents=args.documents or "line")
+    out = None
+    if args.output is not None:
+        out = check_free_file(args.output, force=args.force, inputs=[*args.models, *corpus.paths])
+    with progress_bar() as progress:
+        found = score_models(
+            args.models,
+            corpus,
+            context=args.context,
+            overlap=args.overlap,
+            batch_tokens=args.batch_tokens,
+            progress=progress,
+            **loading(args),
+        )
+    if out is not None:
+        write_whole(out, found.results.to_jsonl())
+    return {
+        "results": found.results.to_dicts(),
+        "comparisons": [pair.to_dict() for pair in found.comparisons],
+    }
+
+
+def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
+    """Bits per byte as a table, then the pairs of models."""
+    from vocabshift.evaluation.paired_scores import ScoreComparison, comparison_table
+    from vocabshift.report.tables import to_rich
+    from vocabshift.results import Result, Results
+
+    results = Results(Result(**row) for row in result["results"])
+    for metric in results.distinct("metric"):
+        console.print(to_rich(results, metric, intervals=True))
+    if result["comparisons"]:
+        console.print(comparison_table([ScoreComparison(**row) for row in result["comparisons"]]))
+    if args.output:
+        console.print(f"written: {args.output}", markup=False, soft_wrap=True)

@@ -1,0 +1,150 @@
+"""The model that is judged: a causal language model of a folder or Hub name, loaded and checked.
+
+Owns which models can be judged, on which device and in which numbers, and whether a tokenizer fits
+one. No code of a model is run unless that is asked for. Knows nothing of what is measured.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from vocabshift.errors import VocabMismatchError
+
+DTYPES = ("float32", "bfloat16", "float16", "auto")
+"""What weights may be loaded as; "auto" is the checkpoint's own."""
+
+
+def load_causal_model(
+    source: str | Path,
+    *,
+    dtype: str = "float32",
+    device: str = "auto",
+    trust_remote_code: bool = False,
+) -> Any:
+    """The causal language model of a folder or Hub name, in evaluation mode, on `device`.
+
+    `device`: "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1", "mps". ValueError for
+    what is no causal model, lacks weights, needs code that is not trusted, or does not fit the
+    device; FileNotFoundError for a folder without a model.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    config = check_model(source, trust_remote_code=trust_remote_code)
+    if dtype not in DTYPES:
+        raise ValueError(f"unknown dtype {dtype!r}; known are: {', '.join(DTYPES)}")
+    place = torch_device(device)
+    loader: Any = AutoModelForCausalLM  # its stubs do not know output_loading_info
+    try:
+        model, loading = loader.from_pretrained(
+            source,
+            config=config,
+            dtype=dtype if dtype == "auto" else getattr(torch, dtype),
+            trust_remote_code=trust_remote_code,
+            output_loading_info=True,
+        )
+        model = model.to(place)
+    except Exception as error:  # whatever transformers, safetensors and torch raise of a model
+        raise _not_loaded(source, error) from error
+    missing = sorted(loading["missing_keys"])
+    if missing:
+        raise ValueError(
+            f"the checkpoint {source} lacks {len(missing)} tensors of a causal language model, "
+            f"such as {missing[0]}; they would be random"
+        )
+    return model.eval()
+
+
+def check_model(source: str | Path, *, trust_remote_code: bool = False) -> Any:
+    """The config of a causal model, without loading its weights; errors as `load_causal_model`."""
+    try:
+        from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig
+    except ImportError as error:
+        raise ImportError(
+            "judging a model needs torch and transformers; install them with: "
+            "pip install 'vocabshift[hf]'"
+        ) from error
+    path = Path(source)
+    if path.is_file() or (path.is_dir() and not (path / "config.json").exists()):
+        raise FileNotFoundError(f"{source} is no model folder: it holds no config.json")
+    try:
+        config = AutoConfig.from_pretrained(source, trust_remote_code=trust_remote_code)
+    except Exception as error:  # whatever transformers' checks of its many configs raise
+        raise _not_loaded(source, error) from error
+    named = ", ".join(config.architectures or ()) or "no class named"
+    is_known = trust_remote_code or type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
+    # Masked models have a causal class too, into which transformers would load them.
+    if config.is_encoder_decoder or "MaskedLM" in named or not is_known:
+        raise ValueError(
+            f"{source} is no causal language model that transformers knows "
+            f"({config.model_type}: {named})"
+        )
+    return config
+
+
+def torch_device(name: str) -> Any:
+    """The torch device of that name; ValueError where there is no such thing here."""
+    import torch
+
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise ValueError(
+            f"no device {name!r} here ({reason}); give cpu, cuda, cuda:N, mps or auto"
+        ) from error
+    return device
+
+
+def check_fit(model: Any, n_rows: int) -> int | None:
+    """The model's BOS id or None; VocabMismatchError where ids lie beyond the model's rows."""
+    rows = model.get_input_embeddings().weight.shape[0]
+    if n_rows > rows:
+        raise VocabMismatchError(
+            f"the tokenizer needs {n_rows} embedding rows and the model has {rows}; "
+            "score a model with its own tokenizer"
+        )
+    bos: int | None = model.config.get_text_config().bos_token_id
+    if bos is not None and not 0 <= bos < rows:
+        raise VocabMismatchError(
+            f"the model's config names bos_token_id {bos} but the model has {rows} rows; "
+            "set it to an id of its tokenizer, or to None"
+        )
+    return bos
+
+
+def check_causal(model: Any) -> None:
+    """ValueError where what follows a token changes its logits: its price would be a fraud.
+
+    Asked of the model itself, for classes tell little: BERT comes in a causal model's, too.
+    """
+    import torch
+
+    weight = model.get_input_embeddings().weight
+    ids = torch.tensor([[0, 1, 2, 3], [0, 1, 2, 4]], device=weight.device) % weight.shape[0]
+    with torch.inference_mode():
+        # One by one, for rows of a batch may be rounded in different ways.
+        one, other = (
+            model(input_ids=row[None], use_cache=False).logits[0, :3].float() for row in ids
+        )
+    rounding = max(1e-5, 4 * torch.finfo(weight.dtype).eps) * float(one.abs().max())
+    if float((one - other).abs().max()) > rounding:
+        raise ValueError(
+            f"{type(model).__name__} is no causal language model: its prediction of a token "
+            "depends on what follows it, so that it has no bits per byte"
+        )
+
+
+def is_lack_of_memory(error: BaseException) -> bool:
+    """Of a GPU (a class of its own), or of the CPU, for which torch has none."""
+    is_named = type(error).__name__ in ("OutOfMemoryError", "MemoryError")
+    return is_named or "can't allocate memory" in str(error)
+
+
+def _not_loaded(source: str | Path, error: Exception) -> ValueError:
+    reason = " ".join(str(error).split())[:300]
+    return ValueError(f"the model {source} cannot be loaded: {reason}")

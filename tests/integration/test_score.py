@@ -1,0 +1,168 @@
+"""`vocabshift score` on checkpoints made here, held against sums that transformers alone makes."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import torch
+import transformers
+
+import small_models
+from vocabshift.cli.main import main
+
+HINDI = "बिल्ली और दूसरी बिल्ली वहाँ बैठी थी"
+LINES = {
+    "en": ["the cat and the other cat", "  a day, another letter ", "heater\u2028 day", "x" * 150],
+    "hi": [HINDI, "एक और दिन 🐈‍⬛ é"],
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Texts, and models: tied with a BOS, untied without one and with other tokens, and BERT."""
+    place = tmp_path_factory.mktemp("score")
+    (place / "en.txt").write_bytes("".join(f"{line}\r\n" for line in LINES["en"]).encode())
+    (place / "hi.txt").write_bytes("\n".join([LINES["hi"][0], " ", LINES["hi"][1]]).encode())
+    old = small_models.old_tokenizer()
+    small_models.save(_loud(small_models.build("llama-tied", old)), old, place / "tied")
+    other = small_models.train(small_models.HINDI, 340, small_models.SPECIALS)
+    plain = small_models.build("gpt2", other, bos_token_id=None)
+    small_models.save(_loud(plain), other, place / "runs" / "tied")
+    small_models.save(small_models.build("bert", old), old, place / "bert")
+    small_models.save(small_models.build("mt5", old), old, place / "mt5")
+    old.save_pretrained(place / "tokenizer")
+    small_models.build("llama", old).save_pretrained(place / "bare")
+    small_models.save(small_models.build("llama", old), other, place / "mixed")
+    return place
+
+
+def _loud(model: Any) -> Any:
+    """Far from uniform, so that every token has a price of its own."""
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return model
+
+
+def plain_bits(folder: Path, text: str, context: int = 64, overlap: int = 32) -> float:
+    """Bits of a document, each token by a run of its own over what stands before it."""
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    prefix = [] if model.config.bos_token_id is None else [model.config.bos_token_id]
+    total, at = 0.0, 0
+    for position, token_id in enumerate(ids):
+        if position == at + context - len(prefix):
+            at = position - overlap
+        before = prefix + ids[at:position]
+        if before:
+            with torch.no_grad():
+                logits = model(input_ids=torch.tensor([before])).logits[0, -1].double()
+            total -= float(logits.log_softmax(-1)[token_id]) / math.log(2)
+    return total
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
+    assert main(["score", *map(str, words), "--json"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("\n") == 1
+    return dict(json.loads(out))
+
+
+def test_equals_an_independent_sum(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two models, CRLF endings, long documents, no BOS: every figure is rebuilt by transformers."""
+    folders = [place / "tied", place / "runs" / "tied"]
+    texts = [f"en={place / 'en.txt'}", f"hi={place / 'hi.txt'}"]
+    options = ["--batch-tokens", "100", "--device", "cpu", "--output", place / "rows.jsonl"]
+    found = run_json(capsys, *folders, "--text", *texts, *options)
+    rows = {(row["subject"], row["language"]): row for row in found["results"]}
+    subjects = [f"{place.name}/tied", "runs/tied"]
+    assert list(rows) == [(s, language) for s in subjects for language in ("en", "hi", "all")]
+    bits = {
+        (subject, language): [plain_bits(folder, line) for line in lines]
+        for subject, folder in zip(subjects, folders, strict=True)
+        for language, lines in LINES.items()
+    }
+    sizes = {language: [len(x.encode()) for x in lines] for language, lines in LINES.items()}
+    for (subject, language), own in bits.items():
+        row = rows[subject, language]
+        assert row["metric"] == "bits_per_byte"
+        assert row["value"] == pytest.approx(sum(own) / sum(sizes[language]), rel=1e-4)
+        assert row["n"] == len(own)
+        assert row["ci_low"] < row["value"] < row["ci_high"]
+    n_bytes = sum(map(sum, sizes.values()))
+    a, b = (sum(bits[s, "en"]) + sum(bits[s, "hi"]) for s in subjects)
+    assert rows[subjects[1], "all"]["value"] == pytest.approx(b / n_bytes, rel=1e-4)
+    pairs = {pair["language"]: pair for pair in found["comparisons"]}
+    assert list(pairs) == ["en", "hi", "all"]
+    assert pairs["all"]["n"] == 6
+    assert pairs["all"]["difference"] == pytest.approx((a - b) / n_bytes, rel=1e-3)
+    written = (place / "rows.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
+    assert [json.loads(line) for line in written] == found["results"]
+
+
+def test_overlap_and_context_are_what_was_asked(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And standard input is read once for both models."""
+    stdin = type("Stdin", (), {"buffer": io.BytesIO((HINDI * 3).encode())})()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", stdin)
+        options = ["--context", 20, "--overlap", 3]
+        models = [place / "tied", place / "runs" / "tied"]
+        found = run_json(capsys, *models, "--text", "hi=-", *options)
+    for folder, row in zip(models, found["results"], strict=True):
+        expected = plain_bits(folder, HINDI * 3, 20, 3) / len((HINDI * 3).encode())
+        assert row["value"] == pytest.approx(expected, rel=1e-4)
+        assert row["ci_low"] is None
+
+
+def test_tables_for_people(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Bits per byte with half the interval, then the pairs."""
+    models = [str(place / "tied"), str(place / "runs" / "tied")]
+    text = f"en={place / 'en.txt'}"
+    assert main(["score", *models, "--text", text, "--dtype", "bfloat16"]) == 0
+    out = capsys.readouterr().out
+    for part in ("bits_per_byte", "runs/tied", "±", "pairs of models", "p (Holm)"):
+        assert part in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("{tokenizer} --text {en}", "no config.json"),
+        ("{nothing}/here/it/is --text {en}", "cannot be loaded"),
+        ("{bare} --text {en}", "tokenizer"),
+        ("{mixed} --text {en}", "needs 305 embedding rows and the model has 288"),
+        ("{bert} --text {en}", "no causal language model"),
+        ("{mt5} --text {en}", "no causal language model"),
+        ("{tied} --text {en} --context 65", "64 positions"),
+        ("{tied} --text {en} --overlap 64", "overlap is 64"),
+        ("{tied} --text {en} --device cuda:77", "no device 'cuda:77'"),
+        ("{tied} --text {en} --device abacus", "no device 'abacus'"),
+        ("{tied} --text {empty}", "no text"),
+        ("{tied} --text {en} --output {en}", "also an input"),
+        ("{tied}", "--text"),
+    ],
+)
+def test_bad_input(
+    words: str, message: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line on stderr, nothing on stdout, exit 2, nothing written."""
+    (place / "empty.txt").write_text("\n \n")
+    names = {name: place / name for name in ("tokenizer", "bare", "mixed", "bert", "mt5", "tied")}
+    files = {"en": place / "en.txt", "empty": place / "empty.txt", "nothing": place / "nothing"}
+    assert main(["score", *words.format(**names, **files).split()]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err.rstrip("\n").split("\n")[-1]
+    assert "Traceback" not in captured.err
