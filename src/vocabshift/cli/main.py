@@ -25,6 +25,7 @@ from vocabshift.cli import (
     encode,
     evaluate,
     extend,
+    glitch,
     normalize,
     plan,
     prune,
@@ -39,7 +40,8 @@ from vocabshift.cli.options import Parser, UsageError
 
 VERBS = (
     *(demo, normalize, count, train, plan, extend, prune, adapt, transfer),
-    *(evaluate, compare, tables, check, encode, score, serve, card, publish),
+    *(evaluate, compare, tables, check, serve, card, publish),
+    *(encode, score, glitch),
 )
 
 

@@ -1,0 +1,214 @@
+"""`vocabshift glitch`: which tokens did a model never learn?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.cli.options import UsageError, add_many, add_threads, add_verb, positive, threads
+from vocabshift.cli.output_file import check_free_file, write_whole
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+INDICATORS = (
+    *("auto", "norm", "cosine", "centred", "without-component", "distance", "bias", "drift"),
+)
+_FILES = ("output", "markdown", "html", "prune_list")
+_SHOWN = 15
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = add_verb(
+        subparsers,
+        "glitch",
+        "find tokens that a model never learned",
+        "Find under-trained (glitch) tokens of a saved model: by its embeddings, which are read\n"
+        "from the safetensors without loading the model, and with --verify by asking it.\n"
+        "With --json `tokens` has every token, the most suspect first (--top N: so many).",
+        "  vocabshift glitch models/llama --corpus hi=hindi.txt --html glitch.html\n"
+        "  vocabshift glitch llama-ist-trained --initial llama-ist --indicator drift --verify 100 "
+        "--json\n",
+    )
+    parser.add_argument("model", metavar="MODEL", help="model folder or Hub name")
+    parser.add_argument(
+        "--initial", metavar="MODEL", help="the model before it was trained: how far rows moved"
+    )
+    parser.add_argument(
+        "--indicator",
+        choices=INDICATORS,
+        default="auto",
+        help="what decides. norm: of the input embeddings; cosine, centred, without-component, "
+        "distance: of the head's rows to unused ones; bias: of the head; drift: from --initial. "
+        "auto (default): norm, or cosine where embeddings and head are tied",
+    )
+    add_many(
+        parser,
+        "--reference",
+        metavar="ID|TOKEN",
+        help="rows known to be unused, ids, ranges (5-9) or tokens; default: dummies of "
+        "--reserve-dummies, else rows beyond the tokenizer, impossible bytes, unused tokens",
+    )
+    add_many(parser, "--corpus", metavar="SPEC", help="text in which tokens are counted")
+    parser.add_argument(
+        "--verify",
+        metavar="N",
+        type=positive,
+        help="ask the model for the N most suspect tokens (loads it; needs [hf])",
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=("float32", "bfloat16", "float16"),
+        default="float32",
+        help="of the loaded model (default: float32)",
+    )
+    parser.add_argument("--top", metavar="N", type=positive, help="so many tokens in --json")
+    parser.add_argument("--output", metavar="FILE", help="also write all tokens as JSON lines")
+    parser.add_argument("--markdown", metavar="FILE", help="also write a report as Markdown")
+    parser.add_argument("--html", metavar="FILE", help="also write a report as one HTML file")
+    parser.add_argument(
+        "--prune-list",
+        metavar="FILE",
+        help="also write the tokens that are to stay, for `vocabshift prune --keep file:FILE`",
+    )
+    parser.add_argument("--force", action="store_true", help="replace what exists already")
+    add_threads(parser)
+    parser.set_defaults(run=run, show=show, status=lambda *_: 0)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Look, and write what was asked for."""
+    from vocabshift.cli.console import progress_bar
+    from vocabshift.evaluation.glitch.find import find_glitch_tokens
+    from vocabshift.evaluation.glitch.summary import summary, token_rows
+    from vocabshift.text.corpus import Corpus
+
+    corpus = Corpus.from_specs(args.corpus) if args.corpus else None
+    _check_files(args, [] if corpus is None else corpus.paths)
+    with progress_bar() as progress:
+        report = find_glitch_tokens(
+            args.model,
+            initial=args.initial,
+            reference=args.reference or (),
+            indicator=args.indicator,
+            corpus=corpus,
+            n_verify=args.verify or 0,
+            dtype=args.dtype,
+            threads=threads(args),
+            progress=progress,
+        )
+    tokens = token_rows(report)
+    facts = summary(report, tokens)
+    args.written = _write(args, facts, tokens)
+    if args.prune_list:
+        facts["prune_with"] = _write_prune_list(args, report.tokenizer, tokens)
+    args.tokens = tokens
+    return {"tokens": tokens[: args.top] if args.top else tokens, "summary": facts}
+
+
+def _check_files(args: argparse.Namespace, texts: list[Path]) -> None:
+    """Complain now about what could not be written after the work."""
+    given = [getattr(args, key) for key in _FILES]
+    files = [
+        check_free_file(file, force=args.force, inputs=[args.model, *texts])
+        for file in given
+        if file is not None
+    ]
+    if len({file.resolve() for file in files}) < len(files):
+        raise UsageError("two of the outputs name one file; give each its own")
+
+
+def _write(
+    args: argparse.Namespace, facts: dict[str, Any], tokens: list[dict[str, Any]]
+) -> list[str]:
+    written = []
+    if args.output:
+        lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in tokens)
+        write_whole(Path(args.output), "".join(lines))
+        written.append(args.output)
+    if args.markdown:
+        from vocabshift.report.glitch_markdown import glitch_markdown
+
+        write_whole(Path(args.markdown), glitch_markdown(facts, tokens))
+        written.append(args.markdown)
+    if args.html:
+        from vocabshift.report.glitch_html import glitch_html
+
+        write_whole(Path(args.html), glitch_html(facts, tokens))
+        written.append(args.html)
+    return written
+
+
+def _write_prune_list(
+    args: argparse.Namespace, tokenizer: Any, tokens: list[dict[str, Any]]
+) -> str | None:
+    """`prune` takes no list of tokens to remove, but one of tokens to keep: all the others."""
+    from vocabshift.evaluation.glitch.summary import prunable
+
+    going = set(prunable(tokenizer, tokens))
+    vocab = sorted(tokenizer.model.vocab.items(), key=lambda entry: entry[1])
+    staying = [token for token, _ in vocab if token not in going and "\n" not in token]
+    write_whole(Path(args.prune_list), "".join(f"{token}\n" for token in staying))
+    args.written.append(args.prune_list)
+    if not going:
+        return None
+    return (
+        f"vocabshift prune {args.model} --order leaf-id --n-tokens {len(going)} "
+        f"--keep file:{args.prune_list} -o DIR"
+    )
+
+
+def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
+    """Classes, what to do, and the most suspect tokens."""
+    from rich.table import Table
+    from rich.text import Text
+
+    facts = result["summary"]
+    title = Text(f"glitch tokens of {facts['model']}", style="bold")
+    table = Table("class", title=title, title_justify="left")
+    for column in ("tokens", "suspect", f"mean {facts['indicator']}"):
+        table.add_column(column, justify="right")
+    for row in facts["classes"]:
+        mean = "–" if row["mean"] is None else f"{row['mean']:.4g}"
+        table.add_row(row["class"], f"{row['tokens']:,}", f"{row['suspect']:,}", mean)
+    console.print(table)
+    reference = facts["reference"]
+    tied = "tied" if facts["tied"] else "untied"
+    for line in (
+        f"model: {tied}, {facts['rows']:,} rows; {facts['n_suspect']:,} of {facts['n_judged']:,} "
+        f"tokens that text yields are suspect by {facts['indicator']}",
+        f"reference: {reference['why'] if reference else 'none; nothing is known to be unused'}",
+        f"threshold: {facts['threshold']['value']:.4g}, {facts['threshold']['why']}",
+    ):
+        console.print(line, markup=False, soft_wrap=True)
+    if facts["groups"]:
+        table = Table("do", "class", title=Text("what to do", style="bold"), title_justify="left")
+        table.add_column("tokens", justify="right")
+        table.add_column("why")
+        for group in facts["groups"]:
+            table.add_row(group["action"], group["class"], f"{group['tokens']:,}", group["why"])
+        console.print(table)
+    console.print(_suspects(args.tokens))
+    if facts.get("prune_with"):
+        console.print(f"next: {facts['prune_with']}", markup=False, soft_wrap=True)
+    for file in args.written:
+        console.print(f"written: {file}", markup=False, soft_wrap=True)
+
+
+def _suspects(tokens: list[dict[str, Any]]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("token", title=Text("the most suspect", style="bold"), title_justify="left")
+    for column in ("id", "class", "indicator", "z", "count", "probability", "do"):
+        table.add_column(column, justify="right")
+    shown = [row for row in tokens if row["is_suspect"] and row["class"] != "dummy"][:_SHOWN]
+    for row in shown:
+        count = "–" if row["count"] is None else f"{row['count']:,}"
+        said = "–" if row["max_probability"] is None else f"{row['max_probability']:.3g}"
+        cells = (f"{row['indicator']:.4g}", f"{row['z']:.2f}", count, said, row["action"] or "–")
+        table.add_row(Text(repr(row["token"])), str(row["id"]), row["class"], *cells)
+    return table

@@ -1,0 +1,1 @@
+"""Tokens that a model never learned: indicators, references, classes, verification, verdicts."""

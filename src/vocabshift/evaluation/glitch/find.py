@@ -1,0 +1,193 @@
+"""Glitch tokens of a model: every fact about every row, brought together.
+
+Owns which indicator decides and the order of the work. How each fact is found is the business of
+the files beside, what is told of it that of `summary`. The weights are read block by block; the
+model itself is only loaded to verify.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vocabshift.bpe.load import load_tokenizer
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.evaluation.glitch import indicators
+from vocabshift.evaluation.glitch.classes import JUDGED, TokenKinds, classify
+from vocabshift.evaluation.glitch.corpus_counts import count_ids
+from vocabshift.evaluation.glitch.drift import Drift, drift
+from vocabshift.evaluation.glitch.indicators import Scores
+from vocabshift.evaluation.glitch.references import Reference, find_reference
+from vocabshift.evaluation.glitch.tables import ModelTables, local_folder, open_tables
+from vocabshift.evaluation.glitch.verdicts import Threshold, threshold
+from vocabshift.evaluation.glitch.verification import Verification, load_model, verify
+from vocabshift.text.corpus import Corpus
+
+AUTO, NORM, BIAS, DRIFT = "auto", "norm", "bias", "drift"
+_OF_HEAD = (
+    indicators.COSINE,
+    indicators.CENTRED,
+    indicators.WITHOUT_COMPONENT,
+    indicators.DISTANCE,
+)
+INDICATORS = (AUTO, NORM, *_OF_HEAD, BIAS, DRIFT)
+
+Progress = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True, eq=False)
+class GlitchReport:
+    """What was found; arrays are (rows,), by id. `summary` makes dictionaries of it."""
+
+    name: str
+    tokenizer: Tokenizer
+    tables: ModelTables
+    kinds: TokenKinds
+    indicator: str  # one of INDICATORS, not "auto"
+    scores: dict[str, Scores]  # every indicator that there is, by name
+    z: npt.NDArray[np.float32]
+    threshold: Threshold
+    reference: Reference | None
+    counts: npt.NDArray[np.int64] | None
+    drift: Drift | None
+    verification: Verification | None
+
+    @property
+    def values(self) -> npt.NDArray[np.float32]:
+        """(rows,) of the indicator that decides; low is suspect, NaN where there is none."""
+        return self.scores[self.indicator].values
+
+    @property
+    def suspect(self) -> npt.NDArray[np.bool_]:
+        """(rows,) up to the threshold."""
+        return np.asarray(self.values <= self.threshold.value)
+
+
+def find_glitch_tokens(
+    model: str | Path,
+    *,
+    initial: str | Path | None = None,
+    reference: Sequence[str] = (),
+    indicator: str = AUTO,
+    corpus: Corpus | None = None,
+    n_verify: int = 0,
+    dtype: str = "float32",
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> GlitchReport:
+    """Look for under-trained tokens of a saved causal language model and its tokenizer (BPE).
+
+    `model`, `initial`: folders or Hub names, with their own tokenizers beside. `indicator`: one of
+    INDICATORS; "auto" is the norm of the input embeddings for an untied model and the cosine
+    distance to unused rows for a tied one. `reference`: ids, ranges or tokens that are known to be
+    unused; left out, they are looked for. `n_verify`: so many of the most suspect tokens are tried
+    by prompting (needs the [hf] extra), the model loaded in `dtype`.
+
+    ValueError (VocabMismatchError, InvalidTokenizerError) for models that cannot be judged.
+    """
+    if indicator not in INDICATORS:
+        raise ValueError(f"unknown indicator {indicator!r}; known are: {', '.join(INDICATORS)}")
+    if indicator == DRIFT and initial is None:
+        raise ValueError("the indicator drift compares with an earlier model: give --initial MODEL")
+    folder = local_folder(model)
+    tokenizer = load_tokenizer(folder)
+    tables = open_tables(folder, tokenizer.row_count)
+    known = find_reference(tokenizer, tables.head, reference)
+    chosen = _chosen(indicator, tables, known)
+    moved = None if initial is None else _drift(tables, tokenizer, initial)
+    tell = progress or (lambda *_: None)
+    tell("classes of tokens", 0, None)
+    kinds = classify(tokenizer, tables.embeddings.rows)
+    tell("embeddings", 0, None)
+    scores = _scores(tables, known, moved)
+    if chosen not in scores:
+        raise ValueError(f"the output head of {model} has no bias; choose another indicator")
+    values = scores[chosen].values
+    judged = kinds.is_in(*JUDGED) & np.isfinite(values)
+    report = GlitchReport(
+        name=folder.resolve().name,
+        tokenizer=tokenizer,
+        tables=tables,
+        kinds=kinds,
+        indicator=chosen,
+        scores=scores,
+        z=_z(values, judged),
+        threshold=threshold(values, judged, scores[chosen].of_reference),
+        reference=known,
+        counts=None,
+        drift=moved,
+        verification=None,
+    )
+    if corpus is not None:
+        tell("corpus", 0, None)
+        counts = count_ids(tokenizer, corpus, tables.embeddings.rows, threads=threads)
+        report = replace(report, counts=counts)
+    if n_verify:
+        ids = _most_suspect(values, judged, n_verify)
+        tell("loading the model", 0, None)
+        loaded: Any = load_model(folder, dtype=dtype)
+        found = verify(loaded, tokenizer, ids, progress=lambda d, n: tell("prompts", d, n))
+        report = replace(report, verification=found)
+    return report
+
+
+def _chosen(indicator: str, tables: ModelTables, reference: Reference | None) -> str:
+    """The indicator that decides; ValueError where it needs a reference and there is none."""
+    chosen = indicator
+    if chosen == AUTO:
+        chosen = indicators.COSINE if tables.tied else NORM
+    if chosen in _OF_HEAD and reference is None:
+        tied = "its embeddings are tied to its head, where norms say little, and " * tables.tied
+        raise ValueError(
+            f"{tables.folder} cannot be judged by {chosen}: {tied}no row is known to be unused "
+            "(no dummies, no rows beyond the tokenizer, no impossible bytes, no unused tokens); "
+            "name some with --reference, or take --indicator norm, which needs none"
+        )
+    return chosen
+
+
+def _scores(
+    tables: ModelTables, reference: Reference | None, moved: Drift | None
+) -> dict[str, Scores]:
+    """Every indicator that this model and reference allow."""
+    ids = np.zeros(0, dtype=np.int64) if reference is None else reference.ids
+
+    def plain(values: npt.NDArray[np.float32]) -> Scores:
+        own = values[ids]
+        return Scores(values, own[np.isfinite(own)])
+
+    found = {NORM: plain(indicators.norms(tables.embeddings))}
+    if reference is not None:
+        found |= indicators.distances(tables.head, ids)
+    if tables.bias is not None:
+        found[BIAS] = plain(indicators.flat(tables.bias))
+    if moved is not None:
+        found[DRIFT] = plain(moved.distance)
+    return found
+
+
+def _drift(tables: ModelTables, tokenizer: Tokenizer, initial: str | Path) -> Drift:
+    folder = local_folder(initial)
+    before = load_tokenizer(folder)
+    return drift(tables, tokenizer, open_tables(folder, before.row_count), before)
+
+
+def _z(values: npt.NDArray[np.float32], judged: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:
+    """(rows,) in standard deviations of the judged rows."""
+    if not judged.any():
+        return np.zeros_like(values)
+    own = values[judged].astype(np.float64)
+    return np.asarray((values - own.mean()) / max(own.std(), 1e-12), dtype=np.float32)
+
+
+def _most_suspect(
+    values: npt.NDArray[np.float32], judged: npt.NDArray[np.bool_], n: int
+) -> list[int]:
+    ids = np.flatnonzero(judged)
+    found: list[int] = ids[np.argsort(values[ids], kind="stable")][:n].tolist()
+    return found

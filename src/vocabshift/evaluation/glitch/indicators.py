@@ -1,0 +1,128 @@
+"""Indicators of under-training, one number for each row; low means suspect.
+
+Source: Land and Bartolo 2024, "Fishing for Magikarp" (arXiv:2405.05417), section 3, and their
+program: for untied models the L2 norm of the input embeddings; for the output head (that of tied
+models is the input embeddings) the cosine distance to the mean of rows known to be unused, also
+after the mean of all rows, or the first principal component, is taken away; the L2 distance; the
+head's bias. Everything is one pass over a table, block by block, in float32. Knows nothing of
+tokens.
+
+Differences: a row of zeros has the cosine distance 0 (it was not trained; theirs is 1), and of more
+than 8,192 rows the principal component is that of 8,192 evenly picked ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from vocabshift.evaluation.glitch.tables import RowTable
+
+Floats = npt.NDArray[np.float32]
+Ids = npt.NDArray[np.int64]
+
+_SAMPLE = 8192
+_ROUNDS = 200
+_TINY = 1e-12
+
+COSINE, CENTRED, WITHOUT_COMPONENT, DISTANCE = "cosine", "centred", "without-component", "distance"
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """One indicator."""
+
+    values: Floats  # (rows,)
+    of_reference: Floats  # (n,) each reference row against the others (for a norm: its own)
+
+
+def norms(table: RowTable) -> Floats:
+    """(rows,) L2 norm of each row."""
+    found = np.empty(table.rows, dtype=np.float32)
+    for start, block in table.blocks():
+        found[start : start + len(block)] = np.sqrt(_squares(block))
+    return found
+
+
+def flat(table: RowTable) -> Floats:
+    """(rows,) the numbers of a bias."""
+    return np.concatenate([block[:, 0] for _, block in table.blocks()])
+
+
+def distances(table: RowTable, reference: Ids) -> dict[str, Scores]:
+    """Distance of each row to the mean of the rows `reference` (one at least), in four ways."""
+    centre = _mean(table)
+    component = first_component(table, centre)
+    ways: dict[str, Callable[[Floats], Floats]] = {
+        COSINE: lambda rows: rows,
+        CENTRED: lambda rows: rows - centre,
+        WITHOUT_COMPONENT: lambda rows: rows - np.outer(rows @ component, component),
+        DISTANCE: lambda rows: rows,
+    }
+    known = table.take(reference)
+    means = {name: way(known).mean(axis=0) for name, way in ways.items()}
+    values = {name: np.empty(table.rows, dtype=np.float32) for name in ways}
+    for start, block in table.blocks():
+        for name, way in ways.items():
+            measure = _lengths if name == DISTANCE else cosine_distances
+            values[name][start : start + len(block)] = measure(way(block), means[name])
+    return {
+        name: Scores(values[name], _among_themselves(way(known), name))
+        for name, way in ways.items()
+    }
+
+
+def cosine_distances(rows: Floats, to: Floats) -> Floats:
+    """(n,) 1 - cosine of each row and `to`; 0 for a row of zeros.
+
+    As half the squared length between the unit vectors, which does not lose what is near 0.
+    """
+    length = float(np.sqrt(to @ to))
+    lengths = np.sqrt(_squares(rows))
+    unit = rows / np.maximum(lengths, _TINY)[:, None]
+    unit -= to / max(length, _TINY)
+    found = np.where(lengths <= _TINY, 0.0, _squares(unit) / 2)
+    return np.asarray(found, dtype=np.float32)
+
+
+def first_component(table: RowTable, centre: Floats) -> Floats:
+    """(width,) the first principal component of the rows, of length 1 (power iteration)."""
+    ids = np.unique(np.linspace(0, table.rows - 1, min(table.rows, _SAMPLE)).astype(np.int64))
+    rows = table.take(ids) - centre
+    start = rows[int(np.argmax(_squares(rows)))]
+    found: Floats = start / max(float(np.sqrt(start @ start)), _TINY)
+    for _ in range(_ROUNDS):
+        after = (rows @ found) @ rows
+        after /= max(float(np.sqrt(after @ after)), _TINY)
+        change = float(np.abs(after - found).max())
+        found = after
+        if change < 1e-6:
+            break
+    return found
+
+
+def _among_themselves(rows: Floats, name: str) -> Floats:
+    """(n,) each reference row against the mean of the others; a single one against itself."""
+    if len(rows) < 2:
+        return np.zeros(len(rows), dtype=np.float32)
+    total = rows.sum(axis=0)
+    measure = _lengths if name == DISTANCE else cosine_distances
+    return np.concatenate([measure(row[None], (total - row) / (len(rows) - 1)) for row in rows])
+
+
+def _mean(table: RowTable) -> Floats:
+    total = np.zeros(table.width, dtype=np.float64)
+    for _, block in table.blocks():
+        total += block.sum(axis=0, dtype=np.float64)
+    return (total / max(table.rows, 1)).astype(np.float32)
+
+
+def _lengths(rows: Floats, to: Floats) -> Floats:
+    return np.asarray(np.sqrt(_squares(rows - to)), dtype=np.float32)
+
+
+def _squares(rows: Floats) -> Floats:
+    return np.asarray(np.einsum("ij,ij->i", rows, rows), dtype=np.float32)

@@ -1,0 +1,125 @@
+"""Which rows are known to be unused: the reference that others are compared with, and why it.
+
+Owns the order of preference: what the user names; the dummies that `--reserve-dummies` added; rows
+beyond the tokenizer; bytes that UTF-8 never has; tokens that are called unused. The first that has
+two rows or more and is no heap of zeros is taken. Source: Land and Bartolo 2024, section 3.2
+(unused tokens by hand for each model); IST, section 4.5 (dummies). Knows nothing of indicators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from vocabshift.bpe import unused_tokens
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.evaluation.glitch.tables import RowTable
+
+Ids = npt.NDArray[np.int64]
+
+ENOUGH = 2
+"""Rows that a set found by itself needs: of one alone nothing can be said about spread."""
+
+_MOST_ROWS = 4096  # of the padding of a table: more say nothing more
+_APART = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Rows known to be unused."""
+
+    name: str  # "given", "dummies", "beyond the tokenizer", "bytes", "called unused"
+    ids: Ids  # ascending
+    why: str  # one sentence for people
+    left_out: Ids  # of the same kind, but unlike the others
+
+
+def find_reference(
+    tokenizer: Tokenizer, table: RowTable, given: Sequence[str] = ()
+) -> Reference | None:
+    """The reference of a model, or None where nothing is known to be unused.
+
+    `given`: ids, ranges of ids ("5-9") or tokens. ValueError for what names no row.
+    """
+    if given:
+        ids = _given(tokenizer, table, given)
+        return Reference("given", ids, f"the {len(ids)} rows that --reference names", ids[:0])
+    for name, ids, what in _kinds(tokenizer, table):
+        if len(ids) < ENOUGH:
+            continue
+        rows = table.take(ids)
+        is_set = np.abs(rows).max(axis=1) > 0
+        if np.count_nonzero(is_set) < ENOUGH:
+            continue  # zeros: rows that were put there after training
+        alike = _alike(rows[is_set])
+        kept, left_out = ids[is_set][alike], ids[is_set][~alike]
+        return Reference(name, kept, f"{len(kept)} {what}", left_out)
+    return None
+
+
+def _kinds(tokenizer: Tokenizer, table: RowTable) -> list[tuple[str, Ids, str]]:
+    beyond = list(range(tokenizer.row_count, table.rows))[:_MOST_ROWS]
+    return [
+        (name, np.array(ids, dtype=np.int64), what)
+        for name, ids, what in (
+            (
+                "dummies",
+                unused_tokens.our_unused(tokenizer),
+                "tokens that --reserve-dummies added before training: no text has them",
+            ),
+            (
+                "beyond the tokenizer",
+                beyond,
+                "rows beyond the tokenizer's last id: no text can reach them",
+            ),
+            (
+                "bytes",
+                unused_tokens.never_in_text(tokenizer),
+                "tokens of single bytes that UTF-8 never has (C0, C1, F5-FF)",
+            ),
+            (
+                "called unused",
+                unused_tokens.called_unused(tokenizer),
+                "tokens whose names say that they are unused or reserved",
+            ),
+        )
+    ]
+
+
+def _alike(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
+    """Those that are no further from the middle than 3 times the median distance.
+
+    A byte that broken text did hold, or a reserved token that was used after all, would stretch
+    the threshold over everything.
+    """
+    middle = np.median(rows, axis=0)
+    away = np.sqrt(np.square(rows - middle).sum(axis=1))
+    return np.asarray(away <= max(_APART * float(np.median(away)), 1e-6))
+
+
+def _given(tokenizer: Tokenizer, table: RowTable, given: Sequence[str]) -> Ids:
+    named = dict(tokenizer.model.vocab)
+    named |= {token.content: token.id for token in tokenizer.added_tokens}
+    found: set[int] = set()
+    for value in given:
+        first, dash, last = value.partition("-")
+        if value in named:
+            found.add(named[value])
+        elif value.isdecimal():
+            found.add(int(value))
+        elif dash and first.isdecimal() and last.isdecimal() and int(last) < table.rows:
+            found |= set(range(int(first), int(last) + 1))
+        else:
+            raise ValueError(
+                f"--reference {value!r} is no token of {tokenizer.name}, no id and no range of ids "
+                "such as 128002-128255"
+            )
+    if not found or max(found) >= table.rows:
+        raise ValueError(
+            f"--reference {' '.join(given)} names no row, or one beyond the {table.rows} rows of "
+            f"{table.name}"
+        )
+    return np.array(sorted(found), dtype=np.int64)

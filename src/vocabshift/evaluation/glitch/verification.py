@@ -1,0 +1,255 @@
+"""Verification by prompting: can the model say the token when a prompt all but says it?
+
+Owns the three prompts of Land and Bartolo's program (a 20-shot copy, an explanation, fifty
+repetitions), how a token is put in: they are built with a placeholder token, whose id is then
+replaced, so that tokens that no text yields can be tried too. The model continues greedily for
+three steps; the token's highest probability is what counts. Sampling more often would say nothing
+new: the steps are always the same. Fewer shots where the model has too few positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vocabshift.bpe.encoder import Encoder
+from vocabshift.bpe.token_bytes import texts_of_tokens
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.errors import VocabMismatchError
+from vocabshift.evaluation.glitch.verdicts import verdict_of
+
+STEPS = 3
+_BATCH_TOKENS = 4096
+_MOST_PLACEHOLDERS = 3000
+_HOLE = "{token}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    name: str
+    shots: int
+    preamble: str
+    question: str
+    answer: str
+
+    def text(self, shots: int, token: str) -> str:
+        """The prompt up to where the token is to come."""
+        lead = self.answer[: self.answer.index(_HOLE)]
+        whole = self.preamble + (self.question + self.answer) * shots + self.question + lead
+        return whole.replace(_HOLE, token)
+
+
+_PROMPTS = (
+    _Prompt(
+        "copy",
+        20,
+        "This device repeats its input exactly, as shown in these 100 identical trials.",
+        "\nInput: «{token}»\nOutput:",
+        " «{token}»",
+    ),
+    _Prompt(
+        "explain",
+        0,
+        "This helpful assistant explains what a phrase means, replying with identical responses to "
+        "identical questions for reliability.",
+        "\nUser: What does 'edslfkj' mean?\nAssistant: 'edslfkj' has no specific meaning I am "
+        "aware of.\nUser: what does '{token}' mean?\nAssistant:",
+        " '{token}'",
+    ),
+    _Prompt(
+        "repeat",
+        50,
+        "Below is the output, as you can see it's just giving the same phrase repeated "
+        "indefinitely:\n",
+        "{token}",
+        "{token}",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What came of one token."""
+
+    token_id: int
+    max_probability: float
+    verdict: str  # one of verdicts.VERDICTS
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What came of all of them."""
+
+    tokens: tuple[Verified, ...]
+    placeholder: int
+    shots: dict[str, int]  # by prompt; a prompt that does not fit the model is not there
+
+
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """A prompt as ids; `holes`: where the token's id goes."""
+
+    name: str
+    shots: int
+    ids: npt.NDArray[np.int64]
+    holes: npt.NDArray[np.bool_]
+
+
+def verify(
+    model: Any,
+    tokenizer: Tokenizer,
+    token_ids: Sequence[int],
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Verification:
+    """Try some tokens on a causal language model of transformers, in its own dtype and place.
+
+    ValueError where no prompt fits the model's positions, or where the tokenizer gives no token
+    that prompts can be built with; VocabMismatchError for more ids than rows.
+    """
+    rows = model.get_input_embeddings().weight.shape[0]
+    if tokenizer.row_count > rows:
+        raise VocabMismatchError(
+            f"the tokenizer has ids up to {tokenizer.row_count - 1} and the model {rows} rows"
+        )
+    encoder = Encoder(tokenizer)
+    positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    placeholder, prompts = _build(encoder, (positions or 1 << 20) - STEPS)
+    highest = np.zeros(len(token_ids))
+    is_encoded = np.zeros(len(token_ids), dtype=np.bool_)
+    was_training = model.training
+    model.eval()
+    try:
+        done = 0
+        for prompt in prompts:
+            n = max(1, _BATCH_TOKENS // len(prompt.ids))
+            for start in range(0, len(token_ids), n):
+                chosen = np.array(token_ids[start : start + n], dtype=np.int64)
+                batch = np.where(prompt.holes, chosen[:, None], prompt.ids)
+                found = _probabilities(model, batch, chosen)
+                highest[start : start + n] = np.maximum(highest[start : start + n], found)
+                texts = [encoder.decode(row) for row in batch]
+                for place, text in enumerate(texts, start):
+                    is_encoded[place] |= token_ids[place] in encoder.encode(text)
+                done += len(chosen)
+                if progress is not None:
+                    progress(done, len(prompts) * len(token_ids))
+    finally:
+        model.train(was_training)
+    return Verification(
+        tuple(
+            Verified(int(token_id), float(p), verdict_of(float(p), is_encoded=bool(ok)))
+            for token_id, p, ok in zip(token_ids, highest, is_encoded, strict=True)
+        ),
+        placeholder,
+        {prompt.name: prompt.shots for prompt in prompts},
+    )
+
+
+def load_model(folder: str | Path, *, dtype: str = "float32") -> Any:
+    """The causal language model of a folder; code in it is not run. ValueError where it fails."""
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM
+    except ImportError as error:
+        raise ImportError(
+            "verification needs torch and transformers; install them with: "
+            "pip install 'vocabshift[hf]'"
+        ) from error
+    try:
+        return AutoModelForCausalLM.from_pretrained(
+            folder, dtype=getattr(torch, dtype), trust_remote_code=False
+        )
+    except Exception as error:  # whatever transformers' many models raise over a folder
+        reason = " ".join(str(error).split())[:300]
+        raise ValueError(f"the model {folder} cannot be loaded: {reason}") from error
+
+
+def _build(encoder: Encoder, room: int) -> tuple[int, list[_Built]]:
+    """A placeholder, and the prompts that fit into `room` ids with it."""
+    texts = texts_of_tokens(encoder.tokenizer)
+    added = {token.id for token in encoder.tokenizer.added_tokens}
+    candidates = sorted(
+        (i for i, text in texts.items() if text.strip().isalpha() and i not in added),
+        key=lambda i: (-len(set(texts[i])), -len(texts[i]), i),
+    )
+    seen_one = False
+    for placeholder in candidates[:_MOST_PLACEHOLDERS]:
+        built: list[_Built] = []
+        for prompt in _PROMPTS:
+            found = _fitting(encoder, prompt, placeholder, texts[placeholder], room)
+            if found is None:
+                break
+            seen_one = True
+            built += [found] if len(found.ids) else []
+        else:
+            if built:
+                return placeholder, built
+    if seen_one:
+        raise ValueError(
+            f"no prompt of the verification fits the model's {room + STEPS} positions; leave "
+            "--verify out"
+        )
+    raise ValueError(
+        f"{encoder.tokenizer.name} has no word that stays one token in the prompts of the "
+        "verification; leave --verify out"
+    )
+
+
+def _fitting(
+    encoder: Encoder, prompt: _Prompt, placeholder: int, text: str, room: int
+) -> _Built | None:
+    """The prompt with as many shots as fit (no ids, where none do); None for a placeholder that
+    does not stay one token."""
+    shots = prompt.shots
+    while True:
+        ids = encoder.encode(prompt.text(shots, text), add_special_tokens=True).astype(np.int64)
+        holes = ids == placeholder
+        expected = prompt.text(shots, _HOLE).count(_HOLE)
+        if int(holes.sum()) != expected:
+            return None
+        if len(ids) <= room:
+            return _Built(prompt.name, shots, ids, holes)
+        if shots <= 1:
+            return _Built(prompt.name, 0, ids[:0], holes[:0])
+        shots //= 2
+
+
+def _probabilities(
+    model: Any, batch: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """(n,) the highest probability of wanted[i] over the greedy steps after batch[i]."""
+    import torch
+    from transformers import GenerationConfig
+
+    settings = model.config.get_text_config()
+    ends = settings.eos_token_id
+    ends = [ends] if isinstance(ends, int) else list(ends or [])
+    device = model.get_input_embeddings().weight.device
+    ids = torch.from_numpy(batch).to(device)
+    make: Any = GenerationConfig  # untyped
+    config = make(
+        max_new_tokens=STEPS,
+        do_sample=False,
+        eos_token_id=ends or None,
+        pad_token_id=ends[0] if ends else 0,
+        return_dict_in_generate=True,
+        output_logits=True,
+    )
+    with torch.inference_mode():
+        out = model.generate(ids, attention_mask=torch.ones_like(ids), generation_config=config)
+    chosen = torch.from_numpy(wanted).to(device)[:, None]
+    highest = torch.zeros(len(wanted), dtype=torch.float64, device=device)
+    goes_on = torch.ones(len(wanted), dtype=torch.bool, device=device)
+    for step, logits in enumerate(out.logits):
+        found = logits.double().softmax(-1).gather(1, chosen)[:, 0]
+        highest = torch.where(goes_on, torch.maximum(highest, found), highest)
+        generated = out.sequences[:, batch.shape[1] + step]
+        for end in ends:  # what follows an end is padding
+            goes_on &= generated != end
+    return np.asarray(highest.cpu().numpy())
