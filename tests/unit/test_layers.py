@@ -57,11 +57,13 @@ ROOMS = {
     ),
     "torch": (
         *("surgery.", "cpt.", "demo."),
-        *("evaluation.score", "evaluation.glitch", "evaluation.latency", "evaluation.harness"),
+        *("evaluation.score", "evaluation.glitch", "evaluation.latency_local"),
+        "evaluation.harness",
     ),
     "transformers": (
         *("surgery.", "cpt.", "demo.", "bpe.tokenizer_json", "bpe.reload", "report.hub"),
-        *("evaluation.score", "evaluation.glitch", "evaluation.latency", "evaluation.harness"),
+        *("evaluation.score", "evaluation.glitch", "evaluation.latency_local"),
+        "evaluation.harness",
     ),
     "lm_eval": ("evaluation.harness",),
     "scipy": ("evaluation.", "trainers.language_clusters"),

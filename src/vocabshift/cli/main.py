@@ -25,6 +25,7 @@ from vocabshift.cli import (
     encode,
     evaluate,
     extend,
+    latency,
     normalize,
     plan,
     prune,
@@ -38,7 +39,7 @@ from vocabshift.cli.options import Parser, UsageError
 
 VERBS = (
     *(demo, normalize, count, train, plan, extend, prune, adapt, transfer),
-    *(evaluate, compare, tables, check, encode, serve, card, publish),
+    *(evaluate, compare, tables, check, encode, latency, serve, card, publish),
 )
 
 
