@@ -57,12 +57,12 @@ ROOMS = {
     ),
     "torch": (
         *("surgery.", "cpt.", "demo."),
-        *("evaluation.score", "evaluation.glitch", "evaluation.latency", "evaluation.harness"),
+        *("evaluation.score", "evaluation.glitch", "evaluation.latency_local", "evaluation.harness"),
         "evaluation.causal_model",
     ),
     "transformers": (
         *("surgery.", "cpt.", "demo.", "bpe.tokenizer_json", "bpe.reload", "report.hub"),
-        *("evaluation.score", "evaluation.glitch", "evaluation.latency", "evaluation.harness"),
+        *("evaluation.score", "evaluation.glitch", "evaluation.latency_local", "evaluation.harness"),
         "evaluation.causal_model",
     ),
     "lm_eval": ("evaluation.harness",),

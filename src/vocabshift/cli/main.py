@@ -26,6 +26,7 @@ from vocabshift.cli import (
     evaluate,
     extend,
     glitch,
+    latency,
     normalize,
     plan,
     prune,
@@ -41,7 +42,7 @@ from vocabshift.cli.options import Parser, UsageError
 VERBS = (
     *(demo, normalize, count, train, plan, extend, prune, adapt, transfer),
     *(evaluate, compare, tables, check, serve, card, publish),
-    *(encode, score, glitch),
+    *(encode, score, glitch, latency),
 )
 
 
