@@ -10,6 +10,7 @@
 #   DATA=../shared/data-unpacked   train/LANG.txt, eval/…, tasks/…, as its unpack.sh leaves it
 #   OUT=runs/indic-study           tokenizers, results, table-N.md
 #   MB=2                           of each language (0.6 to 2 for those that have less)
+#   ROMAN_WORDS=10                 lines of more words in Roman script are left out
 #   SIZES="32000 64000 128000"     of the joint vocabularies
 #   ONE=128000                     the size of clusters and PickyBPE, one of SIZES
 #   CLUSTERS="5 6 7 8"             numbers of clusters for k-means, beside language families
@@ -22,6 +23,7 @@ PYTHON=${PYTHON:-python3}
 DATA=${DATA:-../shared/data-unpacked}
 OUT=${OUT:-runs/indic-study}
 MB=${MB:-2}
+ROMAN_WORDS=${ROMAN_WORDS:-10}
 THREADS=${THREADS:+-j $THREADS}
 vocabshift() { "$PYTHON" -m vocabshift "$@"; }
 . recipes/data/corpus.sh
@@ -65,12 +67,6 @@ read -r -a SIZES <<<"${SIZES:-32000 64000 128000}"
 read -r -a CLUSTERS <<<"${CLUSTERS:-5 6 7 8}"
 ONE=${ONE:-128000}
 LANGUAGE_SIZE=${LANGUAGE_SIZE:-8000}
-TEXT=$OUT/text-$MB
-if [ ! -d "$TEXT" ]; then
-  "$PYTHON" recipes/indic_study/texts.py "$TRAIN" "$TEXT.partial" \
-    --languages "${LANGUAGES[@]}" --mb "$MB"
-  mv "$TEXT.partial" "$TEXT"
-fi
 # files FOLDER LANGUAGE…: "hi=FOLDER/hi.txt" of those that are there.
 files() {
   local folder=$1 name
@@ -79,12 +75,13 @@ files() {
     if [ -s "$folder/$name.txt" ]; then printf '%s\n' "$name=$folder/$name.txt"; fi
   done
 }
-lines_into CORPUS files "$TEXT" "${LANGUAGES[@]}"
-lines_into CORPUS_DEVANAGARI files "$TEXT" "${DEVANAGARI[@]}"
+lines_into CORPUS files "$TRAIN" "${LANGUAGES[@]}"
+lines_into CORPUS_DEVANAGARI files "$TRAIN" "${DEVANAGARI[@]}"
 lines_into PARALLEL files "$EVAL/sib200-flores" "${LANGUAGES[@]}"
 lines_into PARALLEL_DEVANAGARI files "$EVAL/sib200-flores" "${DEVANAGARI[@]}"
 
-# 2. The tokenizers. All hear small languages through the same temperature.
+# 2. The tokenizers. All learn from the same lines, and hear small languages through the same
+# temperature.
 SUBJECTS=()
 # learn NAME OPTION…: one tokenizer, trained unless it is there.
 learn() {
@@ -92,7 +89,8 @@ learn() {
   shift
   SUBJECTS+=("$OUT/$name")
   if [ ! -d "$OUT/$name" ]; then
-    vocabshift train "$@" --sampling-alpha 0.3 $THREADS -o "$OUT/$name" --json >"$OUT/$name.json"
+    vocabshift train "$@" --max-roman-words "$ROMAN_WORDS" --language-bytes "${MB}MB" \
+      --draw-seed 1 --sampling-alpha 0.3 $THREADS -o "$OUT/$name" --json >"$OUT/$name.json"
   fi
 }
 for size in "${SIZES[@]}"; do

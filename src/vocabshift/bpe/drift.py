@@ -83,7 +83,7 @@ def sample(corpus: Corpus, n_bytes: int = SAMPLE_BYTES) -> dict[str, list[str]]:
         texts.setdefault(label, [])
         if left[label] <= 0:
             continue
-        for text in chain.from_iterable(batch.texts() for batch in part.source.read()):
+        for text in chain.from_iterable(batch.texts() for batch in part.read()):
             texts[label].append(text[: left[label]])
             left[label] -= len(texts[label][-1].encode())
             if left[label] <= 0:

@@ -13,6 +13,7 @@ from vocabshift.cli.options import (
     size,
     threads,
 )
+from vocabshift.cli.source import CORPUS, add_choices, corpus_of
 from vocabshift.text.normalize import NORMALIZER_HELP
 
 if TYPE_CHECKING:
@@ -30,15 +31,13 @@ def add_parser(subparsers: Any) -> None:
         "  vocabshift count hi=hindi.txt en=english.jsonl.gz --pattern o200k -o counts\n"
         "  vocabshift count ta=hf:wikimedia/wikipedia:20231101.ta --memory 8GB -o counts-ta\n",
     )
-    parser.add_argument(
-        "corpus", metavar="SPEC", nargs="+", help="[lang=]PATH|DIR|GLOB|hf:DATASET[@WEIGHT]"
-    )
+    parser.add_argument("corpus", metavar="SPEC", nargs="+", help=CORPUS)
     parser.add_argument(
         "--pattern", metavar="NAME|REGEX", default="o200k", help="pre-tokenizer (default: o200k)"
     )
     parser.add_argument("--normalizer", metavar="STEP[+STEP…]", help=NORMALIZER_HELP)
     add_many(parser, "--special-tokens", metavar="T", help="texts that no word may reach into")
-    parser.add_argument("--documents", choices=("line", "file"), help="a .txt is one per line/file")
+    add_choices(parser)
     parser.add_argument(
         "--memory", metavar="SIZE", type=size, help="budget such as 8GB (default: no limit)"
     )
@@ -51,14 +50,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Count, and write the folder."""
     from vocabshift.cli.console import progress_bar
     from vocabshift.output_folder import atomic_folder, check_free
-    from vocabshift.text.corpus import Corpus
     from vocabshift.text.count_folder import write_counts
     from vocabshift.text.counting import CorpusReader
     from vocabshift.text.patterns import get_pattern
     from vocabshift.text.table_records import check_installed
 
     check_installed("pyarrow", "count (it writes Parquet)")
-    corpus = Corpus.from_specs(args.corpus, documents=args.documents or "line")
+    corpus = corpus_of(args.corpus, args)
     check_free(args.out, force=args.force, inputs=corpus.paths)
     reader = CorpusReader(
         corpus,

@@ -9,7 +9,8 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.options import add_many, add_output, add_threads, add_verb, positive, threads
+from vocabshift.cli.options import add_output, add_threads, add_verb, positive, threads
+from vocabshift.cli.source import add_choices, corpus_of
 from vocabshift.cli.tokenizers import add_pattern, load_all
 
 if TYPE_CHECKING:
@@ -37,8 +38,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("tokenizer", metavar="TOKENIZER", help="folder, file or Hub name")
     parser.add_argument("specs", metavar="SPEC", nargs="+", help="[lang=]PATH|DIR|GLOB|hf:DATASET")
-    add_many(parser, "--languages", metavar="L", help="use only these labels of the corpus")
-    parser.add_argument("--documents", choices=("line", "file"), help="a .txt is one per line/file")
+    add_choices(parser)
     parser.add_argument(
         "--eos", metavar="TOKEN|none", help="behind every document (default: the tokenizer's)"
     )
@@ -71,14 +71,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     from vocabshift.cli.console import print_line, progress_bar
     from vocabshift.output_folder import check_free
-    from vocabshift.text.corpus import Corpus
     from vocabshift.text.input_key import no_key_reason
 
     inputs = [args.tokenizer] if Path(args.tokenizer).exists() else []
     out = check_free(args.out, force=args.force, inputs=inputs)
-    corpus = Corpus.from_specs(args.specs, documents=args.documents or "line")
-    if args.languages:
-        corpus = corpus.select(args.languages)
+    corpus = corpus_of(args.specs, args)
     from vocabshift.cpt.pack_corpus import SHARD_TOKENS, PackOptions, pack_corpus
 
     (tokenizer,) = load_all([args.tokenizer], args.pattern)

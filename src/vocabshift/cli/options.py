@@ -110,6 +110,19 @@ def positive(text: str) -> int:
     return value
 
 
+def natural(text: str) -> int:
+    """An integer from 0 to MOST, as argparse's `type`."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+    if value > MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is too large")
+    return value
+
+
 def share(text: str) -> float:
     """A number above 0 and up to 1, as argparse's `type`."""
     try:

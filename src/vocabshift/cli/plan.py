@@ -9,6 +9,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_threads, add_verb, positive, share, threads
+from vocabshift.cli.source import add_choices, corpus_of, words_of
 from vocabshift.cli.tokenizers import add_pattern, load_all
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def add_parser(subparsers: Any) -> None:
         metavar="SPEC",
         help="held-out text (default: every 20th document of the corpus)",
     )
-    parser.add_argument("--documents", choices=("line", "file"), help="a .txt is one per line/file")
+    add_choices(parser)
     parser.add_argument(
         "--max-tokens", metavar="N", type=positive, default=32_000, help="default: 32000"
     )
@@ -83,8 +84,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         from vocabshift.report.curves import check_picture
 
         check_picture(args.picture)
+    corpus = corpus_of(args.corpus, args)
     unit: Any = args.documents or "line"
-    corpus = Corpus.from_specs(args.corpus, documents=unit)
     text = Corpus.from_specs(args.text, documents=unit) if args.text else None
     [tokenizer] = load_all([args.tokenizer], args.pattern)
     from vocabshift.planning import plan  # heavy: after what is cheap
@@ -122,7 +123,7 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
         console.print("no new token would help on this text")
         return
     repaired = " --pre-tokenizer repaired" if best["pre_tokenizer"] == "repaired" else ""
-    corpus = " ".join(args.corpus)
+    corpus = " ".join((*args.corpus, *words_of(args)))
     then = (
         f"vocabshift extend {args.tokenizer} --corpus {corpus} --n-tokens {best['n_tokens']}"
         f"{repaired} -o DIR"

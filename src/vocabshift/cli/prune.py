@@ -14,13 +14,13 @@ from vocabshift.cli.options import (
     positive,
     threads,
 )
+from vocabshift.cli.source import add_source, source_of, words_of
 from vocabshift.cli.tokenizers import add_pattern
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from vocabshift.pruning.prune import Subject
-    from vocabshift.pruning.token_counts import Source
 
 ORDERS = ("leaf-frequency", "leaf-id", "merge", "frequency", "id", "script")
 _WITHOUT_TEXT = ("leaf-id", "id")
@@ -42,12 +42,7 @@ def add_parser(subparsers: Any) -> None:
         "--keep script:Deva --dry-run --json\n",
     )
     parser.add_argument("tokenizer", metavar="TOKENIZER", help="folder, file or Hub name")
-    add_many(parser, "--corpus", metavar="SPEC", help="[lang=]PATH|DIR|GLOB|hf:DATASET[@WEIGHT]")
-    parser.add_argument(
-        "--counts",
-        metavar="DIR",
-        help="a folder that `vocabshift count` wrote with the tokenizer's pattern, as the corpus",
-    )
+    add_source(parser)
     parser.add_argument("--n-tokens", metavar="N", type=positive, help="so many tokens go")
     parser.add_argument(
         "--vocab-size", metavar="N", type=positive, help="so many stay (model.vocab is counted)"
@@ -77,7 +72,6 @@ def add_parser(subparsers: Any) -> None:
         action="store_true",
         help="Unigram, WordPiece: single characters that the corpus does not have may go too",
     )
-    parser.add_argument("--documents", choices=("line", "file"), help="a .txt is one per line/file")
     parser.add_argument("--dry-run", action="store_true", help="say what would go, write nothing")
     add_pattern(parser)
     add_output(parser, what="folder to write", required=False)
@@ -109,7 +103,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         unreachable_first=args.unreachable_first,
         drop_unseen_characters=args.drop_unseen_characters,
     )
-    source = _source(args)
+    source = source_of(args) if args.corpus or args.counts else None
     check_languages(request.keep, [] if source is None else languages_of(source))
     subject = _subject(args)
     with progress_bar(in_bytes=True) as progress:
@@ -135,29 +129,14 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(f"give --n-tokens or --vocab-size, one of them {see}")
     if args.dry_run == bool(args.out):
         raise UsageError(f"give -o DIR, or --dry-run, which writes nothing {see}")
-    if args.corpus and args.counts:
-        raise UsageError(f"--counts stands for the whole corpus; leave --corpus out {see}")
-    if args.counts and args.documents:
-        raise UsageError(f"--counts stands for the whole corpus; leave --documents out {see}")
     if not (args.corpus or args.counts) and args.order not in _WITHOUT_TEXT:
         raise UsageError(
             f"--order {args.order} looks at text: --corpus (or --counts) is required {see}"
         )
+    if (flags := words_of(args)) and not (args.corpus or args.counts):
+        raise UsageError(f"{flags[0]} looks at text: --corpus is required {see}")
     if args.drop_unseen_characters and not args.corpus:
         raise UsageError(f"--drop-unseen-characters looks at text: --corpus is required {see}")
-
-
-def _source(args: argparse.Namespace) -> Source | None:
-    """The corpus of the specs, or the folder of counts."""
-    if args.counts:
-        from vocabshift.text.count_folder import CountFolder
-
-        return CountFolder.open(args.counts)
-    if not args.corpus:
-        return None
-    from vocabshift.text.corpus import Corpus
-
-    return Corpus.from_specs(args.corpus, documents=args.documents or "line")
 
 
 def _subject(args: argparse.Namespace) -> Subject:

@@ -9,23 +9,48 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from vocabshift.cli.options import UsageError, add_many
+from vocabshift.cli.options import UsageError, add_many, natural, size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from vocabshift.text.corpus import Corpus
     from vocabshift.text.count_folder import CountFolder
 
+CORPUS = "[lang=]PATH|DIR|GLOB|hf:DATASET[@WEIGHT]"
+
+_CHOICES = ("languages", "documents", "max_roman_words", "language_bytes", "draw_seed")
+
 
 def add_source(parser: argparse.ArgumentParser) -> None:
-    """`--corpus`, `--counts`, `--languages` and `--documents`."""
-    add_many(parser, "--corpus", metavar="SPEC", help="[lang=]PATH|DIR|GLOB|hf:DATASET[@WEIGHT]")
+    """`--corpus`, `--counts`, and the flags of `add_choices`."""
+    add_many(parser, "--corpus", metavar="SPEC", help=CORPUS)
     parser.add_argument(
         "--counts",
         metavar="DIR",
-        help="a folder that `vocabshift count` wrote, instead of a corpus",
+        help="a folder that `vocabshift count` wrote with the same pattern, as the corpus",
     )
+    add_choices(parser)
+
+
+def add_choices(parser: argparse.ArgumentParser) -> None:
+    """What of a corpus is read, and what is one document of it; all None where not given."""
     add_many(parser, "--languages", metavar="L", help="use only these labels of the corpus")
     parser.add_argument("--documents", choices=("line", "file"), help="a .txt is one per line/file")
+    parser.add_argument(
+        "--max-roman-words",
+        metavar="N",
+        type=natural,
+        help="leave out lines of more words in Roman script, in languages of other scripts",
+    )
+    add_many(
+        parser,
+        "--language-bytes",
+        metavar="[L=]SIZE",
+        help="at most so much text of each language, or of language L, such as 20MB hi=50MB: "
+        "documents drawn at random",
+    )
+    parser.add_argument("--draw-seed", metavar="N", type=natural, help="which documents (0)")
 
 
 def require_source(args: argparse.Namespace, see: str) -> None:
@@ -35,15 +60,59 @@ def require_source(args: argparse.Namespace, see: str) -> None:
 
 
 def source_of(args: argparse.Namespace) -> Corpus | CountFolder:
-    """The corpus of the specs, cut down to the languages asked for, or the folder of counts."""
-    if args.counts:
-        for flag in ("corpus", "languages", "documents"):
-            if getattr(args, flag):
-                raise UsageError(f"--counts stands for the whole corpus; leave --{flag} out")
-        from vocabshift.text.count_folder import CountFolder
+    """The corpus of the specs, cut down as asked for, or the folder of counts."""
+    if not args.counts:
+        return corpus_of(args.corpus, args)
+    for name in ("corpus", *_CHOICES):
+        if getattr(args, name) is not None:
+            flag = name.replace("_", "-")
+            raise UsageError(f"--counts stands for the whole corpus; leave --{flag} out")
+    from vocabshift.text.count_folder import CountFolder
 
-        return CountFolder.open(args.counts)
+    return CountFolder.open(args.counts)
+
+
+def corpus_of(specs: Sequence[str], args: argparse.Namespace) -> Corpus:
+    """The corpus of the specs, cut down by the flags of `add_choices`, in the order of these."""
     from vocabshift.text.corpus import Corpus
 
-    corpus = Corpus.from_specs(args.corpus, documents=args.documents or "line")
-    return corpus.select(args.languages) if args.languages else corpus
+    budgets = language_budgets(args.language_bytes or ())
+    if args.draw_seed is not None and not budgets:
+        raise UsageError("--draw-seed chooses what --language-bytes takes; give both")
+    corpus = Corpus.from_specs(specs, documents=args.documents or "line")
+    if args.languages:
+        corpus = corpus.select(args.languages)
+    if args.max_roman_words is not None:
+        corpus = corpus.limit_roman_words(args.max_roman_words)
+    if budgets:
+        every = budgets.pop(None, None)
+        of = {part.language: every for part in corpus.parts} if every else {}
+        corpus = corpus.limit_bytes(of | budgets, seed=args.draw_seed or 0)
+    return corpus
+
+
+def language_budgets(words: Sequence[str]) -> dict[str | None, int]:
+    """Bytes by label, None for all that are not named; UsageError for what is no size."""
+    budgets: dict[str | None, int] = {}
+    for word in words:
+        label, equals, amount = word.rpartition("=")
+        try:
+            n_bytes = size(amount)
+        except argparse.ArgumentTypeError as error:
+            raise UsageError(f"--language-bytes {word}: {error}") from None
+        key = label if equals else None
+        if key in budgets:
+            raise UsageError(f"--language-bytes {word}: it is given twice; give one size")
+        budgets[key] = n_bytes
+    return budgets
+
+
+def words_of(args: argparse.Namespace) -> list[str]:
+    """The flags of `add_choices` as they were given, for the command to type next."""
+    words = []
+    for name in _CHOICES:
+        value = getattr(args, name)
+        if value is not None:
+            values = value if isinstance(value, list) else [value]
+            words += ["--" + name.replace("_", "-"), *map(str, values)]
+    return words

@@ -1,19 +1,22 @@
 """Corpus: labelled, weighted text that can be read again and again in constant memory.
 
-Owns which sources make up a corpus and what language and weight each has. How text is found and
-decoded is the business of `spec`, `files` and `readers`.
+Owns which sources make up a corpus, what language and weight each has, and which of its documents
+are taken. How text is found and decoded is the business of `spec`, `files` and `readers`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
 from vocabshift.errors import CorpusError
+from vocabshift.text.choices import Choice
 from vocabshift.text.documents import Documents
 from vocabshift.text.files import find
+from vocabshift.text.language_budget import Drawn, LanguageBudget
 from vocabshift.text.readers import (
     DocumentUnit,
     FileSource,
@@ -23,6 +26,7 @@ from vocabshift.text.readers import (
     TextsSource,
     check_unit,
 )
+from vocabshift.text.roman_words import RomanWordLimit, is_written_in_roman
 from vocabshift.text.spec import HubDataset, Local, check_label, check_weight, parse_spec
 
 __all__ = ["Corpus", "Documents", "Part"]
@@ -37,6 +41,33 @@ class Part:
     source: Source
     language: str | None = None
     weight: float = 1.0
+    choices: tuple[Choice, ...] = ()  # each of what the one before it took
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        chosen = ", ".join(choice.name for choice in self.choices)
+        return f"{self.source.name} ({chosen})" if chosen else self.source.name
+
+    @property
+    def n_bytes_hint(self) -> int | None:
+        """About how many bytes of text, where that is known without reading."""
+        n_bytes = self.source.n_bytes_hint
+        for choice in self.choices:
+            n_bytes = None if n_bytes is None else choice.n_bytes_hint(n_bytes)
+        return n_bytes
+
+    def read(self) -> Iterator[Documents]:
+        """Its documents, from the start, with language and weight."""
+        blocks = self.source.read()
+        for choice in self.choices:
+            blocks = choice.of(blocks)
+        for documents in blocks:
+            yield replace(documents, language=self.language, weight=self.weight)
+
+    def choosing(self, choice: Choice) -> Part:
+        """What this choice takes of it."""
+        return replace(self, choices=(*self.choices, choice))
 
 
 class Corpus:
@@ -131,11 +162,11 @@ class Corpus:
         """
         has_text = False
         for part in self._parts:
-            for documents in part.source.read():
+            for documents in part.read():
                 has_text = True
-                yield replace(documents, language=part.language, weight=part.weight)
+                yield documents
         if not has_text:
-            names = ", ".join(part.source.name for part in self._parts)
+            names = ", ".join(part.name for part in self._parts)
             raise CorpusError(f"the corpus holds no text: {names}; name files that are not empty")
 
     def texts(self) -> Iterator[tuple[str | None, str]]:
@@ -173,7 +204,7 @@ class Corpus:
     @property
     def n_bytes_hint(self) -> int | None:
         """Bytes on disk, where all is plain text, else None: for progress bars."""
-        hints = [part.source.n_bytes_hint for part in self._parts]
+        hints = [part.n_bytes_hint for part in self._parts]
         return None if None in hints else sum(cast("list[int]", hints))
 
     def select(self, languages: str | Iterable[str]) -> Corpus:
@@ -186,9 +217,61 @@ class Corpus:
             raise ValueError(f"{what} the corpus; its languages: {have}")
         return Corpus(part for part in self._parts if part.language in wanted)
 
+    def limit_roman_words(self, most: int) -> Corpus:
+        """Without the lines of more than `most` words in Roman script, as the Indic study has it.
+
+        Concerns languages that are known (`text/languages.py`) to be written in another script;
+        the others stay whole. ValueError where there is none of the first kind.
+        """
+        if most < 0:
+            raise ValueError(f"most is {most} Roman words a line; give 0 or more")
+        concerned = [is_written_in_roman(part.language) is False for part in self._parts]
+        if not any(concerned):
+            have = ", ".join(self.languages) or "none"
+            raise ValueError(
+                "no language of the corpus is known to be written in a script other than Latin; "
+                f"its languages: {have}; label files by their codes, such as hi=PATH"
+            )
+        limit = RomanWordLimit(most)
+        return Corpus(
+            part.choosing(limit) if is_concerned else part
+            for part, is_concerned in zip(self._parts, concerned, strict=True)
+        )
+
+    def limit_bytes(
+        self, n_bytes: int | Mapping[str, int] | Mapping[str | None, int], *, seed: int = 0
+    ) -> Corpus:
+        """At most `n_bytes` of text of each language, or of those named; weights do not matter.
+
+        Documents are drawn at random from all sources of the language together and keep their
+        order; `seed` decides which, and so does nothing of other languages. Drawing reads the text
+        of the language once more. ValueError for a label not present and for fewer than 1 byte.
+        """
+        limits: dict[str | None, int] = {}
+        if isinstance(n_bytes, Mapping):
+            limits.update(n_bytes)
+        else:
+            limits = dict.fromkeys((part.language for part in self._parts), n_bytes)
+        budgets = {}
+        for label, limit in limits.items():
+            sources = [part for part in self._parts if part.language == label]
+            if not sources:
+                have = ", ".join(self.languages) or "none; label files as lang=PATH"
+                raise ValueError(f"no {label!r} in the corpus; its languages: {have}")
+            if limit < 1:
+                raise ValueError(f"{limit} bytes of a language are no text; give 1 or more")
+            budgets[label] = LanguageBudget(label, limit, seed, sources)
+        places: Counter[str | None] = Counter()
+        parts = []
+        for part in self._parts:
+            budget = budgets.get(part.language)
+            parts.append(part.choosing(Drawn(budget, places[part.language])) if budget else part)
+            places[part.language] += 1
+        return Corpus(parts)
+
     def __repr__(self) -> str:
         shown = ", ".join(
-            f"{'' if part.language is None else part.language + '='}{part.source.name}"
+            f"{'' if part.language is None else part.language + '='}{part.name}"
             + ("" if part.weight == 1 else f"@{part.weight:g}")
             for part in self._parts
         )

@@ -7,7 +7,7 @@ nothing of files.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,10 @@ class Documents:
     def n_bytes(self) -> int:
         """Bytes of all documents, line ends between them left out."""
         return int((self.ends - self.starts).sum())
+
+    def where(self, is_taken: NDArray[np.bool_]) -> Documents:
+        """Those for which (n,) `is_taken` holds."""
+        return replace(self, starts=self.starts[is_taken], ends=self.ends[is_taken])
 
     def texts(self) -> Iterator[str]:
         """The documents as strings."""

@@ -28,7 +28,7 @@ def excerpt(corpus: Corpus, n_bytes: int) -> dict[str, list[str]]:
         texts = found.setdefault(label, [])
         if room.setdefault(label, n_bytes) <= 0:
             continue
-        for documents in part.source.read():
+        for documents in part.read():
             for text in documents.texts():
                 data = text.encode("utf-8")
                 cut = data[: room[label]].decode("utf-8", errors="ignore")

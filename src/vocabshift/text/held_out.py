@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from vocabshift.text.corpus import Corpus, Documents
-from vocabshift.text.readers import Source, StandardInputSource
+from vocabshift.text.readers import StandardInputSource
 
 EVERY = 20
 """One document of so many is held out."""
 
 
-@dataclass(frozen=True)
-class _Part:
+@dataclass(frozen=True, slots=True)
+class HeldOut:
     """The held-out documents of a source, or the others."""
 
-    whole: Source
     first: int  # place of the first document that is held out
     every: int
     is_held_out: bool
@@ -32,23 +32,27 @@ class _Part:
     def name(self) -> str:
         """For messages."""
         held_out = f"every {self.every}th document"
-        return f"{self.whole.name} ({held_out if self.is_held_out else f'without {held_out}'})"
+        return held_out if self.is_held_out else f"without {held_out}"
 
     @property
-    def n_bytes_hint(self) -> int | None:
-        """Of the whole source, all of which is read."""
-        return self.whole.n_bytes_hint
+    def facts(self) -> list[Any]:
+        """For `input_key`."""
+        return ["held out", self.first, self.every, self.is_held_out]
 
-    def read(self) -> Iterator[Documents]:
-        """Its documents; blocks without any are left out."""
+    def n_bytes_hint(self, n_bytes: int) -> int:
+        """Its share."""
+        held_out = n_bytes // self.every
+        return held_out if self.is_held_out else n_bytes - held_out
+
+    def of(self, blocks: Iterator[Documents]) -> Iterator[Documents]:
+        """Every so many documents, or the rest."""
         seen = 0
-        for documents in self.whole.read():
+        for documents in blocks:
             places = np.arange(seen, seen + len(documents))
             seen += len(documents)
-            chosen = (places % self.every == self.first) == self.is_held_out
-            if chosen.any():
-                starts, ends = documents.starts[chosen], documents.ends[chosen]
-                yield replace(documents, starts=starts, ends=ends)
+            is_taken = (places % self.every == self.first) == self.is_held_out
+            if is_taken.any():
+                yield documents.where(is_taken)
 
 
 def hold_out(corpus: Corpus, every: int = EVERY) -> tuple[Corpus, Corpus]:
@@ -69,7 +73,7 @@ def hold_out(corpus: Corpus, every: int = EVERY) -> tuple[Corpus, Corpus]:
 
     def part_of(is_held_out: bool) -> Corpus:
         return Corpus(
-            replace(part, source=_Part(part.source, first, every, is_held_out))
+            part.choosing(HeldOut(first, every, is_held_out))
             for part, first in zip(corpus.parts, firsts, strict=True)
         )
 

@@ -17,7 +17,7 @@ from vocabshift.text.readers import FileSource, HubSource, StandardInputSource
 
 
 def input_key(corpus: Corpus) -> str | None:
-    """Hex digits that change with the files, labels, weights and reading options of `corpus`.
+    """Hex digits that change with the files, labels, weights, choices and units of `corpus`.
 
     None where a part is no local file; `no_key_reason` says why.
     """
@@ -42,7 +42,8 @@ def no_key_reason(corpus: Corpus) -> str | None:
 def _facts(part: Part) -> list[Any]:
     assert isinstance(part.source, FileSource)
     files = [_file_facts(file) for file in part.source.files]
-    return [part.language, part.weight, part.source.unit, part.source.column, files]
+    source = [part.source.unit, part.source.column, files]
+    return [part.language, part.weight, *source, *(choice.facts for choice in part.choices)]
 
 
 def _file_facts(file: File) -> list[Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from vocabshift.text.corpus import Corpus, Part
+from vocabshift.text.held_out import hold_out
 from vocabshift.text.input_key import input_key, no_key_reason
 from vocabshift.text.readers import HubSource, StandardInputSource
 from vocabshift.text.spec import HubDataset
@@ -57,6 +58,29 @@ def test_whatever_matters_changes_the_key(file: Path) -> None:
     records.write_text('{"text": "a", "body": "b"}\n', encoding="utf-8")
     keys += [key(f"{records}"), key(f"{records}:body")]
     assert len(keys) == len(set(keys))
+
+
+def test_what_is_chosen_changes_the_key(file: Path) -> None:
+    corpus = Corpus.from_specs([f"hi={file}"])
+    training, held_out = hold_out(corpus)
+    keys = [
+        input_key(chosen)
+        for chosen in (
+            corpus,
+            corpus.limit_roman_words(1),
+            corpus.limit_roman_words(2),
+            corpus.limit_bytes(5),
+            corpus.limit_bytes(6),
+            corpus.limit_bytes(5, seed=1),
+            corpus.limit_bytes(5).limit_roman_words(1),
+            corpus.limit_roman_words(1).limit_bytes(5),
+            training,
+            held_out,
+        )
+    ]
+    assert None not in keys
+    assert len(keys) == len(set(keys))
+    assert input_key(corpus.limit_bytes(5)) == keys[3]
 
 
 def test_a_new_file_in_a_folder_changes_the_key(file: Path) -> None:
