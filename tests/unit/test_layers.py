@@ -57,13 +57,13 @@ ROOMS = {
     ),
     "torch": (
         *("surgery.", "cpt.", "demo."),
-        *("evaluation.score", "evaluation.glitch", "evaluation.latency_local", "evaluation.harness"),
-        "evaluation.causal_model",
+        *("evaluation.causal_model", "evaluation.score", "evaluation.glitch"),
+        *("evaluation.latency_local", "evaluation.harness"),
     ),
     "transformers": (
         *("surgery.", "cpt.", "demo.", "bpe.tokenizer_json", "bpe.reload", "report.hub"),
-        *("evaluation.score", "evaluation.glitch", "evaluation.latency_local", "evaluation.harness"),
-        "evaluation.causal_model",
+        *("evaluation.causal_model", "evaluation.score", "evaluation.glitch"),
+        *("evaluation.latency_local", "evaluation.harness"),
     ),
     "lm_eval": ("evaluation.harness",),
     "scipy": ("evaluation.", "trainers.language_clusters"),
