@@ -98,7 +98,7 @@ def prepared_layers(model: Any, config: LoopConfig) -> Iterator[None]:
     all, and it goes with DDP, FSDP2 and checkpointing.
     """
     if config.activation_checkpointing:
-        model.gradient_checkpointing_enable({"use_reentrant": False})
+        _checkpointing(model, "enable")({"use_reentrant": False})
     compiled = _layers(model) if config.compile else []
     try:
         for layer in compiled:
@@ -106,9 +106,15 @@ def prepared_layers(model: Any, config: LoopConfig) -> Iterator[None]:
         yield
     finally:
         if config.activation_checkpointing:
-            model.gradient_checkpointing_disable()
+            _checkpointing(model, "disable")()
         for layer in compiled:
             layer._compiled_call_impl = None  # torch has no public way back
+
+
+def _checkpointing(model: Any, what: str) -> Any:
+    """A method of transformers, which was renamed in 5.x."""
+    new, old = f"activation_checkpointing_{what}", f"gradient_checkpointing_{what}"
+    return getattr(model, new if hasattr(model, new) else old)
 
 
 def _layers(model: Any) -> list[torch.nn.Module]:

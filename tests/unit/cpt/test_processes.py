@@ -1,0 +1,223 @@
+"""Several processes and micro-batches: the gradient is that of one big batch."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.cpt.loop import LoopConfig, Phase, pretrain
+from vocabshift.cpt.processes import padded, shares
+
+TEXTS = [f"line {number} of a small text; दूसरा वाक्य" for number in range(17)]
+CONFIG = LoopConfig(sequence_length=24, batch_size=7)
+PHASES = [Phase(n_bytes=600, trained="embeddings"), Phase(n_bytes=600)]
+
+WORKER = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import torch
+torch.set_num_threads(1)
+from accelerate import Accelerator
+from safetensors.torch import save_file
+import test_processes as cases
+model = cases.tiny_llama()
+accelerator = Accelerator(cpu=True)
+assert accelerator.num_processes == 2
+steps = cases.train(model, accelerator=accelerator)
+if accelerator.is_main_process:
+    save_file(dict(model.named_parameters()), sys.argv[2] + "/model.safetensors")
+    losses = [[step.loss, step.gradient_norm, step.n_tokens] for step in steps]
+    open(sys.argv[2] + "/losses.json", "w").write(json.dumps(losses))
+accelerator.end_training()
+"""
+
+
+def tiny_llama() -> Any:
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(7)
+    return LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=257,
+            hidden_size=16,
+            intermediate_size=24,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            max_position_embeddings=32,
+            bos_token_id=256,
+            eos_token_id=256,
+            pad_token_id=None,
+            tie_word_embeddings=True,
+        )
+    )
+
+
+def bytes_and_end() -> Tokenizer:
+    from vocabshift.bpe import byte_level
+    from vocabshift.bpe.model import BpeModel
+    from vocabshift.bpe.tokenizer import AddedToken
+
+    part = {
+        "type": "ByteLevel",
+        "add_prefix_space": False,
+        "trim_offsets": True,
+        "use_regex": False,
+    }
+    vocab = {image: i for i, image in enumerate(byte_level.ALPHABET)}
+    added = (AddedToken("<|end|>", 256),)
+    return Tokenizer(BpeModel(vocab, ()), pre_tokenizer=part, decoder=part, added_tokens=added)
+
+
+def train(model: Any, **options: Any) -> Any:
+    options = {"config": CONFIG, "phases": PHASES, **options}
+    return pretrain(model, bytes_and_end(), TEXTS, **options)
+
+
+def test_two_processes_are_one(tmp_path: Path) -> None:
+    """Within float error: losses, norms, weights; steps that do not divide by two among them."""
+    import torch
+    from safetensors.torch import load_file
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    script = tmp_path / "worker.py"
+    script.write_text(WORKER)
+    here = str(Path(__file__).parent)
+    environment = {
+        **os.environ,
+        "WORLD_SIZE": "2",
+        "LOCAL_WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "ACCELERATE_USE_CPU": "true",
+        "OMP_NUM_THREADS": "1",
+    }
+    workers = [
+        subprocess.Popen(
+            [sys.executable, str(script), here, str(tmp_path)],
+            env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    for worker in workers:
+        _, errors = worker.communicate(timeout=120)
+        assert worker.returncode == 0, errors
+    model = tiny_llama()
+    expected = [[s.loss, s.gradient_norm, s.n_tokens] for s in train(model)]
+    got = json.loads((tmp_path / "losses.json").read_text())
+    assert [step[2] for step in got] == [step[2] for step in expected]
+    np.testing.assert_allclose(np.array(got), np.array(expected), rtol=2e-5)
+    weights = load_file(tmp_path / "model.safetensors")
+    for name, value in model.named_parameters():
+        torch.testing.assert_close(weights[name], value.detach(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("micro_batch_size", [1, 3])
+def test_accumulation_is_one_big_batch(micro_batch_size: int) -> None:
+    """The gradient before clipping and the weights after, within float error."""
+    import torch
+
+    one, other = tiny_llama(), tiny_llama()
+    expected = train(one)
+    got = train(other, config=replace(CONFIG, micro_batch_size=micro_batch_size))
+    for step, wanted in zip(got, expected, strict=True):
+        assert step.loss == pytest.approx(wanted.loss, rel=1e-5)
+        assert step.gradient_norm == pytest.approx(wanted.gradient_norm, rel=1e-4)
+    for value, wanted in zip(other.parameters(), one.parameters(), strict=True):
+        torch.testing.assert_close(value, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_the_mean_is_over_targets() -> None:
+    """Rows of unlike length count by their targets: as in a plain torch loop over one batch."""
+    import torch
+
+    from vocabshift.cpt.packing import PADDING, pack
+
+    model, plain = tiny_llama(), tiny_llama()
+    config = LoopConfig(sequence_length=24, batch_size=100, micro_batch_size=2)
+    (step,) = train(model, config=config, phases=[Phase(n_bytes=500)])
+    encoder = bytes_and_end().backend
+
+    def encode(texts: Any) -> Any:
+        ids = [encoder.encode(text).ids for text in texts]
+        offsets = np.cumsum([0, *map(len, ids)])
+        return np.array(sum(ids, []), dtype=np.int32), offsets
+
+    from vocabshift.cpt.packing import take
+
+    rows = torch.tensor(
+        pack(take(TEXTS, 500), encode, separator=(256,), length=24).rows.astype(np.int64)
+    )
+    assert (rows == PADDING).any()
+    logits = plain(input_ids=rows[:, :-1].clamp(min=0)).logits
+    targets = rows[:, 1:].reshape(-1)
+    loss = torch.nn.functional.cross_entropy(
+        logits.reshape(len(targets), -1), targets, ignore_index=PADDING
+    )
+    loss.backward()
+    norm = torch.nn.utils.clip_grad_norm_(plain.parameters(), 1.0)
+    assert step.loss == pytest.approx(loss.item(), rel=1e-5)
+    assert step.gradient_norm == pytest.approx(norm.item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 7, 8])
+@pytest.mark.parametrize("micro", [None, 1, 3])
+@pytest.mark.parametrize("n_processes", [1, 2, 3])
+def test_shares(n_rows: int, micro: int | None, n_processes: int) -> None:
+    """Every row once, as many micro-batches for all, none larger than asked for."""
+    batch = np.arange(n_rows) + 10
+    parts = shares(batch, micro, n_processes)
+    assert len(parts) == n_processes
+    assert len({len(part) for part in parts}) == 1
+    rows = [row for part in parts for piece in part for row in piece.tolist()]
+    assert sorted(rows) == batch.tolist()
+    assert all(len(piece) <= (micro or n_rows) for part in parts for piece in part)
+
+
+def test_padded() -> None:
+    rows = np.ones((1, 4), dtype=np.int32)
+    assert padded(rows, 1, 3) is rows
+    assert padded(rows, 2, 3).tolist() == [[1] * 4, [-1] * 4]
+    assert padded(rows[:0], 1, 3).tolist() == [[-1] * 4]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"activation_checkpointing": True}, {"step_tokens": 24 * 7 + 5}]
+)
+def test_what_changes_no_number(changes: dict[str, Any]) -> None:
+    """Activation checkpointing computes the same again; step_tokens is rounded to sequences."""
+    expected = train(tiny_llama())
+    model = tiny_llama()
+    got = train(
+        model, config=replace(CONFIG, batch_size=16 if "step_tokens" in changes else 7, **changes)
+    )
+    assert got == expected
+    assert not any(getattr(part, "gradient_checkpointing", False) for part in model.modules())
+
+
+def test_bf16(make_model: Callable[..., Any]) -> None:
+    """Weights stay float32, losses are near, and the next run is in full precision again."""
+    import torch
+
+    expected = train(tiny_llama())
+    model = tiny_llama()
+    got = train(model, config=replace(CONFIG, mixed_precision="bf16"))
+    assert {value.dtype for value in model.parameters()} == {torch.float32}
+    assert got != expected
+    assert [s.loss for s in got] == pytest.approx([s.loss for s in expected], rel=0.02)
+    assert train(tiny_llama()) == expected
