@@ -53,7 +53,17 @@ def sums(accelerator: Accelerator, device: Any, *values: Any) -> list[float]:
 
 @contextmanager
 def accelerator_for(model: Any, mixed_precision: str | None) -> Iterator[Accelerator]:
-    """One for the length of the block, where there is none: for the device that the model is on.
+    """One for the length of the block, for the device that the model is on."""
+    on_cpu = next(model.parameters()).device.type == "cpu"
+    with new_accelerator(
+        cpu=on_cpu, mixed_precision=mixed_precision, device_placement=False
+    ) as accelerator:
+        yield accelerator
+
+
+@contextmanager
+def new_accelerator(**options: Any) -> Iterator[Accelerator]:
+    """`Accelerator(**options)` for the length of the block.
 
     accelerate keeps device and precision for the life of the process; unless somebody else set
     them, they are forgotten afterwards, so that the next run may choose its own.
@@ -62,9 +72,8 @@ def accelerator_for(model: Any, mixed_precision: str | None) -> Iterator[Acceler
     from accelerate.state import AcceleratorState, PartialState
 
     is_first = not (AcceleratorState._shared_state or PartialState._shared_state)
-    on_cpu = next(model.parameters()).device.type == "cpu"
     try:
-        yield Accelerator(cpu=on_cpu, mixed_precision=mixed_precision, device_placement=False)
+        yield Accelerator(**options)
     finally:
         if is_first and not PartialState().use_distributed:
             AcceleratorState._reset_state(reset_partial_state=True)
