@@ -66,6 +66,7 @@ ROOMS = {
         *("evaluation.latency_local", "evaluation.harness"),
     ),
     "lm_eval": ("evaluation.harness",),
+    "liger_kernel": ("cpt.liger",),
     "scipy": ("evaluation.", "trainers.language_clusters"),
     "rapidfuzz": ("evaluation.drift", "evaluation.robustness"),
     "tiktoken": ("bpe.tiktoken_encoding",),
@@ -207,6 +208,7 @@ def test_nothing_outside_is_imported_that_is_no_dependency() -> None:
         *("numpy", "tokenizers", "regex", "safetensors", "zstandard", "rich", "sentencepiece"),
         *("google", "gguf", "torch", "transformers", "pyarrow", "datasets", "vocabshift"),
         *("accelerate", "lm_eval", "scipy", "rapidfuzz", "matplotlib"),
+        "liger_kernel",
         *("starlette", "uvicorn"),
         "tiktoken",
         "huggingface_hub",  # tokenizers depends on it

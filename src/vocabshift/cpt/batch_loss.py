@@ -10,6 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cpt.cross_entropy import IGNORED
+from vocabshift.cpt.documents import document_inputs, within_documents
+from vocabshift.cpt.lean_head import token_loss
+from vocabshift.cpt.objectives import Masking, causal, masked
 from vocabshift.cpt.packing import PADDING
 
 if TYPE_CHECKING:
@@ -17,35 +21,51 @@ if TYPE_CHECKING:
 
     from vocabshift.cpt.config import LoopConfig
 
-_IGNORED = -100  # torch's cross_entropy skips targets of this value
-
 
 def batch_loss(
     model: Any,
     rows: torch.Tensor,
     config: LoopConfig,
     *,
-    row_seeds: torch.Tensor | None = None,  # noqa: ARG001
+    row_seeds: torch.Tensor | None = None,
+    separator: tuple[int, ...] = (),
+    masking: Masking | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sum of the nats of all targets in `rows`, and their number: two tensors without dimensions.
 
     `rows`: (n, length + 1) int64 on the model's device, as `packing` makes them; PADDING (-1) is
     neither read nor a target. A batch may hold nothing but padding: then both are 0, and the
-    gradient is 0 (other processes may have more rows). `row_seeds`: (n,) int64, of each row a
-    number that is the same however the batch is divided, for objectives that draw at random.
+    gradient is 0 (other processes may have more rows). `separator` are the ids between documents,
+    for document attention. `masking` and `row_seeds` are for the masked objective; `row_seeds`:
+    (n,) int64, of each row a number that is the same however the batch is divided.
     """
-    if config.objective != "causal":
-        raise ValueError(f"objective {config.objective!r} is not available in this build")
-    targets = rows[:, 1:].masked_fill(rows[:, 1:] == PADDING, _IGNORED)
-    nats = next_token_nats(model, rows[:, :-1].clamp(min=0), targets)
-    return nats, (targets != _IGNORED).sum()
+    if config.objective == "masked":
+        return _masked_loss(model, rows, row_seeds, masking)
+    input_ids, targets = causal(rows)
+    inputs: dict[str, Any] = {"input_ids": input_ids}
+    if config.document_attention:
+        if not separator:
+            raise ValueError("document_attention needs the ids between documents (separator)")
+        targets = within_documents(targets, separator)
+        inputs = document_inputs(model, input_ids, separator[-1])
+        targets = targets.reshape(inputs["input_ids"].shape)
+    return token_loss(model, targets=targets, **inputs), (targets != IGNORED).sum()
 
 
-def next_token_nats(model: Any, input_ids: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Sum of cross entropies in nats; both (batch, length), targets of -100 are skipped."""
-    import torch
-
-    logits = model(input_ids=input_ids, use_cache=False).logits
-    return torch.nn.functional.cross_entropy(
-        logits.flatten(0, 1).float(), targets.flatten(), ignore_index=_IGNORED, reduction="sum"
+def _masked_loss(
+    model: Any, rows: torch.Tensor, row_seeds: torch.Tensor | None, masking: Masking | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    if masking is None or row_seeds is None:
+        raise ValueError("the masked objective needs masking and row_seeds")
+    input_ids, targets = masked(rows, row_seeds, masking)
+    kept = (targets.flatten() != IGNORED).nonzero()[:, 0]
+    seen = rows[:, :-1] != PADDING  # or a model that looks both ways would read it
+    seen[:, 0] = True  # a row of padding alone: attention to nothing is not a number
+    nats = token_loss(
+        model,
+        input_ids,
+        targets,
+        kept=kept,  # 15 % of the rows: the head has that much less to do
+        attention_mask=seen.long(),
     )
+    return nats, targets.new_tensor(len(kept))

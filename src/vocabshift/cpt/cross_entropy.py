@@ -1,0 +1,216 @@
+"""Cross entropy of a linear head, in chunks of rows: the logits never exist whole.
+
+Owns the sum of nats over targets, and its gradients with respect to hidden states, weight and
+bias. Knows nothing of models: `lean_head` finds out what a model does between its last hidden
+state and its logits.
+
+At 8,192 tokens and 200k ids the logits take 6.6 GB in float32, and the plain loss holds three such
+tensors. Here one chunk of rows is turned into logits, into its share of the loss and, in the same
+buffer, into the gradient of the logits, which goes straight into the gradients of what was
+multiplied; nothing but these is kept for the backward pass. So no logit is computed twice, three
+matrix products as in the plain loss. (The order of Liger Kernel, arXiv 2410.10989, section 3.2;
+Cut Cross-Entropy, arXiv 2411.09009, recomputes instead.) Since the loss is a single number, the
+backward pass only multiplies by the number that comes in.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+IGNORED = -100
+"""Targets of this value are skipped, as in torch's cross_entropy."""
+
+LOSSES = ("auto", "liger", "chunked", "plain")
+"""Ways to compute the loss: "auto" is liger on a GPU where installed, and chunked elsewhere."""
+
+_CHUNK_BYTES = {"cuda": 1 << 30, "cpu": 1 << 27}  # of logits at work; a GPU needs many rows at once
+
+
+def linear_cross_entropy(
+    hidden: torch.Tensor,
+    weight: torch.Tensor,
+    targets: torch.Tensor,
+    *,
+    bias: torch.Tensor | None = None,
+    scale: float = 1.0,
+    softcap: float | None = None,
+    loss: str = "auto",
+    chunk_rows: int | None = None,
+) -> torch.Tensor:
+    """Sum of nats of `targets` under a head: a scalar, 0 where every target is -100.
+
+    `hidden` (n, width), `weight` (vocab, width), `bias` (vocab,), `targets` (n,) int64. Logits are
+    `z = scale * (hidden @ weight.T + bias)`, and `softcap * tanh(z / softcap)` where a cap is
+    given (Gemma 2, arXiv 2408.00118, section 2). Products are made in the type of the tensors (of
+    autocast where it is on), everything else in float32, or float64 where given. `loss` is a name
+    of LOSSES; `chunk_rows` defaults to as many rows as 1 GB of logits on a GPU holds, 128 MB on a
+    CPU. Gradients can be taken once.
+
+    Raises ValueError for an unknown `loss` or one that cannot run here, and for targets outside
+    the vocabulary where the tensors are on a CPU.
+    """
+    import torch
+
+    if loss not in LOSSES:
+        raise ValueError(f"unknown loss {loss!r}; there are {', '.join(LOSSES)}")
+    if hidden.device.type == "cpu" and targets.numel():
+        highest = int(targets.max())
+        lowest = int(targets.masked_fill(targets == IGNORED, 0).min())
+        if highest >= len(weight) or lowest < 0:
+            raise ValueError(
+                f"targets go from {lowest} to {highest} and the head has {len(weight)} rows; "
+                f"only 0 to {len(weight) - 1} and {IGNORED} can stand there"
+            )
+    kind = hidden.device.type
+    if torch.is_autocast_enabled(kind):
+        # Cast out here, so that autograd gives gradients back in the parameters' own type.
+        dtype = torch.get_autocast_dtype(kind)
+        hidden, weight = hidden.to(dtype), weight.to(dtype)
+        bias = None if bias is None else bias.to(dtype)
+    with torch.autocast(kind, enabled=False):
+        if loss == "plain":
+            return _plain(hidden, weight, targets, bias=bias, scale=scale, softcap=softcap)
+        if _takes_liger(loss, hidden):
+            from vocabshift.cpt.liger import liger_cross_entropy
+
+            return liger_cross_entropy(
+                hidden * scale if scale != 1 else hidden,
+                weight,
+                targets,
+                bias=bias * scale if bias is not None and scale != 1 else bias,
+                softcap=softcap,
+                ignored=IGNORED,
+                chunk_bytes=_CHUNK_BYTES["cuda"],
+            )
+        if chunk_rows is None:
+            wide = torch.promote_types(hidden.dtype, torch.float32).itemsize
+            chunk_rows = max(1, _CHUNK_BYTES.get(kind, 1 << 28) // (wide * len(weight)))
+        function: Any = _chunked_function()
+        with_gradients = torch.is_grad_enabled()
+        result: torch.Tensor = function.apply(
+            hidden, weight, bias, targets, scale, softcap, chunk_rows, with_gradients
+        )
+        return result
+
+
+def _takes_liger(loss: str, hidden: torch.Tensor) -> bool:
+    """Whether Liger Kernel computes the loss; ValueError where it must and cannot."""
+    if loss == "chunked":
+        return False
+    from vocabshift.cpt.liger import why_not_liger
+
+    reason = why_not_liger(hidden)
+    if loss == "liger" and reason:
+        raise ValueError(f"the liger loss cannot run here: {reason}; take auto or chunked")
+    return reason is None
+
+
+def _plain(
+    hidden: torch.Tensor,
+    weight: torch.Tensor,
+    targets: torch.Tensor,
+    *,
+    bias: torch.Tensor | None,
+    scale: float,
+    softcap: float | None,
+) -> torch.Tensor:
+    """The definition; what the others are equal to."""
+    import torch
+
+    logits = torch.nn.functional.linear(hidden, weight, bias) * scale
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    if softcap is not None:
+        logits = softcap * torch.tanh(logits / softcap)
+    return torch.nn.functional.cross_entropy(logits, targets, ignore_index=IGNORED, reduction="sum")
+
+
+def _chunk(
+    logits: torch.Tensor, targets: torch.Tensor, scale: float, softcap: float | None, back: bool
+) -> torch.Tensor:
+    """Sum of nats of one chunk; `logits` become, where `back`, their own gradients, in place."""
+    if scale != 1:
+        logits.mul_(scale)
+    slope = None
+    if softcap is not None:
+        logits.div_(softcap).tanh_()
+        if back:
+            slope = logits.square().neg_().add_(1)
+        logits.mul_(softcap)
+    counted = targets != IGNORED
+    index = targets.clamp(min=0)[:, None]
+    highest = logits.amax(dim=-1, keepdim=True)
+    logits.sub_(highest)
+    picked = logits.gather(-1, index)[:, 0]
+    total = logits.exp_().sum(dim=-1)
+    nats = (total.log() - picked).masked_fill(~counted, 0).sum()
+    if back:
+        logits.mul_((counted / total)[:, None])
+        logits.scatter_add_(-1, index, -counted[:, None].to(logits.dtype))
+        if slope is not None:
+            logits.mul_(slope)
+        if scale != 1:
+            logits.mul_(scale)
+    return nats
+
+
+_function: Any = None
+
+
+def _chunked_function() -> Any:
+    """The autograd function, made at the first call: torch is not imported with this module."""
+    global _function  # noqa: PLW0603
+    if _function is not None:
+        return _function
+    import torch
+
+    class ChunkedCrossEntropy(torch.autograd.Function):
+        """(hidden, weight, bias, targets, scale, softcap, chunk_rows, with_gradients) -> nats."""
+
+        @staticmethod
+        def forward(ctx: Any, *inputs: Any) -> torch.Tensor:
+            """Sum of nats, and what a gradient of 1 gives to each tensor that asks for one."""
+            hidden, weight, bias, targets, scale, softcap, chunk_rows, with_gradients = inputs
+            asked = [with_gradients and needed for needed in ctx.needs_input_grad[:3]]
+            wide = torch.promote_types(hidden.dtype, torch.float32)
+            to_hidden = torch.empty_like(hidden) if asked[0] else None
+            to_weight = torch.zeros_like(weight, dtype=wide) if asked[1] else None
+            to_bias = torch.zeros_like(bias, dtype=wide) if asked[2] else None
+            nats = torch.zeros((), dtype=wide, device=hidden.device)
+            for start in range(0, len(hidden), chunk_rows):
+                rows = slice(start, start + chunk_rows)
+                logits = torch.nn.functional.linear(hidden[rows], weight, bias).to(wide)
+                nats += _chunk(logits, targets[rows], scale, softcap, any(asked))
+                slopes = logits.to(weight.dtype) if any(asked[:2]) else logits
+                if to_hidden is not None:
+                    torch.mm(slopes, weight, out=to_hidden[rows])
+                if to_weight is not None and wide == weight.dtype:
+                    to_weight.addmm_(slopes.T, hidden[rows])
+                elif to_weight is not None:
+                    to_weight += slopes.T @ hidden[rows]
+                if to_bias is not None:
+                    to_bias += logits.sum(dim=0)
+                del logits, slopes  # before the next chunk asks for as much
+            ctx.gradients = (to_hidden, to_weight, to_bias)
+            ctx.dtypes = (hidden.dtype, weight.dtype, None if bias is None else bias.dtype)
+            return nats
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx: Any, incoming: torch.Tensor) -> Any:
+            """What forward kept, times the incoming number; in place, so only once."""
+            if ctx.gradients is None:
+                raise RuntimeError(
+                    "the gradients of this loss were taken and freed; compute the loss again"
+                )
+            scaled = [
+                None if gradient is None else gradient.mul_(incoming).to(dtype)
+                for gradient, dtype in zip(ctx.gradients, ctx.dtypes, strict=True)
+            ]
+            ctx.gradients = None
+            return (*scaled, None, None, None, None, None)
+
+    _function = ChunkedCrossEntropy
+    return _function

@@ -1,0 +1,186 @@
+"""The loss of a model without its logits: the head is asked for nats instead.
+
+Owns what stands between the last hidden state and the loss of a transformers model: it finds the
+head, finds out what the model does with logits after it, and computes the loss inside the model's
+own forward pass, where autocast, FSDP and hooks have everything in place. Knows nothing of data.
+
+Architectures are not listed. A probe settles it, once per head: the model runs on two tokens with
+a head that returns known numbers, and what the model makes of these is compared with scaling and
+soft-capping by the names that configs give them. Where it is neither (a head that is not a plain
+linear layer, logits cut or biased afterwards), the loss is computed from the logits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from vocabshift.cpt.cross_entropy import IGNORED, linear_cross_entropy
+
+if TYPE_CHECKING:
+    import torch
+
+_CAPS = ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap")
+_SCALES = ("logit_scale", "logits_scaling", "lm_head_multiplier")
+_PROBED = 100.0  # logits of the probe go from -100 to 100: far beyond every cap in use
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What a model does with the output of its head: multiply, then cap."""
+
+    scale: float = 1.0
+    softcap: float | None = None
+
+    def __call__(self, logits: torch.Tensor) -> torch.Tensor:
+        """The model's logits from those of its head."""
+        logits = logits * self.scale
+        return logits if self.softcap is None else self.softcap * (logits / self.softcap).tanh()
+
+
+_tails: WeakKeyDictionary[Any, Tail | None] = WeakKeyDictionary()  # by head
+
+
+def token_loss(
+    model: Any,
+    input_ids: torch.Tensor,
+    targets: torch.Tensor,
+    *,
+    kept: torch.Tensor | None = None,
+    loss: str = "auto",
+    **inputs: Any,
+) -> torch.Tensor:
+    """Sum of nats of `targets` under `model`: a scalar, equal to that from `model(...).logits`.
+
+    `input_ids` and `targets` (batch, length) int64, targets of -100 are skipped. `kept` are the
+    positions in the flattened targets that are not -100, where the caller knows them and they are
+    few: the head then multiplies these alone. `loss` is a name of `cross_entropy.LOSSES`; "plain",
+    and a model whose head cannot be taken apart, make the logits whole. `model` is the Hugging
+    Face model itself; where it is wrapped (DDP, FSDP2), call this within the wrapper's forward.
+    """
+    tail = None if loss == "plain" else tail_of(model)
+    if tail is None:
+        return _from_logits(model, input_ids, targets, inputs)
+    head = model.get_output_embeddings()
+    results: list[torch.Tensor] = []
+
+    def forward(hidden: torch.Tensor) -> torch.Tensor:
+        rows, wanted = hidden.flatten(0, -2), targets.flatten()
+        if kept is not None:
+            rows, wanted = rows[kept], wanted[kept]
+        nats = linear_cross_entropy(
+            rows,
+            head.weight,
+            wanted,
+            bias=head.bias,
+            scale=tail.scale,
+            softcap=tail.softcap,
+            loss=loss,
+        )
+        results.append(nats)
+        return hidden.new_zeros(1, 1, 1)  # whatever the model does with it
+
+    with _replaced(head, forward):
+        model(input_ids=input_ids, use_cache=False, **inputs)
+    return results[0]
+
+
+def tail_of(model: Any) -> Tail | None:
+    """What the model does after its head; None where that is not known or the head not linear."""
+    head = model.get_output_embeddings()
+    if head not in _tails:
+        _tails[head] = _probe(model, head) if _is_linear(head) else None
+    return _tails[head]
+
+
+def _is_linear(head: Any) -> bool:
+    """Whether the head multiplies by a matrix, adds at most a bias, and does nothing else."""
+    import torch
+
+    return (
+        isinstance(head, torch.nn.Linear)
+        and type(head).forward is torch.nn.Linear.forward  # not quantized, no adapter
+        and "forward" not in vars(head)  # not moved between devices by accelerate
+    )
+
+
+@contextmanager
+def _replaced(head: Any, forward: Callable[[torch.Tensor], torch.Tensor]) -> Iterator[None]:
+    """Within the block the head does `forward`; its hooks run as ever."""
+    head.forward = forward
+    try:
+        yield
+    finally:
+        del head.forward
+
+
+def _probe(model: Any, head: Any) -> Tail | None:
+    """Two tokens through the model, with known numbers for logits."""
+    import torch
+
+    device = head.weight.device
+    n_rows = head.weight.shape[0]
+    seen: list[tuple[tuple[int, ...], bool]] = []
+    numbers = torch.linspace(-_PROBED, _PROBED, n_rows, device=device)
+
+    def forward(hidden: torch.Tensor) -> torch.Tensor:
+        # Tensor parallelism leaves a head in parts even here; its logits are then the model's job.
+        is_whole = type(head.weight.data) is torch.Tensor and len(head.weight) == n_rows
+        seen.append((tuple(hidden.shape), is_whole))
+        return numbers.to(hidden.dtype).expand(*hidden.shape[:-1], n_rows)
+
+    devices = [device] if device.type == "cuda" else []
+    with (
+        torch.no_grad(),
+        torch.random.fork_rng(devices=devices),
+        torch.compiler.set_stance("force_eager"),  # or layers would be compiled for two tokens
+        _replaced(head, forward),
+    ):
+        ids = torch.zeros((1, 2), dtype=torch.int64, device=device)
+        logits = model(input_ids=ids, use_cache=False).logits
+    if seen != [((1, 2, head.in_features), True)] or logits.shape != (1, 2, n_rows):
+        return None
+    given = numbers.to(logits.dtype).float()
+    distances = {tail: _distance(tail(given), logits[0, 0]) for tail in _candidates(model)}
+    nearest = min(distances, key=lambda tail: distances[tail])
+    # bfloat16 has three digits; another scale or cap is further away than this.
+    return nearest if distances[nearest] < 0.01 else None
+
+
+def _distance(expected: torch.Tensor, logits: torch.Tensor) -> float:
+    """Largest difference, as a share of the largest logit."""
+    difference = (expected - logits.float()).abs().max()
+    return float(difference / expected.abs().max())
+
+
+def _candidates(model: Any) -> list[Tail]:
+    """No change first, then all that the names in the model and its config could mean."""
+    config = model.config.get_text_config()
+    found = [
+        (name, value)
+        for name in (*_CAPS, *_SCALES)
+        for value in (getattr(config, name, None), getattr(model, name, None))
+        if isinstance(value, int | float) and value > 0
+    ]
+    caps = [None, *(float(value) for name, value in found if name in _CAPS)]
+    factors = [float(value) for name, value in found if name in _SCALES]
+    scales = [1.0, *factors, *(1 / factor for factor in factors)]
+    return [Tail(scale, cap) for scale, cap in product(scales, caps)]
+
+
+def _from_logits(
+    model: Any, input_ids: torch.Tensor, targets: torch.Tensor, inputs: dict[str, Any]
+) -> torch.Tensor:
+    import torch
+
+    logits = model(input_ids=input_ids, use_cache=False, **inputs).logits.flatten(0, 1)
+    return torch.nn.functional.cross_entropy(
+        logits.to(torch.promote_types(logits.dtype, torch.float32)),
+        targets.flatten(),
+        ignore_index=IGNORED,
+        reduction="sum",
+    )
