@@ -184,6 +184,8 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
         f"threshold: {facts['threshold']['value']:.4g}, {facts['threshold']['why']}",
     ):
         console.print(line, markup=False, soft_wrap=True)
+    for note in facts["notes"]:
+        console.print(f"note: {note}", markup=False, soft_wrap=True)
     if facts["groups"]:
         table = Table("do", "class", title=Text("what to do", style="bold"), title_justify="left")
         table.add_column("tokens", justify="right")
@@ -210,5 +212,6 @@ def _suspects(tokens: list[dict[str, Any]]) -> Any:
         count = "–" if row["count"] is None else f"{row['count']:,}"
         said = "–" if row["max_probability"] is None else f"{row['max_probability']:.3g}"
         cells = (f"{row['indicator']:.4g}", f"{row['z']:.2f}", count, said, row["action"] or "–")
-        table.add_row(Text(repr(row["token"])), str(row["id"]), row["class"], *cells)
+        name = row["token"] if row["text"] is None else row["text"]
+        table.add_row(Text(repr(name)), str(row["id"]), row["class"], *cells)
     return table

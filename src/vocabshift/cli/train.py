@@ -132,6 +132,12 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--special-tokens-from", metavar="TOKENIZER", help="its special tokens and chat template"
     )
+    parser.add_argument(
+        "--reserve-dummies",
+        metavar="N",
+        type=positive,
+        help="also add N special tokens that no text has: the reference of `vocabshift glitch`",
+    )
     parser.add_argument("--config", metavar="F.toml", help="flat TOML of these options; flags win")
     parser.add_argument(
         "--memory", metavar="SIZE", type=size, help="budget such as 8GB (default: no limit)"
@@ -183,6 +189,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             memory_bytes=args.memory or 0,
             force=args.force,
             resume=not args.no_resume,
+            reserve_dummies=args.reserve_dummies or 0,
             progress=progress,
         )
     return result

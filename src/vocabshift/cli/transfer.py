@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.options import UsageError, add_many, add_output, add_verb
+from vocabshift.cli.options import UsageError, add_many, add_output, add_verb, positive
 from vocabshift.cli.tokenizers import add_pattern, load_all
 
 if TYPE_CHECKING:
@@ -71,6 +71,13 @@ def add_parser(subparsers: Any) -> None:
         help="rows become a multiple of it; left out: padded as the model was",
     )
     parser.add_argument(
+        "--reserve-dummies",
+        type=positive,
+        metavar="N",
+        help="also add N tokens that no text has: after training, `vocabshift glitch` compares "
+        "with them (10 are enough for a mean, 50 for a threshold)",
+    )
+    parser.add_argument(
         "--dry-run", action="store_true", help="say what would be done, and write nothing"
     )
     parser.add_argument(
@@ -106,11 +113,11 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.back or args.initial:
         from vocabshift.surgery.back import transfer_back_folder
 
-        is_alone = not (args.tokenizer or args.dry_run or args.details)
+        is_alone = not (args.tokenizer or args.dry_run or args.details or args.reserve_dummies)
         if not (args.back and args.initial and is_alone):
             raise UsageError(
-                "--back takes no TOKENIZER (and no --dry-run or --details) and needs --initial: "
-                "vocabshift transfer MODEL --back --initial OLD_MODEL -o DIR"
+                "--back takes no TOKENIZER (nor --dry-run, --details, --reserve-dummies) and needs "
+                "--initial: vocabshift transfer MODEL --back --initial OLD_MODEL -o DIR"
             )
         back = transfer_back_folder(args.model, args.initial, out, force=args.force)
         return _result(out, back, dry_run=False)
@@ -126,6 +133,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         "hard_links": args.hard_links,
         "resume": not args.no_resume,
         "dry_run": args.dry_run,
+        "reserve_dummies": args.reserve_dummies or 0,
         **_sources(args),
     }
     if args.overrides:

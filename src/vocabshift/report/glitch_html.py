@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from vocabshift.report.html_page import Section, page_html, write_page
+from vocabshift.report.html_page import Section, page_html
 from vocabshift.report.svg_charts import Point, scatter
 from vocabshift.report.token_html import plain_html, visible_html
 
@@ -28,13 +27,8 @@ _LEGEND = {
 }
 
 
-def write_glitch_html(summary: Row, tokens: Sequence[Row], path: str | Path) -> Path:
-    """Write the page as one file that needs no network; same input, same bytes."""
-    return write_page(glitch_html(summary, tokens), path)
-
-
 def glitch_html(summary: Row, tokens: Sequence[Row]) -> str:
-    """The page as a string."""
+    """The page: one file that needs no network; same input, same bytes."""
     indicator = str(summary["indicator"])
     drawn = _drawn(tokens)
     key = _legend()
@@ -119,10 +113,15 @@ def _series(row: Row) -> int:
 
 
 def _hint(row: Row) -> str:
-    parts = [f"{row['token']!r}", f"id {row['id']}", row["class"], f"z {row['z']:.2f}"]
+    parts = [_name(row), f"id {row['id']}", row["class"], f"z {row['z']:.2f}"]
     if row["count"] is not None:
         parts.append(f"count {row['count']:,}")
     return ", ".join(parts)
+
+
+def _name(row: Row) -> str:
+    """A token as text where it is text, else as the vocabulary spells it."""
+    return repr(row["token"] if row["text"] is None else row["text"])
 
 
 def _legend() -> str:
@@ -155,6 +154,7 @@ def _cards(summary: Row) -> str:
             for name, value, of in facts
         )
         + "</div>"
+        + "".join(f'<p class="note">{visible_html(note)}</p>' for note in summary["notes"])
     )
 
 
@@ -188,7 +188,7 @@ def _listed(tokens: Sequence[Row]) -> str:
     heads = ("token", "id", "class", "indicator", "z", "count", "probability", "do")
     cells = [
         (
-            repr(row["token"]),
+            _name(row),
             str(row["id"]),
             row["class"],
             _number(row["indicator"]),

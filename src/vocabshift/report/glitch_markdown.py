@@ -31,6 +31,7 @@ def glitch_markdown(summary: Row, tokens: Sequence[Row]) -> str:
         f"- threshold: {_number(threshold['value'])}, {threshold['why']}",
         f"- **suspect: {summary['n_suspect']:,}**",
     ]
+    parts += [f"- note: {note}" for note in summary["notes"]]
     if summary["drift"] is not None:
         drift = summary["drift"]
         parts.append(f"- drift: {drift['n_matched']:,} rows matched, {drift['how']}")
@@ -57,7 +58,7 @@ def glitch_markdown(summary: Row, tokens: Sequence[Row]) -> str:
     listed = [row for row in tokens if row["is_suspect"] or row["action"]][:_MOST_LISTED]
     cells = [
         (
-            *(row["id"], repr(row["token"]), row["class"], _number(row["indicator"])),
+            *(row["id"], _name(row), row["class"], _number(row["indicator"])),
             *(_number(row["z"]), "–" if row["count"] is None else row["count"]),
             *(_number(row["max_probability"]), row["action"] or "–"),
         )
@@ -77,6 +78,11 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
         for row in rows
     ]
     return "\n".join(lines)
+
+
+def _name(row: Row) -> str:
+    """A token as text where it is text, else as the vocabulary spells it."""
+    return repr(row["token"] if row["text"] is None else row["text"])
 
 
 def _number(value: float | None) -> str:

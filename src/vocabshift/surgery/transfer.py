@@ -21,7 +21,12 @@ from vocabshift.surgery.matrices import Matrices, find_matrices
 from vocabshift.surgery.moved_model import move
 from vocabshift.surgery.saved_model import open_saved
 from vocabshift.surgery.streamed_transfer import write_streamed
-from vocabshift.surgery.transfer_checks import check_padding, check_tokenizers, open_map
+from vocabshift.surgery.transfer_checks import (
+    check_padding,
+    check_tokenizers,
+    open_map,
+    with_dummies,
+)
 from vocabshift.surgery.transfer_plan import Method, Plan, make_plan, method_of
 from vocabshift.surgery.transfer_report import TransferReport
 
@@ -39,6 +44,7 @@ def transfer(
     corpus: Any = None,
     score: Score | None = None,
     overrides: str | Path | Mapping[str, Any] | None = None,
+    reserve_dummies: int = 0,
 ) -> tuple[Any, Tokenizer]:
     """Move `model` from tokenizer `old` to `new`; `model` is changed in place (no copy is made).
 
@@ -60,7 +66,9 @@ def transfer(
     id is which new one, as `prune` and `extend` write it; None takes the `token_map.json` that
     lies beside `new`, if there is one. What it does not name is matched by bytes, and it must be
     of these two tokenizers. `overrides`: what goes before all of that, {new token: old token, or
-    list of pieces}, or a JSON or TOML file of it (`surgery.overrides`).
+    list of pieces}, or a JSON or TOML file of it (`surgery.overrides`). `reserve_dummies`: so many
+    special tokens are added to `new` that no text has, with rows by `init` as other new ones: the
+    reference by which `vocabshift glitch` tells tokens that training never reached.
 
     Returns the model and the tokenizer to use with it: `new`, with its own ids, and with the
     special tokens of `old` that it lacked behind them. ValueError (often VocabMismatchError)
@@ -78,6 +86,7 @@ def transfer(
         corpus=corpus,
         score=score,
         overrides=overrides,
+        reserve_dummies=reserve_dummies,
     )
     return model, tokenizer
 
@@ -95,6 +104,7 @@ def transfer_with_report(
     corpus: Any = None,
     score: Score | None = None,
     overrides: str | Path | Mapping[str, Any] | None = None,
+    reserve_dummies: int = 0,
 ) -> tuple[Tokenizer, TransferReport]:
     """Change `model` in place, as `transfer` does; the enlarged tokenizer and what was done."""
     method = method_of(init, seed, donor=donor, corpus=corpus, score=score, overrides=overrides)
@@ -102,6 +112,7 @@ def transfer_with_report(
     id_map = open_map(id_map, new)
     old, new = open_prunable(old), open_prunable(new)
     check_tokenizers(old, new, id_map)
+    new = with_dummies(new, reserve_dummies)
     matrices = find_matrices(model)
     plan = make_plan(
         model,
@@ -131,6 +142,7 @@ def transfer_folder(
     corpus: Any = None,
     score: Score | None = None,
     overrides: str | Path | Mapping[str, Any] | None = None,
+    reserve_dummies: int = 0,
     hard_links: bool = False,
     resume: bool = True,
     dry_run: bool = False,
@@ -143,8 +155,8 @@ def transfer_folder(
     torch dtype to convert to; the model is then loaded whole, as one in another format is.
 
     `init` (with `donor`, `corpus`, `score`) and `id_map`: as in `transfer`; "auto" loads the model
-    for its tries. `dry_run`: check and plan everything, write nothing. `resume`: go on from the
-    shards that a killed run of the same transfer finished.
+    for its tries. `reserve_dummies`: as there. `dry_run`: check and plan everything, write
+    nothing. `resume`: go on from the shards that a killed run of the same transfer finished.
 
     `model_source`: a folder (or Hub name) with model and tokenizer, left as it is. `out` appears
     whole or not at all, after AutoTokenizer gave the same ids in it. FileExistsError without
@@ -158,6 +170,7 @@ def transfer_folder(
     old = model_folder.load_own_tokenizer(model_source)
     new = open_prunable(tokenizer_source)
     check_tokenizers(old, new, id_map)
+    new = with_dummies(new, reserve_dummies)
     config = {
         "model": str(model_source),
         "tokenizer": new.name,
@@ -168,6 +181,8 @@ def transfer_folder(
         "token_map": id_map is not None,
         "overrides": dict(method.overrides),
     }
+    if reserve_dummies:
+        config["reserve_dummies"] = reserve_dummies
     saved = open_saved(model_source) if dtype is None else None
 
     def plan_for(model: Any, matrices: Matrices, method: Method) -> Plan:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from vocabshift.bpe import token_bytes
+from vocabshift.bpe import token_bytes, unused_tokens
 from vocabshift.bpe.id_map import IdMap
 from vocabshift.bpe.id_map import find as find_id_map
 from vocabshift.bpe.id_map import load as load_id_map
@@ -48,6 +48,13 @@ def open_map(given: IdMap | str | Path | None, new: Any) -> IdMap | None:
     if given is None:
         return find_id_map(new)
     return given if isinstance(given, IdMap) else load_id_map(given)
+
+
+def with_dummies(new: Any, n: int) -> Any:
+    """The new tokenizer with `n` tokens that no text has; ValueError where it takes none."""
+    if n and not isinstance(new, Tokenizer):
+        raise ValueError(f"reserve_dummies is for BPE tokenizers; {new.name} is a {new.kind} one")
+    return unused_tokens.with_unused(new, n) if n else new
 
 
 def check_usable(old: Tokenizer, new: Tokenizer) -> None:

@@ -17,6 +17,7 @@ from vocabshift.bpe.plain_tokenizer import PlainTokenizer
 from vocabshift.bpe.pretrained_folder import write_files
 from vocabshift.bpe.reachability import unreachable_tokens
 from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.bpe.unused_tokens import with_unused
 from vocabshift.bpe.vocabulary_report import vocabulary_report
 from vocabshift.errors import InvalidTokenizerError, UnreachableTokenError
 from vocabshift.output_folder import CHECKPOINTS, atomic_folder, check_free
@@ -96,13 +97,17 @@ def train_to_folder(
     force: bool = False,
     resume: bool = True,
     progress: Progress | None = None,
+    reserve_dummies: int = 0,
 ) -> dict[str, Any]:
     """Train, write the folder, reopen it with `tokenizers` and compare; the contract's keys.
 
     The folder appears whole or not at all. FileExistsError where it exists, without `force`.
-    What a run that was killed had finished is used, unless `resume` is off.
+    What a run that was killed had finished is used, unless `resume` is off. `reserve_dummies`: so
+    many special tokens are added that no text has (`bpe.unused_tokens`); for BPE only.
     """
     trainer = make_trainer(recipe, options)
+    if reserve_dummies and isinstance(trainer, UnigramTrainer):
+        raise ValueError(f"reserve_dummies is for BPE; recipe {recipe} makes a Unigram tokenizer")
     check_free(out, force=force, inputs=[*source_paths(source), *trainer.read_from])
     with atomic_folder(out, force=force, keep_checkpoints=True, resume=resume) as partial:
         key = training_key(trainer, source, memory_bytes)
@@ -114,7 +119,10 @@ def train_to_folder(
             folder=partial,
         )
         training = trainer.run(source, work)
-        unreachable = _write(training.tokenizer, partial, source)
+        tokenizer = training.tokenizer
+        if isinstance(tokenizer, Tokenizer):
+            tokenizer = with_unused(tokenizer, reserve_dummies)
+        unreachable = _write(tokenizer, partial, source)
         learned = set(unreachable) - trainer.inherited
         if learned and isinstance(training.tokenizer, Tokenizer):
             raise UnreachableTokenError(
@@ -125,6 +133,8 @@ def train_to_folder(
             training.tokenizer, language_bytes=training.language_bytes
         ).to_dict()["rows"]
         figures = {**asdict(training.report), "vocabulary": vocabulary}
+        if reserve_dummies:
+            figures["dummies"] = reserve_dummies
         for key in ("phases", "config_hash", "corpus_fingerprint"):  # run by run, or elsewhere
             del figures[key]
         write_provenance(

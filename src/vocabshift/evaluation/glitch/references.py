@@ -106,12 +106,12 @@ def _given(tokenizer: Tokenizer, table: RowTable, given: Sequence[str]) -> Ids:
     found: set[int] = set()
     for value in given:
         first, dash, last = value.partition("-")
-        if value in named:
-            found.add(named[value])
-        elif value.isdecimal():
+        if value.isdecimal():
             found.add(int(value))
         elif dash and first.isdecimal() and last.isdecimal() and int(last) < table.rows:
             found |= set(range(int(first), int(last) + 1))
+        elif value in named:
+            found.add(named[value])
         else:
             raise ValueError(
                 f"--reference {value!r} is no token of {tokenizer.name}, no id and no range of ids "

@@ -64,7 +64,7 @@ def token_rows(report: GlitchReport) -> list[dict[str, Any]]:
             {
                 "id": i,
                 "token": report.kinds.tokens[i],
-                "text": spelled[i].decode(errors="replace") if i in spelled else None,
+                "text": _text(spelled.get(i)),
                 "class": kinds[i],
                 "script": report.kinds.scripts[i],
                 "is_reference": i in reference,
@@ -112,6 +112,7 @@ def summary(report: GlitchReport, rows: Sequence[Mapping[str, Any]]) -> dict[str
         "curve": _curve(report),
         "drift": None,
         "verification": None,
+        "notes": _notes(report, judged),
     }
     if report.drift is not None:
         facts["drift"] = {"how": report.drift.how, "n_matched": report.drift.n_matched}
@@ -141,6 +142,14 @@ def prunable(tokenizer: Tokenizer, rows: Sequence[Mapping[str, Any]]) -> list[st
     return [row["token"] for row in rows if row["token"] in going]
 
 
+def _text(data: bytes | None) -> str | None:
+    """What a token stands for in text; None for half characters and special tokens."""
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
 def _columns(report: GlitchReport) -> dict[str, list[Any]]:
     """What there is of every row, as lists."""
     found = {"indicator": report.values, "z": report.z}
@@ -156,6 +165,23 @@ def _columns(report: GlitchReport) -> dict[str, list[Any]]:
 def _round(value: float) -> float | None:
     """Six digits; None for a number that is none."""
     return float(f"{value:.{_DIGITS}g}") if np.isfinite(value) else None
+
+
+def _notes(report: GlitchReport, judged: Any) -> list[str]:
+    """What a reader must know before acting, one sentence each."""
+    notes = []
+    n, suspect = int(judged.sum()), int((judged & report.suspect).sum())
+    if report.threshold.is_by_reference and suspect > n / 2:
+        notes.append(
+            "More than half of the tokens are suspect: the reference rows do not stand apart from "
+            "the others, so this model is hardly trained, or they were trained with it."
+        )
+    if report.reference is not None and len(report.reference.left_out):
+        notes.append(
+            f"{len(report.reference.left_out)} rows of the same kind were left out of the "
+            "reference, being more than 3 times as far from its middle as the median row."
+        )
+    return notes
 
 
 def _reference(report: GlitchReport) -> dict[str, Any] | None:
@@ -198,7 +224,8 @@ def _groups(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for row in rows:
         if row["action"] is not None:
-            found[row["action"], row["class"], row["why"]].append(row["token"])
+            name = row["token"] if row["text"] is None else row["text"]
+            found[row["action"], row["class"], row["why"]].append(name)
     order = sorted(found, key=lambda key: (ACTIONS.index(key[0]), -len(found[key]), key))
     return [
         {

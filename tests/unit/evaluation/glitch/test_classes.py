@@ -1,0 +1,55 @@
+"""The class of each token, each kind once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import small_models
+from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
+from vocabshift.bpe.unused_tokens import with_unused
+from vocabshift.evaluation.glitch.classes import classify
+
+
+def test_every_class(tokenizer: Tokenizer) -> None:
+    model = tokenizer.model
+    vocab = {**model.vocab, "dog": 267, "xyz": 268}
+    changed = replace(
+        tokenizer,
+        model=replace(model, vocab=vocab, ignore_merges=True),
+        added_tokens=(*tokenizer.added_tokens, AddedToken("<plain>", 269, special=False)),
+    )
+    kinds = classify(with_unused(changed, 1), 275)
+    found = {token: str(kind) for token, kind in zip(kinds.tokens, kinds.classes, strict=True)}
+    assert {
+        "cat": "ordinary",
+        "ĠtheĠcat": "superword",
+        "a": "byte_piece",
+        "à¤": "partial_utf8",
+        "à¤ķ": "ordinary",
+        "dog": "only_by_merge_skipping",
+        "<|end|>": "special",
+        "<plain>": "added",
+        "<|vocabshift_unused_0|>": "dummy",
+        "": "no_token",
+    } == {
+        token: found[token]
+        for token in (
+            *("cat", "ĠtheĠcat", "a", "à¤", "à¤ķ", "dog", "<|end|>", "<plain>"),
+            *("<|vocabshift_unused_0|>", ""),
+        )
+    }
+    assert "Latin" == kinds.scripts[vocab["cat"]]
+    assert "Devanagari" == kinds.scripts[vocab["à¤ķ"]]
+    without = classify(replace(changed, model=replace(model, vocab=vocab)), 275)
+    assert "unreachable_by_pipeline" == without.classes[267]
+
+
+def test_characters_that_no_merge_makes(tmp_path: Path) -> None:
+    """In a vocabulary that spells characters and not bytes."""
+    pieces = small_models.sentencepiece_tokenizer(tmp_path)
+    kinds = classify(pieces, pieces.row_count)
+    vocab = pieces.model.vocab
+    assert "atomic" == kinds.classes[vocab["ब"]]
+    assert "byte_piece" == kinds.classes[vocab["<0x41>"]]
+    assert "ordinary" == kinds.classes[vocab["▁the"]]
