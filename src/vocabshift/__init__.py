@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from vocabshift.bpe.encoder import Encoder
     from vocabshift.bpe.load import load_tokenizer
     from vocabshift.bpe.tokenizer import Tokenizer
+    from vocabshift.continued_pretraining import continue_pretraining
     from vocabshift.cpt.packed_ids import PackedIds
     from vocabshift.errors import (
         CorpusError,
@@ -76,6 +77,7 @@ _FACE = {
     "adapt_model": "vocabshift.model_adaptation",
     "adapt_tokenizer": "vocabshift.adaptation",
     "check": "vocabshift.bpe.check",
+    "continue_pretraining": "vocabshift.continued_pretraining",
     "evaluate": "vocabshift.evaluation.evaluate",
     "extend": "vocabshift.extension.extend",
     "load_tokenizer": "vocabshift.bpe.load",
@@ -115,6 +117,7 @@ __all__ = [
     "adapt_model",
     "adapt_tokenizer",
     "check",
+    "continue_pretraining",
     "evaluate",
     "extend",
     "load_tokenizer",

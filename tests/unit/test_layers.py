@@ -30,8 +30,11 @@ LAYERS = {
     "adaptation_card": 4,
     "adaptation_request": 4,
     "playground": 4,
+    **dict.fromkeys(("pretraining_config", "pretraining_log"), 4),
+    "pretraining_inputs": 5,
+    "continued_pretraining": 6,
     "model_adaptation": 5,  # joins what joins the workshops
-    **dict.fromkeys(("cli", "demo", "__main__"), 6),
+    **dict.fromkeys(("cli", "demo", "__main__"), 7),
 }
 
 # Prefixes of the modules that may import a package; the rest may not, not even inside a function.
@@ -65,6 +68,7 @@ ROOMS = {
         *("evaluation.causal_model", "evaluation.score", "evaluation.glitch"),
         *("evaluation.latency_local", "evaluation.harness"),
     ),
+    "accelerate": ("cpt.",),
     "lm_eval": ("evaluation.harness",),
     "liger_kernel": ("cpt.liger",),
     "scipy": ("evaluation.", "trainers.language_clusters"),

@@ -21,6 +21,7 @@ from vocabshift.cli import (
     compare,
     console,
     count,
+    cpt,
     demo,
     encode,
     evaluate,
@@ -42,7 +43,7 @@ from vocabshift.cli.options import Parser, UsageError
 VERBS = (
     *(demo, normalize, count, train, plan, extend, prune, adapt, transfer),
     *(evaluate, compare, tables, check, serve, card, publish),
-    *(encode, score, glitch, latency),
+    *(encode, cpt, score, glitch, latency),
 )
 
 

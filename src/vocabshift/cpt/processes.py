@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from vocabshift.cpt.packing import PADDING
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
+
+_PATIENCE = timedelta(hours=2)
 
 Indexes = NDArray[np.int64]
 
@@ -70,10 +73,13 @@ def new_accelerator(**options: Any) -> Iterator[Accelerator]:
     """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState, PartialState
+    from accelerate.utils import InitProcessGroupKwargs
 
+    # The first process may pack text or write checkpoints while the others wait.
+    patience = InitProcessGroupKwargs(timeout=_PATIENCE)
     is_first = not (AcceleratorState._shared_state or PartialState._shared_state)
     try:
-        yield Accelerator(**options)
+        yield Accelerator(kwargs_handlers=[patience], **options)
     finally:
         if is_first and not PartialState().use_distributed:
             AcceleratorState._reset_state(reset_partial_state=True)

@@ -163,6 +163,7 @@ class Run:
             gradient_norm=norm,
             n_bytes=at.n_bytes,
             n_tokens=at.n_tokens,
+            run_bytes=at.run_bytes,
             seconds=time.perf_counter() - began,
         )
         self._after(stretch, step, n_bytes, is_asked=total[2] > 0, is_due=total[3] > 0)

@@ -27,6 +27,7 @@ class Step:
     gradient_norm: float  # before clipping
     n_bytes: int  # bytes of text seen in this phase, this step included
     n_tokens: int  # tokens predicted in this phase, this step included
+    run_bytes: int  # bytes of text seen in all phases, this step included
     seconds: float = field(default=0.0, compare=False)  # of the step alone
 
 
@@ -36,7 +37,7 @@ class Evaluation:
 
     phase: int  # index
     step: int  # within the phase; 0: before its first
-    n_bytes: int  # bytes of text seen in all phases
+    run_bytes: int  # bytes of text seen in all phases
     values: Mapping[str, float]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import signal
@@ -25,7 +26,7 @@ PHASES = [
 FACTS = {"phases": [{"learning_rate": 0.01}, {"learning_rate": 0.001}], "seed": 0}
 
 
-class _Stop(Exception):
+class _KilledError(Exception):
     pass
 
 
@@ -41,7 +42,7 @@ def go(make_model: Callable[..., Any], byte_tokenizer: Tokenizer) -> Callable[..
         def on_step(step: Step) -> None:
             steps.append(step)
             if len(steps) == stop:
-                raise _Stop
+                raise _KilledError
 
         def evaluate(view: Any) -> dict[str, float]:
             return {"norm": float(view.get_input_embeddings().weight.detach().norm())}
@@ -49,7 +50,7 @@ def go(make_model: Callable[..., Any], byte_tokenizer: Tokenizer) -> Callable[..
         checkpoints = None
         if folder is not None:
             checkpoints = StepCheckpoints(folder, FACTS, every_steps=every, every_seconds=None)
-        try:
+        with contextlib.suppress(_KilledError):
             pretrain(
                 model,
                 byte_tokenizer,
@@ -62,8 +63,6 @@ def go(make_model: Callable[..., Any], byte_tokenizer: Tokenizer) -> Callable[..
                 evaluate_bytes=400,
                 on_evaluation=lambda e: seen.append((e.phase, e.step, e.values["norm"])),
             )
-        except _Stop:
-            pass
         return model, steps, seen
 
     return run
@@ -93,7 +92,7 @@ def test_resumed_is_uninterrupted(go: Callable[..., Any], tmp_path: Path, stop: 
 
 
 def test_checkpoints_only_now_and_then(go: Callable[..., Any], tmp_path: Path) -> None:
-    """Steps since the last checkpoint are done again, to the same effect; the last ones are kept."""
+    """Steps since the last checkpoint are done again, to the same effect; the last two stay."""
     model, expected, _ = go(None)
     _, first, _ = go(tmp_path / "run", every=2, stop=6)
     assert sorted(p.name for p in (tmp_path / "run/steps").iterdir()) == [

@@ -1,0 +1,215 @@
+"""`vocabshift cpt`: continue the pre-training of a model, as a TOML file says.
+
+Owns the verb's flags, `key=value` on the command line, and what is seen while it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.cli.options import UsageError, add_threads, add_verb, size, threads
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_SIZES = ("n_bytes", "evaluate_bytes")  # may be written "2GB"
+_LINE_SECONDS = 60.0
+
+_DESCRIPTION = """\
+Train a model folder on text, through phases, and write it as another model folder. CONFIG is a
+flat TOML file (docs/cpt.md); key=value on the command line goes before it. Budgets are bytes of
+text, so that models with different tokenizers are trained on the same. A run that was stopped,
+by Ctrl-C, SIGTERM or a crash, goes on exactly where it was when it is started again.
+Several GPUs: accelerate launch -m vocabshift cpt CONFIG. Needs the [hf] extra."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the verb."""
+    parser = add_verb(
+        subparsers,
+        "cpt",
+        "continue the pre-training of a model",
+        _DESCRIPTION,
+        "  vocabshift cpt cpt.toml\n"
+        "  vocabshift cpt cpt.toml n_bytes=200MB learning_rate=1e-4 out=runs/short --control\n",
+    )
+    parser.add_argument("config", metavar="CONFIG", help="TOML file")
+    parser.add_argument(
+        "keys",
+        metavar="key=value",
+        nargs="*",
+        help="for what CONFIG says; phases.0.key too",
+    )
+    parser.add_argument(
+        "--control",
+        action="store_true",
+        help="train the model of the key `control`, with its old tokenizer, on the same bytes of "
+        "text, into OUT-control",
+    )
+    parser.add_argument(
+        "--no-resume", action="store_true", help="start afresh, whatever an earlier run finished"
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="replace the output where it exists already"
+    )
+    add_threads(parser)
+    parser.set_defaults(run=run, show=show, status=lambda *_: 0)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Train and write the folder; in processes other than the first nothing is printed."""
+    from vocabshift.cli.console import progress_bar
+    from vocabshift.continued_pretraining import continue_pretraining
+    from vocabshift.pretraining_config import CptConfig
+
+    config = CptConfig.from_mapping(read_config(args.config, args.keys))
+    with progress_bar(in_bytes=True) as packing, _watched(config.phases) as on_record:
+        result = continue_pretraining(
+            config,
+            control=args.control,
+            force=args.force,
+            resume=not args.no_resume,
+            threads=threads(args),
+            progress=packing,
+            on_record=on_record,
+        )
+    if result is None:
+        args.json = False
+    return result or {}
+
+
+def read_config(path: str, keys: list[str]) -> dict[str, Any]:
+    """The table of a TOML file with `keys` ("name=value", "phases.0.name=value") set in it.
+
+    UsageError for what is no TOML, and for a key=value that has no place.
+    """
+    try:
+        table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:  # damaged TOML, or bytes that are not UTF-8
+        raise UsageError(f"{path} is not a TOML file: {error}") from None
+    for text in keys:
+        _set(table, text)
+    for place in (table, *_phases(table)):
+        for name in _SIZES:
+            if isinstance(place.get(name), str):
+                try:
+                    place[name] = size(place[name])
+                except argparse.ArgumentTypeError as error:
+                    raise UsageError(f"{name}: {error}") from None
+    return table
+
+
+def _phases(table: dict[str, Any]) -> list[dict[str, Any]]:
+    phases = table.get("phases", [])
+    return [each for each in phases if isinstance(each, dict)] if isinstance(phases, list) else []
+
+
+def _set(table: dict[str, Any], text: str) -> None:
+    key, separator, value = text.partition("=")
+    if not separator:
+        raise UsageError(f"{text!r} is no key=value")
+    try:
+        parsed = tomllib.loads(f"value = {value}")["value"]
+    except ValueError:
+        parsed = value
+    phases = _phases(table)
+    match key.split("."):
+        case [name]:
+            if any(name in each for each in phases):
+                raise UsageError(f"{name} is set in a phase; write phases.0.{name}={value}")
+            table[name] = parsed
+        case ["phases", number, name] if number.isdecimal() and int(number) < len(phases):
+            phases[int(number)][name] = parsed
+        case _:
+            raise UsageError(f"{key!r} names no place in the file, which has {len(phases)} phases")
+
+
+@contextmanager
+def _watched(phases: Any) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """A bar of the bytes on a terminal; elsewhere a line now and then, on stderr."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(file=sys.stderr)
+    columns = (
+        *(TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()),
+        TextColumn("{task.fields[facts]}"),
+    )
+    bars = Progress(*columns, console=console, disable=not console.is_terminal)
+    tasks: dict[int, Any] = {}
+    last_line = -_LINE_SECONDS
+
+    def on_record(record: dict[str, Any]) -> None:
+        nonlocal last_line
+        number = record["phase"]
+        if record["kind"] == "evaluation":
+            bits = ", ".join(f"{k} {v:.4f}" for k, v in record["bits_per_byte"].items())
+            console.print(
+                f"after {record['run_bytes']:,} bytes, bits per byte: {bits}",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )
+            return
+        facts = _facts(record)
+        title = f"phase {number + 1}/{len(phases)} {record['trained']}"
+        if console.is_terminal:
+            if number not in tasks:
+                tasks[number] = bars.add_task(title, total=phases[number].n_bytes, facts="")
+            bars.update(tasks[number], completed=record["n_bytes"], facts=facts)
+        elif time.monotonic() - last_line >= _LINE_SECONDS:
+            last_line = time.monotonic()
+            steps = f"step {record['step']:,}/{record['n_steps']:,}"
+            line = f"{title}, {steps}: {facts}"
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    with bars:
+        yield on_record
+
+
+def _facts(record: dict[str, Any]) -> str:
+    parts = [f"loss {record['loss']:.4f}", f"lr {record['learning_rate']:.2e}"]
+    if "tokens_per_second" in record:
+        parts.append(f"{record['tokens_per_second']:,.0f} tokens/s")
+        parts.append(f"{record['bytes_per_second']:,.0f} bytes/s")
+    if "mfu" in record:
+        parts.append(f"MFU {record['mfu']:.1%}")
+    return ", ".join(parts)
+
+
+def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
+    """Summary for people."""
+    if not result:
+        return
+    from rich.table import Table
+
+    from vocabshift.cli.console import show_summary
+
+    if result["bits_per_byte"]:
+        table = Table(title="bits per byte, held out", title_justify="left")
+        for name in ("language", "before", "after", "change"):
+            table.add_column(name, justify="left" if name == "language" else "right")
+        for row in result["bits_per_byte"]:
+            numbers = (row["before"], row["after"], row["after"] - row["before"])
+            table.add_row(row["language"], *(f"{number:.4f}" for number in numbers))
+        console.print(table)
+    facts = {
+        "written to": result["out"],
+        "steps": result["n_steps"],
+        "bytes of text": result["n_bytes"],
+        "tokens": result["n_tokens"],
+        "loss, first and last step": f"{result['first_loss']:.4f}, {result['loss']:.4f}",
+        "seconds of training": f"{result['seconds']:.1f}",
+        "bytes a second": int(result["bytes_per_second"]),
+    }
+    for number, phase in enumerate(result["phases"], 1):
+        what = f"{phase['n_steps']:,} steps, {phase['n_bytes']:,} bytes, loss {phase['loss']:.4f}"
+        facts[f"phase {number}, {phase['trained']}"] = what
+    show_summary(console, "cpt", facts, f"vocabshift score {result['out']} --text SPEC")

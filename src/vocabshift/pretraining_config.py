@@ -1,0 +1,192 @@
+"""What `cpt` is asked to do: the keys of its TOML file as one checked value.
+
+Owns the keys, their kinds and the message for one that does not exist. Opens no file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from vocabshift.cpt.config import LoopConfig, Phase
+
+TRACKERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",)}
+"""Name of a tracker -> the packages of which one is needed."""
+
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+
+_PHASE = {each.name: each for each in dataclasses.fields(Phase)}
+_LOOP = {each.name: each for each in dataclasses.fields(LoopConfig)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CptConfig:
+    """One run of continued pre-training; `from_mapping` makes it of a TOML file's keys."""
+
+    model: str  # folder or Hub name, with its tokenizer
+    data: tuple[str, ...]  # a folder of `vocabshift encode`, or SPECs
+    out: str
+    phases: tuple[Phase, ...]
+    held_out: tuple[str, ...] = ()  # SPECs, for bits per byte per language
+    evaluate_bytes: int | None = None  # of text between two evaluations; None: first and last
+    control: str | None = None  # the model before its tokenizer was changed
+    control_data: tuple[str, ...] = ()  # where `data` is packed: the same, for the control
+    documents: str = "line"  # of a .txt: "line" or "file"
+    new_ids: tuple[int, ...] | None = None  # None: as the token map beside the model says
+    dtype: str = "auto"  # of what is written; "auto": as the model's weights are stored
+    cpu: bool = False  # though there is a GPU
+    checkpoint_minutes: float = 15.0
+    checkpoint_steps: int | None = None
+    keep_checkpoints: int = 2
+    trackers: tuple[str, ...] = ()
+    loop: LoopConfig = dataclasses.field(default_factory=LoopConfig)
+
+    def __post_init__(self) -> None:
+        _check_choice("documents", self.documents, ("line", "file"))
+        _check_choice("dtype", self.dtype, DTYPES)
+        for tracker in self.trackers:
+            _check_choice("trackers", tracker, tuple(TRACKERS))
+        for name in ("evaluate_bytes", "checkpoint_steps", "keep_checkpoints"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} is {value}; at least 1 is needed")
+        if self.checkpoint_minutes < 0:
+            raise ValueError(f"checkpoint_minutes is {self.checkpoint_minutes}; 0 or more")
+        if not (self.data and self.phases):
+            raise ValueError("data and phases are empty: there is nothing to train")
+
+    @classmethod
+    def from_mapping(cls, table: Mapping[str, Any]) -> CptConfig:
+        """From the keys of a TOML file; those of LoopConfig stand beside the others.
+
+        `trained`, `n_bytes` and `learning_rate` at the top are those of every phase that does not
+        say its own, and without `phases` those of the only one. ValueError for a key that does not
+        exist (the nearest that does is named), one that is missing or of the wrong kind.
+        """
+        own = {each.name: each for each in dataclasses.fields(cls) if each.name != "loop"}
+        known = {**own, **_LOOP, **_PHASE}
+        values = {
+            key: _of_kind(key, value, known[_known(key, known)].type)
+            for key, value in table.items()
+            if key != "phases"
+        }
+        shared = {key: value for key, value in values.items() if key in _PHASE}
+        phases = _phases(table.get("phases", [{}]), shared)
+        loop = LoopConfig(**{key: value for key, value in values.items() if key in _LOOP})
+        given = {key: value for key, value in values.items() if key in own}
+        for name in ("model", "data", "out"):
+            if name not in given:
+                raise ValueError(f"the key {name!r} is missing")
+        return cls(**given, phases=phases, loop=loop)
+
+    def as_control(self) -> CptConfig:
+        """The same bytes of text for the model with its old tokenizer, into OUT-control.
+
+        It has no new rows; where these are trained, it trains its embeddings.
+        """
+        if self.control is None:
+            raise ValueError("the key 'control' is missing: the model with its old tokenizer")
+        phases = tuple(
+            dataclasses.replace(phase, trained="embeddings")
+            if phase.trained == "new-rows"
+            else phase
+            for phase in self.phases
+        )
+        return dataclasses.replace(
+            self,
+            model=self.control,
+            data=self.control_data or self.data,
+            out=f"{self.out.rstrip('/')}-control",
+            phases=phases,
+            new_ids=None,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, by the keys of a file."""
+        plain = dataclasses.asdict(self)
+        loop = plain.pop("loop")
+        return {key: _plain(value) for key, value in {**plain, **loop}.items()}
+
+
+def _phases(tables: Any, shared: Mapping[str, Any]) -> tuple[Phase, ...]:
+    if not isinstance(tables, list) or not all(isinstance(each, Mapping) for each in tables):
+        raise ValueError("phases: tables [[phases]] are needed")
+    phases = []
+    for number, each in enumerate(tables):
+        own = {
+            key: _of_kind(f"phases.{number}.{key}", value, _PHASE[_known(key, _PHASE)].type)
+            for key, value in each.items()
+        }
+        values = {**shared, **own}
+        if "n_bytes" not in values:
+            raise ValueError("the key 'n_bytes' is missing: the bytes of text to train on")
+        phases.append(Phase(**values))
+    return tuple(phases)
+
+
+def _known(key: str, known: Mapping[str, Any]) -> str:
+    if key not in known:
+        nearest = get_close_matches(key.replace("-", "_"), known, n=1, cutoff=0.0)
+        raise ValueError(f"unknown key {key!r}; the nearest that exists is {nearest[0]!r}")
+    return key
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}; known are {', '.join(choices)}")
+
+
+def _of_kind(key: str, value: Any, annotation: Any) -> Any:
+    """The value, if it is of the kind that the field's annotation says; lists become tuples."""
+    hint = _HINTS[annotation] if annotation in _HINTS else _HINTS[str(annotation)]
+    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    for kind in kinds:
+        item = typing.get_args(kind)[0] if typing.get_origin(kind) is tuple else None
+        if item is not None:
+            values = [value] if isinstance(value, str) and item is str else value
+            if isinstance(values, list | tuple) and all(_is(each, item) for each in values):
+                return tuple(values)
+        elif _is(value, kind):
+            return value
+    names = " or ".join(_NAMES.get(kind, "a list") for kind in kinds if kind is not type(None))
+    raise ValueError(f"{key} is {value!r}; {names} is needed")
+
+
+def _is(value: Any, kind: Any) -> bool:
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, kind)
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+_NAMES: Mapping[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    str: "a string",
+    bool: "true or false",
+}
+
+_HINTS: Mapping[str, Any] = {
+    "str": str,
+    "str | None": str | None,
+    "int": int,
+    "int | None": int | None,
+    "float": float,
+    "bool": bool,
+    "tuple[str, ...]": tuple[str, ...],
+    "tuple[int, ...] | None": tuple[int, ...] | None,
+    "tuple[float, float]": tuple[float, float],
+    "Objective": str,
+    "Schedule": str,
+}
+"""Kind by the spelling of a field's annotation."""
