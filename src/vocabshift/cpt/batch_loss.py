@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from vocabshift.cpt.cross_entropy import IGNORED
 from vocabshift.cpt.documents import document_inputs, within_documents
 from vocabshift.cpt.lean_head import token_loss
-from vocabshift.cpt.objectives import Masking, causal, masked
+from vocabshift.cpt.objectives import Masking, SpecialIds, causal, masked
 from vocabshift.cpt.packing import PADDING
 
 if TYPE_CHECKING:
@@ -26,28 +26,24 @@ def batch_loss(
     model: Any,
     rows: torch.Tensor,
     config: LoopConfig,
+    special: SpecialIds,
     *,
     row_seeds: torch.Tensor | None = None,
-    separator: tuple[int, ...] = (),
-    masking: Masking | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sum of the nats of all targets in `rows`, and their number: two tensors without dimensions.
 
     `rows`: (n, length + 1) int64 on the model's device, as `packing` makes them; PADDING (-1) is
     neither read nor a target. A batch may hold nothing but padding: then both are 0, and the
-    gradient is 0 (other processes may have more rows). `separator` are the ids between documents,
-    for document attention. `masking` and `row_seeds` are for the masked objective; `row_seeds`:
-    (n,) int64, of each row a number that is the same however the batch is divided.
+    gradient is 0 (other processes may have more rows). `row_seeds`: (n,) int64, of each row a
+    number that is the same however the batch is divided; for the masked objective.
     """
     if config.objective == "masked":
-        return _masked_loss(model, rows, row_seeds, masking)
+        return _masked_loss(model, rows, row_seeds, special.masking)
     input_ids, targets = causal(rows)
     inputs: dict[str, Any] = {"input_ids": input_ids}
     if config.document_attention:
-        if not separator:
-            raise ValueError("document_attention needs the ids between documents (separator)")
-        targets = within_documents(targets, separator)
-        inputs = document_inputs(model, input_ids, separator[-1])
+        targets = within_documents(targets, special.separator)
+        inputs = document_inputs(model, input_ids, special.separator[-1])
         targets = targets.reshape(inputs["input_ids"].shape)
     return token_loss(model, targets=targets, **inputs), (targets != IGNORED).sum()
 

@@ -80,6 +80,8 @@ class LoopConfig:
                 f"warmup {self.warmup} and decay {self.decay} are more than the whole phase"
             )
         _one_of("objective", self.objective, OBJECTIVES)
+        if self.document_attention and self.objective == "masked":
+            raise ValueError("document_attention is for the causal objective; leave it off")
         _one_of("schedule", self.schedule, SCHEDULES)
         _one_of("mixed_precision", self.mixed_precision, (None, *PRECISIONS))
         self._check_numbers()

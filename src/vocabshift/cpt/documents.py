@@ -12,6 +12,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cpt.cross_entropy import IGNORED
+from vocabshift.cpt.probing import logits_of, probing
 
 if TYPE_CHECKING:
     import torch
@@ -59,29 +60,18 @@ def require_document_attention(model: Any) -> None:
     remedy = "leave document_attention off"
     if "position_ids" not in inspect.signature(model.forward).parameters:
         raise ValueError(f"document_attention: {name} takes no position_ids; {remedy}")
-    device = model.get_input_embeddings().weight.device
     # Ids 1 to 4, none of them 0: the first id of a document is 0 here.
     documents = [[0, 1, 2, 3, 2, 4], [0, 3, 1, 4]]
-    alone = [torch.tensor([ids], device=device) for ids in documents]
-    packed = torch.cat(alone, dim=1)
-    was_training = {module: module.training for module in model.modules()}
-    model.eval()
-    try:
-        with torch.no_grad(), torch.compiler.set_stance("force_eager"):
-
-            def last(**inputs: Any) -> torch.Tensor:
-                """Logits of the second document's tokens."""
-                logits: torch.Tensor = model(use_cache=False, **inputs).logits
-                return logits[0, -len(documents[1]) :].float()
-
-            expected = last(input_ids=alone[1])
-            leak = (last(input_ids=packed) - expected).abs().max()
-            rest = (last(**document_inputs(model, packed, 0)) - expected).abs().max()
-    finally:
-        for module, mode in was_training.items():
-            module.training = mode
+    with probing(model):
+        expected = logits_of(model, documents[1])
+        together = [token_id for ids in documents for token_id in ids]
+        seen = logits_of(model, together)[-len(expected) :]
+        inputs = torch.tensor([together], device=model.get_input_embeddings().weight.device)
+        apart = model(use_cache=False, **document_inputs(model, inputs, 0)).logits[0].float()
+    leak = float((seen - expected).abs().max())
+    rest = float((apart[-len(expected) :] - expected).abs().max())
     # What is left must be rounding: small beside what the other document does when it is seen.
-    if not rest <= max(0.05 * float(leak), 1e-5 * float(expected.abs().max())):
+    if not rest <= max(0.05 * leak, 1e-5 * float(expected.abs().max())):
         raise ValueError(
             f"document_attention: {name} does not keep documents apart when positions start again "
             f"(attention {model.config.get_text_config()._attn_implementation}); {remedy}"

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from vocabshift.cpt.cross_entropy import IGNORED, linear_cross_entropy
+from vocabshift.cpt.probing import probing
 
 if TYPE_CHECKING:
     import torch
@@ -133,13 +134,7 @@ def _probe(model: Any, head: Any) -> Tail | None:
         seen.append((tuple(hidden.shape), is_whole))
         return numbers.to(hidden.dtype).expand(*hidden.shape[:-1], n_rows)
 
-    devices = [device] if device.type == "cuda" else []
-    with (
-        torch.no_grad(),
-        torch.random.fork_rng(devices=devices),
-        torch.compiler.set_stance("force_eager"),  # or layers would be compiled for two tokens
-        _replaced(head, forward),
-    ):
+    with probing(model), _replaced(head, forward):
         ids = torch.zeros((1, 2), dtype=torch.int64, device=device)
         logits = model(input_ids=ids, use_cache=False).logits
     if seen != [((1, 2, head.in_features), True)] or logits.shape != (1, 2, n_rows):

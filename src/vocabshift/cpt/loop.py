@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from vocabshift.cpt.config import LoopConfig, Phase
 from vocabshift.cpt.freeze import NEW_ROWS, NewRows, phase_parameters
 from vocabshift.cpt.mapped_rows import MappedRows
+from vocabshift.cpt.objectives import special_ids
 from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.cpt.packing import draw, pack, take
 from vocabshift.cpt.processes import accelerator_for, load_accelerate
@@ -103,6 +104,8 @@ def pretrain(
             accelerator = stack.enter_context(accelerator_for(model, config.mixed_precision))
         else:
             _place(model, accelerator)
+        with accelerator.autocast():  # flash attention takes nothing but half precision
+            special = special_ids(model, ours, separator, config)
         stack.enter_context(_kept_state(model))
         stack.enter_context(prepared_layers(model, config))
         signals = StopSignals()
@@ -113,6 +116,7 @@ def pretrain(
             accelerator,
             config,
             phases,
+            special=special,
             new_ids=new_ids,
             hooks=hooks,
             checkpoints=checkpoints,

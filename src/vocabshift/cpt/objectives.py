@@ -1,6 +1,7 @@
 """Objectives: what a model is asked about a packed row, next tokens or masked ones.
 
-Owns inputs and targets of both. Knows nothing of models and losses. What is masked depends on the
+Owns inputs and targets of both, and which model and tokenizer can be asked. Knows nothing of
+losses. What is masked depends on the
 seed of a row and the place in it alone: no generator whose state would have to be saved, the same
 on every device, and the same however rows are divided over steps and processes.
 """
@@ -9,15 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vocabshift.cpt.cross_entropy import IGNORED
+from vocabshift.cpt.documents import require_document_attention
 from vocabshift.cpt.packing import PADDING
+from vocabshift.cpt.probing import looks_ahead
 
 if TYPE_CHECKING:
     import torch
 
     from vocabshift.bpe.tokenizer import Tokenizer
+    from vocabshift.cpt.config import LoopConfig
 
 _MASKED, _RANDOM = 0.8, 0.1  # of the chosen tokens; the rest stay as they are (Devlin 2019, 3.1)
 _MASK_NAMES = ("[MASK]", "<mask>")
@@ -65,6 +69,36 @@ class Masking:
             n_ids=tokenizer.row_count,
             share=share,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecialIds:
+    """The ids that a loss must tell apart from the rest."""
+
+    separator: tuple[int, ...]  # between documents: EOS, or EOS and BOS
+    masking: Masking | None = None  # where the objective is "masked"
+
+
+def special_ids(
+    model: Any, tokenizer: Tokenizer, separator: tuple[int, ...], config: LoopConfig
+) -> SpecialIds:
+    """What the loss of `config` needs; ValueError where model or tokenizer are not made for it."""
+    is_masked = config.objective == "masked"
+    if looks_ahead(model) != is_masked:
+        name = type(model).__name__
+        raise ValueError(
+            f"{name} reads text in one direction, and the masked objective needs one that reads "
+            "both (AutoModelForMaskedLM)"
+            if is_masked
+            else f"{name} sees the tokens that the causal objective asks for; take the masked one, "
+            "or a model that reads in one direction (AutoModelForCausalLM)"
+        )
+    if config.document_attention:
+        require_document_attention(model)
+    if not is_masked:
+        return SpecialIds(separator=separator)
+    masking = Masking.of(tokenizer, separator=separator, share=config.mask_share)
+    return SpecialIds(separator=separator, masking=masking)
 
 
 def causal(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -37,6 +37,7 @@ from vocabshift.cpt.training_module import ModelView, wrap
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
+    from vocabshift.cpt.objectives import SpecialIds
     from vocabshift.cpt.step_checkpoints import SavedStep, StepCheckpoints
     from vocabshift.cpt.stop_signals import StopSignals
 
@@ -65,6 +66,7 @@ class Run:
         config: LoopConfig,
         phases: Sequence[Phase],
         *,
+        special: SpecialIds,
         new_ids: Sequence[int],
         hooks: Hooks,
         checkpoints: StepCheckpoints | None,
@@ -72,6 +74,7 @@ class Run:
     ) -> None:
         self._model, self._accelerator, self._config = model, accelerator, config
         self._phases, self._new_ids, self._hooks = phases, new_ids, hooks
+        self._special = special
         self._checkpoints, self._signals = checkpoints, signals
         self._divided: Any = None  # the module that FSDP2 has divided, once and for all phases
         self._saved: SavedStep | None = checkpoints.newest() if checkpoints else None
@@ -220,7 +223,7 @@ class Run:
         """The wrapped module and the parameters that the phase trains."""
         if not self._accelerator.is_fsdp2:
             with trained_parameters(self._model, phase.trained) as parameters:
-                yield wrap(self._accelerator, self._model, self._config), parameters
+                yield self._wrap(), parameters
                 self._accelerator.free_memory()
             return
         if self._divided is None:
@@ -229,8 +232,11 @@ class Run:
             trained = {id(p) for each in self._phases for p in _parameters(self._model, each)}
             for parameter in self._model.parameters():
                 parameter.requires_grad_(id(parameter) in trained)
-            self._divided = wrap(self._accelerator, self._model, self._config)
+            self._divided = self._wrap()
         yield self._divided, _parameters(self._model, phase)
+
+    def _wrap(self) -> Any:
+        return wrap(self._accelerator, self._model, self._config, self._special)
 
     def _trained_so_far(self) -> dict[str, Any]:
         phases = self._phases[: self._at.phase + 1]

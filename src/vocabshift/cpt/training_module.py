@@ -19,15 +19,16 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
     from vocabshift.cpt.config import LoopConfig
+    from vocabshift.cpt.objectives import SpecialIds
 
 
 class TrainingModule(torch.nn.Module):
     """`forward(rows=…)` is the loss of a batch; `forward(**inputs)` is the model's own."""
 
-    def __init__(self, model: Any, config: LoopConfig) -> None:
+    def __init__(self, model: Any, config: LoopConfig, special: SpecialIds) -> None:
         super().__init__()
         self.model = model
-        self._config = config
+        self._config, self._special = config, special
         # What accelerate divides by, for FSDP2; embeddings and head stay with this module.
         self._no_split_modules = getattr(model, "_no_split_modules", None)
 
@@ -35,7 +36,7 @@ class TrainingModule(torch.nn.Module):
         """Sum of nats and number of targets of `rows`, or what the model makes of `inputs`."""
         if rows is None:
             return self.model(**inputs)
-        return batch_loss(self.model, rows, self._config, row_seeds=row_seeds)
+        return batch_loss(self.model, rows, self._config, self._special, row_seeds=row_seeds)
 
     def tie_weights(self) -> None:
         """For accelerate, after it has moved the weights."""
@@ -77,12 +78,12 @@ class ModelView:
         self._model.eval()
 
 
-def wrap(accelerator: Accelerator, model: Any, config: LoopConfig) -> Any:
+def wrap(accelerator: Accelerator, model: Any, config: LoopConfig, special: SpecialIds) -> Any:
     """The model with its loss, ready for training.
 
     With FSDP2 the parameters of `model` are other objects afterwards, each process with its part.
     """
-    module = TrainingModule(model, config)
+    module = TrainingModule(model, config, special)
     if accelerator.is_fsdp2:
         from accelerate.utils import fsdp2_prepare_model
 

@@ -16,11 +16,13 @@ from vocabshift.cpt.documents import (
     require_document_attention,
     within_documents,
 )
+from vocabshift.cpt.objectives import SpecialIds
 from vocabshift.cpt.packing import pack_ids
 
 torch = pytest.importorskip("torch")
 
 CONFIG = LoopConfig(document_attention=True)
+EOS = SpecialIds(separator=(1,))
 DOCUMENTS = [[7, 8, 9, 7], [5], [11, 12, 13, 14, 15, 16, 17], [21, 22]]
 
 
@@ -68,11 +70,12 @@ def test_a_row_costs_what_its_documents_cost(
 ) -> None:
     """One row of all documents, against each through the model by itself."""
     model = sharpened(make_model(attn_implementation=attention))
-    nats, n_targets = batch_loss(model, packed(separator, 40), CONFIG, separator=separator)
+    special = SpecialIds(separator=separator)
+    nats, n_targets = batch_loss(model, packed(separator, 40), CONFIG, special)
     whole = [[separator[-1], *ids, 1] for ids in DOCUMENTS]
     assert int(n_targets) == sum(len(ids) - 1 for ids in whole)
     assert float(nats.detach()) == pytest.approx(sum(alone(model, ids) for ids in whole), rel=1e-5)
-    plain, _ = batch_loss(model, packed(separator, 40), LoopConfig())
+    plain, _ = batch_loss(model, packed(separator, 40), LoopConfig(), special)
     assert float(plain.detach()) != pytest.approx(float(nats.detach()), rel=1e-3)
 
 
@@ -80,7 +83,7 @@ def test_a_document_over_two_rows(make_model: Callable[..., Any]) -> None:
     """What is left of a document begins its row as if it were one."""
     model = sharpened(make_model())
     rows = packed((1,), 10)  # 1 7 8 9 7 1 5 1 11 12 | 13 14 15 16 17 1 21 22 1
-    nats, _ = batch_loss(model, rows, CONFIG, separator=(1,))
+    nats, _ = batch_loss(model, rows, CONFIG, EOS)
     parts = [
         [1, 7, 8, 9, 7, 1],
         [1, 5, 1],
@@ -99,7 +102,7 @@ def test_sliding_windows(make_model: Callable[..., Any]) -> None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         model = sharpened(MistralForCausalLM(MistralConfig(**settings)))
-    nats, _ = batch_loss(model, packed((1,), 40), CONFIG, separator=(1,))
+    nats, _ = batch_loss(model, packed((1,), 40), CONFIG, EOS)
     expected = sum(alone(model, [1, *ids, 1]) for ids in DOCUMENTS)
     assert float(nats.detach()) == pytest.approx(expected, rel=1e-5)
 
@@ -127,6 +130,12 @@ def test_models_that_cannot_are_refused(make_model: Callable[..., Any]) -> None:
         require_document_attention(sharpened(MambaForCausalLM(mamba)))
 
 
+def test_masked_models_see_all_documents() -> None:
+    """The two wishes together are refused when they are made."""
+    with pytest.raises(ValueError, match="for the causal objective"):
+        LoopConfig(objective="masked", document_attention=True)
+
+
 def test_a_model_that_ignores_positions_is_refused(make_model: Callable[..., Any]) -> None:
     """The check runs the model; a signature is no proof."""
     model = sharpened(make_model())
@@ -147,9 +156,3 @@ def test_the_check_restores_modes(make_model: Callable[..., Any]) -> None:
     require_document_attention(model)
     assert model.training
     assert not model.model.norm.training
-
-
-def test_the_separator_must_be_given(make_model: Callable[..., Any]) -> None:
-    """Without it nobody knows where documents begin."""
-    with pytest.raises(ValueError, match="separator"):
-        batch_loss(make_model(), packed((1,), 8), CONFIG)
