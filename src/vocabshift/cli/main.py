@@ -25,6 +25,7 @@ from vocabshift.cli import (
     encode,
     evaluate,
     extend,
+    harness,
     normalize,
     plan,
     prune,
@@ -39,7 +40,7 @@ from vocabshift.cli.options import Parser, UsageError
 
 VERBS = (
     *(demo, normalize, count, train, plan, extend, prune, adapt, transfer),
-    *(evaluate, compare, tables, check, encode, score, serve, card, publish),
+    *(evaluate, compare, tables, check, encode, score, harness, serve, card, publish),
 )
 
 
