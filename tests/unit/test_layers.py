@@ -75,7 +75,7 @@ ROOMS = {
     "rapidfuzz": ("evaluation.drift", "evaluation.robustness"),
     "tiktoken": ("bpe.tiktoken_encoding",),
     "pyarrow": ("text.", "cpt.packed_shards"),
-    "datasets": ("text.",),
+    "datasets": ("text.", "evaluation.harness", "evaluation.tasks."),
     "matplotlib": ("report.curves", "report.figures", "report.fonts"),
     "huggingface_hub": ("report.card", "report.hub", "bpe.load", "surgery.", "evaluation.glitch"),
     "starlette": ("playground.",),

@@ -8,10 +8,10 @@ from typing import Any
 DTYPES = ("float32", "bfloat16", "float16", "auto")
 
 
-def add_models(parser: argparse.ArgumentParser) -> None:
+def add_models(parser: argparse.ArgumentParser, *, nargs: str = "+") -> None:
     """`MODEL…`, `--dtype`, `--device` and `--trust-remote-code`."""
     parser.add_argument(
-        "models", metavar="MODEL", nargs="+", help="folder or Hub name of a causal language model"
+        "models", metavar="MODEL", nargs=nargs, help="folder or Hub name of a causal language model"
     )
     parser.add_argument(
         "--dtype", choices=DTYPES, default="float32", help="of the weights (default: float32)"

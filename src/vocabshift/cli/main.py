@@ -27,6 +27,7 @@ from vocabshift.cli import (
     evaluate,
     extend,
     glitch,
+    harness,
     latency,
     normalize,
     plan,
@@ -43,7 +44,7 @@ from vocabshift.cli.options import Parser, UsageError
 VERBS = (
     *(demo, normalize, count, train, plan, extend, prune, adapt, transfer),
     *(evaluate, compare, tables, check, serve, card, publish),
-    *(encode, cpt, score, glitch, latency),
+    *(encode, cpt, score, harness, glitch, latency),
 )
 
 

@@ -1,0 +1,70 @@
+"""What lm-eval found, as rows of Results; what it raised, as a line.
+
+Owns the names of metrics and the intervals. Knows nothing of how tasks are run; imports no lm-eval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from vocabshift.evaluation.harness_tasks import TaskRequest
+from vocabshift.results import Result, Results
+
+
+def rows_of(found: Mapping[str, Any], subject: str, request: TaskRequest) -> Results:
+    """Rows of one task: of a group the whole where lm-eval aggregates it, else its members.
+
+    `found` is what `lm_eval.evaluate` returns. ValueError where a figure is none.
+    """
+    measured = found["results"].get(request.task)
+    whole = {request.task: measured} if measured and _metrics(measured) else found["results"]
+    rows = []
+    for task, values in whole.items():
+        name = request.name if task == request.task else task
+        if task in found["n-samples"]:
+            n = found["n-samples"][task]["effective"]
+        else:  # a group: all that was asked
+            n = sum(sizes["effective"] for sizes in found["n-samples"].values())
+        metrics = _metrics(values)
+        several = {metric for metric, _ in metrics if sum(m == metric for m, _ in metrics) > 1}
+        for metric, filtered in metrics:
+            value = float(values[f"{metric},{filtered}"])
+            if not math.isfinite(value):
+                raise ValueError(f"{metric} of {task} is {value}: no figure can be given")
+            error = values.get(f"{metric}_stderr,{filtered}")
+            is_known = isinstance(error, int | float) and math.isfinite(error)
+            half = 1.96 * error if is_known else None
+            label = f"{name}/{metric}" + (f":{filtered}" if metric in several else "")
+            low, high = (None, None) if half is None else (value - half, value + half)
+            rows.append(Result(subject, request.language, label, value, n, low, high))
+    if not rows:
+        raise ValueError(f"{request.task} gave no figure")
+    return Results(rows)
+
+
+def _metrics(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(metric, filter) of lm-eval's keys "metric,filter"."""
+    pairs = [
+        key.split(",", 1)
+        for key, value in values.items()
+        if isinstance(value, int | float) and "," in key
+    ]
+    return [(metric, filtered) for metric, filtered in pairs if not metric.endswith("_stderr")]
+
+
+def reason_of(error: Exception) -> str:
+    """One line that a person can act on, from whatever lm-eval, datasets or the Hub raised."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    if "script" in text and "no longer supported" in text:
+        return (
+            f"the data set needs code of its own, which is not run ({text[:120]}); give its files "
+            "with --data DIR"
+        )
+    if type(error).__name__ in (
+        *("ConnectionError", "OfflineModeIsEnabled", "LocalEntryNotFoundError", "ConnectError"),
+        *("DatasetNotFoundError", "GatedRepoError"),
+    ):
+        return f"the data cannot be fetched ({text[:200]}); log in, or give files with --data DIR"
+    return text[:400]

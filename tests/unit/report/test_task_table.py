@@ -1,0 +1,46 @@
+"""Tasks beside the papers' numbers."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from vocabshift.report.task_table import beside, task_table, with_means
+from vocabshift.results import Result, Results
+
+RESULTS = Results(
+    [
+        Result("old", "hi", "indic_copa/acc", 0.5, 100, 0.4, 0.6),
+        Result("old", "ta", "indic_copa/acc", 0.7, 100, 0.6, 0.8),
+        Result("new", "hi", "indic_copa/acc", 0.6, 100),
+        Result("old", "en-et", "flores/chrf", 40.0, 10),
+        Result("old", "en", "drop/f1", 0.25, 10),
+        Result("old", "en", "drop/em", 0.125, 10),
+    ]
+)
+
+
+def test_means_are_over_languages_that_a_subject_has_all_of() -> None:
+    """Pairs of languages and single ones have none."""
+    added = [row for row in with_means(RESULTS) if row.language == "mean"]
+    assert [(row.subject, row.metric, row.n) for row in added] == [("old", "indic_copa/acc", 200)]
+    assert abs(added[0].value - 0.6) < 1e-12
+
+
+def test_the_papers_stand_beside() -> None:
+    """The mean of Indian languages, single languages, and another metric by its name."""
+    published = beside(RESULTS)
+    sources = {score.source.rpartition(", ")[2] for score in published}
+    assert sources == {"Table 8", "Table 11", "Table 5"}
+    assert {score.task for score in published} == {"indic_copa", "flores", "drop"}
+    out = io.StringIO()
+    Console(file=out, width=250).print(task_table(RESULTS, published))
+    lines = out.getvalue().split("\n")
+    (mean,) = [line for line in lines if "mean" in line]
+    assert "0.600" in mean
+    assert "LLaMA-4 tokenizer 0.544" in mean
+    assert "Llama-3.2 as it is 0.580" in mean
+    assert any("0.500 ±0.100" in line and "0.600" in line for line in lines)
+    assert any("no training comet 0.432 ±0.008" in line for line in lines)
+    assert any("drop/em" in line and "tokenizer f1 0.048" in line for line in lines)
