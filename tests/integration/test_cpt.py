@@ -90,7 +90,7 @@ def lines(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_text_to_model(cpt: Cpt, place: Path, tmp_path: Path) -> None:
-    """A folder that transformers loads, better at the held-out text, with all that belongs to it."""
+    """A folder that transformers loads, better at held-out text, with all that belongs to it."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     import vocabshift as vs
@@ -113,7 +113,7 @@ def test_text_to_model(cpt: Cpt, place: Path, tmp_path: Path) -> None:
     assert AutoTokenizer.from_pretrained(out)("the cat").input_ids
     records = lines(out)
     assert [r["kind"] for r in records].count("step") == result["n_steps"]
-    assert [r["run_bytes"] for r in records if r["kind"] == "evaluation"][0] == 0
+    assert next(r["run_bytes"] for r in records if r["kind"] == "evaluation") == 0
     provenance = json.loads((out / "vocabshift.json").read_text())
     assert provenance["operation"] == "cpt"
     assert provenance["config"]["phases"][0]["n_bytes"] == 1000
@@ -220,7 +220,7 @@ def test_control(cpt: Cpt, place: Path, tmp_path: Path) -> None:
     assert cpt(out, **keys)["n_bytes"] == cpt(out, "--control", **keys)["n_bytes"]
     line = cpt(out, "--control", status=2, **keys | {"control_data": packed["other"]})
     assert "pack the same corpus with both" in line
-    line = cpt("--control", "control_data=[]", out, status=2, **keys)
+    line = cpt("control_data=[]", out, "--control", status=2, **keys)
     assert "packed with another tokenizer" in line
     assert "the key 'control' is missing" in cpt("--control", status=2)
 
