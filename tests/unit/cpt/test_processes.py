@@ -18,32 +18,76 @@ import pytest
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.cpt.loop import LoopConfig, Phase, pretrain
 from vocabshift.cpt.processes import padded, shares
+from vocabshift.cpt.step_checkpoints import StepCheckpoints
 
 TEXTS = [f"line {number} of a small text; दूसरा वाक्य" for number in range(17)]
 CONFIG = LoopConfig(sequence_length=24, batch_size=7)
-PHASES = [Phase(n_bytes=600, trained="embeddings"), Phase(n_bytes=600)]
+PHASES = [
+    Phase(n_bytes=400, trained="embeddings"),
+    Phase(n_bytes=300, trained="new-rows"),
+    Phase(n_bytes=500),
+]
 
 WORKER = """
-import json, sys
+import contextlib, json, sys
+from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import torch
 torch.set_num_threads(1)
-from accelerate import Accelerator
-from safetensors.torch import save_file
+from accelerate import Accelerator, FullyShardedDataParallelPlugin
+from accelerate.utils import DistributedType
+from vocabshift.cpt.trained_model import write_model
 import test_processes as cases
-model = cases.tiny_llama()
+
+out = Path(sys.argv[2])
 accelerator = Accelerator(cpu=True)
 assert accelerator.num_processes == 2
-steps = cases.train(model, accelerator=accelerator)
-if accelerator.is_main_process:
-    save_file(dict(model.named_parameters()), sys.argv[2] + "/model.safetensors")
-    losses = [[step.loss, step.gradient_norm, step.n_tokens] for step in steps]
-    open(sys.argv[2] + "/losses.json", "w").write(json.dumps(losses))
+
+def tell(name, model, steps):
+    write_model(model, out / name, accelerator, dtype="float32")
+    if accelerator.is_main_process:
+        facts = [[step.loss, step.gradient_norm, step.n_tokens] for step in steps]
+        (out / name / "steps.json").write_text(json.dumps(facts))
+
+model = cases.tiny_llama(tied=True)
+tell("ddp", model, cases.train(model, accelerator=accelerator))
+
+# accelerate offers FSDP2 on GPUs only; torch does it with gloo too.
+accelerator.state.distributed_type = DistributedType.FSDP
+accelerator.state.fsdp_plugin = FullyShardedDataParallelPlugin(
+    fsdp_version=2, auto_wrap_policy="transformer_based_wrap", reshard_after_forward=True
+)
+assert accelerator.is_fsdp2
+first = []
+with contextlib.suppress(cases.KilledError):
+    cases.train(
+        cases.tiny_llama(tied=False),
+        accelerator=accelerator,
+        checkpoints=cases.checkpoints(out),
+        on_step=lambda step: cases.die_after(first, step, 5),
+    )
+model = cases.tiny_llama(tied=False)
+rest = cases.train(model, accelerator=accelerator, checkpoints=cases.checkpoints(out))
+tell("fsdp2", model, first[:4] + rest)
 accelerator.end_training()
 """
 
 
-def tiny_llama() -> Any:
+class KilledError(Exception):
+    """As if the machine had gone away."""
+
+
+def die_after(steps: list[Any], step: Any, n_steps: int) -> None:
+    steps.append(step)
+    if len(steps) == n_steps:
+        raise KilledError
+
+
+def checkpoints(folder: Path) -> StepCheckpoints:
+    return StepCheckpoints(folder / "run", {}, every_steps=1, every_seconds=None)
+
+
+def tiny_llama(*, tied: bool = True) -> Any:
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -59,7 +103,7 @@ def tiny_llama() -> Any:
             bos_token_id=256,
             eos_token_id=256,
             pad_token_id=None,
-            tie_word_embeddings=True,
+            tie_word_embeddings=tied,
         )
     )
 
@@ -81,19 +125,16 @@ def bytes_and_end() -> Tokenizer:
 
 
 def train(model: Any, **options: Any) -> Any:
-    options = {"config": CONFIG, "phases": PHASES, **options}
+    options = {"config": CONFIG, "phases": PHASES, "new_ids": range(128, 200), **options}
     return pretrain(model, bytes_and_end(), TEXTS, **options)
 
 
-def test_two_processes_are_one(tmp_path: Path) -> None:
-    """Within float error: losses, norms, weights; steps that do not divide by two among them."""
-    import torch
-    from safetensors.torch import load_file
-
+def two_processes(folder: Path) -> None:
+    """Run the worker twice, as accelerate launch does."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    script = tmp_path / "worker.py"
+    script = folder / "worker.py"
     script.write_text(WORKER)
     here = str(Path(__file__).parent)
     environment = {
@@ -104,27 +145,43 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
         "MASTER_PORT": str(port),
         "ACCELERATE_USE_CPU": "true",
         "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
     workers = [
         subprocess.Popen(
-            [sys.executable, str(script), here, str(tmp_path)],
+            [sys.executable, str(script), here, str(folder)],
             env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
             stderr=subprocess.PIPE,
             text=True,
         )
         for rank in range(2)
     ]
-    for worker in workers:
-        _, errors = worker.communicate(timeout=120)
-        assert worker.returncode == 0, errors
-    model = tiny_llama()
-    expected = [[s.loss, s.gradient_norm, s.n_tokens] for s in train(model)]
-    got = json.loads((tmp_path / "losses.json").read_text())
-    assert [step[2] for step in got] == [step[2] for step in expected]
-    np.testing.assert_allclose(np.array(got), np.array(expected), rtol=2e-5)
-    weights = load_file(tmp_path / "model.safetensors")
-    for name, value in model.named_parameters():
-        torch.testing.assert_close(weights[name], value.detach(), rtol=1e-4, atol=1e-5)
+    errors = [worker.communicate(timeout=300)[1] for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0], errors
+
+
+def test_two_processes_are_one(tmp_path: Path) -> None:
+    """Losses, norms and weights within float error, with DDP and with FSDP2, in every phase.
+
+    Some steps do not divide by two. The run with FSDP2 is killed and goes on; one process alone
+    goes on from its checkpoints too.
+    """
+    import torch
+    from safetensors.torch import load_file
+
+    two_processes(tmp_path)
+    for name, tied in (("ddp", True), ("fsdp2", False)):
+        model = tiny_llama(tied=tied)
+        expected = [[s.loss, s.gradient_norm, s.n_tokens] for s in train(model)]
+        got = json.loads((tmp_path / name / "steps.json").read_text())
+        assert [step[2] for step in got] == [step[2] for step in expected]
+        np.testing.assert_allclose(np.array(got), np.array(expected), rtol=2e-5)
+        weights = load_file(tmp_path / name / "model.safetensors")
+        for parameter, value in model.named_parameters():
+            torch.testing.assert_close(weights[parameter], value.detach(), rtol=1e-4, atol=1e-5)
+    model = tiny_llama(tied=False)
+    assert train(model, checkpoints=checkpoints(tmp_path)) == []
+    assert all(torch.equal(weights[name], value) for name, value in model.named_parameters())
 
 
 @pytest.mark.parametrize("micro_batch_size", [1, 3])
