@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from vocabshift.cpt.freeze import check_phase, decay_groups, trained_parameters
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.cpt.freeze import (
+    NewRows,
+    check_phase,
+    decay_groups,
+    phase_parameters,
+    trained_parameters,
+)
+from vocabshift.cpt.loop import LoopConfig, Phase, pretrain
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -57,3 +66,44 @@ def test_rows_and_norms_are_not_decayed(make_model: Callable[..., Any]) -> None:
         "input_layer",
         "post_attention_layer",
     }
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_new_rows_alone_move(
+    make_model: Callable[..., Any], byte_tokenizer: Tokenizer, tied: bool
+) -> None:
+    """Embeddings and head change in these rows, all else is bit-identical, whatever the text."""
+    import torch
+
+    model = make_model(tie_word_embeddings=tied)
+    before = copy.deepcopy(model.state_dict())
+    new_ids = [byte_tokenizer.backend.encode("a").ids[0], 200, 256]
+    pretrain(
+        model,
+        byte_tokenizer,
+        ["a cat sat"] * 9,
+        phases=[Phase(trained="new-rows", n_bytes=81, learning_rate=0.1)],
+        config=LoopConfig(sequence_length=16, batch_size=2, weight_decay=0.5),
+        new_ids=new_ids,
+    )
+    after = model.state_dict()
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed == {"model.embed_tokens.weight", "lm_head.weight"}
+    head = (before["lm_head.weight"] != after["lm_head.weight"]).any(dim=1)
+    assert head.nonzero().flatten().tolist() == sorted(new_ids)
+    if not tied:  # of the input, id 200 does not occur
+        name = "model.embed_tokens.weight"
+        rows = (before[name] != after[name]).any(dim=1).nonzero().flatten()
+        assert rows.tolist() == [new_ids[0], 256]
+
+
+@pytest.mark.parametrize(
+    ("new_ids", "message"),
+    [([], "no token is new"), ([3, 257], "reach from 3 to 257, and the model has 257 rows")],
+)
+def test_new_rows_must_be_there(
+    make_model: Callable[..., Any], new_ids: list[int], message: str
+) -> None:
+    parameters = phase_parameters(make_model(), "new-rows")
+    with pytest.raises(ValueError, match=message):
+        NewRows(parameters, new_ids)
