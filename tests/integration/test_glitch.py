@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 import small_models
+from vocabshift.bpe import pretrained_folder
 from vocabshift.bpe.load import load_tokenizer
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.bpe.unused_tokens import our_unused, with_unused
@@ -299,3 +301,32 @@ def test_complaints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for file in larger.save_pretrained(tmp_path / "t").iterdir():
         shutil.copy(file, other)
     assert "not each other's" in complaint(capsys, other)
+
+
+def test_without_a_reference_a_tied_model_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An untied one is judged by its norms, and only candidates come of it; norms of a tied one
+    are given where they are asked for, with a word of warning."""
+    tokenizer = small_models.old_tokenizer()
+    impossible = set("ÀÁõö÷øùúûüýþÿ")
+    vocab = {token: i for token, i in tokenizer.model.vocab.items() if token not in impossible}
+    # The rows stay; that nothing is known to be unused is what the tokenizer says.
+    lacking = replace(tokenizer, model=replace(tokenizer.model, vocab=vocab))
+    folders = {}
+    for kind in ("llama", "llama-tied"):
+        folder = tmp_path / kind
+        folder.mkdir()
+        pretrained_folder.write_files(lacking, folder)
+        small_models.build(kind, tokenizer).save_pretrained(folder)
+        folders[kind] = folder
+    line = complaint(capsys, folders["llama-tied"])
+    assert "no row is known to be unused" in line
+    assert "--reference" in line
+    assert "--indicator drift" in line
+    found = glitch(capsys, folders["llama"])
+    assert found["summary"]["reference"] is None
+    assert not found["summary"]["threshold"]["is_by_reference"]
+    assert "head_cosine" not in found["tokens"][0]
+    asked = glitch(capsys, folders["llama-tied"], "--indicator", "norm")
+    assert "Norms say nothing" in asked["summary"]["notes"][0]

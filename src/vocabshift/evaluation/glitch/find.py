@@ -142,11 +142,16 @@ def _chosen(indicator: str, tables: ModelTables, reference: Reference | None) ->
     if chosen == AUTO:
         chosen = indicators.COSINE if tables.tied else NORM
     if chosen in _OF_HEAD and reference is None:
-        tied = "its embeddings are tied to its head, where norms say little, and " * tables.tied
+        other = (
+            "compare with an earlier state (--initial MODEL --indicator drift); norms say nothing "
+            "where embeddings and head are tied"
+            if tables.tied
+            else "take --indicator norm, which needs none"
+        )
         raise ValueError(
-            f"{tables.folder} cannot be judged by {chosen}: {tied}no row is known to be unused "
-            "(no dummies, no rows beyond the tokenizer, no impossible bytes, no unused tokens); "
-            "name some with --reference, or take --indicator norm, which needs none"
+            f"{tables.folder} cannot be judged by {chosen}: no row is known to be unused (no "
+            "dummies, no rows beyond the tokenizer, no impossible bytes, no unused tokens); name "
+            f"some with --reference, or {other}"
         )
     return chosen
 

@@ -176,6 +176,11 @@ def _notes(report: GlitchReport, judged: Any) -> list[str]:
             "More than half of the tokens are suspect: the reference rows do not stand apart from "
             "the others, so this model is hardly trained, or they were trained with it."
         )
+    if report.tables.tied and report.indicator == NORM:
+        notes.append(
+            "Norms say nothing about a tied model: the head pushes the rows of unused tokens away "
+            "and makes them long (recipes/glitch)."
+        )
     if report.reference is not None and len(report.reference.left_out):
         notes.append(
             f"{len(report.reference.left_out)} rows of the same kind were left out of the "

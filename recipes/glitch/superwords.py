@@ -1,0 +1,123 @@
+"""Do superwords leave fewer under-trained tokens than late subwords? IST's claim at our size.
+
+    python recipes/glitch/superwords.py en.txt hi.txt -o runs/glitch [--smoke] [--seeds 0 1 2]
+
+Two tokenizers share the first 90 % of their vocabulary; the last 10 % are superwords in one (IST)
+and further subwords in the other (BPE). A small tied model learns the same bytes with each. Of the
+K tokens nearest to the mean of dummies: how many are of the last 10 %? (IST, Figure 5.)
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from training import END, Size, counts_of, read_lines, report_of, trained_model
+
+import vocabshift as vs
+from vocabshift.bpe.unused_tokens import with_unused
+
+FULL = Size(n_bytes=1_500_000, vocab_size=4096, hidden_size=64, rounds=2.0)
+SMOKE = Size(n_bytes=60_000, vocab_size=600, hidden_size=32, rounds=1.0, n_dummies=20)
+SHARED = 0.9
+
+
+def tokenizers(lines: list[str], size: Size) -> dict[str, Any]:
+    """Both, with dummies; they differ in the last tenth of their tokens alone."""
+    corpus = vs.Corpus.from_texts(lines)
+    options: dict[str, Any] = {
+        "vocab_size": size.vocab_size,
+        "pre_tokenizer": "o200k",
+        "normalizer": "nfkc",
+        "special_tokens": (END,),
+    }
+    made = {
+        "bpe": vs.BpeTrainer(**options).train(corpus),
+        "ist": vs.SuperwordTrainer(transition=SHARED, **options).train(corpus),
+    }
+    first = [list(made[name].model.vocab)[: round(SHARED * size.vocab_size)] for name in made]
+    if first[0] != first[1]:
+        raise SystemExit("the two vocabularies do not share their first 90 %")
+    return {
+        name: with_unused(replace(tokenizer, name=name), size.n_dummies)
+        for name, tokenizer in made.items()
+    }
+
+
+def judge(folder: Path, tokenizer: Any, lines: list[str], size: Size) -> dict[str, Any]:
+    """The curve, and how often the last tenth was seen."""
+    summary, rows = report_of(folder, "cosine")
+    counts = counts_of(tokenizer, lines)
+    late = np.arange(round(SHARED * size.vocab_size), size.vocab_size)
+    return {
+        "curve": summary["curve"],
+        "suspect_late": sum(rows[i]["is_suspect"] for i in late.tolist()),
+        "suspect": summary["n_suspect"],
+        "superwords": sum(row["class"] == "superword" for row in rows),
+        "median_count_late": float(np.median(counts[late])),
+        "unseen_late": int((counts[late] == 0).sum()),
+        "bits_per_byte": json.loads((folder / "training.json").read_text())["bits_per_byte"],
+    }
+
+
+def table(results: list[dict[str, Any]]) -> str:
+    """By K the tokens of the last tenth, mean (lowest–highest) over seeds; then other facts."""
+    lines = [
+        "| of the K nearest to unused rows, from the last 10 % of ids | BPE | IST |",
+        "| --- | ---: | ---: |",
+    ]
+    own = {name: [row for row in results if row["tokenizer"] == name] for name in ("bpe", "ist")}
+    for place, point in enumerate(results[0]["curve"]):
+        cells = [
+            _span([row["curve"][place]["last_tenth"] for row in rows]) for rows in own.values()
+        ]
+        lines.append(f"| K = {point['k']} | {' | '.join(cells)} |")
+    for key, name in (
+        ("suspect", "suspect tokens in all"),
+        ("suspect_late", "suspect of the last 10 %"),
+        ("unseen_late", "of the last 10 %, never in the text"),
+        ("median_count_late", "median count of the last 10 %"),
+        ("superwords", "superwords"),
+        ("bits_per_byte", "bits per byte at the end of training"),
+    ):
+        cells = [_span([row[key] for row in rows]) for rows in own.values()]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _span(values: list[float]) -> str:
+    low, mean, high = min(values), statistics.mean(values), max(values)
+    return f"{mean:.4g}" if low == high else f"{mean:.4g} ({low:.4g}–{high:.4g})"
+
+
+def main() -> None:
+    """Train, judge, write superwords.jsonl and superwords.md."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    args = parser.parse_args()
+    size = SMOKE if args.smoke else FULL
+    args.out.mkdir(parents=True, exist_ok=True)
+    lines = read_lines(args.files, size.n_bytes, seed=0)
+    results: list[dict[str, Any]] = []
+    for name, tokenizer in tokenizers(lines, size).items():
+        for seed in args.seeds:
+            folder = args.out / f"superwords-{name}-{seed}"
+            trained_model(tokenizer, lines, size, folder, tied=True, seed=seed)
+            found = judge(folder, tokenizer, lines, size)
+            results.append({"tokenizer": name, "seed": seed, **found})
+    text = table(results) + "\n"
+    (args.out / "superwords.jsonl").write_text("".join(json.dumps(row) + "\n" for row in results))
+    (args.out / "superwords.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
