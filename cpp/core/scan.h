@@ -12,77 +12,11 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/scan_rules.h"
 #include "core/unicode.h"
 #include "core/utf8.h"
 
 namespace vocabshift::scan {
-
-// What a words-pattern allows.
-struct Gpt2 {
-  static constexpr bool kCasedLetters = false;   // letters as cased runs with marks (o200k)
-  static constexpr bool kMarkedLetters = false;  // [\p{L}\p{M}]+ instead of \p{L}+
-  static constexpr bool kMarksFollow = false;    // \p{L}[\p{L}\p{M}\u200c\u200d]* instead of \p{L}+
-  static constexpr bool kJoiners = false;  // ZWJ and ZWNJ behind a letter of the word stay in it
-  static constexpr bool kSpacePrefixOnly = true;  // " ?" instead of "[^\r\n\p{L}\p{N}]?"
-  static constexpr bool kLeadingContraction = true;
-  static constexpr bool kTrailingContraction = false;
-  static constexpr bool kFoldCase = false;  // (?i:…) in contractions
-  static constexpr int kMaxDigits = 0;      // 0: " ?\p{N}+"
-  static constexpr int kTail = 0;           // after punctuation: 0 nothing, 1 [\r\n]*, 2 [\r\n/]*
-  static constexpr bool kNewlineRuns = false;  // has "\s*[\r\n]+"
-};
-struct Cl100k {
-  static constexpr bool kCasedLetters = false;
-  static constexpr bool kMarkedLetters = false;
-  static constexpr bool kMarksFollow = false;
-  static constexpr bool kJoiners = false;
-  static constexpr bool kSpacePrefixOnly = false;
-  static constexpr bool kLeadingContraction = true;
-  static constexpr bool kTrailingContraction = false;
-  static constexpr bool kFoldCase = true;
-  static constexpr int kMaxDigits = 3;
-  static constexpr int kTail = 1;
-  static constexpr bool kNewlineRuns = true;
-};
-struct Qwen2 : Cl100k {
-  static constexpr int kMaxDigits = 1;
-};
-struct Gpt2Repaired : Gpt2 {
-  static constexpr bool kMarksFollow = true;
-};
-struct Cl100kRepaired : Cl100k {
-  static constexpr bool kMarksFollow = true;
-};
-struct Qwen2Repaired : Qwen2 {
-  static constexpr bool kMarksFollow = true;
-};
-struct Matra : Cl100k {
-  static constexpr bool kMarkedLetters = true;
-  static constexpr int kTail = 0;
-};
-struct O200k {
-  static constexpr bool kCasedLetters = true;
-  static constexpr bool kMarkedLetters = false;
-  static constexpr bool kMarksFollow = false;
-  static constexpr bool kJoiners = false;
-  static constexpr bool kSpacePrefixOnly = false;
-  static constexpr bool kLeadingContraction = false;
-  static constexpr bool kTrailingContraction = true;
-  static constexpr bool kFoldCase = true;
-  static constexpr int kMaxDigits = 3;
-  static constexpr int kTail = 2;
-  static constexpr bool kNewlineRuns = true;
-};
-struct Tekken : O200k {
-  static constexpr bool kTrailingContraction = false;
-  static constexpr int kMaxDigits = 1;
-};
-struct Indic : O200k {
-  static constexpr bool kJoiners = true;
-};
-struct TekkenRepaired : Tekken {
-  static constexpr bool kJoiners = true;
-};
 
 struct Classed {
   std::uint8_t bits;     // CharClass bits
@@ -282,17 +216,6 @@ const char* next_word(const char* at, const char* end) {
   }
   if (const char* stop = match_letters<Rules>(at, end); stop != at) return stop;
   return match_rest<Rules>(at, end, first);
-}
-
-template <class Rules, class F>
-void words(std::string_view text, F&& piece) {
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at < end) {
-    const char* stop = next_word<Rules>(at, end);
-    piece(std::string_view(at, stop));
-    at = stop;
-  }
 }
 
 // Whether a piece of the text from `begin` is a single space and a letter, behind a letter or its

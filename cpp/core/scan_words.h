@@ -1,0 +1,148 @@
+// The words-patterns over a whole text: word by word (scan.h), and 64 bytes at a time where that
+// gives the same.
+//
+// Of a block of characters all places where a word may begin are found at once, from the bits of
+// their classes: no loop over a word, and hardly a branch that depends on the text. What needs more
+// than a look at a neighbour (an apostrophe before a letter, whitespace before a newline, capitals
+// behind a mark …) is called hard here: the block is used up to there, and next_word goes on.
+// Tests hold both ways equal (tests/property/test_scan_blocks.py).
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <string_view>
+
+#include "core/char_block.h"
+#include "core/scan.h"
+
+namespace vocabshift::scan {
+
+#if defined(__SSE2__)
+
+// gpt2 and its repaired form have another prefix, other digits and other newlines.
+template <class Rules>
+inline constexpr bool kHasBlocks =
+    !Rules::kSpacePrefixOnly && Rules::kNewlineRuns && Rules::kMaxDigits > 0;
+
+// Bits from the lowest up to, not including, `end` (at most 64).
+inline std::uint64_t bits_below(unsigned end) {
+  return end == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << end) - 1;
+}
+
+// Digits that begin a group of kMaxDigits, and the first that is too far behind to tell.
+template <class Rules>
+std::uint64_t digit_starts(std::uint64_t number, std::uint64_t* hard) {
+  if constexpr (Rules::kMaxDigits == 1) return number;
+  static_assert(Rules::kMaxDigits == 1 || Rules::kMaxDigits == 3);
+  const std::uint64_t behind_two = number & number << 1 & number << 2;
+  std::uint64_t group = number & ~(number << 1);
+  std::uint64_t starts = group;
+  for (int i = 0; i < 2; ++i) starts |= group = group << 3 & behind_two;
+  *hard |= group << 3 & behind_two;
+  return starts;
+}
+
+// The characters of a block at which words begin, the first of the block being one; true below
+// `*known`. `*first_hard` is the first hard character, 64 if there is none.
+template <class Rules>
+std::uint64_t word_starts(const CharBlock& block, unsigned* known, unsigned* first_hard) {
+  const std::uint64_t letter = block.upper | block.lower | block.other;
+  const std::uint64_t white = block.white, newline = block.newline, number = block.number;
+  constexpr bool kMarksInWords =
+      Rules::kMarkedLetters || Rules::kMarksFollow || Rules::kCasedLetters;
+  const std::uint64_t word = kMarksInWords ? letter | block.mark : letter;
+  const std::uint64_t punctuation = bits_below(block.count) & ~(word | number | white);
+  const std::uint64_t word_runs = word & ~(word << 1);
+
+  std::uint64_t hard = 0;
+  if constexpr (Rules::kLeadingContraction || Rules::kTrailingContraction) {
+    const std::uint64_t last = std::uint64_t{1} << (block.count - 1);
+    hard |= block.apostrophe & (letter >> 1 | last);
+  }
+  if constexpr (kMarksInWords) hard |= word_runs & block.mark;  // or punctuation, or a prefix
+  if constexpr (Rules::kMarksFollow || Rules::kJoiners) hard |= block.joiner;
+  std::uint64_t starts = digit_starts<Rules>(number, &hard);
+  if constexpr (Rules::kCasedLetters) {
+    starts |= block.upper & block.lower << 1;
+    hard |= block.upper & (block.other | block.mark) << 1;
+  }
+
+  // A space goes with the punctuation behind it, newlines (and slashes) with that before them.
+  const std::uint64_t punctuation_starts = punctuation & ~(punctuation << 1) & ~(block.space << 1);
+  std::uint64_t tail = 0;
+  if constexpr (Rules::kTail > 0) {
+    tail = newline & ~(newline + (newline & punctuation << 1));  // the runs that begin there
+    if constexpr (Rules::kTail == 2) hard |= block.slash & newline << 1;
+  }
+  // Blanks before a newline would go with it. Otherwise the last one begins the next word, as any
+  // single punctuation character does before a letter; newlines and digits do not.
+  const std::uint64_t blank = white & ~newline;
+  hard |= blank & newline >> 1;
+  starts |= newline & ~tail & ~(newline << 1);
+  starts |= blank & ~(blank << 1);
+  starts |= blank & ~(blank >> 1);
+  starts |= punctuation_starts;
+  starts |= word_runs & ~(blank << 1) & ~(punctuation_starts << 1);
+
+  *first_hard = static_cast<unsigned>(std::countr_zero(hard));
+  *known = std::min(block.count, *first_hard);
+  if (*known > 0 && white >> (*known - 1) & 1) {  // how a run of blanks is cut its end tells
+    *known = 64 - static_cast<unsigned>(std::countl_zero(~white & bits_below(*known)));
+  }
+  return starts;
+}
+
+// What a block gave: where its first word begins that is not sure to end within, and up to where
+// it is to be cut word by word.
+struct BlockEnd {
+  const char* next;
+  const char* hard_until;
+};
+
+// Calls `piece` for the words that begin at `at` and are sure to end within the block.
+template <class Rules, class F>
+BlockEnd words_of_block(const char* at, F& piece) {
+  const CharBlock block(at);
+  unsigned known, hard;
+  std::uint64_t starts = word_starts<Rules>(block, &known, &hard) & bits_below(known);
+  const char* begin = at;
+  for (starts &= ~std::uint64_t{1}; starts != 0; starts &= starts - 1) {
+    const char* const end = at + block.begin(static_cast<unsigned>(std::countr_zero(starts)));
+    piece(std::string_view(begin, end));
+    begin = end;
+  }
+  // Where hard characters stand close together, the way word by word is taken for longer.
+  constexpr std::ptrdiff_t kFew = 16;
+  const char* until = hard < block.count ? at + block.begin(hard) + 1 : begin;
+  if (until - at < kFew) until = at + 2 * kFew;
+  return {begin, until};
+}
+
+#endif
+
+template <class Rules, class F>
+void words(std::string_view text, F&& piece) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+#if defined(__SSE2__)
+  if constexpr (kHasBlocks<Rules>) {
+    while (end - at >= static_cast<std::ptrdiff_t>(CharBlock::kBytes)) {
+      const BlockEnd block = words_of_block<Rules>(at, piece);
+      at = block.next;
+      while (at < block.hard_until && at < end) {
+        const char* const stop = next_word<Rules>(at, end);
+        piece(std::string_view(at, stop));
+        at = stop;
+      }
+    }
+  }
+#endif
+  while (at < end) {
+    const char* const stop = next_word<Rules>(at, end);
+    piece(std::string_view(at, stop));
+    at = stop;
+  }
+}
+
+}  // namespace vocabshift::scan
