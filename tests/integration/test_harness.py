@@ -340,3 +340,24 @@ def test_five_tasks_run_from_their_release_files(
     assert {(row["metric"].split("/")[0], row["language"]) for row in found["results"]} == {
         (request.name, request.language) for request in requests_of(tasks)
     }
+
+
+def test_every_model_sees_the_same_prompts(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tasks are built once; their examples are drawn anew from the same seed for each model."""
+    from lm_eval.models.huggingface import HFLM
+
+    seen: list[list[Any]] = []
+
+    def loglikelihood(_: Any, requests: list[Any]) -> list[tuple[float, bool]]:
+        seen.append([request.args for request in requests])
+        return [(0.0, False)] * len(requests)
+
+    monkeypatch.setattr(HFLM, "loglikelihood", loglikelihood)
+    options = ["--data", place / "data", "--limit", 3]
+    status, _ = run_json(capsys, place / "one", place / "two", "--tasks", "sib200:en", *options)
+    assert status == 0
+    first, second = seen
+    assert first == second
+    assert len({context for context, _ in first}) == 3

@@ -134,12 +134,7 @@ class _Tasks:
 
     def _build(self, request: TaskRequest) -> Any:
         _refuse_code(self._manager.task_index, request.task)
-        config = None if self._folder is None else local_config(request, self._folder)
-        if config is not None:
-            registered = self._manager.task_index[request.task].cfg or {}
-            config = with_known_splits(config, registered, request)
-            if "dataset_kwargs" in config:  # nothing is left on this disk
-                config["dataset_kwargs"] |= {"cache_dir": self._cache}
+        config = self._from_files(request)
         # lm-eval changes a registered task's config only for the members of a group.
         changed = {"group": "vocabshift", "task": [{"task": request.task, **(config or {})}]}
         with _log():
@@ -151,8 +146,23 @@ class _Tasks:
                 task.set_config(key="num_fewshot", value=request.shots)
             elif task.get_config("num_fewshot") is None:
                 task.set_config(key="num_fewshot", value=0)
-            task.set_fewshot_seed(seed=_SEED)
         return loaded
+
+    def _from_files(self, request: TaskRequest) -> dict[str, Any] | None:
+        """What to change in the task's config, where there are files for it."""
+        found = None if self._folder is None else local_config(request, self._folder)
+        if found is None:
+            return None
+        registered = self._manager.task_index[request.task]
+        if registered.kind.name != "TASK":
+            raise ValueError(
+                f"{request.task} is no single task, so that {request.task}/ in {self._folder} "
+                "cannot be its data; name its members, each with a folder of its own"
+            )
+        config = with_known_splits(found, registered.cfg or {}, request)
+        if "dataset_kwargs" in config:  # nothing is left on this disk
+            config["dataset_kwargs"] |= {"cache_dir": self._cache}
+        return config
 
 
 def _are_own(requests: Sequence[TaskRequest]) -> bool:
@@ -237,6 +247,8 @@ def _evaluate(
     import torch
     from lm_eval.evaluator import evaluate
 
+    for task in loaded["tasks"].values():  # for each model anew, so that all see one prompt
+        task.set_fewshot_seed(seed=_SEED)
     random.seed(0)  # as simple_evaluate does
     np.random.seed(_SEED)
     torch.manual_seed(_SEED)

@@ -67,4 +67,7 @@ def reason_of(error: Exception) -> str:
         *("DatasetNotFoundError", "GatedRepoError"),
     ):
         return f"the data cannot be fetched ({text[:200]}); log in, or give files with --data DIR"
-    return text[:400]
+    if error.__cause__ is not None and error.__cause__.args:  # datasets: which row of which file
+        text = f"{text}: {' '.join(str(error.__cause__).split())}"
+    is_ours = isinstance(error, ValueError | OSError | ImportError)
+    return (text if is_ours else f"{type(error).__name__}: {text}")[:400]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from vocabshift.report.metric_notes import ALL_LANGUAGES, IN_PLACE_OF_LANGUAGES, note_of
 from vocabshift.report.shapes import SHAPES, Axis, Measure, Shape
 from vocabshift.report.sheet import Cell, Row, Sheet, decimals_for, mark_best
-from vocabshift.report.tables import CODE, INVALID, MEAN, NOTE, invalid_rows, stands_apart
+from vocabshift.report.tables import CODE, FINE, INVALID, MEAN, NOTE, invalid_rows, stands_apart
 from vocabshift.results import Result, Results
 
 
@@ -204,8 +204,8 @@ def _cells(
     for k, measure in enumerate(measures):
         raw = [[_cell(found, subject, g, measure, invalid) for subject in subjects] for g in groups]
         decimals = decimals_for(cell.value for row in raw for cell in row)
-        if measure.decimals is not None:
-            decimals = measure.decimals
+        if measure.decimals is not None or measure.metric in FINE:
+            decimals = measure.decimals if measure.decimals is not None else 3
         better = note_of(measure.metric).better if measure.better is None else measure.better
         for j, column in enumerate(raw):
             marked = mark_best([replace(cell, decimals=decimals) for cell in column], better)

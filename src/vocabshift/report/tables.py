@@ -50,6 +50,9 @@ FLATTERED = frozenset(
 CODE = "code"
 """The label of program text."""
 
+FINE = frozenset({"bits_per_byte"})
+"""Metrics whose third decimal matters."""
+
 _COUNTS = frozenset({"vocab_size", "terminal_spanning_count"})
 
 
@@ -141,7 +144,7 @@ def _lines(rows: Results, invalid: set[tuple[str, str]], intervals: bool) -> lis
     cell = {(row.subject, row.language): row for row in rows}
     metric = rows[0].metric
     decimals = 2 if max(abs(row.value) for row in rows) >= 1.5 else 3
-    decimals = 0 if metric in _COUNTS else decimals
+    decimals = 0 if metric in _COUNTS else 3 if metric in FINE else decimals
     lines = []
     for language in languages:
         cells = []

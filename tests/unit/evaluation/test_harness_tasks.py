@@ -177,7 +177,11 @@ def test_reasons() -> None:
     script = RuntimeError("Dataset scripts are no longer supported, but found drop.py")
     assert "code of its own, which is not run" in reason_of(script)
     assert "--data DIR" in reason_of(ConnectionError("no net"))
-    assert reason_of(KeyError("a\nb")) == "'a\\nb'"
+    assert reason_of(KeyError("question")) == "KeyError: 'question'"
+    torn = RuntimeError("while generating")
+    torn.__cause__ = ValueError("line 3 is\n no JSON")
+    assert reason_of(torn) == "RuntimeError: while generating: line 3 is no JSON"
+    assert reason_of(ValueError("a\nb")) == "a b"
 
 
 def test_progress_survives_a_torn_line_and_no_other_settings(tmp_path: Path) -> None:

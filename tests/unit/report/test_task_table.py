@@ -44,3 +44,14 @@ def test_the_papers_stand_beside() -> None:
     assert any("0.500 ±0.100" in line and "0.600" in line for line in lines)
     assert any("no training comet 0.432 ±0.008" in line for line in lines)
     assert any("drop/em" in line and "tokenizer f1 0.048" in line for line in lines)
+
+
+def test_bits_per_byte_have_three_decimals() -> None:
+    """A difference of 0.005 is one worth a table."""
+    from vocabshift.report.paper_tables import paper_tables
+    from vocabshift.report.table_formats import to_markdown as sheet_markdown
+    from vocabshift.report.tables import to_markdown
+
+    rows = Results([Result("m", "hi", "bits_per_byte", 1.6789, 4)])
+    assert "1.679" in to_markdown(rows)
+    assert "1.679" in sheet_markdown(paper_tables(rows, "languages")[0])
