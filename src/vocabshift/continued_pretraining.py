@@ -23,7 +23,7 @@ from vocabshift.output_folder import CHECKPOINTS, atomic_folder, check_free
 from vocabshift.pretraining_config import CptConfig
 from vocabshift.pretraining_inputs import Inputs, check_same_text, data_key, open_inputs
 from vocabshift.pretraining_log import FILE as LOG
-from vocabshift.pretraining_log import Record, RunLog, StepRecords, evaluation_record, summary
+from vocabshift.pretraining_log import Record, RunLog, evaluation_record, step_record, summary
 from vocabshift.provenance import config_hash, write_provenance
 
 if TYPE_CHECKING:
@@ -210,14 +210,13 @@ class _Told:
     ) -> None:
         self.log = RunLog(partial / CHECKPOINTS / LOG)
         self._accelerator, self._on_record = accelerator, on_record
-        self._records = StepRecords()
         self._has_trackers = bool(config.trackers)
         if config.trackers:
             accelerator.init_trackers("vocabshift-cpt", config={"model": config.model})
 
     def step(self, step: Step) -> None:
         """A step was done."""
-        record = self._records.of(step)
+        record = step_record(step)
         names = ("loss", "learning_rate", "gradient_norm", "tokens_per_second", "mfu")
         self._tell(record, {name: record[name] for name in names if name in record})
 

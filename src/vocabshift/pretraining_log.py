@@ -1,4 +1,4 @@
-"""What is told of a run of pre-training: `log.jsonl`, speeds, and the table at its end.
+"""What is told of a run of pre-training: the lines of `log.jsonl`, and the figures at its end.
 
 Owns the records and how a log goes on after an interruption: lines of steps that are done again
 are taken out. Knows nothing of how a model is trained.
@@ -55,34 +55,10 @@ class RunLog:
         partial.replace(self._file)
 
 
-class StepRecords:
-    """Makes the records of steps, with their speeds."""
-
-    def __init__(
-        self, *, flops_per_token: float | None = None, peak_flops: float | None = None
-    ) -> None:
-        """`peak_flops`: of all devices together, a second; None where it is not known."""
-        self._share = None
-        if flops_per_token and peak_flops:
-            self._share = flops_per_token / peak_flops
-        self._before: Step | None = None
-
-    def of(self, step: Step) -> Record:
-        """The step's fields, tokens and bytes a second, and the share of the peak (`mfu`)."""
-        before = self._before
-        if before is None or before.phase != step.phase:
-            # Of the first step after an interruption the batch is not known by itself.
-            tokens, n_bytes = (step.n_tokens, step.n_bytes) if step.step == 1 else (None, None)
-        else:
-            tokens, n_bytes = step.n_tokens - before.n_tokens, step.n_bytes - before.n_bytes
-        self._before = step
-        record = {"kind": "step", **asdict(step)}
-        if tokens is not None and n_bytes is not None:
-            record["tokens_per_second"] = tokens / max(step.seconds, 1e-9)
-            record["bytes_per_second"] = n_bytes / max(step.seconds, 1e-9)
-            if self._share is not None:
-                record["mfu"] = record["tokens_per_second"] * self._share
-        return record
+def step_record(step: Step) -> Record:
+    """The step's fields; `mfu` where the peak of the device is known."""
+    record = {"kind": "step", **asdict(step)}
+    return {key: value for key, value in record.items() if value is not None}
 
 
 def evaluation_record(evaluation: Evaluation) -> Record:

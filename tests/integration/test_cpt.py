@@ -326,8 +326,9 @@ def test_a_spike_stops_with_a_saved_state(cpt: Cpt, tmp_path: Path, monkeypatch)
     cpt("spike_factor=0", max_gradient_norm=1e-9, batch_size=1)
 
 
-def test_people_see_a_table(cpt: Cpt, tmp_path: Path, place: Path, capsys) -> None:
-    """Bits per byte before and after, and where the model lies."""
+def test_people_see_a_table(cpt: Cpt, tmp_path: Path, place: Path, capsys, monkeypatch) -> None:
+    """Bits per byte before and after, where the model lies, and MFU where a peak is known."""
+    monkeypatch.setattr(run_module, "device_peak", lambda _: 1e12)
     cpt()
     words = ["--force", f'held_out="hi={place / "hi.txt"}"']
     assert 0 == main(["cpt", str(tmp_path / "cpt.toml"), words[1], words[0]])
@@ -335,4 +336,5 @@ def test_people_see_a_table(cpt: Cpt, tmp_path: Path, place: Path, capsys) -> No
     assert "bits per byte, held out" in out
     assert str(tmp_path / "out") in out
     assert "phase 1/2 embeddings, step 1/" in err
+    assert "MFU 0." in err
     assert "after 0 bytes, bits per byte: hi" in err

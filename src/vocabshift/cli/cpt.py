@@ -175,10 +175,12 @@ def _watched(phases: Any) -> Iterator[Callable[[dict[str, Any]], None]]:
 
 
 def _facts(record: dict[str, Any]) -> str:
-    parts = [f"loss {record['loss']:.4f}", f"lr {record['learning_rate']:.2e}"]
-    if "tokens_per_second" in record:
-        parts.append(f"{record['tokens_per_second']:,.0f} tokens/s")
-        parts.append(f"{record['bytes_per_second']:,.0f} bytes/s")
+    parts = [
+        f"loss {record['loss']:.4f}",
+        f"lr {record['learning_rate']:.2e}",
+        f"{record['tokens_per_second']:,.0f} tokens/s",
+        f"{record['bytes_per_second']:,.0f} bytes/s",
+    ]
     if "mfu" in record:
         parts.append(f"MFU {record['mfu']:.1%}")
     return ", ".join(parts)

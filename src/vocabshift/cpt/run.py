@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from vocabshift.cpt import state
 from vocabshift.cpt.config import LoopConfig, Phase
+from vocabshift.cpt.flops import device_peak, mfu, model_flops_per_token
 from vocabshift.cpt.freeze import (
     NEW_ROWS,
     NewRows,
@@ -95,33 +97,60 @@ class Run:
         size = config.step_sequences
         batches = [order[at : at + size] for at in range(0, len(order), size)]
         with self._ready(phase) as (wrapped, parameters):
-            device = parameters[0].device
-            optimizer = torch.optim.AdamW(
-                decay_groups(self._model, parameters, config.weight_decay),
-                lr=phase.learning_rate,
-                betas=config.betas,
-                fused=device.type == "cuda",
-            )
-            self._restore(optimizer, parameters)
-            watch = SpikeWatch(config.spike_factor, self._at.losses)
-            new_rows = NewRows(parameters, self._new_ids) if phase.trained == NEW_ROWS else None
-            gradient = Gradient(
+            stretch = self._stretch(index, rows, len(batches), wrapped, parameters)
+            self._evaluate_if_due(stretch)
+            return [self._step(stretch, batch) for batch in batches[self._at.step :]]
+
+    def _stretch(
+        self,
+        index: int,
+        rows: Rows,
+        n_steps: int,
+        wrapped: Any,
+        parameters: list[torch.nn.Parameter],
+    ) -> _Stretch:
+        """All that a phase works with, as far on as the checkpoint was."""
+        phase, config = self._phases[index], self._config
+        optimizer = torch.optim.AdamW(
+            decay_groups(self._model, parameters, config.weight_decay),
+            lr=phase.learning_rate,
+            betas=config.betas,
+            fused=parameters[0].device.type == "cuda",
+        )
+        self._restore(optimizer, parameters)
+        return _Stretch(
+            index=index,
+            phase=phase,
+            rows=rows,
+            n_steps=n_steps,
+            wrapped=wrapped,
+            parameters=parameters,
+            optimizer=optimizer,
+            gradient=Gradient(
                 wrapped,
                 self._accelerator,
                 config,
                 phase=index,
                 rows=rows,
                 parameters=parameters,
-                new_rows=new_rows,
-            )
-            stretch = _Stretch(
-                index, phase, rows, len(batches), wrapped, parameters, optimizer, gradient, watch
-            )
-            self._evaluate_if_due(stretch)
-            steps = []
-            for batch in batches[self._at.step :]:
-                steps.append(self._step(stretch, batch))
-        return steps
+                new_rows=NewRows(parameters, self._new_ids) if phase.trained == NEW_ROWS else None,
+            ),
+            watch=SpikeWatch(config.spike_factor, self._at.losses),
+            utilization=self._utilization(parameters[0].device),
+        )
+
+    def _utilization(self, device: torch.device) -> Callable[[float], float | None]:
+        """Tokens a second, of all processes -> the share of what the devices can do."""
+        peak = device_peak(device)
+        if peak is None:
+            return lambda _: None
+        per_token = model_flops_per_token(self._model, self._config.sequence_length)
+        return partial(
+            mfu,
+            flops_per_token=per_token,
+            peak=peak,
+            n_devices=self._accelerator.num_processes,
+        )
 
     def _step(self, stretch: _Stretch, batch: NDArray[np.int64]) -> Step:
         began = time.perf_counter()
@@ -155,6 +184,7 @@ class Run:
         at.n_tokens += int(total[1])
         at.run_bytes += n_bytes
         at.losses = list(stretch.watch.losses)
+        seconds = max(time.perf_counter() - began, 1e-9)
         step = Step(
             phase=stretch.index,
             trained=stretch.phase.trained,
@@ -167,7 +197,10 @@ class Run:
             n_bytes=at.n_bytes,
             n_tokens=at.n_tokens,
             run_bytes=at.run_bytes,
-            seconds=time.perf_counter() - began,
+            seconds=seconds,
+            tokens_per_second=total[1] / seconds,
+            bytes_per_second=n_bytes / seconds,
+            mfu=stretch.utilization(total[1] / seconds),
         )
         self._after(stretch, step, n_bytes, is_asked=total[2] > 0, is_due=total[3] > 0)
         return step
@@ -265,7 +298,7 @@ class Run:
             self._saved = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Stretch:
     """A phase at work."""
 
@@ -278,6 +311,7 @@ class _Stretch:
     optimizer: torch.optim.Optimizer
     gradient: Gradient
     watch: SpikeWatch
+    utilization: Callable[[float], float | None]
 
 
 def _parameters(model: Any, phase: Phase) -> list[torch.nn.Parameter]:

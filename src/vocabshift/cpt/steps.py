@@ -29,6 +29,9 @@ class Step:
     n_tokens: int  # tokens predicted in this phase, this step included
     run_bytes: int  # bytes of text seen in all phases, this step included
     seconds: float = field(default=0.0, compare=False)  # of the step alone
+    tokens_per_second: float = field(default=0.0, compare=False)
+    bytes_per_second: float = field(default=0.0, compare=False)
+    mfu: float | None = field(default=None, compare=False)  # see `flops`; None: peak not known
 
 
 @dataclass(frozen=True, slots=True)
