@@ -35,7 +35,9 @@ sys.path.insert(0, sys.argv[1])
 import torch
 torch.set_num_threads(1)
 from accelerate import Accelerator, FullyShardedDataParallelPlugin
+from accelerate.state import PartialState
 from accelerate.utils import DistributedType
+from vocabshift.cpt.lean_head import Tail, tail_of
 from vocabshift.cpt.trained_model import write_model
 import test_processes as cases
 
@@ -54,10 +56,11 @@ tell("ddp", model, cases.train(model, accelerator=accelerator))
 
 # accelerate offers FSDP2 on GPUs only; torch does it with gloo too.
 accelerator.state.distributed_type = DistributedType.FSDP
+# Subtle: every AcceleratorState() takes its type from here, and would put MULTI_CPU back.
+PartialState._shared_state["distributed_type"] = DistributedType.FSDP
 accelerator.state.fsdp_plugin = FullyShardedDataParallelPlugin(
     fsdp_version=2, auto_wrap_policy="transformer_based_wrap", reshard_after_forward=True
 )
-assert accelerator.is_fsdp2
 first = []
 with contextlib.suppress(cases.KilledError):
     cases.train(
@@ -68,6 +71,8 @@ with contextlib.suppress(cases.KilledError):
     )
 model = cases.tiny_llama(tied=False)
 rest = cases.train(model, accelerator=accelerator, checkpoints=cases.checkpoints(out))
+assert {type(parameter).__name__ for parameter in model.parameters()} == {"DTensor"}
+assert tail_of(model) == Tail()  # and the logits were not made
 tell("fsdp2", model, first[:4] + rest)
 accelerator.end_training()
 """
