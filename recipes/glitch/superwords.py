@@ -36,9 +36,11 @@ def tokenizers(lines: list[str], size: Size) -> dict[str, Any]:
         "normalizer": "nfkc",
         "special_tokens": (END,),
     }
+    # transition=1: stage 1 goes on to the end. A BpeTrainer would differ in a few tokens before,
+    # for IST's first stage merges no sentence end with what follows.
     made = {
-        "bpe": vs.BpeTrainer(**options).train(corpus),
-        "ist": vs.SuperwordTrainer(transition=SHARED, **options).train(corpus),
+        name: vs.SuperwordTrainer(transition=transition, **options).train(corpus)
+        for name, transition in (("bpe", 1.0), ("ist", SHARED))
     }
     first = [list(made[name].model.vocab)[: round(SHARED * size.vocab_size)] for name in made]
     if first[0] != first[1]:

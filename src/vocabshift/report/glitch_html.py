@@ -16,7 +16,7 @@ from vocabshift.report.token_html import plain_html, visible_html
 
 Row = Mapping[str, Any]
 
-_MOST_SUSPECT, _MOST_OTHERS = 3000, 3000
+_MOST_SUSPECT, _MOST_OTHERS = 3000, 4000
 _MOST_LISTED = 300
 _SERIES = {"ordinary": 0, "superword": 2, "atomic": 5, "byte_piece": 3, "partial_utf8": 6}
 _OTHER_SERIES, _SUSPECT_SERIES = 7, 4
@@ -33,7 +33,9 @@ def glitch_html(summary: Row, tokens: Sequence[Row]) -> str:
     drawn = _drawn(tokens)
     key = _legend()
     sections = [
-        Section("summary", "At a glance", _cards(summary), str(summary["threshold"]["why"])),
+        Section(
+            "summary", "At a glance", _cards(summary), f"Threshold: {summary['threshold']['why']}."
+        ),
         Section(
             "ids",
             "By id",
@@ -45,7 +47,7 @@ def glitch_html(summary: Row, tokens: Sequence[Row]) -> str:
         body = key + _chart(
             drawn, lambda row: math.log10(row["count"] + 1), "log10(count + 1)", indicator
         )
-        sections.append(Section("counts", "By how often the corpus has it", body))
+        sections.append(Section("counts", "By how often the corpus has it", body, link="By count"))
     if summary["drift"] is not None:
         points = [row for row in drawn if row["drift"] is not None]
         if points:
@@ -69,7 +71,7 @@ def glitch_html(summary: Row, tokens: Sequence[Row]) -> str:
         Section("groups", "What to do", _table(heads, groups)),
         Section("classes", "Classes", _parts(summary["classes"], "class")),
         Section("scripts", "Scripts", _parts(summary["scripts"], "script")),
-        Section("tokens", "The most suspect tokens", _listed(tokens)),
+        Section("tokens", "The most suspect tokens", _listed(tokens), link="Tokens"),
     ]
     facts = f"{summary['rows']:,} rows · {'tied' if summary['tied'] else 'untied'} · {indicator}"
     return page_html(f"Glitch tokens of {summary['model']}", facts, sections)
@@ -184,7 +186,8 @@ def _parts(rows: Sequence[Row], key: str) -> str:
 
 
 def _listed(tokens: Sequence[Row]) -> str:
-    rows = [row for row in tokens if row["is_suspect"] or row["action"]][:_MOST_LISTED]
+    wanted = [row for row in tokens if row["is_suspect"] or row["action"]]
+    rows = [row for row in wanted if row["class"] != "dummy"][:_MOST_LISTED]
     heads = ("token", "id", "class", "indicator", "z", "count", "probability", "do")
     cells = [
         (

@@ -55,7 +55,8 @@ def glitch_markdown(summary: Row, tokens: Sequence[Row]) -> str:
             "\n## Of the K nearest to unused rows\n",
             _table(("K", "last 10 % of ids", "superwords"), rows),
         ]
-    listed = [row for row in tokens if row["is_suspect"] or row["action"]][:_MOST_LISTED]
+    wanted = [row for row in tokens if row["is_suspect"] or row["action"]]
+    listed = [row for row in wanted if row["class"] != "dummy"][:_MOST_LISTED]
     cells = [
         (
             *(row["id"], _name(row), row["class"], _number(row["indicator"])),
