@@ -118,7 +118,6 @@ def run(folder: str, kind: str, seed: int, texts: list[str], args: Any) -> dict[
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "tokens": steps[-1].n_tokens,
         "bytes": steps[-1].n_bytes,
-        "last_loss": float(np.mean([step.bits_per_byte for step in steps[-20:]])),
         "seconds": {
             "pretrain": trained - start,
             "score": scored - trained,
