@@ -32,6 +32,10 @@ def run(recipe: str, out: Path) -> str:
         "ALPHA",
         "SIZES",
         "ONE",
+        "KB",
+        "SEEDS",
+        "HIDDEN",
+        "LAYERS",
         "PARTS",
     ):
         environment.pop(name, None)
@@ -171,6 +175,27 @@ def test_the_indic_study_writes_its_tables(tmp_path: Path) -> None:
         assert 2700 < report["vocab_size"] <= 3000  # the samples hold no more Unigram pieces
     spec = json.loads((out / "bpe-2400-n" / "tokenizer.json").read_text("utf-8"))["normalizer"]
     assert "Sequence" == spec["type"]
+
+
+def test_the_extrinsic_test_trains_and_judges_small_models(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    printed = run("indic_study/extrinsic.sh", out)
+    assert (out / "runs" / "extrinsic.md").read_text(encoding="utf-8") in printed
+    found = {}
+    for file in (out / "runs").glob("*.json"):
+        record = json.loads(file.read_text(encoding="utf-8"))
+        found[record["vocabulary"], record["kind"], record["seed"]] = record
+    assert 2 * 2 * 2 == len(found)
+    for seed in (0, 1):
+        read = {record["bytes"] for key, record in found.items() if key[2] == seed}
+        assert 1 == len(read)  # the same text, whatever the vocabulary and the model
+    rows = cells(printed)
+    accuracy = [
+        sum(right for *_, right in found["joint", "encoder", seed]["sentences"]) for seed in (0, 1)
+    ]
+    n_sentences = len(found["joint", "encoder", 0]["sentences"])
+    assert f"{50 * sum(accuracy) / n_sentences:.2f}" == rows["encoder, topics right, %"][0]
+    assert all(row[3] > 0 for row in found["cluster", "decoder", 0]["sentences"])
 
 
 def test_the_front_compares_recipe_vocabshift_with_ist_and_matra(tmp_path: Path) -> None:

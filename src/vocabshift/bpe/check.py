@@ -6,12 +6,13 @@ of the files beside: STT, pipeline reachability, what stands out in a vocabulary
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from vocabshift.bpe.encoder import Encoder
 from vocabshift.bpe.pipeline_reachability import pipeline_reachability
+from vocabshift.bpe.plain_tokenizer import PlainTokenizer, open_prunable
 from vocabshift.bpe.reachability import byte_pieces, missing_byte_pieces, unreachable_tokens
 from vocabshift.bpe.text_check import LanguageCheck, check_text
 from vocabshift.bpe.token_bytes import token_bytes
@@ -40,7 +41,7 @@ class CheckReport:
     tokenizer: str  # its name
     vocab_size: int
     unreachable: tuple[str, ...]  # STT: merges alone do not rebuild them
-    unreachable_by_pipeline: tuple[str, ...]  # no usual context yields them
+    unreachable_by_pipeline: tuple[str, ...] | None  # no usual context yields them; None: not BPE
     only_in_rare_contexts: tuple[str, ...]  # of these, those that a rarer context yields
     only_by_merge_skipping: tuple[
         str, ...
@@ -79,7 +80,7 @@ class CheckReport:
         """Whether every token can be produced, no byte is lost and every text came back."""
         return not (
             self.unreachable
-            or len(self.unreachable_by_pipeline) > len(self.only_in_rare_contexts)
+            or len(self.unreachable_by_pipeline or ()) > len(self.only_in_rare_contexts)
             or self.missing_byte_pieces
             or self.missing_rows
             or self.round_trip_failures
@@ -93,14 +94,17 @@ def check(
     threads: int = 1,
     model_rows: int | None = None,
 ) -> CheckReport:
-    """Check a tokenizer (ours, a Hugging Face fast tokenizer, or a path).
+    """Check a tokenizer: ours, a Hugging Face fast tokenizer, or a path; Unigram and WordPiece too.
 
     With a corpus, every document is encoded and decoded, and the ceiling of each language is told;
-    without one `languages` is empty. `model_rows`: embedding rows of its model, if known.
+    without one `languages` is empty. `model_rows`: embedding rows of its model, if known. Of kinds
+    other than BPE neither reachability through the whole pipeline nor a ceiling is told.
     """
-    from vocabshift.bpe.load import as_tokenizer
+    from vocabshift.bpe.plain_check import check_plain
 
-    value = as_tokenizer(tokenizer)
+    value = open_prunable(tokenizer)
+    if isinstance(value, PlainTokenizer):
+        return check_plain(value, corpus, threads=threads, model_rows=model_rows)
     encoder = Encoder(value)
     single = set(byte_pieces(value))
     tokens = _plain_tokens(value, single)
@@ -119,13 +123,13 @@ def check(
         partial_utf8=tuple(token for token, data in tokens.items() if is_partial(data)),
         superwords=tuple(token for token, data in tokens.items() if is_superword(data)),
         terminal_spanning=terminal_spanning(tokens),
-        duplicates=duplicates(value, single),
+        duplicates=duplicates(value, value.model.tokens, token_bytes(value), single),
         shadowed=shadowed_by_added(value, tokens),
         special_tokens=tuple(token.content for token in value.added_tokens if token.special),
         other_added_tokens=tuple(
             token.content for token in value.added_tokens if not token.special
         ),
-        id_holes=_id_holes(value),
+        id_holes=id_holes(value, value.model.vocab.values()),
         rows=value.row_count,
         model_rows=model_rows,
         languages=() if corpus is None else check_text(encoder, corpus, threads),
@@ -157,6 +161,7 @@ def _by_skipping(
     )
 
 
-def _id_holes(tokenizer: Tokenizer) -> tuple[int, ...]:
-    taken = set(tokenizer.model.vocab.values()) | {token.id for token in tokenizer.added_tokens}
+def id_holes(tokenizer: Tokenizer | PlainTokenizer, in_model: Iterable[int]) -> tuple[int, ...]:
+    """Ids that neither the model nor an added token has."""
+    taken = {*in_model, *(token.id for token in tokenizer.added_tokens)}
     return tuple(i for i in range(tokenizer.row_count) if i not in taken)

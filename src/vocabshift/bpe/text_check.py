@@ -7,11 +7,12 @@ with the repaired pre-tokenizer `repaired_words`'s.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from vocabshift.bpe.ceiling import ceilings
 from vocabshift.bpe.drift import UNLABELLED
 from vocabshift.bpe.encoder import Encoder
+from vocabshift.bpe.pipeline import Ids, Offsets
 from vocabshift.bpe.repaired_words import repair_words
 from vocabshift.text.corpus import Corpus
 
@@ -69,8 +70,25 @@ class LanguageCheck:
         return plain | {"bytes_per_token": round(self.bytes_per_token, 4)}
 
 
+class Codec(Protocol):
+    """What encodes and decodes texts."""
+
+    def encode_batch(self, texts: list[str], *, threads: int) -> tuple[Ids, Offsets]:
+        """Flat ids, and where those of each text begin and end."""
+
+    def decode_batch(self, ids: Ids, offsets: Offsets) -> list[str]:
+        """The texts, special tokens kept."""
+
+
 def check_text(encoder: Encoder, corpus: Corpus, threads: int) -> tuple[LanguageCheck, ...]:
     """Encode and decode all of `corpus`; languages in its order."""
+    rows = round_trips(encoder, corpus, threads)
+    _add_ceilings(rows, encoder, corpus, threads)
+    return tuple(rows.values())
+
+
+def round_trips(encoder: Codec, corpus: Corpus, threads: int) -> dict[str, LanguageCheck]:
+    """The same by label, without ceilings, for whatever encodes and decodes."""
     rows: dict[str, LanguageCheck] = {}
     for documents in corpus.batches():
         label = documents.language or UNLABELLED
@@ -84,8 +102,7 @@ def check_text(encoder: Encoder, corpus: Corpus, threads: int) -> tuple[Language
         row.tokens += len(ids)
         row.round_trip_failures += len(lost)
         row.lost_lines += lost[: SHOWN - len(row.lost_lines)]
-    _add_ceilings(rows, encoder, corpus, threads)
-    return tuple(rows.values())
+    return rows
 
 
 def _add_ceilings(

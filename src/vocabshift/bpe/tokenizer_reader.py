@@ -14,6 +14,7 @@ import numpy as np
 from vocabshift import _core
 from vocabshift.bpe import byte_level
 from vocabshift.bpe.compiled_model import compile_merges
+from vocabshift.bpe.plain_tokenizer import PlainTokenizer
 from vocabshift.bpe.token_bytes import is_byte_level
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import CorpusError
@@ -153,7 +154,7 @@ def normalizer_name(tokenizer: Tokenizer) -> str | None:
     return None if name == "none" else name
 
 
-def added_splitter(tokenizer: Tokenizer) -> _core.TextEncoder:
+def added_splitter(tokenizer: Tokenizer | PlainTokenizer) -> _core.TextEncoder:
     """Cuts added tokens out of text, as the tokenizer does."""
     single = [bytes([byte]) for byte in range(256)]
     model = compile_merges(single, np.zeros((0, 3), np.uint32))

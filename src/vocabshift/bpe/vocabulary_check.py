@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from vocabshift.bpe.token_bytes import token_bytes
+from vocabshift.bpe.plain_tokenizer import PlainTokenizer
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.bpe.tokenizer_reader import added_splitter
 from vocabshift.text.sentences import SentencePolicy
@@ -53,24 +53,30 @@ def terminal_spanning(tokens: Mapping[str, bytes]) -> tuple[str, ...]:
     return tuple(token for token, data in tokens.items() if spanning.search(text_of(data)))
 
 
-def duplicates(tokenizer: Tokenizer, byte_pieces: set[str]) -> tuple[str, ...]:
+def duplicates(
+    tokenizer: Tokenizer | PlainTokenizer,
+    names: Mapping[int, str],
+    table: Mapping[int, bytes],
+    byte_pieces: set[str],
+) -> tuple[str, ...]:
     """Tokens that have the same bytes as another, by id; added tokens that are not special too.
 
-    Text can only yield one of them. `byte_pieces` are left out: "<0x41>" and "A" are meant to be
-    the same.
+    Text can only yield one of them. `names` and `table` are the model's tokens and all bytes by id;
+    `byte_pieces` are left out: "<0x41>" and "A" are meant to be the same.
     """
-    names = dict(tokenizer.model.tokens)
-    names.update((token.id, token.content) for token in tokenizer.added_tokens)
+    names = {**names, **{token.id: token.content for token in tokenizer.added_tokens}}
     spelled = {
         token_id: data
-        for token_id, data in sorted(token_bytes(tokenizer).items())
+        for token_id, data in sorted(table.items())
         if names[token_id] not in byte_pieces
     }
     times = Counter(spelled.values())
     return tuple(names[token_id] for token_id, data in spelled.items() if times[data] > 1)
 
 
-def shadowed_by_added(tokenizer: Tokenizer, tokens: Mapping[str, bytes]) -> tuple[str, ...]:
+def shadowed_by_added(
+    tokenizer: Tokenizer | PlainTokenizer, tokens: Mapping[str, bytes]
+) -> tuple[str, ...]:
     """Tokens in whose text an added token stands: it is cut out first, and no text yields them.
 
     Special tokens count: their strings are cut out of text unless it is encoded with

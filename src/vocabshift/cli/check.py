@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_threads, add_verb, threads
-from vocabshift.cli.tokenizers import add_pattern, load_all
+from vocabshift.cli.tokenizers import add_pattern, load_any
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     corpus = Corpus.from_specs(args.text) if args.text else None
     entries = []
-    loaded = load_all(args.tokenizers, args.pattern)
+    loaded = load_any(args.tokenizers, args.pattern)
     for source, tokenizer in zip(args.tokenizers, loaded, strict=True):
         rows = _model_rows(source)
         report = check(tokenizer, corpus, threads=threads(args), model_rows=rows)
@@ -205,8 +205,8 @@ def _verdict(ok: bool) -> Any:
     return Text("yes", style="green") if ok else Text("no", style="bold red")
 
 
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) else len(value)
+def _count(value: Any) -> int | None:
+    return value if value is None or isinstance(value, int) else len(value)
 
 
 def _model_rows(source: str) -> int | None:

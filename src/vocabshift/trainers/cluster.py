@@ -21,6 +21,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from vocabshift import _core
+from vocabshift.bpe.plain_pieces import unreachable_pieces
 from vocabshift.bpe.plain_tokenizer import PlainTokenizer
 from vocabshift.bpe.unigram import FIXED_PIECES, Scored, is_fixed, unigram_tokenizer
 from vocabshift.text.counting import CorpusReader
@@ -163,7 +164,15 @@ def unite(models: Sequence[Scored], sizes: Sequence[int], words: Mapping[str, in
     scores = [
         floor if is_fixed(piece) else score for piece, score in zip(pieces, scores, strict=True)
     ]
-    return Scored(pieces, tuple(scores))
+    return _without_dead(Scored(pieces, tuple(scores)))
+
+
+def _without_dead(model: Scored) -> Scored:
+    """The pieces that their own text gives; no text ever uses another, so nothing changes."""
+    dead = set(unreachable_pieces(unigram_tokenizer(model, normalizer=None, name="united")))
+    pairs = zip(model.pieces, model.scores, strict=True)
+    kept = [(piece, score) for piece, score in pairs if piece not in dead]
+    return Scored(tuple(piece for piece, _ in kept), tuple(score for _, score in kept))
 
 
 def _uses(tokenizer: PlainTokenizer, words: Mapping[str, int]) -> Counter[int]:

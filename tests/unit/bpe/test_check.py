@@ -7,12 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import tokenizers
 
 from vocabshift.bpe import byte_level
 from vocabshift.bpe.check import check
 from vocabshift.bpe.load import load_tokenizer
 from vocabshift.bpe.model import BpeModel
+from vocabshift.bpe.plain_tokenizer import PlainTokenizer, from_json
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
+from vocabshift.bpe.unigram import Scored, unigram_tokenizer
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import get_pattern, to_spec
 
@@ -271,3 +274,55 @@ def test_vendor_tokenizers(
     assert 256 == report.byte_pieces
     assert () == report.missing_byte_pieces == report.shadowed == report.id_holes
     assert report.ok == (not unreachable and by_pipeline == rare)
+
+
+def unigram(*pieces: tuple[str, float]) -> PlainTokenizer:
+    """A model of these pieces, all bytes and an unknown piece."""
+    fixed = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    names = (*fixed, *(piece for piece, _ in pieces))
+    scored = Scored(names, (*[-20.0] * 257, *(score for _, score in pieces)))
+    return unigram_tokenizer(scored, normalizer=None, name="plain")
+
+
+def test_a_sound_unigram_model(tmp_path: Path) -> None:
+    """From a path as well; a "▁" in text comes back as a space, and is told."""
+    tokenizer = unigram(("▁", -3.0), ("▁a", -1.0), ("b", -1.0), ("▁ab", -1.5), ("▁a.▁b", -1.0))
+    report = check(tokenizer.save_pretrained(tmp_path / "plain"), Corpus.from_texts(["ab क ab"]))
+    assert report.ok
+    assert (262, 256, 262) == (report.vocab_size, report.byte_pieces, report.rows)
+    assert report.unreachable_by_pipeline is None
+    assert ("▁a.▁b",) == report.superwords == report.terminal_spanning
+    (row,) = report.languages
+    assert (1, 0, 9, 6) == (row.lines, row.round_trip_failures, row.n_bytes, row.tokens)
+    assert row.ceiling is None
+    lost = check(tokenizer, Corpus.from_texts(["a▁b", "ab"]))
+    assert 1 == lost.round_trip_failures
+    assert not lost.ok
+
+
+def test_faults_of_a_unigram_model() -> None:
+    tokenizer = unigram(("a", -1.0), ("b", -1.0), ("ab", -9.0), ("▁x", -1.0))
+    assert ("ab",) == check(tokenizer).unreachable
+    assert not check(tokenizer).ok
+    added = tokenizer.with_added([AddedToken("b", 258), AddedToken("x y", 261, special=False)])
+    report = check(added)
+    assert ("b",) == report.special_tokens
+    assert ("x y",) == report.other_added_tokens
+    assert ("ab",) == report.shadowed
+    document = added.document
+    model = dict(document["model"])
+    model["vocab"] = [entry for entry in model["vocab"] if entry[0] != "<0x41>"]
+    shorter = from_json({**document, "model": model, "added_tokens": []})
+    assert ("<0x41>",) == check(shorter).missing_byte_pieces
+
+
+def test_a_word_piece_model() -> None:
+    """Lower case and spaces: what it loses is told, and each token is reached."""
+    vocab = {"[UNK]": 0, "a": 1, "##b": 2, "ab": 3}
+    backend = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocab, unk_token="[UNK]"))
+    backend.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    backend.decoder = tokenizers.decoders.WordPiece()
+    report = check(backend, Corpus.from_texts(["ab", "abb a", "abc"]))
+    assert (4, 0, ()) == (report.vocab_size, report.byte_pieces, report.unreachable)
+    assert 1 == report.round_trip_failures  # "abc" is unknown
+    assert ["abc"] == report.languages[0].lost_lines

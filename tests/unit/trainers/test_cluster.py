@@ -77,6 +77,17 @@ def test_united_probabilities_are_shares_of_use() -> None:
     assert all(score <= learned["zz"] for piece, score in scores.items() if is_fixed(piece))
 
 
+def test_pieces_that_the_union_never_uses_are_left_out() -> None:
+    """ "▁ab" is rare; its letters are so common that they take its place, and no text differs."""
+    fixed = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    one = Scored((*fixed, "▁a", "b", "▁ab"), (*[-20.0] * 257, -1.0, -1.0, -9.0))
+    two = Scored((*fixed, "▁a", "c"), (*[-20.0] * 257, -1.0, -2.0))
+    words = {"ab": 5, "ac": 4}
+    assert {"▁a", "b", "c"} == set(unite([one, two], [9, 9], words).learned)
+    kept = Scored((*fixed, "▁a", "b", "▁ab"), (*[-20.0] * 257, -1.0, -1.0, -1.5))
+    assert {"▁a", "b", "c", "▁ab"} == set(unite([kept, two], [9, 9], words).learned)
+
+
 @pytest.mark.parametrize("recipe", ["cluster", "cluster-bpe"])
 @pytest.mark.parametrize("way", ["kmeans", "family", "script"])
 def test_a_cluster_vocabulary_is_a_plain_tokenizer(recipe: str, way: str, tmp_path: Path) -> None:

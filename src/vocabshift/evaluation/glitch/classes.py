@@ -71,7 +71,7 @@ def classify(tokenizer: Tokenizer, rows: int) -> TokenKinds:
         if token not in made and len(spelled.get(token_id, b"").decode(errors="replace")) == 1
     ]
     rare = set(report.only_in_rare_contexts)
-    never = [token for token in report.unreachable_by_pipeline if token not in rare]
+    never = [token for token in report.unreachable_by_pipeline or () if token not in rare]
     for name, tokens in (  # the later, the stronger
         (ATOMIC, atomic),
         (SUPERWORD, report.superwords),

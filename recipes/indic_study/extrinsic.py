@@ -1,0 +1,235 @@
+"""A small encoder and a small decoder, from scratch, on the same text with several vocabularies.
+
+    python recipes/indic_study/extrinsic.py joint cluster --corpus hi=hi.txt ta=ta.txt \
+        --language-bytes 250KB --task hi=sib200/hi ta=sib200/ta --seeds 3 -o runs/extrinsic
+
+Of one seed, all models read the same documents in the same order, so that nothing but the
+tokenizer differs. The decoder is judged by the bits that it pays for a byte of the task's test
+sentences, which it never trains on; both by their topics: mean of the last hidden states, one
+linear layer, all weights trained on the train sentences of all languages together. A masked model
+has no bits per byte, for it gives no probability to a text. One thread; a run that OUT holds stays.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import vocabshift as vs
+from vocabshift.bpe.encoder import Encoder
+from vocabshift.cli.options import Parser, add_many, positive
+from vocabshift.cli.source import add_choices, corpus_of
+from vocabshift.cpt.loop import LoopConfig, Phase, pretrain
+from vocabshift.demo.small_llama import one_thread
+from vocabshift.evaluation.score import score_documents
+
+END, MASK = "<|end|>", "[MASK]"
+KINDS = ("decoder", "encoder")
+LEARNING_RATE = 1e-3  # of both trainings
+FINE_TUNED_ROWS = 32  # sentences a step
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence of a classification task."""
+
+    language: str
+    number: str  # the same in every language
+    topic: str
+    text: str
+
+
+def sentences(folder: Path, language: str, split: str) -> list[Sentence]:
+    """Those of a SIB-200 folder."""
+    with (folder / f"{split}.tsv").open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        return [Sentence(language, row["index_id"], row["category"], row["text"]) for row in rows]
+
+
+def id_of(tokenizer: Any, text: str) -> int:
+    """The id of a special token."""
+    found: int = next(token.id for token in tokenizer.added_tokens if token.content == text)
+    return found
+
+
+def new_model(kind: str, tokenizer: Any, args: Any, seed: int) -> Any:
+    """A Llama or a BERT with random weights; the head is the matrix of the embeddings."""
+    import torch
+    from transformers import BertConfig, BertForMaskedLM, LlamaConfig, LlamaForCausalLM
+
+    end = id_of(tokenizer, END)
+    shape = {
+        "vocab_size": tokenizer.row_count,
+        "hidden_size": args.hidden,
+        "num_hidden_layers": args.layers,
+        "num_attention_heads": args.hidden // 32,
+        "max_position_embeddings": args.context,
+        "tie_word_embeddings": True,
+        "pad_token_id": None,
+        "bos_token_id": end,
+        "eos_token_id": end,
+    }
+    torch.manual_seed(seed)
+    if kind == "decoder":
+        config = LlamaConfig(**shape, intermediate_size=8 * args.hidden // 3)
+        return LlamaForCausalLM(config)
+    dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}  # one round of text
+    return BertForMaskedLM(BertConfig(**shape, **dropout, intermediate_size=4 * args.hidden))
+
+
+def run(folder: str, kind: str, seed: int, texts: list[str], args: Any) -> dict[str, Any]:
+    """Train and judge one model; what is known of every test sentence."""
+    start = time.process_time()
+    tokenizer = vs.load_tokenizer(folder)
+    model = new_model(kind, tokenizer, args, seed)
+    steps = pretrain(
+        model,
+        tokenizer,
+        texts,
+        phases=[Phase(n_bytes=sum(len(t.encode()) for t in texts), learning_rate=LEARNING_RATE)],
+        config=LoopConfig(
+            sequence_length=args.context,
+            objective="causal" if kind == "decoder" else "masked",
+            seed=seed,
+        ),
+    )
+    trained = time.process_time()
+    test = [s for each in args.tasks for s in sentences(each[1], each[0], "test")]
+    nats: list[float | None] = [None] * len(test)
+    if kind == "decoder":
+        by_language: dict[str, list[str]] = {}
+        for s in test:
+            by_language.setdefault(s.language, []).append(s.text)
+        nats = [document.nats for document in score_documents(model, tokenizer, by_language)]
+    scored = time.process_time()
+    correct = classified(model, tokenizer, test, args, seed)
+    return {
+        "vocabulary": Path(folder).name,
+        "kind": kind,
+        "seed": seed,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "tokens": steps[-1].n_tokens,
+        "bytes": steps[-1].n_bytes,
+        "seconds": {
+            "pretrain": trained - start,
+            "score": scored - trained,
+            "classify": time.process_time() - scored,
+        },
+        "sentences": [
+            [s.language, s.number, len(s.text.encode()), price, right]
+            for s, price, right in zip(test, nats, correct, strict=True)
+        ],
+    }
+
+
+def classified(
+    model: Any, tokenizer: Any, test: Sequence[Sentence], args: Any, seed: int
+) -> list[bool]:
+    """Train the model on the topics of the train sentences; whether those of `test` are right."""
+    import torch
+
+    train = [s for each in args.tasks for s in sentences(each[1], each[0], "train")]
+    topics = sorted({s.topic for s in train})
+    encoder = Encoder(tokenizer)
+    end = id_of(tokenizer, END)
+    torch.manual_seed(seed)
+    head = torch.nn.Linear(args.hidden, len(topics))
+    weights = [*model.base_model.parameters(), *head.parameters()]
+    optimizer = torch.optim.AdamW(weights, lr=LEARNING_RATE)
+    generator = np.random.default_rng(seed)
+    rows = rows_of(train, encoder, end, args.context)
+    n_steps = args.epochs * -(-len(rows) // FINE_TUNED_ROWS)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, n_steps)
+    model.train()
+    for _ in range(args.epochs):
+        for batch in batches([len(row) for row in rows], generator):
+            goal = torch.tensor([topics.index(train[i].topic) for i in batch])
+            found = head(pooled(model, [rows[i] for i in batch]))
+            torch.nn.functional.cross_entropy(found, goal).backward()
+            torch.nn.utils.clip_grad_norm_(weights, 1.0)
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+            schedule.step()
+    model.eval()
+    rows = rows_of(test, encoder, end, args.context)
+    right = [False] * len(test)
+    with torch.inference_mode():
+        for batch in batches([len(row) for row in rows], generator):
+            found = head(pooled(model, [rows[i] for i in batch])).argmax(dim=1)
+            for i, topic in zip(batch, found.tolist(), strict=True):
+                right[i] = topics[topic] == test[i].topic
+    return right
+
+
+def rows_of(of: Sequence[Sentence], encoder: Encoder, end: int, context: int) -> list[list[int]]:
+    """Ids, behind the token that begins documents in training; cut where the model ends."""
+    ids, offsets = encoder.encode_batch([sentence.text for sentence in of])
+    return [[end, *ids[begin:stop].tolist()][:context] for begin, stop in pairwise(offsets)]
+
+
+def batches(lengths: Sequence[int], generator: np.random.Generator) -> Iterator[list[int]]:
+    """Places in random order, those of like length together."""
+    order = np.lexsort((generator.random(len(lengths)), lengths))
+    starts = np.arange(0, len(order), FINE_TUNED_ROWS)
+    for start in generator.permutation(starts):
+        yield order[start : start + FINE_TUNED_ROWS].tolist()
+
+
+def pooled(model: Any, rows: Sequence[Sequence[int]]) -> Any:
+    """(n, hidden): the mean of the last hidden states of each row."""
+    import torch
+
+    width = max(map(len, rows))
+    ids = torch.tensor([[*row, *[0] * (width - len(row))] for row in rows])
+    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+    hidden = model.base_model(input_ids=ids, attention_mask=mask).last_hidden_state
+    return (hidden * mask[..., None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
+
+
+def pair(text: str) -> tuple[str, Path]:
+    """LANG=FOLDER."""
+    label, _, folder = text.partition("=")
+    return label, Path(folder)
+
+
+def main() -> None:
+    """All runs that OUT does not hold."""
+    parser = Parser(description=__doc__.splitlines()[0])
+    parser.add_argument("tokenizers", metavar="FOLDER", nargs="+")
+    add_many(parser, "--corpus", metavar="SPEC", required=True, help="text to train on")
+    add_choices(parser)
+    add_many(parser, "--task", metavar="LANG=FOLDER", required=True, help="of SIB-200")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    parser.add_argument("--seeds", type=positive, default=3)
+    parser.add_argument("--hidden", type=positive, default=96)
+    parser.add_argument("--layers", type=positive, default=3)
+    parser.add_argument("--context", type=positive, default=128)
+    parser.add_argument("--epochs", type=positive, default=1, help="over the train sentences")
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    args = parser.parse_args()
+    args.tasks = [pair(text) for text in args.task]
+    texts = [text for _, text in corpus_of(args.corpus, args).texts()]
+    args.out.mkdir(parents=True, exist_ok=True)
+    for seed in range(args.seeds):
+        for kind in args.kinds:
+            for folder in args.tokenizers:
+                path = args.out / f"{Path(folder).name}-{kind}-{seed}.json"
+                if path.exists():
+                    continue
+                with one_thread():
+                    record = run(folder, kind, seed, texts, args)
+                path.write_text(json.dumps(record) + "\n", encoding="utf-8")
+                took = {name: round(value) for name, value in record["seconds"].items()}
+                print(path.stem, f"{record['tokens']:,} tokens, CPU seconds {took}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

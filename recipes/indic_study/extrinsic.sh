@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# The study's extrinsic test at our size: a small decoder (Llama) and a small encoder (BERT, masked
+# tokens), trained from scratch on the same text with a joint BPE vocabulary and with the union of
+# one for each language family, judged by bits per byte and by topics (SIB-200), three seeds.
+#
+#   recipes/indic_study/extrinsic.sh                 20 minutes on one core
+#   recipes/indic_study/extrinsic.sh --smoke         our own sample texts
+#
+# Variables, with their defaults: DATA=../shared/data-unpacked OUT=runs/extrinsic VOCAB=16000 MB=2 (of
+# each language, for the vocabularies) KB=60 (of each, for the models) SEEDS=3 HIDDEN=96 LAYERS=3
+# RECORD= (anything: the tables go into README.md) THREADS=all (for the vocabularies) PYTHON=python3
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+PYTHON=${PYTHON:-python3}
+DATA=${DATA:-../shared/data-unpacked}
+OUT=${OUT:-runs/extrinsic}
+MB=${MB:-2}
+THREADS=${THREADS:+-j $THREADS}
+vocabshift() { "$PYTHON" -m vocabshift "$@"; }
+. recipes/data/corpus.sh
+mkdir -p "$OUT"
+
+# 1. Text, and the languages of the study that have the task.
+if [ "${1:-}" = --smoke ]; then
+  prepare_sample_texts
+  LANGUAGES=(hin mar tam tel)
+  VOCAB=700
+  KB=4
+  SEEDS=2
+  HIDDEN=32
+  LAYERS=1
+  # A task of our own: the topic of a sentence is whether it is long.
+  "$PYTHON" - "$TRAIN" "$OUT/tasks" "${LANGUAGES[@]}" <<'PY'
+import sys
+from pathlib import Path
+
+train, tasks = map(Path, sys.argv[1:3])
+for name in sys.argv[3:]:
+    lines = [line for line in (train / f"{name}.txt").read_text("utf-8").split("\n") if line]
+    folder = tasks / name
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, part in (("train", lines[:16]), ("test", lines[16:24])):
+        rows = [f"{i}\t{'long' if len(line) > 80 else 'short'}\t{line}" for i, line in enumerate(part)]
+        text = "\n".join(["index_id\tcategory\ttext", *rows]) + "\n"
+        (folder / f"{split}.tsv").write_text(text, encoding="utf-8", newline="\n")
+PY
+  TASKS=$OUT/tasks
+else
+  prepare_shared_text
+  LANGUAGES=(hi as bn gu kn mai ml mr ne or pa sa sd_Arab ta ur te)
+  TASKS=$DATA/tasks/sib200
+fi
+CORPUS=()
+TASK=()
+for name in "${LANGUAGES[@]}"; do
+  CORPUS+=("$name=$TRAIN/$name.txt")
+  TASK+=("$name=$TASKS/${name%_Arab}")
+done
+
+# 2. The vocabularies: same text, same size, both BPE.
+# learn NAME OPTION…: one tokenizer, trained unless it is there.
+learn() {
+  local name=$1
+  shift
+  if [ ! -d "$OUT/$name" ]; then
+    vocabshift train "$@" --vocab-size "${VOCAB:-16000}" --corpus "${CORPUS[@]}" \
+      --normalizer fifth-case --max-roman-words 10 --language-bytes "${MB}MB" --draw-seed 1 \
+      --sampling-alpha 0.3 --special-tokens '<|end|>' '[MASK]' $THREADS -o "$OUT/$name" \
+      --json >"$OUT/$name.json"
+  fi
+}
+learn joint --recipe bpe
+learn cluster --recipe cluster-bpe --cluster-by family
+
+# 3. The models, and the tables.
+"$PYTHON" recipes/indic_study/extrinsic.py "$OUT/joint" "$OUT/cluster" --corpus "${CORPUS[@]}" \
+  --max-roman-words 10 --language-bytes "${KB:-60}KB" --draw-seed 2 --task "${TASK[@]}" \
+  --seeds "${SEEDS:-3}" --hidden "${HIDDEN:-96}" --layers "${LAYERS:-3}" -o "$OUT/runs"
+"$PYTHON" recipes/indic_study/extrinsic_tables.py "$OUT/runs"
+if [ -n "${RECORD:-}" ]; then
+  "$PYTHON" recipes/data/insert.py recipes/indic_study/README.md "$OUT/runs/extrinsic.md"
+fi
