@@ -1,9 +1,26 @@
-"""Real text for tests that need much of it: deterministic mixtures of the shared corpora."""
+"""Real text and vendor tokenizers for tests that need them: deterministic mixtures, one loading."""
 
 from __future__ import annotations
 
 import random
+from functools import lru_cache
 from pathlib import Path
+
+from vocabshift.bpe.load import load_tokenizer
+from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.evaluation.engine import Engine, engine_of
+
+
+@lru_cache(maxsize=4)
+def vendor(path: Path) -> Tokenizer:
+    """A vendor's tokenizer, loaded once for tests in a row: never changed, for it cannot be."""
+    return load_tokenizer(path)
+
+
+@lru_cache(maxsize=2)
+def vendor_engine(path: Path) -> Engine:
+    """The same, ready to be judged."""
+    return engine_of(vendor(path))
 
 
 def mixture(shared_data: Path, megabytes: float) -> list[str]:
@@ -22,7 +39,7 @@ def mixture(shared_data: Path, megabytes: float) -> list[str]:
     return [line for block in blocks for line in block if line]
 
 
-def eval_lines(shared_data: Path, n_bytes: int | None) -> dict[str, list[str]]:
+def eval_lines(shared_data: Path, n_bytes: int | None = None) -> dict[str, list[str]]:
     """Lines of every evaluation file, or of its first bytes, by its path."""
     folder = shared_data / "eval"
     texts = {}

@@ -1,4 +1,4 @@
-"""32k merges on 20 MB of real text: those of `tokenizers`, all of them, in order."""
+"""32k merges on 10 MB of real text: those of `tokenizers`, all of them, in order."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.shared
     ("megabytes", "vocab_size", "pattern"),
     [
         (1, 8_000, "o200k"),
-        pytest.param(5, 16_000, "gpt2", marks=pytest.mark.slow),
-        pytest.param(20, 32_000, "o200k", marks=pytest.mark.slow),
+        pytest.param(3, 16_000, "gpt2", marks=pytest.mark.slow),
+        pytest.param(10, 32_000, "o200k", marks=pytest.mark.slow),
     ],
 )
 def test_merges(shared_data: Path, megabytes: int, vocab_size: int, pattern: str) -> None:

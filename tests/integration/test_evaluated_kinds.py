@@ -41,7 +41,7 @@ def test_sentencepiece(shared_data: Path, lines: list[str], name: str) -> None:
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
+@pytest.mark.parametrize("name", ["cl100k_base"])
 def test_tiktoken(shared_data: Path, lines: list[str], name: str) -> None:
     """Rank files, and an `Encoding` made of one: tiktoken's own ids."""
     tiktoken = pytest.importorskip("tiktoken")
@@ -58,12 +58,13 @@ def test_tiktoken(shared_data: Path, lines: list[str], name: str) -> None:
     )
     expected = [encoding.encode(line, disallowed_special=()) for line in lines if "<|" not in line]
     plain = [line for line in lines if "<|" not in line]
-    assert expected == ids_of(engine_of(path), plain) == ids_of(engine_of(encoding), plain)
-    assert [[300_000]] == ids_of(engine_of(encoding), ["<|x|>"])
+    of_encoding = engine_of(encoding)
+    assert expected == ids_of(engine_of(path), plain) == ids_of(of_encoding, plain)
+    assert [[300_000]] == ids_of(of_encoding, ["<|x|>"])
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("name", ["llama3", "qwen25", "mistral-nemo", "mistral7b-v3"])
+@pytest.mark.parametrize("name", ["llama3", "mistral7b-v3"])
 def test_folders(shared_data: Path, lines: list[str], name: str) -> None:
     """Hugging Face folders: the ids of `tokenizers`."""
     from tokenizers import Tokenizer

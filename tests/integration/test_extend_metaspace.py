@@ -10,8 +10,7 @@ import pytest
 import zstandard
 
 from metaspace_training import learn_metaspace
-from real_text import eval_lines
-from vocabshift.bpe.load import load_tokenizer
+from real_text import eval_lines, vendor
 from vocabshift.bpe.reachability import unreachable_tokens
 from vocabshift.bpe.sentencepiece_rules import SentencePieceRules
 from vocabshift.bpe.token_groups import GroupCutter, ceilings
@@ -38,7 +37,7 @@ def test_the_reference_case(shared_data: Path) -> None:
     packed = (CASES / "inputs" / "et.train.txt.zst").read_bytes()
     text = zstandard.ZstdDecompressor().stream_reader(packed).read().decode()
     learned = learn_metaspace(
-        load_tokenizer(shared_data / "tokenizers-hf" / "mistral7b-v1"),
+        vendor(shared_data / "tokenizers-hf" / "mistral7b-v1"),
         Corpus.from_texts(text.split("\n")),
         n_tokens=16_000,
         tie_break="lexicographic",
@@ -53,7 +52,7 @@ def test_the_reference_case(shared_data: Path) -> None:
 @pytest.mark.parametrize("name", VOCABULARIES[:3])
 def test_the_pieces_of_a_model_obey_the_rules_in_it(shared_data: Path, name: str) -> None:
     """SentencePiece's trainer made them all: a rule that is read too strictly would refuse some."""
-    tokenizer = load_tokenizer(shared_data / name)
+    tokenizer = vendor(shared_data / name)
     assert tokenizer.piece_rules == SentencePieceRules()
     cutter = GroupCutter(tokenizer)
     pieces = set(tokenizer.model.vocab) - set(cutter.unmergeable)
@@ -64,7 +63,7 @@ def test_the_pieces_of_a_model_obey_the_rules_in_it(shared_data: Path, name: str
 @pytest.mark.parametrize("name", VOCABULARIES)
 def test_a_real_vocabulary(shared_data: Path, name: str) -> None:
     """`tokenizers` ends where training ended, and every text comes back as from the base."""
-    base = load_tokenizer(shared_data / name)
+    base = vendor(shared_data / name)
     lines = {
         language: (shared_data / "train" / f"{language}.txt")
         .read_bytes()[:300_000]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from vocabshift.bpe.load import load_tokenizer
+from real_text import vendor
 from vocabshift.extension.continued import learn
 from vocabshift.extension.counted_text import count_byte_level
 from vocabshift.extension.training_base import TrainingBase
@@ -32,7 +32,7 @@ def estonian() -> Corpus:
 
 def test_llama3_estonian(estonian: Corpus, shared_data: Path) -> None:
     """16,000 tokens, their merges and counts are those of the paper's toolkit."""
-    base = TrainingBase(load_tokenizer(shared_data / "tokenizers-hf" / "llama3"))
+    base = TrainingBase(vendor(shared_data / "tokenizers-hf" / "llama3"))
     with gzip.open(CASES / "cont_llama3_et.json.gz") as stream:
         case = json.load(stream)
 

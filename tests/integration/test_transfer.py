@@ -17,6 +17,7 @@ transformers = pytest.importorskip("transformers")
 from tokenizers import Tokenizer as Backend  # noqa: E402
 from tokenizers import decoders, models, pre_tokenizers, trainers  # noqa: E402
 
+from real_text import vendor  # noqa: E402
 from vocabshift.bpe.components import bos_template  # noqa: E402
 from vocabshift.bpe.load import as_tokenizer, load_tokenizer  # noqa: E402
 from vocabshift.bpe.tokenizer import Tokenizer  # noqa: E402
@@ -435,7 +436,7 @@ def test_rows_of_the_reference_case(shared_data: Path) -> None:
 
     cases = Path(__file__).resolve().parents[3] / "shared" / "cases"
     case = json.loads(gzip.decompress((cases / "fvt_llama3_et_1000.json.gz").read_bytes()))
-    llama = load_tokenizer(shared_data / "tokenizers-hf" / "llama3")
+    llama = vendor(shared_data / "tokenizers-hf" / "llama3")
     find = token_bytes.piece_finder(llama)
     pieces = [find(byte_level.to_bytes(row["token"])) for row in case["rows"]]
     assert [row["constituents"] for row in case["rows"]] == pieces

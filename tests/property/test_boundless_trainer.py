@@ -127,7 +127,7 @@ def learned_merges(learned: BoundlessMerges) -> list[boundless.Merge]:
     max_token_bytes=None,
     min_frequency=1,
 )
-@examples(150)
+@examples(75)
 @given(
     parts=by_weight,
     vocab_size=st.integers(256, 340),
@@ -178,7 +178,7 @@ def test_merges_equal_the_reference(
     assert sum(differing) / len(differing) == report.documents_differing
 
 
-@examples(150)
+@examples(75)
 @given(parts=by_weight, vocab_size=st.sampled_from((270, 300, 400, 1000)), words=word_patterns)
 def test_the_exported_tokenizer(parts: Parts, vocab_size: int, words: Pattern) -> None:
     """It gives every text back, rebuilds every token, and our encoder reads it alike."""
@@ -193,7 +193,7 @@ def test_the_exported_tokenizer(parts: Parts, vocab_size: int, words: Pattern) -
     assert () == unreachable_tokens(tokenizer)
 
 
-@examples(100)
+@examples(50)
 @given(texts=documents(), vocab_size=st.sampled_from((270, 300, 400)))
 def test_every_token_passes_the_pipeline_with_the_named_patterns(
     texts: list[str], vocab_size: int
@@ -202,7 +202,7 @@ def test_every_token_passes_the_pipeline_with_the_named_patterns(
     assert () == unreachable_by_pipeline(training.tokenizer)
 
 
-@examples(60)
+@examples(30)
 @given(parts=by_weight, words=word_patterns, seed=st.integers(0, 1000))
 def test_threads_and_document_order_change_nothing(parts: Parts, words: Pattern, seed: int) -> None:
     trainer = BoundlessTrainer(vocab_size=330, pre_tokenizer=words)

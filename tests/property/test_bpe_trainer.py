@@ -27,7 +27,7 @@ PATTERNS = {**NAMED, "a regex": (Split(r"\s+|[a-k]+"),), "no cut": ()}
 patterns = st.sampled_from(sorted(PATTERNS)).map(PATTERNS.__getitem__)
 
 
-@examples(300)
+@examples(150)
 @given(
     texts=documents(),
     pattern=patterns,
@@ -47,7 +47,7 @@ def test_merges_equal_those_of_tokenizers(
     assert () == unreachable_tokens(training.tokenizer)
 
 
-@examples(120)
+@examples(60)
 @given(
     by_language=st.lists(
         st.tuples(documents(max_documents=3), st.sampled_from((0.25, 0.5, 1.0, 1.0, 2.0, 3.75))),

@@ -154,7 +154,7 @@ def test_nothing_of_the_base_moves(
 
 
 @given(BASES, st.dictionaries(st.sampled_from("xyz"), TEXTS, min_size=1), st.integers(1, 30))
-@examples(40)
+@examples(20)
 def test_the_effect_is_what_encoding_gives(
     tokenizer: Tokenizer, texts: dict[str, list[str]], n_tokens: int
 ) -> None:

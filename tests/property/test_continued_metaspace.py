@@ -113,7 +113,7 @@ def segmented(tokenizer: Tokenizer, documents: list[str]) -> list[list[int]]:
     return continued_metaspace.segments(tokenizer.backend, documents)
 
 
-@examples(300)
+@examples(100)
 @given(
     base=tokenizers(),
     documents=texts,
@@ -181,7 +181,7 @@ def test_every_merge_and_count(
             assert longer.backend.decode(new.ids) == base.backend.decode(old.ids)
 
 
-@examples(150)
+@examples(75)
 @given(base=tokenizers(), documents=texts, rules=rules, coverage=st.sampled_from((0.7, 1.0)))
 def test_characters_come_the_most_frequent_first(
     base: Tokenizer, documents: list[str], rules: SentencePieceRules, coverage: float
@@ -198,7 +198,7 @@ def test_characters_come_the_most_frequent_first(
     assert not found or held[len(found) - 1] < coverage * len(text)
 
 
-@examples(150)
+@examples(50)
 @given(base=tokenizers(), documents=texts, rules=rules)
 def test_the_ceiling_is_bytes_per_group(
     base: Tokenizer, documents: list[str], rules: SentencePieceRules

@@ -43,7 +43,7 @@ def merges(counter: _core.WordCounter, reader: CorpusReader) -> tuple[list, list
     return trained.tokens, trained.merges.tolist(), trained.counts.tolist()
 
 
-@examples(40)
+@examples(20)
 @given(
     by_language=corpora,
     threads=st.integers(1, 3),

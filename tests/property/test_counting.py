@@ -72,7 +72,7 @@ def expected_join(by_group: list[Counter[bytes]], weights: list[int]) -> dict:
     return joined
 
 
-@examples(100)
+@examples(50)
 @given(by_group=groups, n_threads=threads, weights=st.lists(st.integers(0, 9), min_size=4))
 def test_words_and_their_join(
     by_group: list[list[str]], n_threads: int, weights: list[int]

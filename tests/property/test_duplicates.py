@@ -107,7 +107,7 @@ texts_of_letters = st.lists(
     vocab_size=264,
     threads=1,
 )
-@examples(250)
+@examples(125)
 @given(
     start=given_merges(),
     texts=texts_of_letters,
@@ -135,7 +135,7 @@ def test_superwords_on_given_merges_refuse_what_is_there(
     assert trained.training_tokens == sum(len(by_rank(text.encode(), every)) for text in texts)
 
 
-@examples(250)
+@examples(125)
 @given(
     start=given_merges(),
     texts=texts_of_letters,
@@ -177,7 +177,7 @@ def test_words_on_given_merges_reuse_what_is_there(
 
 @pytest.mark.parametrize("kind", [BpeTrainer, SuperwordTrainer, MatraTrainer])
 @pytest.mark.parametrize("is_safe", [False, True])
-@examples(40)
+@examples(20)
 @given(
     texts=st.one_of(documents(), texts_of_letters),
     data=st.data(),

@@ -97,7 +97,7 @@ def assert_equals_reference(parts: Parts, options: dict[str, Any], threads: int)
     stage1=10,
     threads=1,
 )
-@examples(250)
+@examples(85)
 @given(
     parts=by_weight,
     options=st.fixed_dictionaries(
@@ -121,7 +121,7 @@ def test_merges_and_counts_equal_the_reference(
     assert_equals_reference(parts, variant_options(variant, options), threads)
 
 
-@examples(60)
+@examples(30)
 @given(
     parts=by_weight,
     alpha=st.floats(0.05, 0.99),
@@ -141,7 +141,7 @@ def test_smoothed_counts_equal_the_reference(
     assert_equals_reference(parts, options, threads)
 
 
-@examples(60)
+@examples(30)
 @given(parts=by_weight, alpha=alphas, words=st.sampled_from(("o200k", "gpt2", "indic", "matra")))
 def test_other_patterns_equal_the_reference(parts: Parts, alpha: float, words: str) -> None:
     """A stage-2 pattern without walls at newlines, too: only the sentences part the merges."""
@@ -156,7 +156,7 @@ def test_other_patterns_equal_the_reference(parts: Parts, alpha: float, words: s
         assert_equals_reference(parts, options, 1)
 
 
-@examples(60)
+@examples(30)
 @given(
     texts=st.lists(st.text("ab क।. ", min_size=1, max_size=150), min_size=1, max_size=3),
     alpha=alphas,
@@ -198,7 +198,7 @@ def test_sentences_and_their_weights(
 
 
 @pytest.mark.parametrize("variant", "ABCDE")
-@examples(40)
+@examples(20)
 @given(texts=documents(), vocab_size=st.sampled_from((290, 320, 1000)))
 def test_promises(variant: str, texts: list[str], vocab_size: int) -> None:
     """The file gives the training tokens; stage 2 made no terminal, unless it may (C)."""
@@ -224,7 +224,7 @@ def test_promises(variant: str, texts: list[str], vocab_size: int) -> None:
             assert not any(terminal.encode() in product for terminal in ENDS)
 
 
-@examples(30)
+@examples(15)
 @given(parts=by_weight)
 def test_threads_and_document_order_change_nothing(parts: Parts) -> None:
     trainer = MatraTrainer(vocab_size=330, transition=0.85)

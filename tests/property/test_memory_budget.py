@@ -93,7 +93,7 @@ def assert_is_prefix(
 by_groups = st.lists(documents(max_documents=4), min_size=1, max_size=3)
 
 
-@examples(80)
+@examples(40)
 @given(
     by_group=by_groups,
     seed=st.integers(0, 100),
@@ -176,7 +176,7 @@ def test_many_groups_and_threads_fit_into_a_small_budget(long_text: list[list[st
     assert result(full) == result(limited)
 
 
-@examples(60)
+@examples(30)
 @given(
     by_group=by_groups,
     vocab_size=st.sampled_from((256, 300, 1000)),
@@ -241,7 +241,7 @@ def test_words_that_do_not_fit_are_the_rarest(
     ],
     ids=lambda trainer: f"{trainer.recipe}{'-safe' * trainer.grapheme_safe}",
 )
-@examples(25)
+@examples(10)
 @given(
     by_group=by_groups,
     memory_bytes=st.sampled_from((1, 3_000, 12_000, 100_000, 2_000_000)),

@@ -41,7 +41,7 @@ def trained_on(
     )
 
 
-@examples(150)
+@examples(75)
 @given(
     texts=lines,
     vocab_size=st.sampled_from((257, 270, 400)),

@@ -48,7 +48,7 @@ def products(draw: st.DrawFn) -> bytes:
 
 @example(product="।".encode()[1:], chosen="।", limits=(0, 0), whole=False, conjoiners="")
 @example(product=b"\xa4a", chosen=".", limits=(0, 0), whole=True, conjoiners="")
-@examples(1500)
+@examples(750)
 @given(
     product=products(),
     chosen=st.sampled_from(("", ".", "।\n", "".join(TERMINALS.values()) + ".\n", "aक😀")),
@@ -132,7 +132,7 @@ def indic_documents(draw: st.DrawFn) -> list[str]:
     return draw(st.lists(document, min_size=1, max_size=4))
 
 
-@examples(120)
+@examples(60)
 @given(
     texts=st.one_of(indic_documents(), indic_documents(), documents()),
     vocab_size=st.integers(256, 380),
@@ -156,7 +156,7 @@ def test_grapheme_safe_merges_equal_the_reference(
 
 
 @pytest.mark.parametrize("kind", [BpeTrainer, SuperwordTrainer, MatraTrainer])
-@examples(60)
+@examples(30)
 @given(
     texts=st.one_of(indic_documents(), documents()), vocab_size=st.sampled_from((290, 340, 1000))
 )

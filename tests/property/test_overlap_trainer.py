@@ -36,7 +36,7 @@ by_language = st.lists(texts_of_language, min_size=2, max_size=5).map(
 )
 
 
-@examples(250)
+@examples(85)
 @given(
     texts=by_language,
     weights=st.lists(st.sampled_from((1.0, 1.0, 0.5, 2.0)), min_size=5, max_size=5),
@@ -88,7 +88,7 @@ def test_merges_equal_the_reference(
     assert [merge[:3] for merge in merges] == [tuple(row) for row in trained.events.tolist()]
 
 
-@examples(80)
+@examples(40)
 @given(texts=by_language, power=powers, vocab_size=st.sampled_from((257, 290, 400)))
 def test_what_is_written(texts: dict[str, list[str]], power: float, vocab_size: int) -> None:
     corpus = Corpus.from_texts(texts)

@@ -56,7 +56,7 @@ def peer(tokenizer: Tokenizer, text: str, *, parse_special: bool) -> list[int]:
 
 
 @pytest.mark.parametrize("engine", TRAINERS)
-@examples(60)
+@examples(30)
 @given(
     st.lists(st.one_of(texts, st.sampled_from(["</s>", "a river</s>", *DOCUMENTS])), max_size=12),
     st.sampled_from(["</s>", "a", None]),

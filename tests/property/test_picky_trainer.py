@@ -64,7 +64,7 @@ def check_events(expected: picky.Picky, trained: _core.PickyTrained) -> None:
     assert parts == trained.parts
 
 
-@examples(300)
+@examples(150)
 @given(
     words=small_words,
     threshold=thresholds,
@@ -107,7 +107,7 @@ def test_long_words(words: dict[bytes, int], threshold: float, vocab_size: int) 
     check_events(expected, trained)
 
 
-@examples(100)
+@examples(50)
 @given(
     by_language=st.lists(
         st.tuples(documents(max_documents=3), st.sampled_from((0.25, 0.5, 1.0, 1.0, 2.0))),
@@ -143,7 +143,7 @@ def test_a_corpus_with_weights(
     )
 
 
-@examples(150)
+@examples(50)
 @given(
     texts=documents(),
     pattern=patterns,

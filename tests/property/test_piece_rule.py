@@ -35,7 +35,7 @@ def rules(draw: st.DrawFn) -> dict[str, Any]:
 @example(text="\u0301a", options={})
 @example(text="▁▁", options={"space_runs": False})
 @example(text="a1я", options={"split_by_number": False, "digits": "1", "split_digits": False})
-@examples(2000)
+@examples(1000)
 @given(text=texts, options=rules())
 def test_the_rule_equals_its_plain_twin(text: str, options: dict[str, Any]) -> None:
     expected = piece_rule.allows(text, **options)
@@ -44,7 +44,7 @@ def test_the_rule_equals_its_plain_twin(text: str, options: dict[str, Any]) -> N
     assert merging.allows(text.encode()) == expected
 
 
-@examples(2000)
+@examples(1000)
 @given(
     before=texts, left=texts.filter(bool), right=texts.filter(bool), behind=texts, options=rules()
 )

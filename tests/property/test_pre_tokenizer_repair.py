@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from real_text import eval_lines
+from real_text import eval_lines, vendor
 from reference.pre_tokenize import without_followers
 from strategies import emoji_and_marks, examples
 from strategies import text as texts
 from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.load import load_tokenizer
 from vocabshift.bpe.pipeline_reachability import unreachable_by_pipeline
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.extension.pre_tokenizer_repair import repair_drift, repaired
@@ -53,9 +52,9 @@ def test_ids(pattern: str, text: str) -> None:
 @pytest.mark.parametrize("name", ["llama3", "qwen25", "llama4", "mistral-nemo"])
 def test_vendor_tokenizers(name: str, shared_data: Path) -> None:
     """Not one token of English, German, Estonian or code changes, and none is lost."""
-    base = load_tokenizer(shared_data / "tokenizers-hf" / name)
+    base = vendor(shared_data / "tokenizers-hf" / name)
     mended = repaired(base)
-    lines = eval_lines(shared_data, 150_000)
+    lines = eval_lines(shared_data, 60_000)
     texts = {
         file: [line for line in lines[file] if without_followers(line) == line]
         for file in lines

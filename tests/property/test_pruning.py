@@ -125,7 +125,7 @@ def test_counts_in_merges_follow_from_final_counts(case: Case) -> None:
 
 
 @given(cases())
-@examples(80)
+@examples(40)
 def test_orders_are_those_of_the_reference(case: Case) -> None:
     vocab, merges, removable = case.vocab, case.merges, case.removable()
     final, merged = slow.counts(case.pieces, vocab, merges)
@@ -157,7 +157,7 @@ def test_orders_are_those_of_the_reference(case: Case) -> None:
 
 
 @given(cases(), st.sampled_from(ORDERS), st.booleans(), st.booleans(), st.data())
-@examples(120)
+@examples(60)
 def test_nothing_that_stays_is_broken(
     case: Case, order: str, keep_ids: bool, unreachable_first: bool, data: st.DataObject
 ) -> None:

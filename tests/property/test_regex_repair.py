@@ -44,17 +44,17 @@ def both(name: str) -> tuple[Callable[[str], list[str]], Callable[[str], list[st
     return pre_tokenizer(PATTERNS[name]), pre_tokenizer(repaired)
 
 
-@pytest.mark.parametrize("name", PATTERNS)
 @examples(150)
 @given(text=st.one_of(texts, emoji_and_marks))
-def test_text_whose_letters_are_followed_by_neither_is_cut_as_before(name: str, text: str) -> None:
+def test_text_whose_letters_are_followed_by_neither_is_cut_as_before(text: str) -> None:
     text = without_followers(text)
-    before, after = both(name)
-    assert before(text) == after(text)
+    for name in PATTERNS:
+        before, after = both(name)
+        assert before(text) == after(text), name
 
 
 @pytest.mark.parametrize("name", UNMARKED)
-@examples(200)
+@examples(100)
 @given(text=st.one_of(texts, st.text("aक\u093f्\u200d\u200c\ufe0f\u0301 !1漢❤\n", max_size=16)))
 def test_no_word_is_cut_at_a_mark_or_joiner(name: str, text: str) -> None:
     """Every letter, mark or joiner behind a letter is in the piece of that letter."""
@@ -82,20 +82,26 @@ def test_walls_only_go_where_a_mark_or_joiner_is_near(name: str, text: str) -> N
 @pytest.mark.shared
 @pytest.mark.parametrize("name", PATTERNS)
 def test_english_german_estonian_and_code(name: str, shared_data: Path) -> None:
-    """Every line of the evaluation text; a dozen with combining marks on letters are left out."""
+    """Lines from all over the text; the few with combining marks on letters are left out."""
     before, after = both(name)
-    n_lines = n_marked = 0
-    for file, lines in eval_lines(shared_data, None).items():
-        if not any(part in file for part in ("/en", "/de", "/et", "code/")):
-            continue
-        for line in lines:
-            if without_followers(line) == line:
-                n_lines += 1
-                assert before(line) == after(line)
-            else:
-                n_marked += 1
-    assert n_lines > 3_000
-    assert n_marked < 0.001 * n_lines
+    lines, n_marked = plain_lines(shared_data)
+    assert len(lines) > 1_500
+    assert n_marked < 0.001 * len(lines)
+    for line in lines:
+        assert before(line) == after(line)
+
+
+@functools.cache
+def plain_lines(shared_data: Path) -> tuple[list[str], int]:
+    """Every third line of evaluation text in which no letter has a mark; how many have one."""
+    lines = [
+        line
+        for file, of_file in eval_lines(shared_data).items()
+        if any(part in file for part in ("/en", "/de", "/et", "code/"))
+        for line in of_file[::3]
+    ]
+    plain = [line for line in lines if without_followers(line) == line]
+    return plain, len(lines) - len(plain)
 
 
 @pytest.mark.shared
@@ -104,7 +110,7 @@ def test_what_the_repair_gains_in_hindi_and_tamil(shared_data: Path) -> None:
     repaired = repair(get_pattern(CL100K))
     assert repaired is not None
     for language, most_before, least_after in (("hi", 5.3, 11.5), ("ta", 5.9, 20.0)):
-        lines = eval_lines(shared_data, None)[f"sib200-flores/{language}.txt"]
+        lines = eval_lines(shared_data)[f"sib200-flores/{language}.txt"]
         n_bytes = sum(len(line.encode()) for line in lines)
         before, after = (
             sum(len(cut(line)) for line in lines)

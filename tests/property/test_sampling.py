@@ -84,7 +84,7 @@ def test_one_language_is_as_it_is(
 
 
 @pytest.mark.parametrize("kind", [BpeTrainer, SuperwordTrainer, MatraTrainer])
-@examples(20)
+@examples(10)
 @given(by_language=st.lists(documents(max_documents=3), min_size=2, max_size=3))
 def test_alpha_one_is_as_it_is(kind: type[ByteLevelTrainer], by_language: list[list[str]]) -> None:
     corpus = Corpus.from_texts({f"l{i}": texts for i, texts in enumerate(by_language)})
@@ -136,7 +136,7 @@ def test_merges_and_counts_equal_the_reference(
 
 
 @pytest.mark.parametrize("kind", [BpeTrainer, SuperwordTrainer, MatraTrainer])
-@examples(25)
+@examples(10)
 @given(
     by_language=st.lists(
         st.tuples(documents(max_documents=3), st.integers(1, 4)), min_size=1, max_size=3

@@ -81,7 +81,7 @@ def train_reference(parts: Parts, trainer: StackedTrainer) -> list[tuple[str, st
     return [(byte_level.to_image(left), byte_level.to_image(right)) for left, right in merges]
 
 
-@examples(150)
+@examples(75)
 @given(
     parts=by_weight,
     vocab_size=st.integers(256, 320),
@@ -106,7 +106,7 @@ def test_merges_equal_the_reference(
     assert train_reference(parts, trainer) == list(training.tokenizer.model.merges)
 
 
-@examples(100)
+@examples(50)
 @given(parts=by_weight, vocab_size=st.sampled_from((256, 280, 320, 400)), words=word_patterns)
 def test_the_exported_tokenizer(parts: Parts, vocab_size: int, words: Pattern) -> None:
     """It gives every text back, rebuilds every token, and the report tells its tokens."""
@@ -124,7 +124,7 @@ def test_the_exported_tokenizer(parts: Parts, vocab_size: int, words: Pattern) -
     assert (report.stopped_because == "vocab_size") == (report.vocab_size == vocab_size)
 
 
-@examples(40)
+@examples(20)
 @given(parts=by_weight)
 def test_threads_and_document_order_change_nothing(parts: Parts) -> None:
     trainer = StackedTrainer(vocab_size=330)

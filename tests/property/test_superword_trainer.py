@@ -91,7 +91,7 @@ def reference_merges(
     return [(images[left], images[right]) for left, right, _, _ in (*merges, *more)]
 
 
-@examples(200)
+@examples(100)
 @given(
     parts=by_weight,
     vocab_size=st.integers(258, 330),
@@ -129,7 +129,7 @@ def test_merges_equal_the_reference(
 
 
 @pytest.mark.parametrize("kind", [SuperwordTrainer, SuperBpeTrainer])
-@examples(100)
+@examples(35)
 @given(parts=by_weight, vocab_size=st.sampled_from((280, 320, 400, 1000)))
 def test_the_saved_file_gives_the_training_tokens(
     kind: type[SuperwordTrainer], parts: list[tuple[list[str], float]], vocab_size: int
@@ -145,7 +145,7 @@ def test_the_saved_file_gives_the_training_tokens(
     assert () == unreachable_tokens(tokenizer)
 
 
-@examples(150)
+@examples(75)
 @given(texts=documents(), vocab_size=st.sampled_from((290, 320, 400, 1000)))
 def test_every_invariant_of_ist(texts: list[str], vocab_size: int) -> None:
     """Each token can be produced; none spans a terminal or joins digits beyond three."""
@@ -165,7 +165,7 @@ def test_every_invariant_of_ist(texts: list[str], vocab_size: int) -> None:
         assert digits in (0, len(text))
 
 
-@examples(60)
+@examples(30)
 @given(texts=documents())
 def test_check_counts_no_spanning_token_in_ist(texts: list[str]) -> None:
     tokenizer = SuperwordTrainer(vocab_size=300).train(Corpus.from_texts(texts))
@@ -179,7 +179,7 @@ def spans_a_terminal(text: str) -> bool:
 
 
 @example(texts=["\n \n"], stage1=STAGE1["o200k"], stage2=STAGE2["ist-stage2"])
-@examples(100)
+@examples(50)
 @given(texts=documents(), stage1=stage1_patterns, stage2=stage2_patterns)
 def test_no_token_is_out_of_the_pipelines_reach(
     texts: list[str], stage1: Pattern, stage2: Pattern
@@ -193,7 +193,7 @@ def test_no_token_is_out_of_the_pipelines_reach(
     assert () == unreachable_by_pipeline(tokenizer)
 
 
-@examples(40)
+@examples(20)
 @given(parts=by_weight, seed=st.integers(0, 1000))
 def test_threads_and_document_order_change_nothing(
     parts: list[tuple[list[str], float]], seed: int

@@ -13,7 +13,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabshift.bpe.pipeline import Ids, Offsets
+from vocabshift.bpe.flat_ids import Ids, Offsets
 from vocabshift.bpe.token_bytes import token_bytes
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.text.corpus import Corpus

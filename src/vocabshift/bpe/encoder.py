@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift import _core
-from vocabshift.bpe.pipeline import Buffer, Engine, Ids, Offsets, Pipeline, join
+from vocabshift.bpe.flat_ids import Ids, Offsets, join_batches, surround
+from vocabshift.bpe.pipeline import Buffer, Engine, Pipeline
 from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.text.arrow_strings import is_arrow, string_blocks
 
 
 class Encoder:
@@ -68,7 +70,7 @@ class Encoder:
 
     def encode_batch(
         self,
-        texts: Iterable[str],
+        texts: Iterable[str] | Any,
         *,
         threads: int = 1,
         add_special_tokens: bool = False,
@@ -77,22 +79,21 @@ class Encoder:
         """Flat ids (int32) of many texts and offsets (n_texts + 1,), int64.
 
         Text i is ids[offsets[i]:offsets[i + 1]]. The result does not depend on `threads`.
+        `texts`: str, or a pyarrow Array or ChunkedArray of strings, of whose bytes no str is made.
+        Back to Arrow without a copy of the ids: `pa.LargeListArray.from_arrays(offsets, ids)`.
         """
         if isinstance(texts, str):
             raise TypeError("texts is a str; give a list of str, or call encode for one text")
         if threads < 1:
             raise ValueError(f"threads is {threads}; give at least 1")
-        listed = texts if isinstance(texts, list) else list(texts)
-        ids, offsets = self._pipeline(parse_special).encode_batch(listed, threads)
-        if not add_special_tokens:
-            return ids, offsets
-        before, after = self._template_ids()
-        return join(
-            [
-                np.concatenate([before, ids[offsets[i] : offsets[i + 1]], after])
-                for i in range(len(listed))
-            ]
-        )
+        pipeline = self._pipeline(parse_special)
+        if is_arrow(texts):
+            blocks = string_blocks(texts)
+            encoded = join_batches([pipeline.encode_documents(*b, threads) for b in blocks])
+        else:
+            listed = texts if isinstance(texts, list) else list(texts)
+            encoded = pipeline.encode_batch(listed, threads)
+        return surround(*encoded, *self._template_ids()) if add_special_tokens else encoded
 
     def encode_documents(
         self,

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.bpe.compiled_model import compile_model
+from vocabshift.bpe.flat_ids import Ids, Offsets, join
 from vocabshift.bpe.tokenizer import AddedToken, Spec, Tokenizer
 from vocabshift.text import patterns
 from vocabshift.text.normalize import spec_function
@@ -22,8 +22,6 @@ from vocabshift.text.normalize import spec_function
 if TYPE_CHECKING:
     from tokenizers.pre_tokenizers import PreTokenizer
 
-Ids = NDArray[np.int32]
-Offsets = NDArray[np.int64]
 Buffer = bytes | bytearray | memoryview
 Engine = Literal["core", "core behind tokenizers", "tokenizers"]
 
@@ -122,13 +120,6 @@ class Pipeline:
         if self._core is not None and self.engine == "core":
             return self._core.encode_documents(data, starts, ends, threads)
         return join([self.encode(text) for text in _texts(memoryview(data), starts, ends)])
-
-
-def join(parts: list[Ids]) -> tuple[Ids, Offsets]:
-    """Flat ids and offsets (n_parts + 1,) of ids by text."""
-    offsets = np.zeros(len(parts) + 1, dtype=np.int64)
-    np.cumsum([len(part) for part in parts], out=offsets[1:])
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32), offsets
 
 
 def _texts(data: memoryview, starts: Offsets, ends: Offsets) -> Iterator[str]:

@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 
 from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.pipeline import Ids, Offsets
+from vocabshift.bpe.flat_ids import Ids, Offsets
 from vocabshift.bpe.reachability import byte_pieces
 from vocabshift.bpe.token_bytes import texts_of_tokens
 from vocabshift.bpe.tokenizer import Tokenizer

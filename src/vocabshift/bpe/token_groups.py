@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.bpe.components import SPACE
+from vocabshift.bpe.flat_ids import Ids, Offsets, join
 from vocabshift.bpe.missing_characters import COVERAGE, missing_characters, with_characters
-from vocabshift.bpe.pipeline import Ids, Offsets, Pipeline, join
+from vocabshift.bpe.pipeline import Pipeline
 from vocabshift.bpe.reachability import byte_pieces
 from vocabshift.bpe.sentencepiece_rules import SentencePieceRules
 from vocabshift.bpe.token_bytes import is_metaspace

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from real_text import eval_lines
+from real_text import eval_lines, vendor
 from strategies import documents, examples
 from vocabshift.bpe import byte_level
 from vocabshift.bpe.ceiling import ceilings
 from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.load import load_tokenizer
 from vocabshift.bpe.model import BpeModel
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.text.corpus import Corpus
@@ -95,8 +94,8 @@ def test_every_pre_token_counts_once(texts: list[str], threads: int) -> None:
 )
 def test_vendor_tokenizers(shared_data: Path, name: str, language: str, expected: float) -> None:
     """No text beats it."""
-    tokenizer = load_tokenizer(shared_data / "tokenizers-hf" / name)
-    lines = eval_lines(shared_data, None)[f"sib200-flores/{language}.txt"][:-1]
+    tokenizer = vendor(shared_data / "tokenizers-hf" / name)
+    lines = eval_lines(shared_data)[f"sib200-flores/{language}.txt"][:-1]
     found = ceilings(tokenizer, Corpus.from_texts({language: lines}))
     assert found is not None
     assert expected == pytest.approx(found[language], abs=0.005)

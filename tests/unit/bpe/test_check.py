@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import tokenizers
 
+from real_text import vendor
 from vocabshift.bpe import byte_level
 from vocabshift.bpe.check import check
-from vocabshift.bpe.load import load_tokenizer
 from vocabshift.bpe.model import BpeModel
 from vocabshift.bpe.plain_tokenizer import PlainTokenizer, from_json
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
@@ -264,7 +264,7 @@ def test_vendor_tokenizers(
     shared_data: Path, name: str, unreachable: int, by_pipeline: int, rare: int, by_skipping: int
 ) -> None:
     """Figures that others found too; no byte is missing, and no two tokens are the same."""
-    report = check(load_tokenizer(shared_data / "tokenizers-hf" / name))
+    report = check(vendor(shared_data / "tokenizers-hf" / name))
     assert (unreachable, by_pipeline, rare, by_skipping) == (
         len(report.unreachable),
         len(report.unreachable_by_pipeline),

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vocabshift as vs
+from real_text import vendor_engine
 from reference import morph_score as reference
 from vocabshift.bpe import byte_level
 from vocabshift.bpe.tokenizer import Tokenizer
@@ -156,7 +157,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("language", ["gujarati", "tamil"])
 def test_published_sets(shared_data: Path, tokenizer: str, language: str) -> None:
     """On the published words the figures are the reference's, for real tokenizers."""
-    engine = engine_of(shared_data / "tokenizers-hf" / tokenizer)
+    engine = vendor_engine(shared_data / "tokenizers-hf" / tokenizer)
     words = read_morphemes(shared_data / "tasks" / "morphscore" / f"{language}_morph_data.csv")
     assert (language == "gujarati") == any(not row.spells_the_word for row in words)
     found = morph_score({"vendor": engine}, {language: words})

@@ -10,6 +10,7 @@ import pytest
 from tokenizers import Regex, models, pre_tokenizers
 from tokenizers import Tokenizer as Backend
 
+from real_text import vendor_engine
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.evaluation.engine import Engine, engine_of
 from vocabshift.evaluation.numbers import FAMILY, ZEROS, numbers, sample_numbers
@@ -139,7 +140,7 @@ def test_unknown_script() -> None:
 def test_vendors(shared_data: Path) -> None:
     """Qwen cuts single digits, Llama-3 threes from the left: what their patterns say."""
     names = ("qwen25", "llama3")
-    engines = {name: engine_of(shared_data / "tokenizers-hf" / name) for name in names}
+    engines = {name: vendor_engine(shared_data / "tokenizers-hf" / name) for name in names}
     found = numbers(engines, ["ASCII"])
     assert found.value("qwen25", "ASCII", "tokens_per_digit") == 1
     assert found.value("qwen25", "ASCII", "digit_consistency") == 1

@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import vocabshift as vs
+from real_text import vendor_engine
 from reference import linguistic as reference
 from vocabshift.bpe import byte_level
 from vocabshift.bpe.tokenizer import Tokenizer
@@ -104,7 +105,7 @@ def test_bad_texts(texts: dict[str, list[str]], error: type[Exception]) -> None:
 @pytest.mark.parametrize("language", ["hi", "ml", "sat", "ur", "en"])
 def test_real_text(shared_data: Path, language: str) -> None:
     """Llama-3 on FLORES: the reference's figures."""
-    engine = engine_of(shared_data / "tokenizers-hf" / "llama3")
+    engine = vendor_engine(shared_data / "tokenizers-hf" / "llama3")
     path = shared_data / "eval" / "sib200-flores" / f"{language}.txt"
     lines = path.read_text(encoding="utf-8").splitlines()[:60]
     found = syllable_alignment({"llama3": engine}, {language: lines})

@@ -14,6 +14,7 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 import vocabshift as vs
+from real_text import vendor_engine
 from vocabshift.bpe import byte_level
 from vocabshift.evaluation.engine import engine_of
 from vocabshift.evaluation.flat_spans import flat_spans
@@ -173,7 +174,7 @@ def test_superwords_and_special_tokens_are_told() -> None:
 @pytest.mark.parametrize("name", ["llama3", "mistral7b-v1", "qwen25"])
 def test_vendor_tokens_lie_end_to_end(shared_data: Path, name: str) -> None:
     """On real text of several scripts the tokens of these tokenizers cover every byte."""
-    engine = engine_of(shared_data / "tokenizers-hf" / name)
+    engine = vendor_engine(shared_data / "tokenizers-hf" / name)
     for language in ("hi", "ta", "en", "ur", "sat"):
         path = shared_data / "eval" / "sib200-flores" / f"{language}.txt"
         lines = path.read_text(encoding="utf-8").splitlines()[:200]
