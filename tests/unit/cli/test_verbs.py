@@ -107,10 +107,12 @@ def calls(monkeypatch) -> list[tuple]:
         monkeypatch.setitem(sys.modules, module, fake)
 
     def train_to_folder(
-        recipe, corpus, options, out, *, threads, memory_bytes, force, resume, progress
+        recipe, corpus, options, out, *, reserve_dummies, threads, memory_bytes, **run
     ):
-        progress("count", 1, 2)
-        calls.append(("train", recipe, corpus, options, out, threads, force, memory_bytes, resume))
+        run["progress"]("count", 1, 2)
+        assert reserve_dummies == 0
+        said = (threads, run["force"], memory_bytes, run["resume"])
+        calls.append(("train", recipe, corpus, options, out, *said))
         return {"out": str(out), **TRAINED}
 
     def transfer_folder(model, tokenizer, out, *, init, force, score=None, **streaming):
@@ -158,7 +160,7 @@ def calls(monkeypatch) -> list[tuple]:
             raise InvalidTokenizerError("name its pattern with --pattern")
         return f"<{source}>" if pattern is None else f"<{source} {pattern}>"
 
-    stand_in("vocabshift.bpe.load", load_tokenizer=load_tokenizer)
+    stand_in("vocabshift.bpe.load", load_tokenizer=load_tokenizer, local_path=Path)
     stand_in("vocabshift.text.corpus", Corpus=FakeCorpus)
     stand_in("vocabshift.demo.walk", run_demo=run_demo)
     return calls
