@@ -160,7 +160,8 @@ def calls(monkeypatch) -> list[tuple]:
             raise InvalidTokenizerError("name its pattern with --pattern")
         return f"<{source}>" if pattern is None else f"<{source} {pattern}>"
 
-    stand_in("vocabshift.bpe.load", load_tokenizer=load_tokenizer, local_path=Path)
+    files = {"local_path": Path, "tokenizer_file": Path}
+    stand_in("vocabshift.bpe.load", load_tokenizer=load_tokenizer, **files)
     stand_in("vocabshift.text.corpus", Corpus=FakeCorpus)
     stand_in("vocabshift.demo.walk", run_demo=run_demo)
     return calls
