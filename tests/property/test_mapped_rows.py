@@ -29,7 +29,7 @@ BYTES = Tokenizer(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     texts=st.lists(st.text("ab é", min_size=1, max_size=9), min_size=1, max_size=8),
     length=st.integers(2, 12),

@@ -144,6 +144,7 @@ def missing_extra(error: BaseException) -> str | None:
     extras = {
         "torch": "hf",
         "transformers": "hf",
+        "accelerate": "hf",
         "jinja2": "hf",
         "huggingface_hub": "hf",
         "pyarrow": "data",

@@ -34,7 +34,7 @@ from vocabshift.cpt.processes import sums
 from vocabshift.cpt.schedule import learning_rate_share
 from vocabshift.cpt.spikes import SpikeWatch
 from vocabshift.cpt.steps import Evaluation, Hooks, Rows, Step
-from vocabshift.cpt.training_module import ModelView, wrap
+from vocabshift.cpt.training_module import ModelView, forget, wrap
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -257,7 +257,7 @@ class Run:
         if not self._accelerator.is_fsdp2:
             with trained_parameters(self._model, phase.trained) as parameters:
                 yield self._wrap(), parameters
-                self._accelerator.free_memory()
+                forget(self._accelerator)
             return
         if self._divided is None:
             # Subtle: what asks for a gradient is fixed when FSDP2 divides the model; a phase that

@@ -91,6 +91,15 @@ def wrap(accelerator: Accelerator, model: Any, config: LoopConfig, special: Spec
     return accelerator.prepare_model(module)
 
 
+def forget(accelerator: Accelerator) -> None:
+    """Let go of what `wrap` made.
+
+    `free_memory` would do it too, but collects garbage, for longer than a small phase takes.
+    """
+    models = accelerator._models
+    models[:] = [model for model in models if not isinstance(model, TrainingModule)]
+
+
 @contextmanager
 def prepared_layers(model: Any, config: LoopConfig) -> Iterator[None]:
     """Activation checkpointing and torch.compile of the layers, for the length of the block.
