@@ -71,8 +71,6 @@ learn vocabshift-nfc --recipe vocabshift --normalizer nfc
 if [ -n "$PARTS" ]; then
   learn nfc-balance-0 --recipe vocabshift --normalizer nfc --balance 0
   learn nfc-balance-3 --recipe vocabshift --normalizer nfc --balance 3
-  learn nfc-rounds-1 --recipe vocabshift --normalizer nfc --rounds 1
-  learn nfc-rounds-4 --recipe vocabshift --normalizer nfc --rounds 4
   learn nfc-joiners-cut --recipe vocabshift --normalizer nfc --pre-tokenizer o200k \
     --stage2-pre-tokenizer ist-stage2
   learn nfc-no-superwords --recipe vocabshift --normalizer nfc --transition 1

@@ -11,7 +11,7 @@
 #   OUT=runs/indic-study           tokenizers, results, table-N.md
 #   MB=2                           of each language (0.6 to 2 for those that have less)
 #   ROMAN_WORDS=10                 lines of more words in Roman script are left out
-#   SIZES="32000 64000 128000"     of the joint vocabularies
+#   SIZES="32000 64000 128000 256000"   of the joint vocabularies
 #   ONE=128000                     the size of clusters and PickyBPE, one of SIZES
 #   CLUSTERS="5 6 7 8"             numbers of clusters for k-means, beside language families
 #   LANGUAGE_SIZE=8000             of one language alone, which k-means compares
@@ -63,7 +63,7 @@ else
     "ta=$DATA/tasks/morphscore/tamil_morph_data.csv"
     "ur=$DATA/tasks/morphscore/urdu_morph_data.csv")
 fi
-read -r -a SIZES <<<"${SIZES:-32000 64000 128000}"
+read -r -a SIZES <<<"${SIZES:-32000 64000 128000 256000}"
 read -r -a CLUSTERS <<<"${CLUSTERS:-5 6 7 8}"
 ONE=${ONE:-128000}
 LANGUAGE_SIZE=${LANGUAGE_SIZE:-8000}

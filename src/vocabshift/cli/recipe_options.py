@@ -19,7 +19,7 @@ _COMMON = (
     "special_tokens_from",
 )
 _TWO_STAGES = (*_COMMON, "transition", "stage2_pre_tokenizer", "max_words")
-_BALANCED = (*(name for name in _TWO_STAGES if name != "sampling_alpha"), "balance", "rounds")
+_BALANCED = (*(name for name in _TWO_STAGES if name != "sampling_alpha"), "balance")
 _MATRA = (*_TWO_STAGES, "alpha", "word_weight", "variant")
 
 _BOUNDLESS = (*_COMMON, "stage2_pre_tokenizer", "max_words", "merge_pattern")

@@ -105,9 +105,6 @@ def add_parser(subparsers: Any) -> None:
         help="vocabshift: power of a language's tokens per character in its weight (2)",
     )
     parser.add_argument(
-        "--rounds", metavar="N", type=int, help="vocabshift: trainings that set these weights (2)"
-    )
-    parser.add_argument(
         "--character-coverage",
         metavar="S",
         type=share,

@@ -39,8 +39,6 @@ class BalancedTrainer(SuperwordTrainer):
     balance: float = 2.0
     """A language counts in proportion to its tokens per character to this power; 0: languages
     count as if they had as many characters each."""
-    rounds: int = 2
-    """Trainings of the word stage that set the weights, at least 1."""
 
     recipe: ClassVar[str] = "vocabshift"
 
@@ -54,10 +52,8 @@ class BalancedTrainer(SuperwordTrainer):
         if not (math.isfinite(self.balance) and 0 <= self.balance <= 4):
             raise ValueError(
                 f"balance is {self.balance}; give a number from 0 (as many characters of each "
-                "language) to 4; stronger, the weights swing instead of settling"
+                "language) to 4"
             )
-        if not isinstance(self.rounds, int) or not 1 <= self.rounds <= 20:
-            raise ValueError(f"rounds is {self.rounds!r}; give a whole number from 1 to 20")
 
     def run(self, corpus: Source, work: Work | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report.
@@ -101,7 +97,6 @@ class BalancedTrainer(SuperwordTrainer):
             samples,
             self._word_rule(reader, self.stage1_size),
             balance=self.balance,
-            rounds=self.rounds if self.balance else 0,
             export=export,
             work=work,
         )

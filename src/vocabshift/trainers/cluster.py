@@ -97,7 +97,9 @@ class ClusterTrainer(UnigramTrainer):
         with work.watch.phase("clusters"):
             for i, (cluster, share) in enumerate(zip(clusters, shares, strict=True)):
                 of_cluster = joined([words[label] for label in cluster])
-                learned.append(self._learn(of_cluster, share + FIXED_PIECES))
+                names = ", ".join(cluster)
+                asked = f"vocab_size {self.vocab_size}, {share} of it for {names},"
+                learned.append(self._learn(of_cluster, share + FIXED_PIECES, asked))
                 work.tell("clusters", i + 1, len(clusters))
         with work.watch.phase("unite"):
             sizes = [sum(words[label].total() for label in cluster) for cluster in clusters]
@@ -115,12 +117,13 @@ class ClusterTrainer(UnigramTrainer):
         report = ClusterReport(**values, clusters=parts)
         return PlainTraining(training.tokenizer, report, training.language_bytes)
 
-    def _learn(self, words: Mapping[str, int], vocab_size: int) -> Scored:
+    def _learn(self, words: Mapping[str, int], vocab_size: int, asked: str) -> Scored:
         return learn_unigram(
             sorted(words.items()),
             vocab_size,
             character_coverage=self.character_coverage,
             max_piece_length=self.max_piece_length,
+            asked=asked,
         )
 
 

@@ -55,7 +55,7 @@ class Grouping:
         if self.way != "kmeans" and self.n_clusters is not None:
             raise ValueError(f"{self.way} says how many clusters there are; leave n_clusters out")
         check_positive("n_clusters", self.n_clusters)
-        check_vocab_size(self.language_vocab_size, alphabet=FIXED_PIECES)
+        check_vocab_size(self.language_vocab_size, n_fixed=FIXED_PIECES, name="language_vocab_size")
         if self.way == "kmeans" and find_spec("scipy") is None:
             raise ImportError(
                 "k-means is scipy's, which is not installed; pip install 'vocabshift[stats]'"
@@ -85,6 +85,7 @@ class Grouping:
                 self.language_vocab_size,
                 character_coverage=character_coverage,
                 max_piece_length=16,
+                asked=f"language_vocab_size {self.language_vocab_size} (for {label!r})",
             )
             own[label] = frozenset(model.learned)
             work.tell("languages", number + 1, len(words))

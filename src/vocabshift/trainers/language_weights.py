@@ -6,9 +6,8 @@ Owns the search (docs/vocabshift-recipe.md). Knows neither parallel text nor sta
   Translations have about as many characters in all languages (not as many bytes or words), so this
   gives each the same amount of content, and tokens per character stand for tokens per content.
 - Then the word stage is trained, and a language counts more, the more tokens per character its
-  held-out words take: in proportion to that number to the power of `balance`. Once more with these
-  weights, and so on; each number is averaged (geometrically) with the one before, so that the
-  weights settle instead of swinging.
+  held-out words take: in proportion to that number to the power of `balance`. Doing so again with
+  these weights changes nothing that could be measured (docs/vocabshift-recipe.md).
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 
-from vocabshift import _core
 from vocabshift.bpe.encoder import Encoder
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.text.counting import CorpusReader
@@ -52,36 +50,28 @@ def search_weights(
     rule: WordRule,
     *,
     balance: float,
-    rounds: int,
     export: Callable[[Stage], Tokenizer],
     work: Work,
 ) -> Weights:
-    """The weights after `rounds` trainings; the text of `reader` is read and counted once.
+    """The weights, by one training of the word stage; by none where `balance` is 0.
 
     `export` makes the tokenizer of a word stage. `reader` must tell languages apart.
     """
     reader.language_weights = {}
     folder = work.folder or Path(tempfile.gettempdir())
-    memory_bytes = work.share_of_memory(0.5)
     with tempfile.TemporaryDirectory(prefix="vocabshift-", dir=folder) as temporary:
-        counted = str(Path(temporary) / "counted")
-        reader.count_words(
+        counter = reader.count_words(
             threads=work.threads,
             progress=work.in_phase("weights"),
-            memory_bytes=memory_bytes,
+            memory_bytes=work.share_of_memory(0.5),
             spill_folder=Path(temporary),
-        ).save(counted)
+        )
         base = equal_characters(reader, samples)
-        weights, rates = base, dict.fromkeys(base, 1.0)
-        for i in range(rounds):
-            reader.language_weights = weights
-            counter = _core.WordCounter.load(counted, memory_bytes, temporary)
-            measured = _rates(
-                export(train_words(counter, reader, rule, WordWeight(), work)), samples
-            )
-            rates = measured if i == 0 else {k: (rates[k] * measured[k]) ** 0.5 for k in rates}
-            weights = _scaled({k: base[k] * rates[k] ** balance for k in base}, reader)
-    return weights
+        if not balance:
+            return base
+        reader.language_weights = base
+        rates = _rates(export(train_words(counter, reader, rule, WordWeight(), work)), samples)
+    return _scaled({k: base[k] * rates[k] ** balance for k in base}, reader)
 
 
 def _rates(tokenizer: Tokenizer, samples: Samples) -> dict[str | None, float]:

@@ -23,12 +23,13 @@ def learn_unigram(
     *,
     character_coverage: float,
     max_piece_length: int,
+    asked: str | None = None,
 ) -> Scored:
     """Pieces for words with their counts.
 
     There are fewer than `vocab_size` where the words have no more to give. Every machine and
     number of threads gives the same pieces. ValueError where `vocab_size` has no room for the
-    characters.
+    characters; `asked` says in the message what the user asked for.
     """
     import sentencepiece
 
@@ -66,8 +67,8 @@ def learn_unigram(
         except RuntimeError as error:
             if "required_chars" in str(error) or "vocab_size" in str(error):
                 raise ValueError(
-                    f"vocab_size {vocab_size} has no room for the characters of the text beside "
-                    "256 bytes; give more, or a lower character_coverage"
+                    f"{asked or f'vocab_size {vocab_size}'} has no room for the characters of the "
+                    "text beside 256 bytes; give more, or a lower character_coverage"
                 ) from None
             raise
         model = sentencepiece.SentencePieceProcessor(model_file=prefix + ".model")

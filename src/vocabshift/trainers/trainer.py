@@ -99,17 +99,21 @@ def peak_rss_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def check_vocab_size(vocab_size: int, *, alphabet: int = 256) -> None:
-    """ValueError where a vocabulary has no room for its alphabet, or more tokens than can be."""
+def check_vocab_size(vocab_size: int, *, n_fixed: int = 256, name: str = "vocab_size") -> None:
+    """ValueError where a vocabulary has no room for its alphabet, or more tokens than can be.
+
+    `n_fixed`: the tokens that it always holds, bytes and perhaps the unknown one.
+    """
     if not isinstance(vocab_size, int) or isinstance(vocab_size, bool):
-        raise TypeError(f"vocab_size is {vocab_size!r}; give a whole number")
-    if vocab_size < alphabet:
+        raise TypeError(f"{name} is {vocab_size!r}; give a whole number")
+    if vocab_size < n_fixed:
+        unknown = " and the unknown token" if n_fixed > 256 else ""
         raise ValueError(
-            f"vocab_size {vocab_size} is below the alphabet: a byte-level vocabulary holds all "
-            f"{alphabet} bytes, so that no text is ever lost; give at least {alphabet}"
+            f"{name} {vocab_size} is below the alphabet: a vocabulary holds all 256 bytes{unknown}"
+            f", so that no text is ever lost; give at least {n_fixed}"
         )
     if vocab_size > MAX_ID + 1:
-        raise ValueError(f"vocab_size {vocab_size} is too large; give at most {MAX_ID + 1}")
+        raise ValueError(f"{name} {vocab_size} is too large; give at most {MAX_ID + 1}")
 
 
 def check_positive(name: str, value: int | None) -> None:

@@ -61,7 +61,7 @@ class UnigramTrainer:
     recipe: ClassVar[str] = "unigram"
 
     def __post_init__(self) -> None:
-        check_vocab_size(self.vocab_size, alphabet=FIXED_PIECES)
+        check_vocab_size(self.vocab_size, n_fixed=FIXED_PIECES)
         check_positive("max_piece_length", self.max_piece_length)
         if not 0.9 <= self.character_coverage <= 1:
             raise ValueError(

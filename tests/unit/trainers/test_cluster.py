@@ -147,8 +147,13 @@ def test_bad_input() -> None:
         ValueError, match="cluster_by is 'colour'; it can be kmeans, family, script"
     ):
         vs.ClusterBpeTrainer(vocab_size=1500, cluster_by="colour")
-    with pytest.raises(ValueError, match="has no room for the characters"):
+    with pytest.raises(ValueError, match=r"language_vocab_size 260 \(for 'hin'\) has no room"):
         vs.ClusterTrainer(vocab_size=1500, language_vocab_size=260).train(corpus())
+    with pytest.raises(ValueError, match="language_vocab_size 10 is below the alphabet"):
+        vs.ClusterBpeTrainer(vocab_size=1500, language_vocab_size=10)
+    small = {**SMALL, "vocab_size": 265, "n_clusters": 2}
+    with pytest.raises(ValueError, match=r"vocab_size 265, \d+ of it for hin, .* has no room"):
+        vs.ClusterTrainer(**small).train(corpus())
 
 
 @pytest.mark.parametrize("recipe", ["unigram", "cluster", "cluster-bpe"])

@@ -64,4 +64,4 @@ def test_allowed_values() -> None:
     check_positive("max_words", None)
     check_positive("max_words", 1)
     check_vocab_size(256)
-    check_vocab_size(10, alphabet=10)
+    check_vocab_size(10, n_fixed=10)
