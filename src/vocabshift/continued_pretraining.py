@@ -251,6 +251,5 @@ def _write_beside(
     if (work / "trackers").exists():
         (work / "trackers").rename(partial / "trackers")
     said = {key: value for key, value in figures.items() if "second" not in key}
-    write_provenance(
-        partial, "cpt", config.to_dict(), said, corpus_fingerprint=data_key(inputs.data)
-    )
+    asked = {key: value for key, value in config.to_dict().items() if key != "out"}
+    write_provenance(partial, "cpt", asked, said, corpus_fingerprint=data_key(inputs.data))

@@ -140,7 +140,6 @@ def _data(config: CptConfig, tokenizer: Tokenizer) -> PackedIds | Corpus:
         packed.require(tokenizer)
         return packed
     corpus = Corpus.from_specs(config.data, documents=config.documents)  # type: ignore[arg-type]
-    corpus.require_text()
     if any(part.weight != 1 for part in corpus.parts):
         raise ValueError("every document is packed once; leave out the @WEIGHT of data")
     return corpus

@@ -67,6 +67,10 @@ class LoopConfig:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} is {value}; at least 1 is needed")
+        if self.sequence_length < 2:
+            raise ValueError(
+                f"sequence_length is {self.sequence_length}; at least 2 tokens are needed"
+            )
         if self.step_tokens is not None and self.step_tokens < self.sequence_length:
             raise ValueError(
                 f"step_tokens is {self.step_tokens}, less than one sequence of "

@@ -162,6 +162,15 @@ def test_empty_corpus(make_model: Callable[..., Any], byte_tokenizer: Tokenizer)
         (lambda: Phase(n_bytes=1, learning_rate=math.inf), "learning_rate"),
         (lambda: Phase(n_bytes=1, trained="rows"), "unknown phase 'rows'"),
         (lambda: LoopConfig(batch_size=0), "batch_size"),
+        (lambda: LoopConfig(micro_batch_size=0), "micro_batch_size is 0"),
+        (lambda: LoopConfig(sequence_length=1), "at least 2 tokens"),
+        (lambda: LoopConfig(step_tokens=255), "less than one sequence of 256"),
+        (lambda: LoopConfig(objective="next"), "objective is 'next'; known are 'causal', 'mas"),  # type: ignore[arg-type]
+        (lambda: LoopConfig(mixed_precision="fp16"), "mixed_precision is 'fp16'"),
+        (lambda: LoopConfig(weight_decay=-1.0), "weight_decay is -1.0; 0 or more"),
+        (lambda: LoopConfig(max_gradient_norm=0.0), "max_gradient_norm is 0.0; more than 0"),
+        (lambda: LoopConfig(spike_factor=0.5), "spike_factor is 0.5; 0, or more than 1"),
+        (lambda: LoopConfig(betas=(0.9, 1.0)), "betas"),
         (lambda: LoopConfig(warmup=1.5), "warmup"),
     ],
 )
