@@ -78,6 +78,21 @@ def test_options_are_those_of_a_list(small: Tokenizer) -> None:
         assert expected == plain(encoder.encode_batch(pa.array(TEXTS), **options))
 
 
+def test_map_of_datasets(small: Tokenizer) -> None:
+    """As docs/datasets.md shows it: tables in, tables out, the ids of a list of str."""
+    datasets = pytest.importorskip("datasets")
+    encoder = Encoder(small)
+
+    def encode(table: Any) -> Any:
+        ids, offsets = encoder.encode_batch(table["text"])
+        return pa.table({"input_ids": pa.ListArray.from_arrays(offsets.astype(np.int32), ids)})
+
+    rows = datasets.Dataset.from_dict({"text": TEXTS * 3}).with_format("arrow")
+    encoded = rows.map(encode, batched=True, batch_size=4, remove_columns=["text"])
+    expected = [encoder.encode(text).tolist() for text in TEXTS * 3]
+    assert expected == encoded.with_format(None)["input_ids"][:]
+
+
 @given(
     parts=st.lists(st.lists(st.integers(0, 9), max_size=4), max_size=5),
     before=st.lists(st.integers(10, 19), max_size=2),
