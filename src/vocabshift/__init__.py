@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from vocabshift.adaptation import adapt_tokenizer
     from vocabshift.auto_init import transfer
-    from vocabshift.bpe.check import CheckReport, check
+    from vocabshift.bpe.check import check
+    from vocabshift.bpe.check_report import CheckReport
     from vocabshift.bpe.encoder import Encoder
     from vocabshift.bpe.load import load_tokenizer
     from vocabshift.bpe.tokenizer import Tokenizer
@@ -52,7 +53,7 @@ _FACE = {
     "BalancedTrainer": "vocabshift.trainers.balanced",
     "BoundlessTrainer": "vocabshift.trainers.boundless",
     "BpeTrainer": "vocabshift.trainers.bpe",
-    "CheckReport": "vocabshift.bpe.check",
+    "CheckReport": "vocabshift.bpe.check_report",
     "ClusterBpeTrainer": "vocabshift.trainers.cluster_bpe",
     "ClusterTrainer": "vocabshift.trainers.cluster",
     "Corpus": "vocabshift.text.corpus",

@@ -297,7 +297,7 @@ BAD_INPUT = [
     (f"{ON_TOP} --base unigram --n-tokens 3", "Unigram"),
     ("check none", "none"),
     ("check damaged", "damaged"),
-    ("check unigram", "Unigram"),
+    ("encode unigram en.txt -o out", "Unigram"),
     ("check model", "model"),
     ("evaluate damaged --text en.txt", "damaged"),
     ("evaluate tiktoken:none --text en.txt", "tiktoken"),

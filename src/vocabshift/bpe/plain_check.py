@@ -7,12 +7,10 @@ is filled; what encodes is `tokenizers`.
 
 from __future__ import annotations
 
-from itertools import chain
-
 import numpy as np
 
-from vocabshift.bpe.check import CheckReport, id_holes
-from vocabshift.bpe.pipeline import Ids, Offsets
+from vocabshift.bpe.check_report import CheckReport, id_holes
+from vocabshift.bpe.flat_ids import Ids, Offsets, join
 from vocabshift.bpe.plain_pieces import plain_token_bytes, unreachable_pieces
 from vocabshift.bpe.plain_tokenizer import PlainTokenizer
 from vocabshift.bpe.reachability import BYTE_PIECE
@@ -85,10 +83,8 @@ class _Backend:
         threads: int,  # noqa: ARG002 - their number is the library's own
     ) -> tuple[Ids, Offsets]:
         """Flat ids and offsets."""
-        rows = [e.ids for e in self._backend.encode_batch_fast(texts, add_special_tokens=False)]
-        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-        np.cumsum([len(row) for row in rows], out=offsets[1:])
-        return np.fromiter(chain.from_iterable(rows), np.int32, int(offsets[-1])), offsets
+        found = self._backend.encode_batch_fast(texts, add_special_tokens=False)
+        return join([np.array(encoding.ids, dtype=np.int32) for encoding in found])
 
     def decode_batch(self, ids: Ids, offsets: Offsets) -> list[str]:
         """The texts."""

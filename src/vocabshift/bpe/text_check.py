@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from vocabshift.bpe.ceiling import ceilings
 from vocabshift.bpe.drift import UNLABELLED
 from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.pipeline import Ids, Offsets
+from vocabshift.bpe.flat_ids import Ids, Offsets
 from vocabshift.bpe.repaired_words import repair_words
 from vocabshift.text.corpus import Corpus
 
