@@ -161,7 +161,7 @@ def two_processes(folder: Path) -> None:
         )
         for rank in range(2)
     ]
-    errors = [worker.communicate(timeout=300)[1] for worker in workers]
+    errors = [worker.communicate(timeout=900)[1] for worker in workers]
     assert [worker.returncode for worker in workers] == [0, 0], errors
 
 
