@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,12 @@ class Encoder:
         from vocabshift.bpe.load import load_tokenizer
 
         return cls(load_tokenizer(source))
+
+    def __reduce__(self) -> tuple[type[Encoder], tuple[Tokenizer]]:
+        """For other processes, and for the cache of `datasets`: the tokenizer, without what was
+        computed from it, so that it is the same bytes whatever was done before."""
+        model = self.tokenizer.model
+        return type(self), (replace(self.tokenizer, model=replace(model)),)
 
     @property
     def engine(self) -> Engine:

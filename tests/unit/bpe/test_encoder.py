@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -261,3 +262,14 @@ def test_an_unk_token_that_is_an_added_token_only(small: Tokenizer) -> None:
     text = "abc नमस्ते\x00 abc"
     assert Encoder(with_unk).encode(text).tolist() == Encoder(small).encode(text).tolist()
     assert Encoder(with_unk).encode(text).tolist() == with_unk.backend.encode(text).ids
+
+
+def test_an_encoder_goes_to_other_processes(small: Tokenizer) -> None:
+    """Pickled, it is the same bytes before and after use: what `datasets` keeps results by."""
+    encoder = Encoder(small)
+    before = pickle.dumps(encoder)
+    expected = encoder.encode_batch(TEXTS, add_special_tokens=True)
+    assert TEXTS == encoder.decode_batch(*encoder.encode_batch(TEXTS))
+    assert before == pickle.dumps(encoder)
+    found = pickle.loads(before).encode_batch(TEXTS, add_special_tokens=True)
+    assert [part.tolist() for part in expected] == [part.tolist() for part in found]
