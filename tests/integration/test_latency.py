@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -102,6 +103,48 @@ def test_a_server_is_timed(place: Path, url: str, capsys) -> None:
         (row["output_tokens"], row["first_bytes"], row["rest_bytes"]) for row in found["requests"]
     }
     assert "peak_memory_bytes" not in {row["metric"] for row in found["results"]}
+
+
+def test_models_that_are_none_are_refused(place: Path, tmp_path: Path, capsys) -> None:
+    """Damaged files, tensors that would be random: a line, and no figure."""
+    from safetensors.numpy import load_file, save_file
+
+    tensors = load_file(place / "old" / "model.safetensors")
+    least = min(name for name in tensors if "mlp" in name)
+    del tensors[least]
+    for name, file, data, message in (
+        ("header", "model.safetensors", b"\xff" * 99, "cannot be loaded"),
+        (
+            "lacking",
+            "model.safetensors",
+            None,
+            f"lacks 1 tensors of a causal language model, such as {least}",
+        ),
+        ("tokenizer", "tokenizer.json", b"{}", "the tokenizer of"),
+        ("config", "config.json", b"[1]", "cannot be loaded"),
+    ):
+        folder = shutil.copytree(place / "old", tmp_path / name)
+        if data is None:
+            save_file(tensors, folder / file, metadata={"format": "pt"})
+        else:
+            (folder / file).write_bytes(data)
+        assert 2 == main(words(place, str(folder)))
+        streams = capsys.readouterr()
+        assert message in streams.err
+        assert (1, "") == (streams.err.count("\n"), streams.out)
+
+
+def test_tokens_without_text_have_a_table_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """A model may write nothing but rows beyond its tokenizer: 0 bytes a second."""
+    from argparse import Namespace
+
+    from vocabshift.cli import console, latency
+
+    rows = [vs.Result("m", "en", "output_bytes_per_second", 0.0, 4, 0.0, 0.0)]
+    spread = [{"subject": "m", "language": "en", "metric": rows[0].metric, "sd": 0.0}]
+    result = {"results": vs.Results(rows).to_dicts(), "spread": spread}
+    latency.show(Namespace(repeats=2, output=None), result, console.stdout())
+    assert "bytes/s" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

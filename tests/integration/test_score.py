@@ -16,6 +16,7 @@ pytest.importorskip("transformers")
 
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 
 import small_models
 from vocabshift.cli.main import main
@@ -43,6 +44,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     old.save_pretrained(place / "tokenizer")
     small_models.build("llama", old).save_pretrained(place / "bare")
     small_models.save(small_models.build("llama", old), other, place / "mixed")
+    for name, changed in (("nan", lambda head: head * torch.nan), ("cut", lambda head: head[:-8])):
+        folder = small_models.save(small_models.build("llama", old), old, place / name)
+        tensors = load_file(folder / "model.safetensors")
+        tensors["lm_head.weight"] = changed(tensors["lm_head.weight"]).clone()
+        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     return place
 
 
@@ -149,7 +155,11 @@ def test_tables_for_people(place: Path, capsys: pytest.CaptureFixture[str]) -> N
         ("{tied} --text {en} --overlap 64", "overlap is 64"),
         ("{tied} --text {en} --device cuda:77", "no device 'cuda:77'"),
         ("{tied} --text {en} --device abacus", "no device 'abacus'"),
+        ("{tied} --text {en} --device meta", "holds no numbers"),
+        ("{nan} --text {en} --json", "no finite price"),
+        ("{cut} --text {en}", "lm_head.weight is [280, 16] in its weights, and [288, 16] by"),
         ("{tied} --text {empty}", "no text"),
+        ("{tied} --text en={en} ta={empty}", "no text to score for ta"),
         ("{tied} --text {en} --output {en}", "also an input"),
         ("{tied}", "--text"),
     ],
@@ -159,10 +169,11 @@ def test_bad_input(
 ) -> None:
     """One line on stderr, nothing on stdout, exit 2, nothing written."""
     (place / "empty.txt").write_text("\n \n")
-    names = {name: place / name for name in ("tokenizer", "bare", "mixed", "bert", "mt5", "tied")}
+    folders = ("tokenizer", "bare", "mixed", "bert", "mt5", "tied", "nan", "cut")
+    names = {name: place / name for name in folders}
     files = {"en": place / "en.txt", "empty": place / "empty.txt", "nothing": place / "nothing"}
     assert main(["score", *words.format(**names, **files).split()]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert message in captured.err.rstrip("\n").split("\n")[-1]
-    assert "Traceback" not in captured.err
+    assert message in captured.err
+    assert captured.err.count("\n") == 1

@@ -135,7 +135,7 @@ def _output(args: argparse.Namespace) -> tuple[Path | None, Any]:
     out = check_free_file(args.output, force=args.force, inputs=args.models)
     names = ("limit", "shots", "batch_size", "data", "dtype", "device")
     settings = settings_of(args.models, **{name: getattr(args, name) for name in names})
-    return out, HarnessProgress(out.with_name(out.name + ".progress"), settings)
+    return out, HarnessProgress(out.with_name(out.name + ".progress"), settings, force=args.force)
 
 
 def status(_args: argparse.Namespace, result: dict[str, Any]) -> int:

@@ -164,11 +164,12 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
             table.add_row(*map(Text, (*names, *cells)))
         table.add_section()
     console.print(table)
-    if result["spread"]:
-        shares = [
-            row["sd"] / results.value(row["subject"], row["language"], row["metric"])
-            for row in result["spread"]
-        ]
+    values = [
+        (row["sd"], results.value(row["subject"], row["language"], row["metric"]))
+        for row in result["spread"]
+    ]
+    shares = [sd / value for sd, value in values if value]  # 0: tokens without text
+    if shares:
         console.print(
             f"±: half the 95 % interval over {args.repeats} repeats; the standard deviation "
             f"between repeats is up to {max(shares):.0%} of a value"

@@ -6,6 +6,9 @@ one. No code of a model is run unless that is asked for. Knows nothing of what i
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,22 +34,30 @@ def load_causal_model(
     import torch
     from transformers import AutoModelForCausalLM
 
+    place = torch_device(device)
     config = check_model(source, trust_remote_code=trust_remote_code)
     if dtype not in DTYPES:
         raise ValueError(f"unknown dtype {dtype!r}; known are: {', '.join(DTYPES)}")
-    place = torch_device(device)
     loader: Any = AutoModelForCausalLM  # its stubs do not know output_loading_info
     try:
-        model, loading = loader.from_pretrained(
-            source,
-            config=config,
-            dtype=dtype if dtype == "auto" else getattr(torch, dtype),
-            trust_remote_code=trust_remote_code,
-            output_loading_info=True,
-        )
+        with _quiet():
+            model, loading = loader.from_pretrained(
+                source,
+                config=config,
+                dtype=dtype if dtype == "auto" else getattr(torch, dtype),
+                trust_remote_code=trust_remote_code,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # told below, where they can be named
+            )
         model = model.to(place)
     except Exception as error:  # whatever transformers, safetensors and torch raise of a model
         raise _not_loaded(source, error) from error
+    if loading["mismatched_keys"]:
+        name, stored, wanted = sorted(loading["mismatched_keys"])[0]
+        raise ValueError(
+            f"the model {source} cannot be loaded: {name} is {list(stored)} in its weights, and "
+            f"{list(wanted)} by its config.json"
+        )
     missing = sorted(loading["missing_keys"])
     if missing:
         raise ValueError(
@@ -54,6 +65,19 @@ def load_causal_model(
             f"such as {missing[0]}; they would be random"
         )
     return model.eval()
+
+
+def load_tokenizer(source: str | Path, *, trust_remote_code: bool = False) -> Any:
+    """The tokenizer beside a model, as transformers opens it; ValueError where it cannot."""
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(source, trust_remote_code=trust_remote_code)
+    except Exception as error:  # whatever transformers and tokenizers raise of damaged files
+        raise ValueError(
+            f"the tokenizer of {source} is needed beside the model, and cannot be loaded: "
+            f"{_reason(error)}"
+        ) from error
 
 
 def check_model(source: str | Path, *, trust_remote_code: bool = False) -> Any:
@@ -89,6 +113,8 @@ def torch_device(name: str) -> Any:
 
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name.startswith("meta"):
+        raise ValueError("the device 'meta' holds no numbers; give cpu, cuda, cuda:N, mps or auto")
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
@@ -117,6 +143,13 @@ def check_fit(model: Any, n_rows: int) -> int | None:
     return bos
 
 
+def positions_of(model: Any) -> int | None:
+    """The most tokens that the model takes at once, where its config says so."""
+    config = model.config.get_text_config()
+    found = (getattr(config, key, None) for key in ("max_position_embeddings", "max_seq_len"))
+    return next((int(number) for number in found if number), None)
+
+
 def check_causal(model: Any) -> None:
     """ValueError where what follows a token changes its logits: its price would be a fraud.
 
@@ -139,12 +172,40 @@ def check_causal(model: Any) -> None:
         )
 
 
-def is_lack_of_memory(error: BaseException) -> bool:
-    """Of a GPU (a class of its own), or of the CPU, for which torch has none."""
-    is_named = type(error).__name__ in ("OutOfMemoryError", "MemoryError")
-    return is_named or "can't allocate memory" in str(error)
+@contextmanager
+def lack_of_memory(advice: str) -> Iterator[None]:
+    """A ValueError with this advice where the model finds no memory, of a GPU or the CPU."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        is_named = type(error).__name__ in ("OutOfMemoryError", "MemoryError")
+        if not is_named and "can't allocate memory" not in str(error):  # the CPU has no class
+            raise
+        raise ValueError(advice) from error
 
 
 def _not_loaded(source: str | Path, error: Exception) -> ValueError:
-    reason = " ".join(str(error).split())[:300]
-    return ValueError(f"the model {source} cannot be loaded: {reason}")
+    return ValueError(f"the model {source} cannot be loaded: {_reason(error)}")
+
+
+def _reason(error: Exception) -> str:
+    said = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {said}" if isinstance(error, LookupError) else said
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without transformers' table of lacking tensors, which are told by their names; and without
+    its progress bar where no terminal would show it."""
+    from transformers.utils import logging
+
+    level, has_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    if not sys.stderr.isatty():
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if has_bar:
+            logging.enable_progress_bar()

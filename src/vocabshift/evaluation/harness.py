@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift.evaluation.causal_model import check_model, load_causal_model
+from vocabshift.evaluation.causal_model import check_model, load_causal_model, load_tokenizer
 from vocabshift.evaluation.harness_data import local_config, with_files, with_known_splits
 from vocabshift.evaluation.harness_rows import reason_of, rows_of
 from vocabshift.evaluation.harness_tasks import FAMILIES, SUITES, TaskRequest
@@ -212,10 +212,9 @@ def _language_model(
     source: str | Path, batch_size: int | str, dtype: str, device: str, trust_remote_code: bool
 ) -> Any:
     from lm_eval.models.huggingface import HFLM
-    from transformers import AutoTokenizer
 
     config = check_model(source, trust_remote_code=trust_remote_code).get_text_config()
-    tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=trust_remote_code)
+    tokenizer = load_tokenizer(source, trust_remote_code=trust_remote_code)
     # lm-eval begins empty prompts with the BOS (or EOS) and pads with the EOS: where the
     # tokenizer names none, the model's config does.
     for role in ("bos", "eos"):

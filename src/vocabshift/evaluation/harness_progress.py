@@ -1,7 +1,8 @@
 """Figures so far, kept beside the output: the same command goes on where a run has stopped.
 
 Owns the file `OUTPUT.progress`: a line with the settings, then a line for each task that a model
-has done. Other settings, or a model that has changed, begin anew. Knows nothing of lm-eval.
+has done. Of other settings, or of a model that has changed, it is not replaced without being told
+to: it may be the work of hours. Knows nothing of lm-eval.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from vocabshift.results import Result, Results
 class HarnessProgress:
     """The rows of each subject and task that are there already."""
 
-    def __init__(self, file: Path, settings: Mapping[str, Any]) -> None:
-        self.file = file
+    def __init__(self, file: Path, settings: Mapping[str, Any], *, force: bool = False) -> None:
+        """FileExistsError for a file of other settings, unless `force` is on."""
+        self.file, self._force = file, force
         self._head = json.dumps({"settings": settings}, sort_keys=True)
         self.done: dict[tuple[str, str], Results] = {}
         self._read()
@@ -43,10 +45,17 @@ class HarnessProgress:
     def _read(self) -> None:
         try:
             lines = self.file.read_text(encoding="utf-8").split("\n")
-        except (OSError, UnicodeDecodeError):
-            lines = []
-        if not lines or lines[0] != self._head:
-            self.file.unlink(missing_ok=True)
+        except FileNotFoundError:
+            return
+        except UnicodeDecodeError:
+            lines = [""]
+        if lines[0] != self._head:
+            if not self._force:
+                raise FileExistsError(
+                    f"{self.file} is of a run with other settings or of a model that has changed "
+                    "since; name another output, or pass --force to begin anew"
+                )
+            self.file.unlink()
             return
         whole = [self._head]
         for line in lines[1:]:

@@ -68,6 +68,7 @@ def reason_of(error: Exception) -> str:
     ):
         return f"the data cannot be fetched ({text[:200]}); log in, or give files with --data DIR"
     if error.__cause__ is not None and error.__cause__.args:  # datasets: which row of which file
-        text = f"{text}: {' '.join(str(error.__cause__).split())}"
+        cause = " ".join(str(error.__cause__).split())
+        text = text if cause[:60] in text else f"{text}: {cause}"
     is_ours = isinstance(error, ValueError | OSError | ImportError)
     return (text if is_ours else f"{type(error).__name__}: {text}")[:400]

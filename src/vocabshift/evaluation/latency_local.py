@@ -11,6 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
+from vocabshift.evaluation.causal_model import (
+    check_model,
+    lack_of_memory,
+    load_causal_model,
+    load_tokenizer,
+    positions_of,
+    torch_device,
+)
 from vocabshift.evaluation.latency import Answer
 
 if TYPE_CHECKING:
@@ -81,7 +89,7 @@ class LocalModel:
         import torch
 
         ids = self._tokenizer(prompt, verbose=False)["input_ids"]
-        positions = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
+        positions = positions_of(self._model)
         if positions is not None and len(ids) + self._n_new > positions:
             raise ValueError(
                 f"a prompt of {len(ids)} tokens and {self._n_new} new ones do not fit the "
@@ -110,7 +118,11 @@ class LocalModel:
             top_k=50,
             repetition_penalty=1.0,
         )
-        with torch.inference_mode():
+        advice = (
+            f"no memory for a prompt of {ids.shape[1]} tokens and {self._n_new} new ones: ask for "
+            "shorter prompts or fewer new tokens, or choose a smaller dtype"
+        )
+        with lack_of_memory(advice), torch.inference_mode():
             found = self._model.generate(
                 input_ids=ids,
                 attention_mask=torch.ones_like(ids),
@@ -130,28 +142,16 @@ def load_local(
 ) -> LocalModel:
     """The model of a folder or Hub name, with its tokenizer.
 
-    `device` is what torch knows ("cpu", "cuda", "cuda:1"), "auto" a GPU where there is one;
-    ValueError where it is not there, OSError where there is no such model.
+    `device` and `dtype` are those of `load_causal_model`, which says what is raised; ValueError
+    for a tokenizer that is missing or damaged, too.
     """
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).partition("\n")[0]
-        raise ValueError(f"device {device!r} cannot be used: {reason}") from None
-    options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(source, **options)
-        model: Any = AutoModelForCausalLM.from_pretrained(
-            source, dtype=getattr(torch, dtype), **options
-        )
-    except (OSError, ValueError) as error:  # whose message need not name what was asked for
-        raise OSError(f"{source} cannot be loaded as a causal model: {error}") from None
-    return LocalModel(model.to(device), tokenizer, max_new_tokens=max_new_tokens)
+    torch_device(device)
+    check_model(source, trust_remote_code=trust_remote_code)
+    tokenizer = load_tokenizer(source, trust_remote_code=trust_remote_code)
+    model = load_causal_model(
+        source, dtype=dtype, device=device, trust_remote_code=trust_remote_code
+    )
+    return LocalModel(model, tokenizer, max_new_tokens=max_new_tokens)
 
 
 class _Clock:

@@ -19,7 +19,12 @@ from numpy.typing import NDArray
 
 from vocabshift.errors import CorpusError
 from vocabshift.evaluation.bootstrap import estimate
-from vocabshift.evaluation.causal_model import check_causal, check_fit, is_lack_of_memory
+from vocabshift.evaluation.causal_model import (
+    check_causal,
+    check_fit,
+    lack_of_memory,
+    positions_of,
+)
 from vocabshift.evaluation.engine import engine_of
 from vocabshift.evaluation.placing import is_same
 from vocabshift.evaluation.texts import ALL
@@ -124,8 +129,9 @@ def score_documents(
     `batch_tokens` tokens a batch. `progress` is called with tokens done and all tokens.
 
     The tokenizer is one of any kind that `engine_of` takes. Raises CorpusError where there is no
-    document, VocabMismatchError where tokenizer and model do not fit, ValueError for an impossible
-    context or overlap, for a model that sees what follows (a masked one), and where memory lacks.
+    text for a language, VocabMismatchError where tokenizer and model do not fit, ValueError for an
+    impossible context or overlap, for a model that sees what follows (a masked one) or gives no
+    finite number, and where memory lacks.
     """
     engine = engine_of(tokenizer)
     bos = check_fit(model, engine.row_count)
@@ -140,6 +146,11 @@ def score_documents(
         for window in _windows(document, ids[start:end], bos, context, overlap)
     ]
     nats = _document_nats(model, windows, len(pairs), batch_tokens, progress)
+    if not np.isfinite(nats).all():
+        raise ValueError(
+            f"the model gives {np.count_nonzero(~np.isfinite(nats))} of {len(nats)} documents no "
+            "finite price: its weights are broken, or too large for their dtype (try float32)"
+        )
     back = engine.decode_batch(ids, offsets)
     return [
         DocumentScore(language, len(text.encode()), float(value), not is_same(text, again))
@@ -159,21 +170,19 @@ def _document_nats(
     done, total = 0, sum(window.ids.size for window in windows)
     was_training = model.training
     model.eval()
+    advice = (
+        f"no memory for a batch of {batch_tokens} tokens (or for one window of the context): "
+        "lower the batch tokens or the context, or choose a smaller dtype"
+    )
     try:
-        check_causal(model)
-        for batch in _batches(windows, batch_tokens):
-            for window, value in zip(batch, _window_nats(model, batch), strict=True):
-                nats[window.document] += value
-            done += sum(window.ids.size for window in batch)
-            if progress is not None:
-                progress(done, total)
-    except (MemoryError, RuntimeError) as error:
-        if not is_lack_of_memory(error):
-            raise
-        raise ValueError(
-            f"no memory for a batch of {batch_tokens} tokens (or for one window of the context): "
-            "lower the batch tokens or the context, or choose a smaller dtype"
-        ) from error
+        with lack_of_memory(advice):
+            check_causal(model)
+            for batch in _batches(windows, batch_tokens):
+                for window, value in zip(batch, _window_nats(model, batch), strict=True):
+                    nats[window.document] += value
+                done += sum(window.ids.size for window in batch)
+                if progress is not None:
+                    progress(done, total)
     finally:
         model.train(was_training)
     return nats
@@ -182,7 +191,7 @@ def _document_nats(
 def _window_sizes(
     model: Any, context: int | None, overlap: int | None, *, n_prefix: int
 ) -> tuple[int, int]:
-    positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    positions = positions_of(model)
     if context is None:
         context = min(positions or MOST_CONTEXT, MOST_CONTEXT)
     if positions is not None and context > positions:
@@ -201,12 +210,21 @@ def _window_sizes(
 def labelled(
     texts: Corpus | Mapping[str, Iterable[str]] | Iterable[str],
 ) -> Iterator[tuple[str, str]]:
-    """(language, document) pairs; text without a label is of "all"."""
+    """(language, document) pairs; text without a label is of "all".
+
+    CorpusError, at the end, for a language that was named and has no document but blank ones.
+    """
     from vocabshift.text.corpus import Corpus
 
     corpus = texts if hasattr(texts, "texts") else Corpus.from_texts(texts)
-    for language, text in corpus.texts():
-        yield ALL if language is None else language, text
+    lacking = dict.fromkeys(corpus.languages)
+    for label, text in corpus.texts():
+        language = ALL if label is None else label
+        if text.strip():
+            lacking.pop(language, None)
+        yield language, text
+    if lacking:
+        raise CorpusError(f"no text to score for {', '.join(lacking)}; leave it out or give text")
 
 
 def _windows(

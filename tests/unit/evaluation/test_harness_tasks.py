@@ -182,10 +182,13 @@ def test_reasons() -> None:
     torn.__cause__ = ValueError("line 3 is\n no JSON")
     assert reason_of(torn) == "RuntimeError: while generating: line 3 is no JSON"
     assert reason_of(ValueError("a\nb")) == "a b"
+    told = ValueError("the model cannot be loaded: too short")
+    told.__cause__ = OSError("too short")
+    assert reason_of(told) == str(told)
 
 
 def test_progress_survives_a_torn_line_and_no_other_settings(tmp_path: Path) -> None:
-    """What is done is read again; a model that changed, or another limit, begins anew."""
+    """What is done is read again; that of a model that has changed is only dropped when forced."""
     model = tmp_path / "model"
     touch(model, "config.json")
     settings = settings_of([model], limit=3)
@@ -201,5 +204,9 @@ def test_progress_survives_a_torn_line_and_no_other_settings(tmp_path: Path) -> 
     import os
 
     os.utime(model / "config.json", ns=(1, 1))
-    assert HarnessProgress(file, settings_of([model], limit=3)).done == {}
+    changed = settings_of([model], limit=3)
+    with pytest.raises(FileExistsError, match="other settings"):
+        HarnessProgress(file, changed)
+    assert file.exists()
+    assert HarnessProgress(file, changed, force=True).done == {}
     assert not file.exists()

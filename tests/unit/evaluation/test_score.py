@@ -12,6 +12,7 @@ from vocabshift.bpe import byte_level
 from vocabshift.bpe.model import BpeModel
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.errors import CorpusError, VocabMismatchError
+from vocabshift.evaluation.causal_model import positions_of
 from vocabshift.evaluation.score import score, score_documents
 from vocabshift.report.tables import to_markdown
 
@@ -22,6 +23,19 @@ TEXTS = {
     "hin": ["यह एक छोटा वाक्य है", "हाँ"],
     "one": ["single"],
 }
+
+
+def test_positions_by_whatever_name() -> None:
+    from types import SimpleNamespace
+
+    transformers = pytest.importorskip("transformers")
+    known = (
+        transformers.OPTConfig(max_position_embeddings=48),
+        transformers.MptConfig(max_seq_len=48),
+    )
+    for config in known:
+        assert positions_of(SimpleNamespace(config=config)) == 48
+    assert positions_of(SimpleNamespace(config=transformers.BloomConfig())) is None
 
 
 @pytest.fixture(scope="module")

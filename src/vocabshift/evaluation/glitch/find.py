@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from vocabshift.bpe.load import load_tokenizer
 from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.evaluation.causal_model import load_causal_model
 from vocabshift.evaluation.glitch import indicators
 from vocabshift.evaluation.glitch.classes import JUDGED, TokenKinds, classify
 from vocabshift.evaluation.glitch.corpus_counts import count_ids
@@ -25,7 +26,7 @@ from vocabshift.evaluation.glitch.indicators import Scores
 from vocabshift.evaluation.glitch.references import Reference, find_reference
 from vocabshift.evaluation.glitch.tables import ModelTables, local_folder, open_tables
 from vocabshift.evaluation.glitch.verdicts import Threshold, threshold
-from vocabshift.evaluation.glitch.verification import Verification, load_model, verify
+from vocabshift.evaluation.glitch.verification import Verification, verify
 from vocabshift.text.corpus import Corpus
 
 AUTO, NORM, BIAS, DRIFT = "auto", "norm", "bias", "drift"
@@ -130,7 +131,7 @@ def find_glitch_tokens(
     if n_verify:
         ids = _most_suspect(values, judged, n_verify)
         tell("loading the model", 0, None)
-        loaded: Any = load_model(folder, dtype=dtype)
+        loaded: Any = load_causal_model(folder, dtype=dtype)
         found = verify(loaded, tokenizer, ids, progress=lambda d, n: tell("prompts", d, n))
         report = replace(report, verification=found)
     return report

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from vocabshift.bpe.encoder import Encoder
 from vocabshift.bpe.token_bytes import texts_of_tokens
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
+from vocabshift.evaluation.causal_model import lack_of_memory, positions_of
 from vocabshift.evaluation.glitch.verdicts import verdict_of
 
 STEPS = 3
@@ -118,7 +118,7 @@ def verify(
             f"the tokenizer has ids up to {tokenizer.row_count - 1} and the model {rows} rows"
         )
     encoder = Encoder(tokenizer)
-    positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    positions = positions_of(model)
     placeholder, prompts = _build(encoder, (positions or 1 << 20) - STEPS)
     highest = np.zeros(len(token_ids))
     is_encoded = np.zeros(len(token_ids), dtype=np.bool_)
@@ -149,25 +149,6 @@ def verify(
         placeholder,
         {prompt.name: prompt.shots for prompt in prompts},
     )
-
-
-def load_model(folder: str | Path, *, dtype: str = "float32") -> Any:
-    """The causal language model of a folder; code in it is not run. ValueError where it fails."""
-    try:
-        import torch
-        from transformers import AutoModelForCausalLM
-    except ImportError as error:
-        raise ImportError(
-            "verification needs torch and transformers; install them with: "
-            "pip install 'vocabshift[hf]'"
-        ) from error
-    try:
-        return AutoModelForCausalLM.from_pretrained(
-            folder, dtype=getattr(torch, dtype), trust_remote_code=False
-        )
-    except Exception as error:  # whatever transformers' many models raise over a folder
-        reason = " ".join(str(error).split())[:300]
-        raise ValueError(f"the model {folder} cannot be loaded: {reason}") from error
 
 
 def _build(encoder: Encoder, room: int) -> tuple[int, list[_Built]]:
@@ -241,7 +222,8 @@ def _probabilities(
         return_dict_in_generate=True,
         output_logits=True,
     )
-    with torch.inference_mode():
+    advice = f"no memory for a batch of {ids.numel()} tokens: choose a smaller --dtype"
+    with lack_of_memory(advice), torch.inference_mode():
         out = model.generate(ids, attention_mask=torch.ones_like(ids), generation_config=config)
     chosen = torch.from_numpy(wanted).to(device)[:, None]
     highest = torch.zeros(len(wanted), dtype=torch.float64, device=device)

@@ -74,6 +74,15 @@ def test_small_distances_are_not_lost() -> None:
     assert slow.cosine_distance(other.astype(float), row) == pytest.approx(found[1], rel=1e-2)
 
 
+def test_the_first_component_is_found_where_the_second_is_about_as_strong(tmp_path: Path) -> None:
+    """Of plain noise, as of an untrained table."""
+    matrix = np.random.default_rng(3).normal(size=(300, 40)).astype(np.float32)
+    table, centre = table_of(matrix, tmp_path), matrix.mean(axis=0)
+    found = indicators.first_component(table, centre)
+    expected = np.linalg.svd((matrix - centre).astype(np.float64))[2][0]
+    assert abs(found @ expected) == pytest.approx(1, abs=1e-5)
+
+
 def test_a_row_of_zeros_has_no_distance() -> None:
     """It points nowhere, and nothing trained it."""
     found = indicators.cosine_distances(
