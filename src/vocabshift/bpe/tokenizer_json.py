@@ -7,10 +7,11 @@ Folders are `pretrained_folder`'s; other file formats `load` tells apart.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,9 +41,10 @@ def from_json(source: str | bytes | Mapping[str, Any], *, name: str = "tokenizer
     InvalidTokenizerError for anything that is not a sound BPE tokenizer. Keys that do not change
     what a text is encoded to are dropped.
     """
-    data = source if isinstance(source, Mapping) else parse(source)
+    with _no_collection():
+        data = source if isinstance(source, Mapping) else parse(source)
+        model = _model(data.get("model"))
     added = read_added_tokens(data.get("added_tokens"))
-    model = _model(data.get("model"))
     check_added(added, model)
     components = {key: _component(data, key) for key in _COMPONENTS}
     _check_components(components)
@@ -148,11 +150,24 @@ def neutral_config(config: Mapping[str, Any]) -> dict[str, Any]:
     return kept | {"clean_up_tokenization_spaces": False}
 
 
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Without the garbage collector, which would walk all tokens and merges many times."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def parse(source: str | bytes) -> Mapping[str, Any]:
     """A JSON object from text or UTF-8 bytes, or InvalidTokenizerError."""
     try:
         text = source if isinstance(source, str) else source.decode("utf-8-sig")
-        data = _loads(text)
+        with _no_collection():
+            data = json.loads(text)
         if "\\ud" in text or "\\uD" in text:
             json.dumps(data, ensure_ascii=False).encode()  # half a surrogate pair is no text
     except (ValueError, RecursionError, MemoryError) as error:
@@ -160,17 +175,6 @@ def parse(source: str | bytes) -> Mapping[str, Any]:
     if not isinstance(data, dict):
         raise InvalidTokenizerError(f"the JSON holds no object; {_DAMAGED}")
     return data
-
-
-def _loads(text: str) -> Any:
-    """json.loads without the garbage collector, which would walk all that is read many times."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        return json.loads(text)
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _model(data: Any) -> BpeModel:
