@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "core/scan.h"
-#include "core/scan_words.h"
 #include "core/scan_syllables.h"
 #include "core/scan_walls.h"
+#include "core/scan_words.h"
 #include "core/types.h"
 
 namespace vocabshift {

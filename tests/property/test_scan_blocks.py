@@ -72,8 +72,6 @@ def test_every_place_in_a_block(name: str) -> None:
     expected, scanner = both(name)
     for hard in ("don't ", " \n", "\n\n  ", "1234", "aB", "क्\u200dष", " ़", "  .", ";\n//", "É"):
         for before in range(66):
-            text = (
-                "x" * before + hard + "the end, seventy bytes from here, is behind a word; " * 2
-            )
+            text = "x" * before + hard + "the end, seventy bytes from here, is behind a word; " * 2
             assert expected(text) == scanner(text)
             assert expected(text[: 64 + before % 3]) == scanner(text[: 64 + before % 3])
