@@ -55,7 +55,7 @@ class CptConfig:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} is {value}; at least 1 is needed")
-        if self.checkpoint_minutes < 0:
+        if not self.checkpoint_minutes >= 0:  # nan is not, either
             raise ValueError(f"checkpoint_minutes is {self.checkpoint_minutes}; 0 or more")
         if not (self.data and self.phases):
             raise ValueError("data and phases are empty: there is nothing to train")

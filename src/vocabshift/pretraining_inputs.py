@@ -56,6 +56,7 @@ class Inputs:
         stored = [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files]
         return {
             "model": stored,
+            "config.json": f"{zlib.crc32((self.folder / 'config.json').read_bytes()):08x}",
             "tokenizer": fingerprint(self.tokenizer),
             "data": data_key(self.data),
             "new_ids": f"{len(self.new_ids)} ids, {zlib.crc32(repr(self.new_ids).encode()):08x}",

@@ -122,7 +122,7 @@ def test_text_to_model(cpt: Cpt, place: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out.partial").exists()
 
 
-def test_killed_and_resumed(cpt: Cpt, tmp_path: Path, monkeypatch) -> None:
+def test_killed_and_resumed(cpt: Cpt, place: Path, tmp_path: Path, monkeypatch) -> None:
     """SIGTERM, the same command again: the log and the weights of an uninterrupted run."""
     cpt(f"out={tmp_path / 'whole'}")
     step = run_module.Run._step
@@ -141,6 +141,11 @@ def test_killed_and_resumed(cpt: Cpt, tmp_path: Path, monkeypatch) -> None:
     line = cpt("seed=5", status=2)
     assert "seed = 5 (it was 0)" in line
     assert "--no-resume" in line
+    config = place / "model/config.json"
+    before = config.read_bytes()
+    config.write_bytes(before.replace(b'"attention_dropout": 0.0', b'"attention_dropout": 0.5'))
+    assert "config.json" in cpt(status=2)
+    config.write_bytes(before)
     resumed = cpt()
     assert lines(tmp_path / "out") == lines(tmp_path / "whole")
     assert resumed["n_steps"] == len(lines(tmp_path / "whole"))
@@ -300,6 +305,7 @@ def test_bad_text_is_refused(cpt: Cpt, place: Path, tmp_path: Path) -> None:
         ("n_bytes=5", "write phases.0.n_bytes"),
         ("phases.7.n_bytes=5", "has 2 phases"),
         ("a.b=1", "names no place"),
+        ("checkpoint_minutes=nan", "checkpoint_minutes is nan"),
     ],
 )
 def test_bad_words(cpt: Cpt, word: str, message: str) -> None:

@@ -92,7 +92,7 @@ def read_config(path: str, keys: list[str]) -> dict[str, Any]:
     """
     try:
         table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:  # damaged TOML, or bytes that are not UTF-8
+    except (ValueError, RecursionError) as error:  # damaged TOML, or bytes that are not UTF-8
         raise UsageError(f"{path} is not a TOML file: {error}") from None
     for text in keys:
         _set(table, text)
@@ -117,7 +117,7 @@ def _set(table: dict[str, Any], text: str) -> None:
         raise UsageError(f"{text!r} is no key=value")
     try:
         parsed = tomllib.loads(f"value = {value}")["value"]
-    except ValueError:
+    except (ValueError, RecursionError):
         parsed = value
     phases = _phases(table)
     match key.split("."):

@@ -67,6 +67,8 @@ class LoopConfig:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} is {value}; at least 1 is needed")
+        if self.seed < 0:
+            raise ValueError(f"seed is {self.seed}; 0 or more is needed")
         if self.sequence_length < 2:
             raise ValueError(
                 f"sequence_length is {self.sequence_length}; at least 2 tokens are needed"

@@ -132,9 +132,13 @@ def decay_groups(
     """Optimizer groups: `weight_decay` for matrices, none for embeddings, head, norms and biases.
 
     Embedding rows are not decayed because a row whose token never occurs has no gradient to hold
-    against it: it would shrink towards zero for no reason in the data.
+    against it: it would shrink towards zero for no reason in the data. So would those of positions
+    (GPT-2, OPT, BERT) beyond the sequence length.
     """
-    rows = {id(parameter) for parameter in _embeddings(model)}
+    import torch
+
+    tables = [module for module in model.modules() if isinstance(module, torch.nn.Embedding)]
+    rows = {id(p) for p in _embeddings(model)} | {id(each.weight) for each in tables}
     decayed = [p for p in parameters if p.ndim >= 2 and id(p) not in rows]
     kept = [p for p in parameters if p.ndim < 2 or id(p) in rows]
     groups = [(decayed, weight_decay), (kept, 0.0)]

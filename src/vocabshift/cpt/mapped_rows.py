@@ -54,12 +54,16 @@ class MappedRows:
 
     def _stream(self, start: int, stop: int) -> NDArray[np.int32]:
         """Ids [start, stop) of all documents with what stands between them."""
-        first = int(np.searchsorted(self._ends, start, side="right")) - 1
-        begins = 0 if first < 0 else int(self._ends[first])  # of the first piece, in the stream
-        pieces = [self._separator] if first < 0 else []
-        at = max(first, 0)
+        at = int(np.searchsorted(self._ends, start, side="right")) - 1
+        pieces = [self._separator[start:stop]] if at < 0 else []
+        at = max(at, 0)
         while at < len(self._chosen) and self._ends[at] < stop:
+            begin, end = self._ends[at : at + 2].tolist()
             ids = self._packed.document(int(self._chosen[at]))
-            pieces += [ids[: len(ids) - self._behind].astype(np.int32), self._separator]
+            # Cut before it is copied: a book would be copied whole for each of its rows.
+            inside = slice(max(start - begin, 0), stop - begin)
+            pieces.append(ids[: len(ids) - self._behind][inside].astype(np.int32))
+            border = end - len(self._separator)
+            pieces.append(self._separator[max(start - border, 0) : max(stop - border, 0)])
             at += 1
-        return np.concatenate(pieces)[start - begins : stop - begins]
+        return np.concatenate(pieces)

@@ -19,6 +19,9 @@ from vocabshift.errors import CorpusError
 PADDING = -1
 """Marks the unused cells after the last token of the last row."""
 
+_MOST = 10**9
+"""Documents in several rounds over a corpus; their indexes stand in memory."""
+
 EncodeBatch = Callable[[Sequence[str]], tuple[NDArray[np.int32], NDArray[np.int64]]]
 """Texts -> flat ids and (n_texts + 1,) offsets, as `Encoder.encode_batch` gives them."""
 
@@ -69,6 +72,12 @@ def draw(
     sizes = np.asarray(lengths, dtype=np.int64)
     if not sizes.any():
         raise CorpusError("the corpus holds no text to train on; name files that are not empty")
+    n_rounds = n_bytes // int(sizes.sum())
+    if n_rounds * len(sizes) > _MOST and n_rounds > 1:
+        raise ValueError(
+            f"n_bytes is {n_bytes:,}, {n_rounds:,} rounds over a corpus of {int(sizes.sum()):,} "
+            "bytes; lower the budget or give more text"
+        )
     generator = np.random.default_rng(seed)
     taken = []
     left = n_bytes

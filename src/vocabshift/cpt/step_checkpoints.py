@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.checkpoints import Checkpoints
+from vocabshift.cpt.written_weights import disk_errors
 from vocabshift.provenance import config_hash
 
 if TYPE_CHECKING:
@@ -81,8 +82,9 @@ class StepCheckpoints:
 
         def write(folder: Path) -> None:
             folder.mkdir()
-            save_file(weights, folder / _WEIGHTS)
-            save_file(moments, folder / _MOMENTS)
+            with disk_errors(folder):
+                save_file(weights, folder / _WEIGHTS)
+                save_file(moments, folder / _MOMENTS)
 
         file = self.folder / RUN
         if not file.exists():

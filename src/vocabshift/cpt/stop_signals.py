@@ -1,7 +1,8 @@
 """Ctrl-C and SIGTERM during training: the step that runs is finished, then the state is saved.
 
-Owns the handlers, for the length of a block. A second signal of the kind acts as it did before,
-so that nobody has to wait for a slow step.
+Owns the handlers, for the length of a block. A second Ctrl-C acts as it did before, so that nobody
+has to wait for a slow step. A second SIGTERM does nothing: Slurm signals every process of a job,
+and the launcher among them passes its own on, so that each gets two at once.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ class StopSignals:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._put_back()
+        self._put_back(*_CAUGHT)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self.asked = True
-        self._put_back()
+        self._put_back(signal.SIGINT)
 
-    def _put_back(self) -> None:
-        for number, before in self._before.items():
-            signal.signal(number, before)
-        self._before = {}
+    def _put_back(self, *numbers: int) -> None:
+        for number in numbers:
+            if number in self._before:
+                signal.signal(number, self._before.pop(number))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cpt import state
+from vocabshift.cpt.written_weights import disk_errors
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -29,10 +30,15 @@ def write_model(model: Any, folder: Path, accelerator: Accelerator, *, dtype: st
         parameters = dict(model.named_parameters())
         whole = state.weights(parameters, on_main=accelerator.is_main_process)
         if accelerator.is_main_process:
-            _undivided(model, whole, wanted).save_pretrained(folder, max_shard_size=MAX_SHARD_SIZE)
+            _save(_undivided(model, whole, wanted), folder)
     elif accelerator.is_main_process:
-        model.to(wanted).save_pretrained(folder, max_shard_size=MAX_SHARD_SIZE)
+        _save(model.to(wanted), folder)
     accelerator.wait_for_everyone()
+
+
+def _save(model: Any, folder: Path) -> None:
+    with disk_errors(folder):
+        model.save_pretrained(folder, max_shard_size=MAX_SHARD_SIZE)
 
 
 def _undivided(model: Any, weights: state.Tensors, dtype: Any) -> Any:

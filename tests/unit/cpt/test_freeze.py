@@ -68,6 +68,16 @@ def test_rows_and_norms_are_not_decayed(make_model: Callable[..., Any]) -> None:
     }
 
 
+def test_position_rows_are_not_decayed() -> None:
+    """Those beyond the sequence length have no gradient either."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=20, n_embd=4, n_layer=1, n_head=1))
+    decayed, _ = decay_groups(model, list(model.parameters()), 0.1)
+    assert not any(p is model.transformer.wpe.weight for p in decayed["params"])
+    assert any(p is model.transformer.h[0].attn.c_attn.weight for p in decayed["params"])
+
+
 @pytest.mark.parametrize("tied", [True, False])
 def test_new_rows_alone_move(
     make_model: Callable[..., Any], byte_tokenizer: Tokenizer, tied: bool

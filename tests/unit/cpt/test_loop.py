@@ -172,6 +172,7 @@ def test_empty_corpus(make_model: Callable[..., Any], byte_tokenizer: Tokenizer)
         (lambda: LoopConfig(spike_factor=0.5), "spike_factor is 0.5; 0, or more than 1"),
         (lambda: LoopConfig(betas=(0.9, 1.0)), "betas"),
         (lambda: LoopConfig(warmup=1.5), "warmup"),
+        (lambda: LoopConfig(seed=-1), "seed is -1"),
     ],
 )
 def test_bad_values(make: Callable[[], object], message: str) -> None:

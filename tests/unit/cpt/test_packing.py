@@ -57,6 +57,12 @@ def test_take_refuses_an_empty_budget() -> None:
         take(TEXTS, 0)
 
 
+def test_take_refuses_rounds_without_end() -> None:
+    """A budget with too many zeros is an error, not a memory that fills up."""
+    with pytest.raises(ValueError, match=r"rounds over a corpus of [0-9]+ bytes"):
+        take(TEXTS, 10**30)
+
+
 def test_rows_overlap_by_one_token() -> None:
     """Rows are the stream cut at `length`, each with the first token of the next."""
     packed = pack(["ab", "c"], encode_bytes, separator=[256], length=2)

@@ -126,14 +126,15 @@ def test_a_finished_run_does_nothing(go: Callable[..., Any], tmp_path: Path) -> 
 def test_a_signal_finishes_the_step(
     make_model: Callable[..., Any], byte_tokenizer: Tokenizer, tmp_path: Path, number: int
 ) -> None:
-    """Then the state is saved, and the run goes on from just there."""
+    """Then the state is saved, and the run goes on from just there; SIGTERM may come twice."""
     expected = pretrain(make_model(), byte_tokenizer, TEXTS, phases=PHASES, config=CONFIG)
     steps: list[Step] = []
 
     def on_step(step: Step) -> None:
         steps.append(step)
         if len(steps) == 1:
-            os.kill(os.getpid(), number)
+            for _ in range(2 if number == signal.SIGTERM else 1):
+                os.kill(os.getpid(), number)
 
     def go_on() -> None:
         checkpoints = StepCheckpoints(tmp_path / "run", FACTS)
@@ -154,6 +155,26 @@ def test_a_signal_finishes_the_step(
     assert len(steps) == 2  # asked after the first, told to all processes in the second
     go_on()
     assert steps == expected
+
+
+def test_a_full_disk_leaves_what_was_saved(tmp_path: Path, monkeypatch) -> None:
+    """safetensors has an error of its own, which says nothing of what to do."""
+    import torch
+    from safetensors import SafetensorError
+
+    saved = StepCheckpoints(tmp_path / "run", FACTS)
+    saved.save(1, {"a": torch.ones(2)}, {}, {"step": 1})
+
+    def full(*_: Any) -> None:
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("safetensors.torch.save_file", full)
+    with pytest.raises(OSError, match="the disk is full.*make room"):
+        saved.save(2, {"a": torch.zeros(2)}, {}, {"step": 2})
+    found = saved.newest()
+    assert found is not None
+    assert found.info == {"step": 1}
+    assert sorted(path.name for path in (tmp_path / "run/steps").iterdir()) == ["step-000000001"]
 
 
 def test_another_run_is_refused(tmp_path: Path) -> None:
