@@ -27,7 +27,7 @@ Ids = npt.NDArray[np.int64]
 _SAMPLE = 8192
 _COLUMNS = 16
 _ROUNDS = 200
-_SETTLED = 1e-7  # of 1 - cosine between two rounds; float32 knows no less
+_SETTLED = 1e-6  # of any number, between two rounds
 _TINY = 1e-12
 
 COSINE, CENTRED, WITHOUT_COMPONENT, DISTANCE = "cosine", "centred", "without-component", "distance"
@@ -105,7 +105,8 @@ def first_component(table: RowTable, centre: Floats) -> Floats:
         seen = rows @ basis
         strongest = np.linalg.eigh(seen.T @ seen)[1][:, -1]
         after = np.asarray(basis @ strongest, dtype=np.float32)
-        change = 1 - abs(float(after @ found))
+        after = after if after @ found > 0 else -after
+        change = float(np.abs(after - found).max())
         found = after
         if change < _SETTLED:
             break
