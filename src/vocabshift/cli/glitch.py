@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,15 +151,17 @@ def _write_prune_list(
 
     going = set(prunable(tokenizer, tokens))
     vocab = sorted(tokenizer.model.vocab.items(), key=lambda entry: entry[1])
-    staying = [token for token, _ in vocab if token not in going and "\n" not in token]
-    write_whole(Path(args.prune_list), "".join(f"{token}\n" for token in staying))
+    staying = [token for token, _ in vocab if token not in going]
+    broken = [token for token in staying if "\n" in token or "\r" in token]
+    lines = [token for token in staying if "\n" not in token and "\r" not in token]
+    write_whole(Path(args.prune_list), "".join(f"{token}\n" for token in lines))
     args.written.append(args.prune_list)
     if not going:
         return None
-    return (
-        f"vocabshift prune {args.model} --order leaf-id --n-tokens {len(going)} "
-        f"--keep file:{args.prune_list} -o DIR"
-    )
+    # Tokens with a line break, which some SentencePiece vocabularies have, stand in no list.
+    kept = [f"file:{args.prune_list}", *broken]
+    order = ("--order", "leaf-id", "--n-tokens", str(len(going)))
+    return shlex.join(["vocabshift", "prune", args.model, *order, "--keep", *kept, "-o", "DIR"])
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:

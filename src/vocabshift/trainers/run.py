@@ -17,7 +17,7 @@ from vocabshift.bpe.plain_tokenizer import PlainTokenizer
 from vocabshift.bpe.pretrained_folder import write_files
 from vocabshift.bpe.reachability import unreachable_tokens
 from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.bpe.unused_tokens import with_unused
+from vocabshift.bpe.unused_tokens import unused_names, with_unused
 from vocabshift.bpe.vocabulary_report import vocabulary_report
 from vocabshift.errors import InvalidTokenizerError, UnreachableTokenError
 from vocabshift.output_folder import CHECKPOINTS, atomic_folder, check_free
@@ -108,6 +108,7 @@ def train_to_folder(
     trainer = make_trainer(recipe, options)
     if reserve_dummies and isinstance(trainer, UnigramTrainer):
         raise ValueError(f"reserve_dummies is for BPE; recipe {recipe} makes a Unigram tokenizer")
+    unused_names(reserve_dummies)  # an impossible number is told before the work of hours
     check_free(out, force=force, inputs=[*source_paths(source), *trainer.read_from])
     with atomic_folder(out, force=force, keep_checkpoints=True, resume=resume) as partial:
         key = training_key(trainer, source, memory_bytes)
