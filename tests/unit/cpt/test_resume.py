@@ -169,7 +169,7 @@ def test_a_full_disk_leaves_what_was_saved(tmp_path: Path, monkeypatch) -> None:
         raise SafetensorError("I/O error: No space left on device (os error 28)")
 
     monkeypatch.setattr("safetensors.torch.save_file", full)
-    with pytest.raises(OSError, match="the disk is full.*make room"):
+    with pytest.raises(OSError, match=r"the disk is full.*make room"):
         saved.save(2, {"a": torch.zeros(2)}, {}, {"step": 2})
     found = saved.newest()
     assert found is not None
