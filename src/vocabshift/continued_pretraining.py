@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from vocabshift.cpt.loop import check_model, pretrain
 from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
 from vocabshift.cpt.packed_ids import PackedIds
-from vocabshift.cpt.processes import load_accelerate, new_accelerator
+from vocabshift.cpt.processes import check_launch, load_accelerate, new_accelerator
 from vocabshift.cpt.step_checkpoints import StepCheckpoints
 from vocabshift.cpt.trained_model import write_model
 from vocabshift.output_folder import CHECKPOINTS, atomic_folder, check_free
@@ -71,6 +71,7 @@ def continue_pretraining(
     if own.trackers:
         options |= {"log_with": list(own.trackers), "project_dir": str(work / "trackers")}
     with new_accelerator(**options) as accelerator:
+        check_launch(accelerator)
         model = _model(own, inputs)
         with _shared_folder(accelerator, out, force=force, resume=resume) as partial:
             checkpoints = _checkpoints(own, inputs, accelerator, partial)

@@ -62,8 +62,9 @@ class Gradient:
                     rows=torch.from_numpy(rows).to(device, torch.int64),
                     row_seeds=torch.from_numpy(seeds).to(device),
                 )
-                # Divided by what is known beforehand; `finish` makes it the mean.
-                accelerator.backward(part / (len(batch) * length))
+                # Divided by what is known beforehand; `finish` makes it the mean. accelerate's own
+                # `backward` would divide by its launcher's gradient_accumulation_steps besides.
+                (part / (len(batch) * length)).backward()
             nats += part.detach()
             targets += n_targets
         return nats, targets

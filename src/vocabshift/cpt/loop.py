@@ -20,7 +20,7 @@ from vocabshift.cpt.mapped_rows import MappedRows
 from vocabshift.cpt.objectives import special_ids
 from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.cpt.packing import draw, pack, take
-from vocabshift.cpt.processes import accelerator_for, load_accelerate
+from vocabshift.cpt.processes import accelerator_for, check_launch, load_accelerate
 from vocabshift.cpt.schedule import learning_rate_share
 from vocabshift.cpt.steps import Evaluation, Hooks, Rows, Step
 from vocabshift.cpt.stop_signals import StopSignals
@@ -104,6 +104,7 @@ def pretrain(
             accelerator = stack.enter_context(accelerator_for(model, config.mixed_precision))
         else:
             _place(model, accelerator)
+        check_launch(accelerator)
         with accelerator.autocast():  # flash attention takes nothing but half precision
             special = special_ids(model, ours, separator, config)
         stack.enter_context(_kept_state(model))

@@ -85,6 +85,56 @@ def new_accelerator(**options: Any) -> Iterator[Accelerator]:
             AcceleratorState._reset_state(reset_partial_state=True)
 
 
+def check_launch(accelerator: Accelerator) -> None:
+    """ValueError for what `accelerate launch` offers and this loop would get wrong.
+
+    float16 needs losses that are scaled and gradients that are scaled back before they are
+    clipped; DeepSpeed, Megatron and FSDP1 have optimizers or parameters of their own; a model of
+    which one process alone has the weights cannot be probed.
+    """
+    from vocabshift.cpt.config import PRECISIONS
+
+    if accelerator.mixed_precision not in PRECISIONS:
+        raise ValueError(
+            f"accelerate was launched with mixed_precision {accelerator.mixed_precision}, and "
+            f"training is done in bf16 or no; set mixed_precision here or in accelerate's file"
+        )
+    kind = str(accelerator.distributed_type.value)
+    if not (kind == "NO" or kind.startswith("MULTI_") or accelerator.is_fsdp2):
+        kind = "FSDP, version 1" if kind == "FSDP" else kind
+        raise ValueError(
+            f"accelerate was launched with {kind}, and the training loop knows one process, DDP "
+            "and FSDP2 (fsdp_version: 2); see recipes/accelerate"
+        )
+    plugin: Any = accelerator.state.fsdp_plugin if accelerator.is_fsdp2 else None
+    for name, key in (
+        ("cpu_ram_efficient_loading", "fsdp_cpu_ram_efficient_loading"),
+        ("cpu_offload", "fsdp_offload_params"),
+    ):
+        # Switched off it is None, False, or (as accelerate has it) a plain OffloadPolicy.
+        value = getattr(plugin, name, None)
+        if value is True or type(value).__name__ == "CPUOffloadPolicy":
+            raise ValueError(
+                f"accelerate was launched with {key}, which the training loop cannot do; set it "
+                "to false, as in recipes/accelerate"
+            )
+
+
+def require_same(accelerator: Accelerator, number: int, what: str) -> None:
+    """ValueError where a number that all processes must agree on is not the same in all."""
+    import torch
+
+    if accelerator.num_processes == 1:
+        return
+    own = torch.tensor([number], dtype=torch.int64, device=accelerator.device)
+    found: Any = accelerator.gather(own)
+    if len(set(found.tolist())) > 1:
+        raise ValueError(
+            f"the processes differ in {what} ({', '.join(map(str, found.tolist()))}): all of them "
+            "must see the same disk"
+        )
+
+
 def load_accelerate() -> None:
     """ImportError that says what to install, where accelerate or torch is missing."""
     try:

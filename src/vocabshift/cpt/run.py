@@ -30,7 +30,7 @@ from vocabshift.cpt.freeze import (
     trained_parameters,
 )
 from vocabshift.cpt.gradient import Gradient
-from vocabshift.cpt.processes import sums
+from vocabshift.cpt.processes import require_same, sums
 from vocabshift.cpt.schedule import learning_rate_share
 from vocabshift.cpt.spikes import SpikeWatch
 from vocabshift.cpt.steps import Evaluation, Hooks, Rows, Step
@@ -81,6 +81,7 @@ class Run:
         self._divided: Any = None  # the module that FSDP2 has divided, once and for all phases
         self._saved: SavedStep | None = checkpoints.newest() if checkpoints else None
         self._at = _Position(**self._saved.info) if self._saved else _Position()
+        require_same(accelerator, self._at.run_steps, "the step of the checkpoint they go on from")
 
     @property
     def first_phase(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -87,8 +88,22 @@ def wrap(accelerator: Accelerator, model: Any, config: LoopConfig, special: Spec
     if accelerator.is_fsdp2:
         from accelerate.utils import fsdp2_prepare_model
 
+        _sum_in_float32(accelerator.state.fsdp_plugin)
         return fsdp2_prepare_model(accelerator, module)
     return accelerator.prepare_model(module)
+
+
+def _sum_in_float32(plugin: Any) -> None:
+    """Let FSDP2 lower the precision of products alone.
+
+    accelerate's policy for bf16 would add up gradients over processes and micro-batches in
+    bfloat16 too, and round the loss to its three digits.
+    """
+    policy = plugin.mixed_precision_policy
+    if policy is not None:
+        plugin.mixed_precision_policy = replace(
+            policy, reduce_dtype=torch.float32, output_dtype=None
+        )
 
 
 def forget(accelerator: Accelerator) -> None:

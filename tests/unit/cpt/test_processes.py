@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.cpt.loop import LoopConfig, Phase, pretrain
-from vocabshift.cpt.processes import padded, shares
+from vocabshift.cpt.processes import check_launch, new_accelerator, padded, require_same, shares
 from vocabshift.cpt.step_checkpoints import StepCheckpoints
 
 TEXTS = [f"line {number} of a small text; दूसरा वाक्य" for number in range(17)]
@@ -29,7 +30,7 @@ PHASES = [
 ]
 
 WORKER = """
-import contextlib, json, sys
+import contextlib, json, os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import torch
@@ -41,40 +42,62 @@ from vocabshift.cpt.lean_head import Tail, tail_of
 from vocabshift.cpt.trained_model import write_model
 import test_processes as cases
 
-out = Path(sys.argv[2])
-accelerator = Accelerator(cpu=True)
-assert accelerator.num_processes == 2
 
-def tell(name, model, steps):
-    write_model(model, out / name, accelerator, dtype="float32")
-    if accelerator.is_main_process:
-        facts = [[step.loss, step.gradient_norm, step.n_tokens] for step in steps]
-        (out / name / "steps.json").write_text(json.dumps(facts))
+def work():
+    out = Path(sys.argv[2])
+    accelerator = Accelerator(cpu=True)
+    assert accelerator.num_processes == 2
 
-model = cases.tiny_llama(tied=True)
-tell("ddp", model, cases.train(model, accelerator=accelerator))
+    def tell(name, model, steps):
+        write_model(model, out / name, accelerator, dtype="float32")
+        if accelerator.is_main_process:
+            facts = [[step.loss, step.gradient_norm, step.n_tokens] for step in steps]
+            (out / name / "steps.json").write_text(json.dumps(facts))
 
-# accelerate offers FSDP2 on GPUs only; torch does it with gloo too.
-accelerator.state.distributed_type = DistributedType.FSDP
-# Subtle: every AcceleratorState() takes its type from here, and would put MULTI_CPU back.
-PartialState._shared_state["distributed_type"] = DistributedType.FSDP
-accelerator.state.fsdp_plugin = FullyShardedDataParallelPlugin(
-    fsdp_version=2, auto_wrap_policy="transformer_based_wrap", reshard_after_forward=True
-)
-first = []
-with contextlib.suppress(cases.KilledError):
-    cases.train(
-        cases.tiny_llama(tied=False),
-        accelerator=accelerator,
-        checkpoints=cases.checkpoints(out),
-        on_step=lambda step: cases.die_after(first, step, 5),
+    model = cases.tiny_llama(tied=True)
+    tell("ddp", model, cases.train(model, accelerator=accelerator))
+
+    # accelerate offers FSDP2 on GPUs only; torch does it with gloo too.
+    accelerator.state.distributed_type = DistributedType.FSDP
+    # Subtle: every AcceleratorState() takes its type from here, and would put MULTI_CPU back.
+    PartialState._shared_state["distributed_type"] = DistributedType.FSDP
+    accelerator.state.fsdp_plugin = FullyShardedDataParallelPlugin(
+        fsdp_version=2, auto_wrap_policy="transformer_based_wrap", reshard_after_forward=True
     )
-model = cases.tiny_llama(tied=False)
-rest = cases.train(model, accelerator=accelerator, checkpoints=cases.checkpoints(out))
-assert {type(parameter).__name__ for parameter in model.parameters()} == {"DTensor"}
-assert tail_of(model) == Tail()  # and the logits were not made
-tell("fsdp2", model, first[:4] + rest)
-accelerator.end_training()
+    first = []
+    with contextlib.suppress(cases.KilledError):
+        cases.train(
+            cases.tiny_llama(tied=False),
+            accelerator=accelerator,
+            checkpoints=cases.checkpoints(out),
+            on_step=lambda step: cases.die_after(first, step, 5),
+        )
+    model = cases.tiny_llama(tied=False)
+    rest = cases.train(model, accelerator=accelerator, checkpoints=cases.checkpoints(out))
+    assert {type(parameter).__name__ for parameter in model.parameters()} == {"DTensor"}
+    assert tail_of(model) == Tail()  # and the logits were not made
+    tell("fsdp2", model, first[:4] + rest)
+
+    half = FullyShardedDataParallelPlugin(fsdp_version=2, auto_wrap_policy="transformer_based_wrap")
+    half.set_mixed_precision("bf16")  # as accelerate does it
+    accelerator.state.fsdp_plugin = half
+    model = cases.tiny_llama(tied=False)
+    tell("bf16", model, cases.train(model, accelerator=accelerator, phases=cases.PHASES[:1]))
+    assert half.mixed_precision_policy.param_dtype == torch.bfloat16
+    assert half.mixed_precision_policy.reduce_dtype == torch.float32
+    accelerator.end_training()
+
+# Everything is imported once, and then there are two: importing takes longer than the work.
+cases.tiny_llama()
+children = []
+for rank in range(2):
+    child = os.fork()
+    if child == 0:
+        os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+        work()
+        sys.exit(0)
+    children.append(child)
+sys.exit(any([os.waitpid(child, 0)[1] for child in children]))
 """
 
 
@@ -135,7 +158,7 @@ def train(model: Any, **options: Any) -> Any:
 
 
 def two_processes(folder: Path) -> None:
-    """Run the worker twice, as accelerate launch does."""
+    """Run the worker in two processes, with the variables that accelerate launch sets."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -152,17 +175,15 @@ def two_processes(folder: Path) -> None:
         "OMP_NUM_THREADS": "1",
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
-    workers = [
-        subprocess.Popen(
-            [sys.executable, str(script), here, str(folder)],
-            env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    errors = [worker.communicate(timeout=900)[1] for worker in workers]
-    assert [worker.returncode for worker in workers] == [0, 0], errors
+    done = subprocess.run(
+        [sys.executable, str(script), here, str(folder)],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_two_processes_are_one(tmp_path: Path) -> None:
@@ -187,6 +208,15 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
     model = tiny_llama(tied=False)
     assert train(model, checkpoints=checkpoints(tmp_path)) == []
     assert all(torch.equal(weights[name], value) for name, value in model.named_parameters())
+
+    half = json.loads((tmp_path / "bf16/steps.json").read_text())
+    full = [step[:2] for step in expected[: len(half)]]
+    np.testing.assert_allclose([step[:2] for step in half], full, rtol=0.02)
+    # Sums of hundreds of nats in bfloat16 would be whole numbers.
+    assert any(abs(loss * n - round(loss * n)) > 0.01 for loss, _, n in half)
+    assert {value.dtype for value in load_file(tmp_path / "bf16/model.safetensors").values()} == {
+        torch.float32
+    }
 
 
 @pytest.mark.parametrize("micro_batch_size", [1, 3])
@@ -249,6 +279,62 @@ def test_shares(n_rows: int, micro: int | None, n_processes: int) -> None:
     rows = [row for part in parts for piece in part for row in piece.tolist()]
     assert sorted(rows) == batch.tolist()
     assert all(len(piece) <= (micro or n_rows) for part in parts for piece in part)
+
+
+def test_accumulation_of_the_launcher_changes_nothing() -> None:
+    """`accelerate launch --gradient_accumulation_steps 8` would divide the gradient by 8."""
+    expected = train(tiny_llama())
+    with new_accelerator(cpu=True, gradient_accumulation_steps=8) as accelerator:
+        assert train(tiny_llama(), accelerator=accelerator) == expected
+
+
+def test_the_launch_is_checked() -> None:
+    """Precisions, divisions and offloading that would train something else."""
+    from torch.distributed.fsdp import CPUOffloadPolicy
+
+    with (
+        new_accelerator(cpu=True, mixed_precision="fp16") as accelerator,
+        pytest.raises(ValueError, match="launched with mixed_precision fp16"),
+    ):
+        train(tiny_llama(), accelerator=accelerator)
+    plugin = SimpleNamespace(cpu_ram_efficient_loading=False, cpu_offload=None)
+
+    def launched(kind: str, *, is_fsdp2: bool = False, **changes: Any) -> Any:
+        return SimpleNamespace(
+            mixed_precision="bf16",
+            distributed_type=SimpleNamespace(value=kind),
+            is_fsdp2=is_fsdp2,
+            state=SimpleNamespace(fsdp_plugin=SimpleNamespace(**{**vars(plugin), **changes})),
+        )
+
+    check_launch(launched("NO"))
+    check_launch(launched("MULTI_GPU"))
+    check_launch(launched("FSDP", is_fsdp2=True))
+    for accelerator, message in (
+        (launched("DEEPSPEED"), "with DEEPSPEED"),
+        (launched("FSDP"), "FSDP, version 1"),
+        (launched("FSDP", is_fsdp2=True, cpu_offload=CPUOffloadPolicy()), "offload_params"),
+        (launched("FSDP", is_fsdp2=True, cpu_ram_efficient_loading=True), "ram_efficient"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            check_launch(accelerator)
+
+
+def test_processes_on_different_disks_are_refused() -> None:
+    """One would go on from a checkpoint that the other does not see."""
+    import torch
+
+    def seen(*steps: int) -> Any:
+        return SimpleNamespace(
+            num_processes=len(steps),
+            device="cpu",
+            gather=lambda own: torch.cat([own, torch.tensor(steps[1:])]),
+        )
+
+    require_same(seen(3, 3), 3, "the step")
+    require_same(seen(3), 3, "the step")
+    with pytest.raises(ValueError, match=r"differ in the step \(3, 0\).*same disk"):
+        require_same(seen(3, 0), 3, "the step")
 
 
 def test_padded() -> None:
