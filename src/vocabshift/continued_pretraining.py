@@ -76,6 +76,8 @@ def continue_pretraining(
         with _shared_folder(accelerator, out, force=force, resume=resume) as partial:
             checkpoints = _checkpoints(own, inputs, accelerator, partial)
             data = _packed(inputs, accelerator, partial, threads, progress)
+            if control:
+                check_same_text(given, data)  # what was packed just now too
             with _told(own, accelerator, partial, on_record) as told:
                 pretrain(
                     model,

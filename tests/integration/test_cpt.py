@@ -226,6 +226,9 @@ def test_control(cpt: Cpt, place: Path, tmp_path: Path) -> None:
     assert cpt(out, **keys)["n_bytes"] == cpt(out, "--control", **keys)["n_bytes"]
     line = cpt(out, "--control", status=2, **keys | {"control_data": packed["other"]})
     assert "pack the same corpus with both" in line
+    other = {"control_data": [str(place / "en.txt")]}  # not packed, and so found out later
+    line = cpt(f"out={tmp_path / 'specs'}", "--control", status=2, **keys | other)
+    assert "pack the same corpus with both" in line
     line = cpt("control_data=[]", out, "--control", status=2, **keys)
     assert "packed with another tokenizer" in line
     assert "the key 'control' is missing" in cpt("--control", status=2)
