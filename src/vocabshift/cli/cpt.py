@@ -6,10 +6,11 @@ Owns the verb's flags, `key=value` on the command line, and what is seen while i
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _SIZES = ("n_bytes", "evaluate_bytes")  # may be written "2GB"
 _LINE_SECONDS = 60.0
+_KEY = re.compile(r"[A-Za-z_][\w.]*=")
 
 _DESCRIPTION = """\
 Train a model folder on text, through phases, and write it as another model folder. CONFIG is a
@@ -61,6 +63,18 @@ def add_parser(subparsers: Any) -> None:
     )
     add_threads(parser)
     parser.set_defaults(run=run, show=show, status=lambda *_: 0)
+
+
+def keys_behind_config(words: Sequence[str]) -> list[str]:
+    """The command line with every key=value behind CONFIG, for argparse wants them together."""
+    keys = [word for word in words if _KEY.match(word)]
+    rest = [word for word in words if not _KEY.match(word)]
+    if rest[:1] != ["cpt"]:
+        return list(words)
+    for at in range(1, len(rest)):
+        if not rest[at].startswith("-") and rest[at - 1] not in ("-j", "--threads"):
+            return [*rest[: at + 1], *keys, *rest[at + 1 :]]
+    return list(words)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

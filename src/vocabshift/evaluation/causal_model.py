@@ -197,8 +197,9 @@ def _reason(error: Exception) -> str:
 def _quiet() -> Iterator[None]:
     """Without transformers' table of lacking tensors, which are told by their names; and without
     its progress bar where no terminal would show it."""
-    from transformers.utils import logging
+    from transformers.utils import logging as untyped
 
+    logging: Any = untyped
     level, has_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     if not sys.stderr.isatty():

@@ -216,7 +216,7 @@ def labelled(
     """
     from vocabshift.text.corpus import Corpus
 
-    corpus = texts if hasattr(texts, "texts") else Corpus.from_texts(texts)
+    corpus = texts if isinstance(texts, Corpus) else Corpus.from_texts(texts)
     lacking = dict.fromkeys(corpus.languages)
     for label, text in corpus.texts():
         language = ALL if label is None else label
