@@ -1,9 +1,8 @@
 """Lines with many words in Roman script, left out of text in another script.
 
-Such lines of web text are mostly code-mixed, navigation or another language; "The Indic study"
-(`recipes/indic_study`) leaves out those with more than ten, as its paper does (appendix on data).
-Owns what a Roman word is, and which languages are concerned. A document of several lines loses
-the lines, not its whole text.
+Such lines of web text are mostly code-mixed, navigation or another language; the Indic study leaves
+out those with more than ten (section 4.1). Owns what a Roman word is, and which languages are
+concerned. A document of several lines loses the lines, not its whole text.
 """
 
 from __future__ import annotations
