@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +33,7 @@ from vocabshift.cpt.processes import require_same, sums
 from vocabshift.cpt.schedule import learning_rate_share
 from vocabshift.cpt.spikes import SpikeWatch
 from vocabshift.cpt.steps import Evaluation, Hooks, Rows, Step
+from vocabshift.cpt.stretch import Position, Stretch
 from vocabshift.cpt.training_module import ModelView, forget, wrap
 
 if TYPE_CHECKING:
@@ -42,20 +42,6 @@ if TYPE_CHECKING:
     from vocabshift.cpt.objectives import SpecialIds
     from vocabshift.cpt.step_checkpoints import SavedStep, StepCheckpoints
     from vocabshift.cpt.stop_signals import StopSignals
-
-
-@dataclass
-class _Position:
-    """Where a run stands; all that is not weights and moments."""
-
-    phase: int = 0
-    step: int = 0  # steps done in the phase
-    n_bytes: int = 0  # in the phase
-    n_tokens: int = 0
-    run_steps: int = 0
-    run_bytes: int = 0
-    losses: Sequence[float] = ()  # the last ones, for SpikeWatch
-    is_evaluated: bool = False  # whether what is due at this step has been done
 
 
 class Run:
@@ -80,7 +66,7 @@ class Run:
         self._checkpoints, self._signals = checkpoints, signals
         self._divided: Any = None  # the module that FSDP2 has divided, once and for all phases
         self._saved: SavedStep | None = checkpoints.newest() if checkpoints else None
-        self._at = _Position(**self._saved.info) if self._saved else _Position()
+        self._at = Position(**self._saved.info) if self._saved else Position()
         require_same(accelerator, self._at.run_steps, "the step of the checkpoint they go on from")
 
     @property
@@ -93,7 +79,7 @@ class Run:
         phase, config = self._phases[index], self._config
         if index != self._at.phase:
             before = self._at
-            self._at = _Position(index, run_steps=before.run_steps, run_bytes=before.run_bytes)
+            self._at = Position(index, run_steps=before.run_steps, run_bytes=before.run_bytes)
         order = np.random.default_rng((config.seed, index)).permutation(len(rows.row_bytes))
         size = config.step_sequences
         batches = [order[at : at + size] for at in range(0, len(order), size)]
@@ -109,7 +95,7 @@ class Run:
         n_steps: int,
         wrapped: Any,
         parameters: list[torch.nn.Parameter],
-    ) -> _Stretch:
+    ) -> Stretch:
         """All that a phase works with, as far on as the checkpoint was."""
         phase, config = self._phases[index], self._config
         optimizer = torch.optim.AdamW(
@@ -119,7 +105,7 @@ class Run:
             fused=parameters[0].device.type == "cuda",
         )
         self._restore(optimizer, parameters)
-        return _Stretch(
+        return Stretch(
             index=index,
             phase=phase,
             rows=rows,
@@ -153,7 +139,7 @@ class Run:
             n_devices=self._accelerator.num_processes,
         )
 
-    def _step(self, stretch: _Stretch, batch: NDArray[np.int64]) -> Step:
+    def _step(self, stretch: Stretch, batch: NDArray[np.int64]) -> Step:
         began = time.perf_counter()
         config, at = self._config, self._at
         is_due = self._checkpoints is not None and self._checkpoints.is_due(at.run_steps + 1)
@@ -207,7 +193,7 @@ class Run:
         return step
 
     def _after(
-        self, stretch: _Stretch, step: Step, n_bytes: int, *, is_asked: bool, is_due: bool
+        self, stretch: Stretch, step: Step, n_bytes: int, *, is_asked: bool, is_due: bool
     ) -> None:
         """Hooks, evaluation and checkpoints behind a step."""
         at, every = self._at, self._hooks.evaluate_bytes
@@ -223,7 +209,7 @@ class Run:
         if is_due:
             self._save(stretch)
 
-    def _evaluate_if_due(self, stretch: _Stretch) -> None:
+    def _evaluate_if_due(self, stretch: Stretch) -> None:
         at, hooks = self._at, self._hooks
         is_inside = stretch.index > 0 and at.step == 0  # only the first phase begins with one
         if not (at.is_evaluated or is_inside) and hooks.evaluate is not None:
@@ -232,7 +218,7 @@ class Run:
                 hooks.on_evaluation(Evaluation(stretch.index, at.step, at.run_bytes, values))
         at.is_evaluated = True
 
-    def _stop_wrong(self, stretch: _Stretch, wrong: str, loss: float, norm: float) -> None:
+    def _stop_wrong(self, stretch: Stretch, wrong: str, loss: float, norm: float) -> None:
         """Save the state before this step and raise ValueError."""
         self._forget_gradients()
         advice = (
@@ -277,7 +263,7 @@ class Run:
         trained = [p for each in phases for p in _parameters(self._model, each)]
         return state.names_of(self._model, trained)
 
-    def _save(self, stretch: _Stretch) -> None:
+    def _save(self, stretch: Stretch) -> None:
         assert self._checkpoints is not None
         on_main = self._accelerator.is_main_process
         weights = state.weights(self._trained_so_far(), on_main=on_main)
@@ -297,22 +283,6 @@ class Run:
             named = state.names_of(self._model, parameters)
             state.restore_moments(optimizer, named, self._saved.moments)
             self._saved = None
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Stretch:
-    """A phase at work."""
-
-    index: int
-    phase: Phase
-    rows: Rows
-    n_steps: int
-    wrapped: Any
-    parameters: list[torch.nn.Parameter]
-    optimizer: torch.optim.Optimizer
-    gradient: Gradient
-    watch: SpikeWatch
-    utilization: Callable[[float], float | None]
 
 
 def _parameters(model: Any, phase: Phase) -> list[torch.nn.Parameter]:
