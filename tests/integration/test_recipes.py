@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -37,6 +38,7 @@ def run(recipe: str, out: Path) -> str:
         "HIDDEN",
         "LAYERS",
         "PARTS",
+        *("SEEDS", "PRETRAIN_BYTES", "ADAPT_BYTES", "ADDED", "HIDDEN", "LAYERS", "RECORD"),
     ):
         environment.pop(name, None)
     done = subprocess.run(
@@ -208,6 +210,52 @@ def test_the_front_compares_recipe_vocabshift_with_ist_and_matra(tmp_path: Path)
     totals = [row.value for row in results.where(subject="vocabshift", metric="tokens_per_line")]
     assert rows["vocabshift"][1] == f"{gini(totals):.4f}"
     assert {"ist-english-4", "matra", "vocabshift-nfc", "nfc-balance-0"} <= set(rows)
+
+
+def test_the_adaptation_study_compares_every_arm(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("sklearn")
+    out = tmp_path / "out"
+    printed = run("adaptation_study/run.sh", out)
+    names = ("tokenizers", "bits-per-byte", "differences", "sib200", "glitch", "latency")
+    tables = {name: (out / f"{name}.md").read_text(encoding="utf-8") for name in names}
+    assert all(table in printed for table in tables.values())
+    assert "<svg" in (out / "curves.svg").read_text(encoding="utf-8")
+
+    arms = {
+        file.stem.removeprefix("0-"): json.loads(file.read_text(encoding="utf-8"))
+        for file in (out / "arms").glob("*.json")
+    }
+    assert 12 == len(arms)
+    pretrained = arms.pop("pretrained")
+    assert pretrained["curve"][-1]["bits_per_byte"]["eng"] < 8  # fewer bits than a byte has
+    # The same text for every arm, in about as many steps, and what is scored is the same too.
+    assert 1 == len({arm["n_bytes"] for arm in arms.values()})
+    steps = [arm["n_steps"] for arm in arms.values()]
+    assert max(steps) < 1.5 * min(steps)
+    sizes = {
+        tuple(size for language in arm["documents"].values() for size, _ in language)
+        for arm in arms.values()
+    }
+    assert 1 == len(sizes)
+    assert arms["ist-fvt"]["n_tokens"] < arms["continued-fvt"]["n_tokens"]
+    assert arms["continued-fvt"]["n_tokens"] < arms["nothing"]["n_tokens"] / 2
+
+    results = Results.from_jsonl((out / "results.jsonl").read_text(encoding="utf-8"))
+    assert set(arms) == set(results.distinct("subject"))
+    documents = arms["matra-fvt"]["documents"]["hin"]
+    bits = sum(nats for _, nats in documents) / math.log(2)
+    price = results.value("matra-fvt", "hin", "bits_per_byte")
+    assert bits / sum(size for size, _ in documents) == pytest.approx(price)
+    assert any(
+        cell.startswith(f"{price:.3f} ") for cell in cells(tables["bits-per-byte"])["matra, fvt"]
+    )
+    nothing = results.value("nothing", "hin", "bits_per_byte")
+    difference = cells(tables["differences"])["matra, fvt − nothing"][0]
+    assert difference.startswith(f"{price - nothing:+.3f} [")
+    latency = json.loads((out / "latency.json").read_text(encoding="utf-8"))["results"]
+    assert {"nothing", "ist-fvt", "matra-fvt"} < {row["subject"] for row in latency}
+    assert {"eng", "hin", "tam"} == {row["language"] for row in latency}
 
 
 @pytest.mark.shared
