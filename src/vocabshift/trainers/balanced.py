@@ -79,6 +79,12 @@ class BalancedTrainer(SuperwordTrainer):
         if saved is not None:
             return dict(saved.info["weights"])
         rest, held_out = hold_out(corpus)
+        if bare := _without_text(rest):
+            raise CorpusError(
+                f"nothing is left of {', '.join(map(repr, bare))} behind the documents held out, "
+                "which set what a language counts; give at least two documents of it, or use "
+                "recipe ist"
+            )
         samples = draw_words(held_out.texts())
         reader = self._two_stage_reader(rest)
         assert isinstance(reader, CorpusReader)
@@ -104,3 +110,14 @@ class BalancedTrainer(SuperwordTrainer):
             "weights", lambda path: path.write_bytes(b""), {"weights": list(weights.items())}
         )
         return weights
+
+
+def _without_text(corpus: Corpus) -> list[str | None]:
+    """Languages without a document; of the others no more than one block is read."""
+    return [
+        label
+        for label in corpus.languages
+        if not any(
+            next(part.read(), None) is not None for part in corpus.parts if part.language == label
+        )
+    ]
