@@ -117,15 +117,16 @@ def by_hand(place: Path, model: str, limit: int | None) -> dict[str, Any]:
         files = {split: str(data / pattern.format(part)) for split, part in splits.items()}
         text = BY_HAND.format(base=base, name=name, builder=builder, files=files, more=more)
         (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
-    found = lm_eval.simple_evaluate(
-        model="hf",
-        model_args={"pretrained": str(place / model), "dtype": "float32"},
-        device="cpu",
-        batch_size=4,
-        limit=limit,
-        tasks=[f"by_hand_{name}" for name in tasks],
-        task_manager=TaskManager(include_path=str(folder), include_defaults=False),
-    )
+    with harness._accelerate_as_it_was():
+        found = lm_eval.simple_evaluate(
+            model="hf",
+            model_args={"pretrained": str(place / model), "dtype": "float32"},
+            device="cpu",
+            batch_size=4,
+            limit=limit,
+            tasks=[f"by_hand_{name}" for name in tasks],
+            task_manager=TaskManager(include_path=str(folder), include_defaults=False),
+        )
     assert found is not None
     return dict(found["results"])
 
@@ -224,7 +225,9 @@ def test_what_fails_is_told_and_the_rest_goes_on(
 
     words.remove(place / "broken")
     words.remove("belebele:et")
-    assert run_json(capsys, *words)[0] == 0  # other models: begun anew
+    assert main(["harness", *map(str, words)]) == 2  # other models: not dropped unasked
+    assert "--force" in capsys.readouterr().err
+    assert run_json(capsys, *words, "--force")[0] == 0
     first = out.read_text(encoding="utf-8")
     assert not out.with_name("rows.jsonl.progress").exists()
 

@@ -68,7 +68,7 @@ ROOMS = {
         *("evaluation.causal_model", "evaluation.score", "evaluation.glitch"),
         *("evaluation.latency_local", "evaluation.harness"),
     ),
-    "accelerate": ("cpt.",),
+    "accelerate": ("cpt.", "evaluation.harness"),
     "lm_eval": ("evaluation.harness",),
     "liger_kernel": ("cpt.liger",),
     "scipy": ("evaluation.", "trainers.language_clusters"),

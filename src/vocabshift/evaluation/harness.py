@@ -235,8 +235,22 @@ def _language_model(
             f"the tokenizer of {source} has {len(tokenizer)} tokens and the model "
             f"{model.get_input_embeddings().weight.shape[0]} rows"
         )
-    with _log():
+    with _log(), _accelerate_as_it_was():
         return HFLM(pretrained=model, tokenizer=tokenizer, backend="causal", batch_size=batch_size)
+
+
+@contextmanager
+def _accelerate_as_it_was() -> Iterator[None]:
+    """lm-eval asks accelerate for the number of processes, which then keeps device and precision
+    for the life of this one, and training in it could choose no other."""
+    from accelerate.state import AcceleratorState, PartialState
+
+    is_first = not (AcceleratorState._shared_state or PartialState._shared_state)
+    try:
+        yield
+    finally:
+        if is_first and not PartialState().use_distributed:
+            AcceleratorState._reset_state(reset_partial_state=True)
 
 
 def _evaluate(
