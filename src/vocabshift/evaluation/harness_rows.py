@@ -6,7 +6,9 @@ Owns the names of metrics and the intervals. Knows nothing of how tasks are run;
 from __future__ import annotations
 
 import math
+import traceback
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from vocabshift.evaluation.harness_tasks import TaskRequest
@@ -56,7 +58,7 @@ def _metrics(values: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def reason_of(error: Exception) -> str:
     """One line that a person can act on, from whatever lm-eval, datasets or the Hub raised."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = " ".join(str(error).split()) or _where(error)
     if "script" in text and "no longer supported" in text:
         return (
             f"the data set needs code of its own, which is not run ({text[:120]}); give its files "
@@ -72,3 +74,12 @@ def reason_of(error: Exception) -> str:
         text = text if cause[:60] in text else f"{text}: {cause}"
     is_ours = isinstance(error, ValueError | OSError | ImportError)
     return (text if is_ours else f"{type(error).__name__}: {text}")[:400]
+
+
+def _where(error: Exception) -> str:
+    """The line that raised an error without words, such as lm-eval's bare assertions: that one on
+    `max_length` means that an answer is longer than the model has positions."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return type(error).__name__
+    return f"{frames[-1].line} (line {frames[-1].lineno} of {Path(frames[-1].filename).name})"

@@ -182,6 +182,11 @@ def test_reasons() -> None:
     torn.__cause__ = ValueError("line 3 is\n no JSON")
     assert reason_of(torn) == "RuntimeError: while generating: line 3 is no JSON"
     assert reason_of(ValueError("a\nb")) == "a b"
+    try:
+        assert int("2") == 3
+    except AssertionError as error:
+        bare = AssertionError().with_traceback(error.__traceback__)
+    assert 'assert int("2") == 3 (line ' in reason_of(bare)
     told = ValueError("the model cannot be loaded: too short")
     told.__cause__ = OSError("too short")
     assert reason_of(told) == str(told)
