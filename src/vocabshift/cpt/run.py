@@ -151,7 +151,8 @@ class Run:
         )
         loss = total[0] / max(total[1], 1)
         norm = gradient.finish(len(batch), total[1])
-        if wrong := stretch.watch.wrong(loss, norm):
+        is_whole = len(batch) == config.step_sequences
+        if wrong := stretch.watch.wrong(loss, norm, is_whole=is_whole):
             self._stop_wrong(stretch, wrong, loss, norm)
         n_bytes = int(stretch.rows.row_bytes[batch].sum())
         at.n_bytes += n_bytes

@@ -57,6 +57,8 @@ def test_a_spike_is_far_above_the_median() -> None:
     assert watch.wrong(9.0, 1.0) is None  # one too few
     assert watch.wrong(4.0, 1.0) is None  # not above twice the median
     assert "2 times the median loss of 2.000" in str(watch.wrong(4.1, 1.0))
+    assert watch.wrong(4.1, 1.0, is_whole=False) is None  # a few sequences, left for last
+    assert watch.wrong(float("nan"), 1.0, is_whole=False) == "diverged"
     assert 4.1 not in watch.losses
     assert len(watch.losses) == LEAST + 1
 
