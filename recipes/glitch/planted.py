@@ -10,7 +10,6 @@ BPE only passed through. `vocabshift glitch` knows nothing but the saved model.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 from dataclasses import replace
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from training import END, Size, counts_of, read_lines, report_of, trained_model
+from training import END, Size, arguments, counts_of, read_lines, report_of, trained_model
 
 import vocabshift as vs
 from vocabshift.bpe.encoder import Encoder
@@ -91,12 +90,7 @@ def table(results: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Train, judge, write planted.jsonl and planted.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("files", nargs="+")
-    parser.add_argument("-o", "--out", type=Path, required=True)
-    parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    args = parser.parse_args()
+    args = arguments(__doc__)
     size = SMOKE if args.smoke else FULL
     args.out.mkdir(parents=True, exist_ok=True)
     lines = read_lines(args.files, size.n_bytes, seed=0)

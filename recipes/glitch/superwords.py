@@ -9,7 +9,6 @@ K tokens nearest to the mean of dummies: how many are of the last 10 %? (IST, Fi
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 from dataclasses import replace
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from training import END, Size, counts_of, read_lines, report_of, trained_model
+from training import END, Size, arguments, counts_of, read_lines, report_of, trained_model
 
 import vocabshift as vs
 from vocabshift.bpe.unused_tokens import with_unused
@@ -99,12 +98,7 @@ def _span(values: list[float]) -> str:
 
 def main() -> None:
     """Train, judge, write superwords.jsonl and superwords.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("files", nargs="+")
-    parser.add_argument("-o", "--out", type=Path, required=True)
-    parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    args = parser.parse_args()
+    args = arguments(__doc__)
     size = SMOKE if args.smoke else FULL
     args.out.mkdir(parents=True, exist_ok=True)
     lines = read_lines(args.files, size.n_bytes, seed=0)

@@ -5,6 +5,7 @@ Owns the shape of the model, how it is trained, and asking `vocabshift glitch` a
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,16 @@ from vocabshift.evaluation.glitch.find import find_glitch_tokens
 from vocabshift.evaluation.glitch.summary import summary, token_rows
 
 END = "<|end|>"
+
+
+def arguments(description: str | None) -> argparse.Namespace:
+    """The command line of an experiment: files of text, where to write, how much."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    return parser.parse_args()
 
 
 @dataclass(frozen=True, kw_only=True)
