@@ -19,6 +19,7 @@ namespace py = pybind11;
 void register_text(py::module_& m);
 void register_counting(py::module_& m);
 void register_training(py::module_& m);
+void register_encoder_model(py::module_& m);
 void register_encode(py::module_& m);
 void register_pieces(py::module_& m);
 void register_boundless(py::module_& m);

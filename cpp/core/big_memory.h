@@ -17,6 +17,21 @@
 
 namespace vocabshift {
 
+inline constexpr std::size_t kHugePage = std::size_t{1} << 21;
+
+// Asks for huge pages where whole ones fit; a refusal changes nothing.
+inline void advise_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  constexpr std::uintptr_t kPage = 4096;
+  const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  const std::uintptr_t first = (address + kPage - 1) / kPage * kPage;
+  if (first < address + bytes) {
+    madvise(reinterpret_cast<void*>(first), (address + bytes - first) / kPage * kPage,
+            MADV_HUGEPAGE);
+  }
+#endif
+}
+
 template <class T>
 struct BigAllocator {
   using value_type = T;
@@ -24,18 +39,14 @@ struct BigAllocator {
   template <class U>
   BigAllocator(const BigAllocator<U>&) {}  // NOLINT: allocators convert
 
-  static constexpr std::size_t kHugePage = std::size_t{1} << 21;
-
   T* allocate(std::size_t count) {
     const std::size_t bytes = count * sizeof(T);
     void* memory = nullptr;
-    if (bytes < 2 * kHugePage) {
+    if (bytes < kHugePage / 2) {
       memory = std::malloc(bytes);
     } else {
       memory = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-      if (memory) madvise(memory, bytes, MADV_HUGEPAGE);  // advice: a refusal changes nothing
-#endif
+      if (memory) advise_huge_pages(memory, bytes);
     }
     if (!memory) throw std::bad_alloc();
     return static_cast<T*>(memory);
@@ -54,11 +65,7 @@ class ZeroedArray {
     if (!memory_) throw std::bad_alloc();
     const auto address = reinterpret_cast<std::uintptr_t>(memory_.get());
     begin_ = reinterpret_cast<T*>((address + alignof(T) - 1) / alignof(T) * alignof(T));
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-    constexpr std::uintptr_t kPage = 4096;
-    const std::uintptr_t page = (address + kPage - 1) / kPage * kPage;
-    madvise(reinterpret_cast<void*>(page), count * sizeof(T) / kPage * kPage, MADV_HUGEPAGE);
-#endif
+    advise_huge_pages(memory_.get(), (count + 1) * sizeof(T));
   }
   T& operator[](std::size_t i) { return begin_[i]; }
   const T& operator[](std::size_t i) const { return begin_[i]; }

@@ -23,7 +23,7 @@ BoundlessSegmentation::BoundlessSegmentation(const Encoder& words, const Encoder
     supermerges_.set({merge.left, merge.right}, rank++, merge.product);
   }
   for (std::size_t i = 0; i < cutter_.threads(); ++i) {
-    workers_.push_back(std::make_unique<Worker>());
+    workers_.push_back(std::make_unique<Worker>(words_, exported_));
   }
 }
 

@@ -35,6 +35,7 @@ class BoundlessSegmentation {
 
  private:
   struct Worker {
+    Worker(const Encoder& of_words, const Encoder& of_pieces) : words(of_words), pieces(of_pieces) {}
     Encoder::Scratch words, pieces;
     MergeScratch merging;
     std::vector<TokenId> ids, run, boundless, exported;

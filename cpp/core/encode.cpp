@@ -33,12 +33,33 @@ Encoder::Encoder(const EncoderModel& model)
     merges_.set({merge.left, merge.right}, static_cast<std::uint32_t>(rank), merge.product);
   }
   if (!may_lose_symbols(model)) prepare_words(model);
-  if (!ignore_merges_) return;
-  // Tokens that only merge skipping gives: where merges are trees, they give the others as well.
+  prepare_short_tokens();
+}
+
+// Words and pieces that are a token: the short ones are in the cache from the beginning. Others are
+// looked for (skipped_to_) where merges alone do not make them.
+void Encoder::prepare_short_tokens() {
+  const auto is_made = [&](std::uint32_t i) {
+    return tree_.usable() && tree_.makes(ids_[i]) && tree_.fits(strings_[i]);
+  };
+  const bool has_words = !ignore_merges_ || cutter_.crossing_rank() != kNoRank;
+  short_tokens_ = WordCache(ids_.size());
   for (std::uint32_t i = 0; i < ids_.size(); ++i) {
-    if (tree_.usable() && tree_.makes(ids_[i]) && tree_.fits(strings_[i])) continue;
-    skipped_to_.add(strings_[i]);
-    skipped_ids_.push_back(ids_[i]);
+    const std::string_view token = strings_[i];
+    const bool made = is_made(i);
+    if (token.size() <= CacheKey::kShort && !token.empty()) {
+      const auto put = [&](bool is_piece) {
+        const CacheKey key = CacheKey::of(token, token.size(), is_piece);
+        TokenId known[WordCache::kMostTokens];
+        if (short_tokens_.copy(key, token, known) != known) return;  // spelt alike: the first
+        short_tokens_.put(key, token, &ids_[i], 1);
+      };
+      if (made && has_words) put(false);
+      if (ignore_merges_) put(true);
+    } else if (ignore_merges_ && !made) {
+      skipped_to_.add(token);
+      skipped_ids_.push_back(ids_[i]);
+    }
   }
 }
 
@@ -164,7 +185,7 @@ std::vector<std::int64_t> Encoder::last_merges() const {
 
 void Encoder::encode_uncached(const Scratch::Word& word, Scratch& scratch,
                               std::vector<TokenId>& out) const {
-  if (word.is_piece && ignore_merges_) {
+  if (word.is_piece && ignore_merges_ && word.text.size() > CacheKey::kShort) {
     if (const TokenId found = skipped_to_.find(word.text); found != kNoToken) {
       out.push_back(skipped_ids_[found]);
       return;
@@ -215,15 +236,16 @@ void Encoder::encode_waiting(Scratch& scratch, std::vector<TokenId>& out) const 
     const Scratch::Word& word = scratch.waiting_[i];
     if (to > room + kRoom - WordCache::kMostTokens) empty_room();
     const bool may_be_cached = word.text.size() <= WordCache::kMaxWord;
-    TokenId* const end = may_be_cached ? scratch.cache_.copy(word.key, word.text.data(), to) : to;
+    TokenId* const end = may_be_cached ? scratch.cache_.copy(word.key, word.text, to) : to;
     if (end != to) {
       to = end;
     } else {
       empty_room();
       const std::size_t before = out.size();
       encode_uncached(word, scratch, out);
-      if (may_be_cached) {
-        scratch.cache_.put(word.key, word.text.data(), out.data() + before, out.size() - before);
+      if (may_be_cached && !scratch.cache_.put(word.key, word.text, out.data() + before,
+                                               out.size() - before)) {
+        scratch.cache_ = short_tokens_;
       }
     }
     if (is_superword_model && word.ends_piece) {

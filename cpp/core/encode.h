@@ -42,6 +42,8 @@ class Encoder {
   // Per-thread state: the word cache and room to work. Never influences a result.
   class Scratch {
    public:
+    explicit Scratch(const Encoder& encoder) : cache_(encoder.short_tokens_) {}
+
     // Where pieces end in the output, one entry each, from now on; null: nobody asks.
     void note_piece_ends(std::vector<std::size_t>* ends) { piece_ends_ = ends; }
 
@@ -116,6 +118,7 @@ class Encoder {
 
   bool may_lose_symbols(const EncoderModel& model) const;
   void prepare_words(const EncoderModel& model);
+  void prepare_short_tokens();
   std::size_t first_late_rank(const EncoderModel& model) const;
   TokenId id_of(std::string_view text) const;  // kNoToken where no token is spelt so
 
@@ -123,7 +126,8 @@ class Encoder {
   std::vector<TokenId> ids_;  // their ids
   MergeTable merges_;
   MergeTree tree_;                     // of the merges that may be inside words
-  Vocabulary skipped_to_;              // whole pieces that are a token by merge skipping alone
+  WordCache short_tokens_;             // what every cache begins with
+  Vocabulary skipped_to_;              // longer pieces that are one by merge skipping alone
   std::vector<TokenId> skipped_ids_;   // their ids
   LateMerges late_merges_;             // all that can happen once the words of a piece are encoded
   std::array<TokenId, 256> byte_ids_;  // byte-level: ids of bytes; else of their <0xNN> pieces

@@ -2,18 +2,40 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <stdexcept>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace vocabshift {
+
+namespace {
+
+std::size_t count_products(const std::vector<ModelMerge>& merges, std::size_t limit) {
+  std::vector<bool> seen;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < limit; ++i) {
+    const TokenId product = merges[i].product;
+    if (product >= seen.size()) seen.resize(std::max<std::size_t>(product + 1, 2 * seen.size()));
+    count += !seen[product];
+    seen[product] = true;
+  }
+  return count;
+}
+
+}  // namespace
 
 MergeTree::MergeTree(const std::array<TokenId, 256>& byte_ids,
                      const std::vector<ModelMerge>& merges, std::size_t limit,
                      const MergeTable& table) {
   limit = std::min(limit, merges.size());
   if (limit + 256 >= std::size_t{1} << kBits) return;
-  pairs_.assign(std::bit_ceil(limit * 2 + 2), kFree);
+  const std::size_t products = count_products(merges, limit);  // each is accepted once at most
+  pairs_.assign(std::bit_ceil(products * 3 / 2 + 2), kFree);
   pair_mask_ = pairs_.size() - 1;
-  filter_.assign(std::bit_ceil(limit * 8 + 64) / 64, 0);
+  filter_.assign(std::bit_ceil(products * 8 + 64) / 64, 0);
   filter_mask_ = filter_.size() * 64 - 1;
   for (Number byte = 0; byte < 256; ++byte) {
     ids_.push_back(byte_ids[byte]);
@@ -23,6 +45,10 @@ MergeTree::MergeTree(const std::array<TokenId, 256>& byte_ids,
   }
   usable_ = accept_merges(merges, limit, table);
   if (usable_) build_trie();
+  byte_pairs_.assign(std::size_t{1} << 16, kNone);
+  for (Number token = 256; token < ids_.size(); ++token) {
+    if (length(token) == 2) byte_pairs_[parts_[token][0] << 8 | parts_[token][1]] = token;
+  }
   std::string().swap(bytes_);
 }
 
@@ -64,7 +90,11 @@ bool MergeTree::accept_merges(const std::vector<ModelMerge>& merges, std::size_t
   }
   if (misfits_.size() > kMostMisfits) return false;
   misfit_begins_.resize(kMisfitBits);
-  for (const std::string& misfit : misfits_) misfit_begins_[begin_hash(misfit.data())] = true;
+  misfit_mask_ = ~std::uint64_t{0} >> (64 - 8 * misfit_begin_);
+  for (std::string misfit : misfits_) {
+    misfit.resize(std::max<std::size_t>(misfit.size(), 8));
+    misfit_begins_[begin_hash(load8(misfit.data()) & misfit_mask_)] = true;
+  }
   made_.resize(number_of.size());
   for (const TokenId id : ids_) made_[id] = true;
   return true;
@@ -77,14 +107,24 @@ void MergeTree::note_misfit(Number left, Number right) {
 }
 
 bool MergeTree::fits(std::string_view text) const {
-  if (misfits_.empty()) return true;
-  for (std::size_t at = 0; at + misfit_begin_ <= text.size(); ++at) {
-    if (!misfit_begins_[begin_hash(text.data() + at)]) continue;
-    for (const std::string& misfit : misfits_) {
-      if (text.substr(at).starts_with(misfit)) return false;
-    }
+  if (misfits_.empty() || text.size() < misfit_begin_) return true;
+  std::size_t at = 0;
+  for (; at + 8 <= text.size(); ++at) {
+    if (begins_misfit(text.substr(at), load8(text.data() + at))) return false;
+  }
+  char end[16] = {};  // the last bytes, fewer than eight
+  std::memcpy(end, text.data() + at, text.size() - at);
+  for (std::size_t i = 0; at + i + misfit_begin_ <= text.size(); ++i) {
+    if (begins_misfit(text.substr(at + i), load8(end + i))) return false;
   }
   return true;
+}
+
+// Whether a text, which begins with the bytes of `begin`, begins with a misfit.
+bool MergeTree::begins_misfit(std::string_view text, std::uint64_t begin) const {
+  if (!misfit_begins_[begin_hash(begin & misfit_mask_)]) return false;
+  return std::any_of(misfits_.begin(), misfits_.end(),
+                     [&](const std::string& misfit) { return text.starts_with(misfit); });
 }
 
 bool MergeTree::spells(Number token, Number left, Number right) const {
@@ -166,7 +206,9 @@ void MergeTree::build_trie() {
     nodes_[node].first_child = static_cast<std::uint32_t>(first);
     nodes_[node].children = static_cast<std::uint16_t>(nodes_.size() - first);
   }
+  labels_.reserve(nodes_.size() + 16);
   for (const Node& node : nodes_) labels_.push_back(node.byte);
+  labels_.resize(nodes_.size() + 16);  // sixteen are looked at
   by_two_bytes_.resize(std::size_t{1} << 16);
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     for (std::uint32_t i = 0; i < nodes_[byte].children; ++i) {
@@ -181,6 +223,15 @@ const MergeTree::Node* MergeTree::child_of(const Node& node, unsigned char byte)
   const Node* const first = &nodes_[node.first_child];
   if (node.children == 1) return first->byte == byte ? first : nullptr;
   const std::uint8_t* const labels = &labels_[node.first_child];
+#if defined(__SSE2__)
+  if (node.children <= 16) {
+    const __m128i sixteen = _mm_loadu_si128(reinterpret_cast<const __m128i*>(labels));
+    const __m128i same = _mm_cmpeq_epi8(sixteen, _mm_set1_epi8(static_cast<char>(byte)));
+    const unsigned found =
+        static_cast<unsigned>(_mm_movemask_epi8(same)) & ((1u << node.children) - 1);
+    return found ? first + std::countr_zero(found) : nullptr;
+  }
+#endif
   const void* const found = std::memchr(labels, byte, node.children);
   return found ? first + (static_cast<const std::uint8_t*>(found) - labels) : nullptr;
 }
@@ -218,30 +269,62 @@ bool MergeTree::stand_side_by_side(Number left, Number right) const {
   }
 }
 
+// The definition itself: the earliest merge, the leftmost of its places, again and again. Of few
+// bytes that takes fewer looks into memory than the search for tokens and its steps back.
+void MergeTree::merge_short(std::string_view text, std::vector<TokenId>& out) const {
+  std::array<Number, kShort + 1> tokens, products;  // products[i]: of tokens i and i + 1
+  std::size_t count = text.size();
+  for (std::size_t i = 0; i < count; ++i) tokens[i] = static_cast<unsigned char>(text[i]);
+  for (std::size_t i = 0; i + 1 < count; ++i) {
+    products[i] = byte_pairs_[tokens[i] << 8 | tokens[i + 1]];
+  }
+  while (count > 1) {
+    std::size_t first = 0;
+    for (std::size_t i = 1; i + 1 < count; ++i) {
+      if (products[i] < products[first]) first = i;
+    }
+    if (products[first] == kNone) break;
+    tokens[first] = products[first];
+    --count;
+    for (std::size_t i = first + 1; i < count; ++i) {
+      tokens[i] = tokens[i + 1];
+      products[i - 1] = products[i];
+    }
+    if (first > 0) products[first - 1] = product_of(tokens[first - 1], tokens[first]);
+    if (first + 1 < count) products[first] = product_of(tokens[first], tokens[first + 1]);
+  }
+  for (std::size_t i = 0; i < count; ++i) out.push_back(ids_[tokens[i]]);
+}
+
 void MergeTree::encode(std::string_view text, Scratch& scratch, std::vector<TokenId>& out) const {
-  std::vector<Number>& tokens = scratch.tokens;
-  std::vector<std::uint64_t>& closed = scratch.closed;
-  tokens.clear();
-  closed.assign(text.size() / 64 + 1, 0);
-  const auto is_closed = [&](std::size_t at) { return closed[at / 64] >> at % 64 & 1; };
+  if (text.size() <= kShort) return merge_short(text, out);
+  if (scratch.tokens.size() < text.size()) scratch.tokens.resize(text.size());
+  std::uint64_t few_closed = 0;
+  std::uint64_t* closed = &few_closed;
+  if (text.size() >= 64) {
+    scratch.closed.assign(text.size() / 64 + 1, 0);
+    closed = scratch.closed.data();
+  }
+  Number* const tokens = scratch.tokens.data();
+  std::size_t count = 0;
   Number token = text.empty() ? kNone : longest_at(text, 0);
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = at + length(token);
-    if (!is_closed(end) && (tokens.empty() || stand_side_by_side(tokens.back(), token))) {
-      tokens.push_back(token);
+    const bool is_closed = closed[end / 64] >> end % 64 & 1;
+    if (!is_closed && (count == 0 || stand_side_by_side(tokens[count - 1], token))) {
+      tokens[count++] = token;
       at = end;
       if (at < text.size()) token = longest_at(text, at);
     } else if (shorter_[token] != kNone) {
       token = shorter_[token];
     } else {
-      if (tokens.empty()) throw std::logic_error("a text without an encoding");
+      if (count == 0) throw std::logic_error("a text without an encoding");
       closed[at / 64] |= std::uint64_t{1} << at % 64;
-      token = tokens.back();  // ends where it is closed: a shorter one is next
-      tokens.pop_back();
+      token = tokens[--count];  // ends where it is closed: a shorter one is next
       at -= length(token);
     }
   }
-  for (const Number number : tokens) out.push_back(ids_[number]);
+  for (std::size_t i = 0; i < count; ++i) out.push_back(ids_[tokens[i]]);
 }
 
 }  // namespace vocabshift

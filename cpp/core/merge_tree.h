@@ -76,6 +76,7 @@ class MergeTree {
       if (slot == kFree) return kNone;
     }
   }
+  void merge_short(std::string_view text, std::vector<TokenId>& out) const;
   std::size_t length(Number token) const { return begins_[token + 1] - begins_[token]; }
   bool stand_side_by_side(Number left, Number right) const;
   const Node* child_of(const Node& node, unsigned char byte) const;
@@ -87,23 +88,23 @@ class MergeTree {
   std::string_view bytes_of(Number token) const {
     return std::string_view(bytes_).substr(begins_[token], length(token));
   }
-  std::size_t begin_hash(const char* at) const {
-    char begin[8] = {};
-    std::memcpy(begin, at, misfit_begin_);
-    return mix(load8(begin) ^ kSeed0, kSeed1) % kMisfitBits;
+  static std::size_t begin_hash(std::uint64_t begin) {
+    return mix(begin ^ kSeed0, kSeed1) % kMisfitBits;
   }
+  bool begins_misfit(std::string_view text, std::uint64_t begin) const;
   bool spells(Number token, Number left, Number right) const;
   void note_misfit(Number left, Number right);
   void build_trie();
   std::vector<Number> by_bytes() const;
 
+  static constexpr std::size_t kShort = 24;  // bytes of a text that is merged step by step
   static constexpr std::size_t kMostMisfits = 1024;
   static constexpr std::size_t kMisfitBits = std::size_t{1} << 14;
   static constexpr std::uint64_t kFree = ~std::uint64_t{0};
   bool usable_ = false;
   std::vector<bool> made_;             // by id
   BigVector<std::uint64_t> pairs_;     // left, right, product
-  std::vector<std::uint64_t> filter_;  // bits: false where pairs_ cannot hold the pair
+  BigVector<std::uint64_t> filter_;    // bits: false where pairs_ cannot hold the pair
   std::size_t pair_mask_ = 0, filter_mask_ = 0;
   std::vector<TokenId> ids_;                  // by number, as the next three
   std::vector<std::array<Number, 2>> parts_;  // of bytes: themselves
@@ -111,11 +112,13 @@ class MergeTree {
   std::vector<Number> shorter_;               // the longest token that it begins with, or kNone
   std::vector<std::string> misfits_;          // spellings of merges that are out of order
   std::size_t misfit_begin_ = 8;              // bytes of them that the next tells apart
+  std::uint64_t misfit_mask_ = 0;             // … as a mask of a loaded word
   std::vector<bool> misfit_begins_;           // by hash
   std::string bytes_;                         // of all tokens, while the trie is built
   BigVector<Node> nodes_;                     // the first 256 are those of the bytes
   std::vector<std::uint8_t> labels_;          // by node: its byte once more, to be searched
   std::vector<std::uint32_t> by_two_bytes_;   // the node of two bytes, or 0
+  std::vector<Number> byte_pairs_;            // the product of two bytes, or kNone
 };
 
 }  // namespace vocabshift

@@ -80,7 +80,7 @@ void add_words(PickyLoop& loop, WordCounter& counter, const std::vector<GroupWei
 PickyComparison compare_segmentations(const PickyLoop& loop, const Encoder& exported,
                                       const std::vector<std::uint32_t>& lengths) {
   PickyComparison result;
-  Encoder::Scratch scratch;
+  Encoder::Scratch scratch(exported);
   std::vector<TokenId> ids;
   std::vector<std::size_t> exported_ends;
   for_each_word(

@@ -20,7 +20,7 @@ class Segmenter {
   // With an encoder its ids are taken as they are; without one `bytes` begins with the 256 bytes.
   Segmenter(const Vocabulary& bytes, const Encoder* encoder) : encoder_(encoder) {
     if (encoder) {
-      scratch_ = std::make_unique<Encoder::Scratch>();
+      scratch_ = std::make_unique<Encoder::Scratch>(*encoder);
     } else {
       for (TokenId id = 0; id < 256; ++id) ids_[static_cast<unsigned char>(bytes[id][0])] = id;
     }

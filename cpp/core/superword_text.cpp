@@ -42,7 +42,9 @@ void SuperwordStage::add_counted(const Documents& documents, const Count* counts
                                  std::size_t group) {
   if (options_.counted != (counts != nullptr)) throw std::logic_error("counts are all or nothing");
   const std::size_t threads = options_.threads;
-  while (scratches_.size() < threads) scratches_.push_back(std::make_unique<Encoder::Scratch>());
+  while (scratches_.size() < threads) {
+    scratches_.push_back(std::make_unique<Encoder::Scratch>(encoder_));
+  }
   const std::vector<std::size_t> borders = balanced_shards(documents, threads);
   std::vector<Block> blocks(threads);
   std::vector<Count> tokens(threads);

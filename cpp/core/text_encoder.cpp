@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/big_memory.h"
+
 namespace vocabshift {
 
 TextEncoder::TextEncoder(Encoder encoder, const Options& options)
@@ -14,7 +16,9 @@ TextEncoder::TextEncoder(Encoder encoder, const Options& options)
       pre_tokenizer_(options.pre_tokenizer) {}
 
 Encoder::Scratch& TextEncoder::scratch(std::size_t thread) {
-  while (scratches_.size() <= thread) scratches_.push_back(std::make_unique<Encoder::Scratch>());
+  while (scratches_.size() <= thread) {
+    scratches_.push_back(std::make_unique<Encoder::Scratch>(encoder_));
+  }
   return *scratches_[thread];
 }
 
@@ -55,31 +59,33 @@ void TextEncoder::encode(std::string_view text, Encoder::Scratch& scratch,
   raw_tokens_.split(text, encode_part, [&](TokenId id, std::string_view) { out.push_back(id); });
 }
 
-TextEncoder::Batch TextEncoder::encode_batch(const std::vector<std::string_view>& documents,
-                                             std::size_t threads) {
+TextEncoder::Batch TextEncoder::encode_batch(const DocumentSource& documents, std::size_t threads) {
+  const std::size_t count = documents.count();
   std::size_t total = 0;
-  for (const std::string_view document : documents) total += document.size();
+  for (std::size_t i = 0; i < count; ++i) total += documents.size(i);
   threads = std::max<std::size_t>(1, std::min(threads, total / 4096 + 1));
   std::vector<std::size_t> borders{0};
   std::size_t seen = 0;
-  for (std::size_t i = 0; i < documents.size(); ++i) {
-    seen += documents[i].size();
+  for (std::size_t i = 0; i < count; ++i) {
+    seen += documents.size(i);
     while (borders.size() < threads && seen * threads >= total * borders.size()) {
       borders.push_back(i + 1);
     }
   }
-  borders.resize(threads, documents.size());
-  borders.push_back(documents.size());
+  borders.resize(threads, count);
+  borders.push_back(count);
 
   scratch(threads - 1);  // makes them all: threads may not
-  std::vector<std::vector<TokenId>> ids(threads);
   Batch batch;
-  batch.offsets.assign(documents.size() + 1, 0);
+  batch.parts.resize(threads);
+  batch.offsets.assign(count + 1, 0);
   parallel_for(threads, [&](std::size_t shard) {
-    std::vector<TokenId>& out = ids[shard];
+    std::vector<TokenId>& out = batch.parts[shard];
     out.reserve(total / threads / 4);  // a guess: what is not touched costs nothing
+    advise_huge_pages(out.data(), out.capacity() * sizeof(TokenId));
+    std::string room;
     for (std::size_t i = borders[shard]; i < borders[shard + 1]; ++i) {
-      encode(documents[i], *scratches_[shard], out);
+      encode(documents.get(i, room), *scratches_[shard], out);
       batch.offsets[i + 1] = static_cast<std::int64_t>(out.size());  // within the shard, as yet
     }
   });
@@ -87,16 +93,7 @@ TextEncoder::Batch TextEncoder::encode_batch(const std::vector<std::string_view>
   for (std::size_t shard = 0; shard < threads; ++shard) {
     for (std::size_t i = borders[shard]; i < borders[shard + 1]; ++i)
       batch.offsets[i + 1] += before;
-    before += static_cast<std::int64_t>(ids[shard].size());
-  }
-  if (threads == 1) {
-    batch.ids = std::move(ids[0]);
-    return batch;
-  }
-  batch.ids.reserve(static_cast<std::size_t>(before));
-  for (auto& part : ids) {
-    batch.ids.insert(batch.ids.end(), part.begin(), part.end());
-    std::vector<TokenId>().swap(part);
+    before += static_cast<std::int64_t>(batch.parts[shard].size());
   }
   return batch;
 }

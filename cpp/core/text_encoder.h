@@ -15,6 +15,27 @@
 
 namespace vocabshift {
 
+// Documents as the encoder asks for them; each is asked for once, by any thread.
+class DocumentSource {
+ public:
+  virtual ~DocumentSource() = default;
+  virtual std::size_t count() const = 0;
+  virtual std::size_t size(std::size_t i) const = 0;  // in bytes, about
+  // UTF-8, in memory of the source or in `room`; valid until the next call with that room.
+  virtual std::string_view get(std::size_t i, std::string& room) const = 0;
+};
+
+class ViewDocuments : public DocumentSource {
+ public:
+  explicit ViewDocuments(const std::vector<std::string_view>& views) : views_(views) {}
+  std::size_t count() const override { return views_.size(); }
+  std::size_t size(std::size_t i) const override { return views_[i].size(); }
+  std::string_view get(std::size_t i, std::string&) const override { return views_[i]; }
+
+ private:
+  const std::vector<std::string_view>& views_;
+};
+
 class TextEncoder {
  public:
   struct Options {
@@ -33,13 +54,14 @@ class TextEncoder {
   void encode_normalized(std::string_view text, Encoder::Scratch& scratch,
                          std::vector<TokenId>& out) const;
 
-  // Flat ids of many documents and where each begins (count + 1 offsets). Documents are shared
-  // out in parts of about equal bytes; the result is the same for any number of threads.
+  // Ids of many documents, in parts that follow one another, and where in all of them each document
+  // begins (count + 1 offsets). Documents are shared out in parts of about equal bytes, one for
+  // each thread; all ids together are the same for any number of threads.
   struct Batch {
-    std::vector<TokenId> ids;
+    std::vector<std::vector<TokenId>> parts;
     std::vector<std::int64_t> offsets;
   };
-  Batch encode_batch(const std::vector<std::string_view>& documents, std::size_t threads);
+  Batch encode_batch(const DocumentSource& documents, std::size_t threads);
 
   const Encoder& encoder() const { return encoder_; }
   const AddedTokens& raw_tokens() const { return raw_tokens_; }

@@ -12,7 +12,7 @@ Count count_tokens(const Encoder& encoder, const PreTokenizer& pre_tokenizer,
   const std::vector<std::size_t> borders = balanced_shards(documents, shards);
   std::vector<Count> tokens(shards);
   parallel_for(shards, [&](std::size_t shard) {
-    Encoder::Scratch scratch;
+    Encoder::Scratch scratch(encoder);
     std::vector<TokenId> ids;
     for (std::size_t i = borders[shard]; i < borders[shard + 1]; ++i) {
       pre_tokenizer.split(
