@@ -35,7 +35,8 @@ class BoundlessSegmentation {
 
  private:
   struct Worker {
-    Worker(const Encoder& of_words, const Encoder& of_pieces) : words(of_words), pieces(of_pieces) {}
+    Worker(const Encoder& of_words, const Encoder& of_pieces)
+        : words(of_words), pieces(of_pieces) {}
     Encoder::Scratch words, pieces;
     MergeScratch merging;
     std::vector<TokenId> ids, run, boundless, exported;

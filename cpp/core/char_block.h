@@ -1,4 +1,4 @@
-// The classes of up to 64 characters at a time, as bits: what scan_blocks.h finds words with.
+// The classes of 64 bytes of text at a time, as bits: what scan_words.h finds words with.
 //
 // Only where the compiler's baseline has SSE2 (every x86-64): elsewhere scanners go character by
 // character (scan.h). Owns no rule of any pattern.
@@ -16,32 +16,26 @@
 
 namespace vocabshift::scan {
 
-// Bit i of each mask tells of character i; bits from `count` on are 0.
+// Bit i of each mask tells of the character that byte i is part of; bits from `size` on say
+// nothing.
 struct CharBlock {
   static constexpr std::size_t kBytes = 64;  // that are read
 
   std::uint64_t upper, lower, other, mark;  // letters: \p{Lu} or \p{Lt}; \p{Ll}; \p{Lm} or \p{Lo}
   std::uint64_t number, white, newline;     // newlines are white too
   std::uint64_t space, apostrophe, slash;   // these very characters
-  std::uint64_t joiner;                     // ZWJ and ZWNJ
-  unsigned count;                           // of whole characters, at least 1
-  bool is_ascii;
-  std::array<std::uint8_t, kBytes> begins;  // in bytes, by character; not filled where is_ascii
-
-  std::size_t begin(unsigned character) const { return is_ascii ? character : begins[character]; }
+  std::uint64_t joiner = 0;                 // ZWJ and ZWNJ: their first bytes
+  std::uint64_t above = 0;                  // all that is not ASCII
+  std::uint64_t leads = ~std::uint64_t{0};  // first bytes
+  unsigned size = kBytes;                   // of the whole characters, at least 1
 
   // `at`: kBytes readable bytes of valid UTF-8 that begin with a whole character.
   explicit CharBlock(const char* at) {
     __m128i parts[4];
     std::memcpy(parts, at, kBytes);
-    std::uint64_t above = 0;
     for (int i = 0; i < 4; ++i) above |= bits_of(parts[i]) << 16 * i;
-    is_ascii = above == 0;
-    if (is_ascii) {
-      classify_ascii(parts);
-    } else {
-      classify(at, parts);
-    }
+    classify_ascii(parts);
+    if (above != 0) classify_others(at, parts);
   }
 
  private:
@@ -57,9 +51,7 @@ struct CharBlock {
   }
 
   void classify_ascii(const __m128i* parts) {
-    count = kBytes;
     upper = lower = other = mark = number = white = newline = space = apostrophe = slash = 0;
-    joiner = 0;
     for (int i = 0; i < 4; ++i) {
       const __m128i part = parts[i];
       const int shift = 16 * i;
@@ -90,59 +82,55 @@ struct CharBlock {
     return classes;
   }
 
-  void classify(const char* at, const __m128i* parts) {
-    std::uint64_t leads = 0;
+  void classify_others(const char* at, const __m128i* parts) {
+    leads = 0;
     for (int i = 0; i < 4; ++i) {  // as signed numbers, continuation bytes are -128 to -65
       leads |= bits_of(_mm_cmpgt_epi8(parts[i], _mm_set1_epi8(-65))) << 16 * i;
     }
-    leads &= ~std::uint64_t{0} >> 3;  // a later one may not be whole
     const auto& low = low_classes();
-    alignas(16) std::uint8_t classes[kBytes], first_bytes[kBytes];
-    count = 0;
-    joiner = 0;
-    for (; leads != 0; leads &= leads - 1) {
-      const auto offset = static_cast<unsigned>(std::countr_zero(leads));
+    alignas(16) std::uint8_t classes[kBytes] = {};
+    constexpr std::uint64_t kMayBeCut = std::uint64_t{7} << (kBytes - 3);
+    std::uint64_t left = leads & above;
+    if (left & kMayBeCut) {
+      size = static_cast<unsigned>(std::countr_zero(left & kMayBeCut));
+      left &= ~kMayBeCut;
+    }
+    for (; left != 0; left &= left - 1) {
+      const auto offset = static_cast<unsigned>(std::countr_zero(left));
       std::uint32_t word;
       std::memcpy(&word, at + offset, 4);
-      const std::uint32_t lead = word & 0xFF;
-      const std::uint32_t above = 0 - (lead >> 7);  // all ones where it is not ASCII
-      // Without a branch for the two that take turns in Indian text: ASCII, and three bytes of
-      // U+0800 to U+0FFF.
-      const std::uint32_t of_three = (word >> 2 & 0xFC0) | (word >> 16 & 0x3F);
-      classes[count] = low[(lead & ~above) | (of_three & above)];
-      if ((lead ^ 0xE0) & above) {
-        classes[count] = class_at(at + offset).bits;
-        joiner |= std::uint64_t{is_joiner(at + offset, at + kBytes)} << count;
+      std::uint32_t class_bits;
+      if ((word & 0xFF) == 0xE0) [[likely]] {  // U+0800 to U+0FFF
+        class_bits = low[(word >> 2 & 0xFC0) | (word >> 16 & 0x3F)];
+      } else {
+        class_bits = class_at(at + offset).bits;
+        joiner |= std::uint64_t{is_joiner(at + offset, at + kBytes)} << offset;
       }
-      first_bytes[count] = static_cast<std::uint8_t>(lead);
-      begins[count++] = static_cast<std::uint8_t>(offset);
+      class_bits *= 0x01010101u;  // for all its bytes; the next character's follow over the rest
+      std::memcpy(classes + offset, &class_bits, 4);
     }
-    gather(classes, first_bytes);
+    gather(classes);
   }
 
-  // From a byte for each character to a bit.
-  void gather(const std::uint8_t* classes, const std::uint8_t* first_bytes) {
-    upper = lower = other = mark = number = white = newline = space = apostrophe = slash = 0;
-    for (unsigned i = 0; i < count; i += 16) {
-      const auto* const from = reinterpret_cast<const __m128i*>(classes + i);
-      const __m128i part = _mm_load_si128(from);
-      upper |= bits_of(_mm_slli_epi16(part, shift_of(kUpper))) << i;
-      lower |= bits_of(_mm_slli_epi16(part, shift_of(kLower))) << i;
-      other |= bits_of(_mm_slli_epi16(part, shift_of(kOtherLetter))) << i;
-      mark |= bits_of(_mm_slli_epi16(part, shift_of(kMark))) << i;
-      number |= bits_of(_mm_slli_epi16(part, shift_of(kNumber))) << i;
-      white |= bits_of(_mm_slli_epi16(part, shift_of(kSpace))) << i;
-      newline |= bits_of(_mm_slli_epi16(part, shift_of(kNewline))) << i;
-      const __m128i bytes = _mm_load_si128(reinterpret_cast<const __m128i*>(first_bytes + i));
-      space |= bits_of(equal(bytes, ' ')) << i;
-      apostrophe |= bits_of(equal(bytes, '\'')) << i;
-      slash |= bits_of(equal(bytes, '/')) << i;
+  // From a byte for each to a bit.
+  void gather(const std::uint8_t* classes) {
+    std::uint64_t bits[6] = {};
+    for (int i = 0; i < 4; ++i) {
+      const __m128i part = _mm_load_si128(reinterpret_cast<const __m128i*>(classes) + i);
+      const int shift = 16 * i;
+      bits[0] |= bits_of(_mm_slli_epi16(part, shift_of(kUpper))) << shift;
+      bits[1] |= bits_of(_mm_slli_epi16(part, shift_of(kLower))) << shift;
+      bits[2] |= bits_of(_mm_slli_epi16(part, shift_of(kOtherLetter))) << shift;
+      bits[3] |= bits_of(_mm_slli_epi16(part, shift_of(kMark))) << shift;
+      bits[4] |= bits_of(_mm_slli_epi16(part, shift_of(kNumber))) << shift;
+      bits[5] |= bits_of(_mm_slli_epi16(part, shift_of(kSpace))) << shift;
     }
-    const std::uint64_t valid = (std::uint64_t{1} << count) - 1;  // count < 64
-    for (auto* mask :
-         {&upper, &lower, &other, &mark, &number, &white, &newline, &space, &apostrophe, &slash}) {
-      *mask &= valid;
-    }
+    upper |= bits[0] & above;
+    lower |= bits[1] & above;
+    other |= bits[2] & above;
+    mark |= bits[3] & above;
+    number |= bits[4] & above;
+    white |= bits[5] & above;
   }
   static constexpr int shift_of(CharClass bit) { return 7 - std::countr_zero(unsigned{bit}); }
 };

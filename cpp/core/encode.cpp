@@ -243,8 +243,8 @@ void Encoder::encode_waiting(Scratch& scratch, std::vector<TokenId>& out) const 
       empty_room();
       const std::size_t before = out.size();
       encode_uncached(word, scratch, out);
-      if (may_be_cached && !scratch.cache_.put(word.key, word.text, out.data() + before,
-                                               out.size() - before)) {
+      if (may_be_cached &&
+          !scratch.cache_.put(word.key, word.text, out.data() + before, out.size() - before)) {
         scratch.cache_ = short_tokens_;
       }
     }

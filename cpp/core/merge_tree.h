@@ -102,9 +102,9 @@ class MergeTree {
   static constexpr std::size_t kMisfitBits = std::size_t{1} << 14;
   static constexpr std::uint64_t kFree = ~std::uint64_t{0};
   bool usable_ = false;
-  std::vector<bool> made_;             // by id
-  BigVector<std::uint64_t> pairs_;     // left, right, product
-  BigVector<std::uint64_t> filter_;    // bits: false where pairs_ cannot hold the pair
+  std::vector<bool> made_;           // by id
+  BigVector<std::uint64_t> pairs_;   // left, right, product
+  BigVector<std::uint64_t> filter_;  // bits: false where pairs_ cannot hold the pair
   std::size_t pair_mask_ = 0, filter_mask_ = 0;
   std::vector<TokenId> ids_;                  // by number, as the next three
   std::vector<std::array<Number, 2>> parts_;  // of bytes: themselves

@@ -1,7 +1,7 @@
 // The words-patterns over a whole text: word by word (scan.h), and 64 bytes at a time where that
 // gives the same.
 //
-// Of a block of characters all places where a word may begin are found at once, from the bits of
+// Of a block of bytes all places where a word may begin are found at once, from the bits of
 // their classes: no loop over a word, and hardly a branch that depends on the text. What needs more
 // than a look at a neighbour (an apostrophe before a letter, whitespace before a newline, capitals
 // behind a mark …) is called hard here: the block is used up to there, and next_word goes on.
@@ -43,8 +43,11 @@ std::uint64_t digit_starts(std::uint64_t number, std::uint64_t* hard) {
   return starts;
 }
 
-// The characters of a block at which words begin, the first of the block being one; true below
-// `*known`. `*first_hard` is the first hard character, 64 if there is none.
+// The bytes of a block at which words begin, the first of the block being one; true below `*known`.
+// `*first_hard` is the first hard character, 64 if there is none. Of a run of characters only the
+// first byte is asked, and before it stands a byte of the character before: with bytes for
+// characters the rules stay what they are. Where they look ahead from a character of several bytes,
+// or count characters, it is hard.
 template <class Rules>
 std::uint64_t word_starts(const CharBlock& block, unsigned* known, unsigned* first_hard) {
   const std::uint64_t letter = block.upper | block.lower | block.other;
@@ -52,12 +55,13 @@ std::uint64_t word_starts(const CharBlock& block, unsigned* known, unsigned* fir
   constexpr bool kMarksInWords =
       Rules::kMarkedLetters || Rules::kMarksFollow || Rules::kCasedLetters;
   const std::uint64_t word = kMarksInWords ? letter | block.mark : letter;
-  const std::uint64_t punctuation = bits_below(block.count) & ~(word | number | white);
+  const std::uint64_t punctuation = ~(word | number | white);
   const std::uint64_t word_runs = word & ~(word << 1);
 
-  std::uint64_t hard = 0;
+  std::uint64_t hard = white & block.above;
+  if constexpr (Rules::kMaxDigits > 1) hard |= number & block.above;
   if constexpr (Rules::kLeadingContraction || Rules::kTrailingContraction) {
-    const std::uint64_t last = std::uint64_t{1} << (block.count - 1);
+    const std::uint64_t last = std::uint64_t{1} << (block.size - 1);
     hard |= block.apostrophe & (letter >> 1 | last);
   }
   if constexpr (kMarksInWords) hard |= word_runs & block.mark;  // or punctuation, or a prefix
@@ -83,14 +87,16 @@ std::uint64_t word_starts(const CharBlock& block, unsigned* known, unsigned* fir
   starts |= blank & ~(blank << 1);
   starts |= blank & ~(blank >> 1);
   starts |= punctuation_starts;
-  starts |= word_runs & ~(blank << 1) & ~(punctuation_starts << 1);
+  std::uint64_t prefixes = punctuation_starts;  // all bytes of these characters
+  for (int i = 0; i < 3; ++i) prefixes |= prefixes << 1 & ~block.leads;
+  starts |= word_runs & ~(blank << 1) & ~(prefixes << 1);
 
   *first_hard = static_cast<unsigned>(std::countr_zero(hard));
-  *known = std::min(block.count, *first_hard);
+  *known = std::min(block.size, *first_hard);
   if (*known > 0 && white >> (*known - 1) & 1) {  // how a run of blanks is cut its end tells
     *known = 64 - static_cast<unsigned>(std::countl_zero(~white & bits_below(*known)));
   }
-  return starts;
+  return starts & block.leads & bits_below(*known);
 }
 
 // What a block gave: where its first word begins that is not sure to end within, and up to where
@@ -105,16 +111,16 @@ template <class Rules, class F>
 BlockEnd words_of_block(const char* at, F& piece) {
   const CharBlock block(at);
   unsigned known, hard;
-  std::uint64_t starts = word_starts<Rules>(block, &known, &hard) & bits_below(known);
+  std::uint64_t starts = word_starts<Rules>(block, &known, &hard);
   const char* begin = at;
   for (starts &= ~std::uint64_t{1}; starts != 0; starts &= starts - 1) {
-    const char* const end = at + block.begin(static_cast<unsigned>(std::countr_zero(starts)));
+    const char* const end = at + std::countr_zero(starts);
     piece(std::string_view(begin, end));
     begin = end;
   }
   // Where hard characters stand close together, the way word by word is taken for longer.
   constexpr std::ptrdiff_t kFew = 16;
-  const char* until = hard < block.count ? at + block.begin(hard) + 1 : begin;
+  const char* until = hard < block.size ? at + hard + 1 : begin;
   if (until - at < kFew) until = at + 2 * kFew;
   return {begin, until};
 }

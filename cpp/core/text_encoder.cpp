@@ -81,7 +81,7 @@ TextEncoder::Batch TextEncoder::encode_batch(const DocumentSource& documents, st
   batch.offsets.assign(count + 1, 0);
   parallel_for(threads, [&](std::size_t shard) {
     std::vector<TokenId>& out = batch.parts[shard];
-    out.reserve(total / threads / 4);  // a guess: what is not touched costs nothing
+    out.reserve(total / threads / 2);  // a guess: what is not touched costs nothing
     advise_huge_pages(out.data(), out.capacity() * sizeof(TokenId));
     std::string room;
     for (std::size_t i = borders[shard]; i < borders[shard + 1]; ++i) {

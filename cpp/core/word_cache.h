@@ -1,9 +1,10 @@
 // The encoder's memory of words: what a word was encoded to, for the words that come again. It
 // begins with the short tokens, each a word that is encoded to itself.
 //
-// Owns one table that grows with the number of words. A slot is half a cache line: a short word is compared as two machine words and its ids
-// lie beside it; of a longer word, or one of many ids, the slot tells where these are. What is
-// found is always compared whole, so the cache can only change speed. Knows nothing of models.
+// Owns one table that grows with the number of words. A slot is half a cache line: a short word is
+// compared as two machine words and its ids lie beside it; of a longer word, or one of many ids,
+// the slot tells where these are. What is found is always compared whole, so the cache can only
+// change speed. Knows nothing of models.
 #pragma once
 
 #include <algorithm>
