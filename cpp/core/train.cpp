@@ -38,6 +38,10 @@ class WordTokens {
   // A pass over all words begins.
   void restart() { next_ = 0; }
 
+  // How many there are, of the next word of the pass.
+  std::size_t count(std::string_view word) {
+    return remember_ ? (*this)(word).size() : segment_.count(word);
+  }
   // Valid until the next call.
   std::span<const TokenId> operator()(std::string_view word) {
     if (!remember_) return segment_(word);
@@ -66,7 +70,7 @@ Sequences sequences_of(ForEachWord&& for_each_word, WordTokens& segment, std::si
   std::vector<std::uint64_t> ends(std::size_t{1} << 16);  // of the buckets, in arena words
   segment.restart();
   for_each_word([&](std::string_view word, Sequences::Counts) {
-    const std::size_t tokens = segment(word).size();
+    const std::size_t tokens = segment.count(word);
     if (tokens > 1) ends[bucket_of(word)] += sequences.words_for(tokens);
   });
   std::uint64_t total = 0;
@@ -184,7 +188,7 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
       ++trained.dropped_words;
       trained.dropped_occurrences += occurrences;
     } else {
-      const std::size_t tokens = (*words)(word).size();
+      const std::size_t tokens = words->count(word);
       trained.tokens += occurrences * tokens;
       Count product;
       if (__builtin_mul_overflow(weighted, tokens, &product) ||
@@ -198,7 +202,7 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
       if (weighted >= least) visit(word, Sequences::Counts{smoothed(word, weighted), occurrences});
     });
   };
-  Sequences sequences = sequences_of(for_each_kept, *words, vocab_size);
+  Sequences sequences = sequences_of(for_each_kept, *words, vocabulary.size() + 1);
   if (remember) words.reset();
   const bool keep_words = start && start->keep_words;
   // The words live on as sequences.
