@@ -7,6 +7,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "core/bits.h"
+
 namespace vocabshift {
 
 namespace {
@@ -16,21 +18,6 @@ constexpr std::size_t kBordersPerMerge = 3;  // see guess_bound
 constexpr Count kMemoryStep = 2;             // a bound whose runs do not fit rises by this factor
 constexpr std::size_t kMostCells = std::size_t{1} << 26;  // of the sketch, 8 bytes each
 constexpr std::size_t kLeastCells = 1024;                 // whatever the memory
-
-// One bit per cell of the sketch, or per token: small enough to stay near.
-class Bits {
- public:
-  template <class IsSet>
-  Bits(std::size_t size, IsSet&& is_set) : words_((size + 63) / 64) {
-    for (std::size_t i = 0; i < size; ++i) {
-      words_[i / 64] |= static_cast<std::uint64_t>(is_set(i)) << i % 64;
-    }
-  }
-  std::uint64_t operator[](std::size_t i) const { return words_[i / 64] >> i % 64 & 1; }
-
- private:
-  std::vector<std::uint64_t> words_;
-};
 
 std::size_t cell_of(TokenId left, TokenId right, std::size_t cells) {
   return hash_pair(Pair{left, right}.key()) & (cells - 1);
