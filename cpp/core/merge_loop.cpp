@@ -58,7 +58,7 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
   while (vocabulary_.size() < limits.vocab_size) {
     if (sequences_.is_narrow() && vocabulary_.size() >= Sequences::kNarrowTokens) {
       sequences_.widen();
-      build_index([&](Count) { return floor_; });
+      index_.rebuild(sequences_, floor_, pulse_);
     }
     if (queue_.empty()) {
       if (floor_ > lowest) {

@@ -139,23 +139,42 @@ Count PairIndex::build_from_bytes(Sequences& sequences,
   return floor;
 }
 
+std::size_t PairIndex::filter_size(const Sequences& sequences) {
+  return std::clamp<std::size_t>(std::bit_ceil(sequences.arena_end() / std::size_t{8}), 1 << 10,
+                                 1 << 20);
+}
+
 // Most distinct pairs are rare. A sketch of counts, which only overestimates, tells which pairs
 // can reach the floor; only these are counted one by one.
 Count PairIndex::build_sparse(Sequences& sequences,
                               const std::function<Count(Count largest)>& choose_floor,
                               const Pulse& pulse) {
-  std::vector<Count> sketch(std::clamp<std::size_t>(
-      std::bit_ceil(sequences.arena_end() / std::size_t{8}), 1 << 10, 1 << 20));
-  const auto cell_of = [&](std::uint64_t hash) -> Count& {
-    return sketch[hash >> 32 & (sketch.size() - 1)];
-  };
+  std::vector<Count> sketch(filter_size(sequences));
   sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count count, ChunkAt) {
-    cell_of(hash_pair(Pair{left, right}.key())) += count;
+    sketch[filter_place(Pair{left, right}.key(), sketch.size())] += count;
   });
   const Count floor = choose_floor(*std::max_element(sketch.begin(), sketch.end()));
+  const Bits filter(sketch.size(), [&](std::size_t at) { return sketch[at] >= floor; });
+  count_pairs(sequences, floor, filter, sketch.size(), pulse);
+  return floor;
+}
+
+void PairIndex::rebuild(Sequences& sequences, Count floor, const Pulse& pulse) {
+  const std::size_t size = filter_size(sequences);
+  Bits filter(size);
+  for_each([&](const Entry& entry) {
+    if (entry.count >= floor) filter.set(filter_place(entry.key, size));
+  });
+  reset(0);
+  count_pairs(sequences, floor, filter, size, pulse);
+}
+
+// `may_reach_floor`, by filter_place: no pair of the floor's count or more is missing.
+void PairIndex::count_pairs(Sequences& sequences, Count floor, const Bits& may_reach_floor,
+                            std::size_t filter_size, const Pulse& pulse) {
   sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count count, ChunkAt at) {
     const std::uint64_t key = Pair{left, right}.key();
-    if (cell_of(hash_pair(key)) < floor) return;
+    if (!may_reach_floor[filter_place(key, filter_size)]) return;
     Entry* entry = &slot_for(key);
     if (entry->key == kEmpty) {
       if ((size_ + 1) * 2 > slots_.size()) {
@@ -172,14 +191,13 @@ Count PairIndex::build_sparse(Sequences& sequences,
   keep_from(floor);
   sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count, ChunkAt at) {
     const std::uint64_t key = Pair{left, right}.key();
-    if (cell_of(hash_pair(key)) < floor) return;
+    if (!may_reach_floor[filter_place(key, filter_size)]) return;
     Entry* entry = find(key);
     if (!entry) return;
     auto* chunks = const_cast<ChunkAt*>(entry->chunks);
     if (entry->chunk_count > 0 && chunks[entry->chunk_count - 1] == at) return;
     chunks[entry->chunk_count++] = at;
   });
-  return floor;
 }
 
 // Forgets the pairs below the floor and makes room for the lists of the others.

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/bits.h"
 #include "core/hash.h"
 #include "core/sequences.h"
 #include "core/types.h"
@@ -36,6 +37,9 @@ class PairIndex {
   // largest count is known; returns it.
   Count build(Sequences& sequences, TokenId vocabulary_size,
               const std::function<Count(Count largest)>& choose_floor, const Pulse& pulse);
+
+  // The same pairs, where nothing has changed but where their chunks are.
+  void rebuild(Sequences& sequences, Count floor, const Pulse& pulse);
 
   // nullptr where the pair is not kept.
   Entry* find(std::uint64_t key);
@@ -72,6 +76,12 @@ class PairIndex {
                          const Pulse& pulse);
   Count build_sparse(Sequences& sequences, const std::function<Count(Count largest)>& choose_floor,
                      const Pulse& pulse);
+  static std::size_t filter_size(const Sequences& sequences);
+  static std::size_t filter_place(std::uint64_t key, std::size_t size) {
+    return hash_pair(key) >> 32 & (size - 1);
+  }
+  void count_pairs(Sequences& sequences, Count floor, const Bits& may_reach_floor,
+                   std::size_t filter_size, const Pulse& pulse);
   void keep_from(Count floor);
   void reset(std::size_t expected);
   void grow();

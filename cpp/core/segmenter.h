@@ -2,6 +2,7 @@
 // encoder makes of it, or the ids that it is (token_groups.h).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <span>
@@ -39,9 +40,16 @@ class Segmenter {
     } else if (are_groups_) {
       read_group(word, vocab_size_, tokens_);
     } else {
-      for (const char byte : word) tokens_.push_back(ids_[static_cast<unsigned char>(byte)]);
+      tokens_.resize(word.size());
+      std::transform(word.begin(), word.end(), tokens_.begin(),
+                     [&](char byte) { return ids_[static_cast<unsigned char>(byte)]; });
     }
     return tokens_;
+  }
+
+  // How many they are.
+  std::size_t count(std::string_view word) {
+    return encoder_ || are_groups_ ? (*this)(word).size() : word.size();
   }
 
  private:

@@ -46,17 +46,16 @@ void SuperwordStage::add_counted(const Documents& documents, const Count* counts
     scratches_.push_back(std::make_unique<Encoder::Scratch>(encoder_));
   }
   const std::vector<std::size_t> borders = balanced_shards(documents, threads);
-  std::vector<Block> blocks(threads);
+  blocks_.resize(threads);
   std::vector<Count> tokens(threads);
   parallel_for(threads, [&](std::size_t shard) {
+    blocks_[shard].clear();
     encode_block(documents, borders[shard], borders[shard + 1], counts, *scratches_[shard],
-                 blocks[shard], tokens[shard]);
+                 blocks_[shard], tokens[shard]);
   });
   for (std::size_t shard = 0; shard < threads; ++shard) {
     tokens_ += tokens[shard];
-    if (!blocks[shard].empty()) {
-      store_.append(static_cast<std::uint32_t>(group), std::move(blocks[shard]));
-    }
+    if (!blocks_[shard].empty()) store_.append(static_cast<std::uint32_t>(group), blocks_[shard]);
   }
 }
 

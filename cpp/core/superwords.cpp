@@ -7,12 +7,15 @@
 #include <limits>
 #include <stdexcept>
 
+#include "core/bits.h"
+
 namespace vocabshift {
 
 namespace {
 
-constexpr Count kBoundStep = 4;   // a bound that was too high falls by this factor
-constexpr Count kMemoryStep = 2;  // a bound whose runs do not fit rises by this factor
+constexpr Count kBoundStep = 4;              // a bound that was too high again falls by this factor
+constexpr std::size_t kBordersPerMerge = 3;  // see guess_bound
+constexpr Count kMemoryStep = 2;             // a bound whose runs do not fit rises by this factor
 constexpr std::size_t kMostCells = std::size_t{1} << 26;  // of the sketch, 8 bytes each
 constexpr std::size_t kLeastCells = 1024;                 // whatever the memory
 
@@ -20,8 +23,9 @@ std::size_t cell_of(TokenId left, TokenId right, std::size_t cells) {
   return hash_pair(Pair{left, right}.key()) & (cells - 1);
 }
 
-// The count of about the k-th most frequent border: merges find a few pairs for every border that
-// is frequent from the start, so the last of k merges counts more than that.
+// The count of about the k-th most frequent border. Merges find more pairs than there are frequent
+// borders from the start, and refuse some: the last of k / kBordersPerMerge merges mostly counts
+// more than that.
 Count guess_bound(const std::vector<Count>& sketch, std::size_t k) {
   std::vector<Count> counts;
   for (const Count count : sketch) {
@@ -33,15 +37,48 @@ Count guess_bound(const std::vector<Count>& sketch, std::size_t k) {
   return counts[k];
 }
 
-std::vector<bool> tokens_that_never_merge(const Vocabulary& vocabulary, const MergeRule& rule) {
-  std::vector<bool> never(vocabulary.size(), false);
-  if (rule.terminals.empty()) return never;
+// After a first guess that left `found` merges of those that were wanted: by Zipf's law the k-th
+// counts about 1/k of the first, and a bound that is a little too low costs less than a third try.
+Count second_guess(Count bound, std::size_t found, std::size_t wanted) {
+  const double share = static_cast<double>(found) / static_cast<double>(wanted);
+  const double least = 1.0 / kBoundStep, most = 3.0 / 4;
+  return static_cast<Count>(static_cast<double>(bound) * std::clamp(share * most, least, most));
+}
+
+// Calls visit(run) for the longest runs of at least two tokens whose neighbours are all joined.
+// Whether two are is as good as random: 64 of them are looked at without a branch.
+template <class IsJoined, class Visit>
+void for_each_run(std::span<const TokenId> piece, IsJoined&& is_joined, Visit&& visit) {
+  const std::size_t borders = piece.size() - std::min<std::size_t>(piece.size(), 1);
+  std::size_t begin = 0;  // of the run under way
+  bool is_under_way = false;
+  for (std::size_t from = 0; from < borders; from += 64) {
+    const std::size_t count = std::min<std::size_t>(borders - from, 64);
+    std::uint64_t joined = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      joined |= std::uint64_t{is_joined(piece[from + i], piece[from + i + 1])} << i;
+    }
+    for (std::size_t at = 0; at < count;) {
+      if (!is_under_way) {
+        at += static_cast<std::size_t>(std::countr_zero(joined >> at));
+        if (at >= count) break;
+        begin = from + at;
+      }
+      at += static_cast<std::size_t>(std::countr_one(joined >> at));
+      is_under_way = at >= count;
+      if (!is_under_way) visit(piece.subspan(begin, from + at + 1 - begin));
+    }
+  }
+  if (is_under_way) visit(piece.subspan(begin));
+}
+
+// The tokens that may be part of a product.
+Bits tokens_that_merge(const Vocabulary& vocabulary, const MergeRule& rule) {
   MergeRule terminals;
   terminals.terminals = rule.terminals;
-  for (TokenId id = 0; id < vocabulary.size(); ++id) {
-    never[id] = !terminals.allows(vocabulary[id]);
-  }
-  return never;
+  return Bits(vocabulary.size(), [&](std::size_t id) {
+    return terminals.terminals.empty() || terminals.allows(vocabulary[static_cast<TokenId>(id)]);
+  });
 }
 
 }  // namespace
@@ -121,8 +158,7 @@ std::vector<Count> SuperwordStage::sketch_borders(const std::vector<Count>& weig
 // holds the weights.
 std::optional<Sequences> SuperwordStage::count_runs(const std::vector<Count>& sketch, Count bound,
                                                     const std::vector<Count>& weights,
-                                                    const std::vector<bool>& never_merges,
-                                                    std::size_t vocab_size,
+                                                    const MergeRule& rule, std::size_t vocab_size,
                                                     std::size_t memory_bytes,
                                                     const Tick& tick) const {
   const std::size_t groups = store_.group_count();
@@ -135,20 +171,18 @@ std::optional<Sequences> SuperwordStage::count_runs(const std::vector<Count>& sk
   std::vector<std::vector<Runs>> runs(threads);
   for (auto& tables : runs) tables.resize(is_weighted ? 2 * groups : groups);
   std::vector<Block> buffers(threads);
-  const auto is_cut = [&](TokenId left, TokenId right) {
-    return sketch[cell_of(left, right, sketch.size())] < bound || never_merges[left] ||
-           never_merges[right];
+  const Bits merges = tokens_that_merge(vocabulary_, rule);
+  const Bits is_frequent(sketch.size(), [&](std::size_t cell) { return sketch[cell] >= bound; });
+  const auto is_joined = [&](TokenId left, TokenId right) {
+    return is_frequent[cell_of(left, right, sketch.size())] & merges[left] & merges[right];
   };
   const auto count_block = [&](std::size_t thread, std::size_t block) {
     const std::size_t group = store_.group_of(block);
     for_each_piece(block, buffers[thread], [&](std::span<const TokenId> piece, Count factor) {
-      for (std::size_t begin = 0, end; begin < piece.size(); begin = end) {
-        for (end = begin + 1; end < piece.size() && !is_cut(piece[end - 1], piece[end]);) ++end;
-        if (end - begin < 2) continue;
-        const std::span<const TokenId> run = piece.subspan(begin, end - begin);
+      for_each_run(piece, is_joined, [&](std::span<const TokenId> run) {
         runs[thread][group].add(run, is_weighted ? 1 : factor);
         if (is_weighted) runs[thread][groups + group].add(run, factor);
-      }
+      });
     });
     runs[thread][group].flush();
     if (is_weighted) runs[thread][groups + group].flush();
@@ -197,14 +231,14 @@ Trained SuperwordStage::train(const std::vector<Count>& weights, const Limits& l
     throw std::invalid_argument("sentences with weights need terminals that no product holds");
   }
   const std::vector<Count> sketch = sketch_borders(weights, memory_bytes, tick);
-  const std::vector<bool> never_merges = tokens_that_never_merge(vocabulary_, rule);
   const std::size_t vocab_size = std::max<std::size_t>(limits.vocab_size, vocabulary_.size());
   const std::size_t wanted = vocab_size - vocabulary_.size();
-  Count bound = guess_bound(sketch, 2 * wanted + 64);
+  Count bound = guess_bound(sketch, kBordersPerMerge * wanted + 64);
+  bool is_first_guess = true;
   bool is_short_of_memory = false;
   for (;;) {
     bound = std::max<Count>({bound, limits.min_frequency, 1});
-    auto runs = count_runs(sketch, bound, weights, never_merges, vocab_size, memory_bytes, tick);
+    auto runs = count_runs(sketch, bound, weights, rule, vocab_size, memory_bytes, tick);
     if (!runs) {
       is_short_of_memory = true;
       if (bound > std::numeric_limits<Count>::max() / kMemoryStep)
@@ -226,7 +260,8 @@ Trained SuperwordStage::train(const std::vector<Count>& weights, const Limits& l
               loop.peak_memory_bytes() + sketch.size() * sizeof(Count),
               bound};
     }
-    bound /= kBoundStep;
+    bound = is_first_guess ? second_guess(bound, loop.merges().size(), wanted) : bound / kBoundStep;
+    is_first_guess = false;
   }
 }
 

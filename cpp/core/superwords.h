@@ -47,7 +47,11 @@ class SuperwordStage {
   // The same for documents that stand for `counts[i]` equal ones each.
   void add_counted(const Documents& documents, const Count* counts, std::size_t group);
   // Nothing may be added afterwards.
-  void finish() { store_.finish(tokens_); }
+  void finish() {
+    scratches_.clear();
+    blocks_.clear();
+    store_.finish(tokens_);
+  }
 
   // Tokens of all documents before the first superword merge.
   Count tokens() const { return tokens_; }
@@ -78,15 +82,16 @@ class SuperwordStage {
   std::vector<Count> sketch_borders(const std::vector<Count>& weights, std::size_t memory_bytes,
                                     const Tick& tick) const;
   std::optional<Sequences> count_runs(const std::vector<Count>& sketch, Count bound,
-                                      const std::vector<Count>& weights,
-                                      const std::vector<bool>& never_merges, std::size_t vocab_size,
-                                      std::size_t memory_bytes, const Tick& tick) const;
+                                      const std::vector<Count>& weights, const MergeRule& rule,
+                                      std::size_t vocab_size, std::size_t memory_bytes,
+                                      const Tick& tick) const;
 
   const Encoder& encoder_;
   Vocabulary vocabulary_;
   PreTokenizer pre_tokenizer_;
   Options options_;
   std::vector<std::unique_ptr<Encoder::Scratch>> scratches_;  // one per thread
+  std::vector<Block> blocks_;                                 // one per thread, being filled
   TokenStore store_;
   Count tokens_ = 0;
 };

@@ -123,18 +123,17 @@ TokenStore::Block TokenStore::last_block() const {
   return last;
 }
 
-void TokenStore::append(std::uint32_t group, std::vector<TokenId>&& block) {
-  Block header{group, 0, block.size(), 0};
-  if (file_ >= 0) header.checksum = checksum_of(header, block);
+void TokenStore::append(std::uint32_t group, std::span<const TokenId> ids) {
+  Block header{group, 0, ids.size(), 0};
+  if (file_ >= 0) header.checksum = checksum_of(header, ids);
   blocks_.push_back(header);
   if (file_ < 0) {
-    block.shrink_to_fit();
-    memory_.push_back(std::move(block));
+    memory_.emplace_back(ids.begin(), ids.end());
     return;
   }
   write(&header, sizeof(header));
   offsets_.push_back(end_);
-  write(block.data(), block.size() * sizeof(TokenId));
+  write(ids.data(), ids.size_bytes());
 }
 
 void TokenStore::finish(Count tokens) {

@@ -24,7 +24,7 @@ class TokenStore {
   ~TokenStore();
 
   // std::system_error where the disk is full.
-  void append(std::uint32_t group, std::vector<TokenId>&& block);
+  void append(std::uint32_t group, std::span<const TokenId> ids);
   // Ends the file; `tokens` is kept beside the blocks.
   void finish(Count tokens);
 

@@ -28,8 +28,8 @@ std::size_t bucket_of(std::string_view word) {
   return byte(1) << 8 | byte(2);
 }
 
-// The tokens of words that are visited several times in the same order. Running an encoder three
-// times over takes longer than all merges of a small extension: what it gave is remembered.
+// The tokens of words that are visited several times in the same order. Running an encoder twice
+// takes longer than all merges of a small extension: what it gave is remembered.
 class WordTokens {
  public:
   WordTokens(Segmenter segment, bool remember)
@@ -38,6 +38,10 @@ class WordTokens {
   // A pass over all words begins.
   void restart() { next_ = 0; }
 
+  // How many there are, of the next word of the pass.
+  std::size_t count(std::string_view word) {
+    return remember_ ? (*this)(word).size() : segment_.count(word);
+  }
   // Valid until the next call.
   std::span<const TokenId> operator()(std::string_view word) {
     if (!remember_) return segment_(word);
@@ -59,29 +63,31 @@ class WordTokens {
   std::size_t next_ = 0;           // word of the pass
 };
 
-// `for_each_word(visit(word, counts))` must give the same words in the same order every time.
-template <class ForEachWord>
-Sequences sequences_of(ForEachWord&& for_each_word, WordTokens& segment, std::size_t vocab_size) {
-  Sequences sequences(vocab_size);
-  std::vector<std::uint64_t> ends(std::size_t{1} << 16);  // of the buckets, in arena words
-  segment.restart();
-  for_each_word([&](std::string_view word, Sequences::Counts) {
-    const std::size_t tokens = segment(word).size();
-    if (tokens > 1) ends[bucket_of(word)] += sequences.words_for(tokens);
-  });
-  std::uint64_t total = 0;
-  for (std::uint64_t& end : ends) end = std::exchange(total, total + end);
-  sequences.lay_out(total);
-  segment.restart();
-  for_each_word([&](std::string_view word, Sequences::Counts counts) {
-    const std::span<const TokenId> tokens = segment(word);
+// Lays words out as sequences, in two passes over the same words in the same order: plan, then put.
+class Layout {
+ public:
+  explicit Layout(std::size_t token_limit) : sequences_(token_limit) {}
+
+  void plan(std::string_view word, std::size_t tokens) {
+    if (tokens > 1) ends_[bucket_of(word)] += sequences_.words_for(tokens);
+  }
+  void end_plan() {
+    std::uint64_t total = 0;
+    for (std::uint64_t& end : ends_) end = std::exchange(total, total + end);
+    sequences_.lay_out(total);
+  }
+  void put(std::string_view word, std::span<const TokenId> tokens, Sequences::Counts counts) {
     if (tokens.size() < 2) return;
-    std::uint64_t& end = ends[bucket_of(word)];
+    std::uint64_t& end = ends_[bucket_of(word)];
     const auto token_at = [&](std::size_t i) { return tokens[i]; };
-    end = sequences.put(static_cast<Sequences::ChunkAt>(end), tokens.size(), counts, token_at);
-  });
-  return sequences;
-}
+    end = sequences_.put(static_cast<Sequences::ChunkAt>(end), tokens.size(), counts, token_at);
+  }
+  Sequences take() { return std::move(sequences_); }
+
+ private:
+  Sequences sequences_;
+  std::vector<std::uint64_t> ends_ = std::vector<std::uint64_t>(1 << 16);  // of the buckets, words
+};
 
 // XLM-R's smoothing of the words of the target scripts: count ** alpha, scaled to the old sum.
 class Smoothing {
@@ -178,14 +184,16 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
                                       : Segmenter(vocabulary, start ? start->encoder : nullptr),
                                   remember);
   Trained trained{};
-  Count of_all = 0;  // the sum of all pairs' counts is below it
+  Count of_all = 0;                      // the sum of all pairs' counts is below it
+  Layout layout(vocabulary.size() + 1);  // later tokens may need more room: MergeLoop makes it
   for_each_word([&](std::string_view word, Count weighted, Count occurrences) {
     if (weighted < least) {
       ++trained.dropped_words;
       trained.dropped_occurrences += occurrences;
     } else {
-      const std::size_t tokens = (*words)(word).size();
+      const std::size_t tokens = words->count(word);
       trained.tokens += occurrences * tokens;
+      layout.plan(word, tokens);
       Count product;
       if (__builtin_mul_overflow(weighted, tokens, &product) ||
           __builtin_add_overflow(of_all, product, &of_all)) {
@@ -193,17 +201,17 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
       }
     }
   });
-  const auto for_each_kept = [&](auto&& visit) {
-    for_each_word([&](std::string_view word, Count weighted, Count occurrences) {
-      if (weighted >= least) visit(word, Sequences::Counts{smoothed(word, weighted), occurrences});
-    });
-  };
-  Sequences sequences = sequences_of(for_each_kept, *words, vocab_size);
+  layout.end_plan();
+  words->restart();
+  for_each_word([&](std::string_view word, Count weighted, Count occurrences) {
+    if (weighted >= least)
+      layout.put(word, (*words)(word), {smoothed(word, weighted), occurrences});
+  });
   if (remember) words.reset();
   const bool keep_words = start && start->keep_words;
   // The words live on as sequences.
   if (trained.dropped_words == 0 && !keep_words) counter.clear();
-  MergeLoop loop(std::move(vocabulary), std::move(sequences), rule,
+  MergeLoop loop(std::move(vocabulary), layout.take(), rule,
                  start ? start->duplicates : Duplicates::kReuseId,
                  start ? std::move(start->held) : std::vector<bool>());
   trained.stopped = loop.run(limits, tick);

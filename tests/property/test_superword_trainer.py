@@ -224,3 +224,23 @@ def test_one_long_piece(text: str, vocab_size: int) -> None:
     )
     training = trainer.run(corpus_of(parts))
     assert reference_merges(parts, trainer) == list(training.tokenizer.model.merges)
+
+
+@pytest.mark.parametrize("max_token_bytes", [4, 5, 6])
+def test_a_bound_that_was_too_high_is_lowered(max_token_bytes: int) -> None:
+    """The frequent borders are refused: what may merge is rarer than any guess."""
+    rng = random.Random(1)
+    long, short = ([letter * n for letter in "abcdefghijklmno"] for n in (3, 1))
+    texts = [" ".join(rng.choices(long, k=60)) for _ in range(200)]
+    texts += [" ".join(rng.choices(short, k=12)) for _ in range(60)]
+    trainer = SuperwordTrainer(
+        vocab_size=330,
+        transition=318 / 330,
+        pre_tokenizer=NAMED["o200k"],
+        stage2_pre_tokenizer=(),
+        max_token_bytes=max_token_bytes,
+    )
+    parts = [(texts, 1.0)]
+    training = trainer.run(corpus_of(parts))
+    assert training.report.stage2_merges > 0
+    assert reference_merges(parts, trainer) == list(training.tokenizer.model.merges)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vocabshift.bpe import sentencepiece_model, tokenizer_json
 from vocabshift.bpe.pipeline import Pipeline
@@ -18,6 +18,9 @@ from vocabshift.bpe.sentencepiece_rules import SentencePieceRules
 from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.output_folder import atomic_folder
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer as Backend
 
 ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 NO_LIMIT = int(1e30)
@@ -99,16 +102,17 @@ def save_pretrained(tokenizer: Tokenizer, folder: str | Path, *, force: bool = F
     return Path(folder)
 
 
-def write_files(tokenizer: Tokenizer, folder: str | Path) -> None:
+def write_files(tokenizer: Tokenizer, folder: str | Path) -> Backend:
     """Write the tokenizer's files into an existing folder and compare what `tokenizers` reads.
 
     For callers that own the folder (a model folder gets the tokenizer's files beside its own).
+    Returns what `tokenizers` has read: opening a large file takes it half a second.
     """
     path = Path(folder)
     text = tokenizer_json.to_json(tokenizer)
     (path / "tokenizer.json").write_text(text + "\n", encoding="utf-8")
     write_config(config_of(tokenizer), tokenizer.chat_template, path)
-    verify(tokenizer, path, text=text)
+    return verify(tokenizer, path, text=text)
 
 
 def write_config(config: Mapping[str, Any], chat_template: str | None, path: Path) -> None:
@@ -156,10 +160,11 @@ def verify(
     probes: Iterable[str] = PROBES,
     *,
     text: str | None = None,
-) -> None:
+) -> Backend:
     """Reopen a folder: `tokenizers` must read this vocabulary and give our encoder's ids, or raise.
 
     The file must be what the tokenizer is written as (`text`, where that is known), merges too.
+    Returns what `tokenizers` has read.
     """
     from tokenizers import Tokenizer as Backend
 
@@ -179,6 +184,7 @@ def verify(
         tokenizer_json.to_json(tokenizer) if text is None else text
     ):
         raise InvalidTokenizerError(f"{file} reads back with other merges than were written")
+    return backend
 
 
 def _with_role_texts(config: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from vocabshift import _core
 from vocabshift.text.count_folder import CountFolder, count_words_of_pieces
 from vocabshift.text.counting import Progress
 from vocabshift.text.patterns import Pattern, compile_pattern, splitter
+from vocabshift.text.read_ahead import read_ahead
 from vocabshift.text.weighing import Group, Weighed, check_sampling_alpha
 
 
@@ -95,11 +96,13 @@ class CountReader(Weighed):
                     )
                     begin = end
 
-    def add_to(self, stage: _core.SuperwordStage, progress: Progress | None = None) -> None:
+    def add_to(
+        self, stage: _core.SuperwordStage, *, threads: int = 1, progress: Progress | None = None
+    ) -> None:
         """Give all pieces, with their counts, to a stage for counted documents."""
         for group, about in enumerate(self.groups):
             done = 0
-            for data, ends, counts in self.folder.read(group):
+            for data, ends, counts in read_ahead(self.folder.read(group), threads=threads):
                 starts = np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]])
                 stage.add(data, starts, ends, group, counts)
                 done += len(data)

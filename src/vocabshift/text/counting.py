@@ -21,6 +21,7 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.documents import Documents, pack
 from vocabshift.text.normalize import normalizer_function
 from vocabshift.text.patterns import Pattern, compile_pattern, splitter
+from vocabshift.text.read_ahead import read_ahead
 from vocabshift.text.weighing import Group, Weighed, check_sampling_alpha
 
 Progress = Callable[[int, int | None], None]
@@ -35,6 +36,7 @@ class Prepared:
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     group: int  # index into CorpusReader.groups
+    n_read: int  # bytes of the corpus up to the end of what this block is of
 
 
 @dataclass
@@ -107,9 +109,10 @@ class CorpusReader(Weighed):
                 documents.ends,
                 _core.fingerprint(label, seed=state),
             )
-            yield from self._prepare(documents)
+            done += documents.n_bytes
+            yield from self._prepare(documents, done)
             if progress is not None:
-                progress(done := done + documents.n_bytes, total)
+                progress(done, total)
         silent = [label for label in self.corpus.languages if label not in self.language_bytes]
         if silent:
             raise CorpusError(
@@ -136,24 +139,34 @@ class CorpusReader(Weighed):
         """
         folder = "." if spill_folder is None else str(spill_folder)
         counter = _core.WordCounter(self.scanner, threads, memory_bytes, folder)
-        for block in self.read(progress):
+        for block in self._ahead(threads, progress):
             counter.add(block.data, block.starts, block.ends, block.group)
         return counter
 
-    def add_to(self, stage: _core.SuperwordStage, progress: Progress | None = None) -> None:
-        """Give all documents to a stage that has this reader's scanner."""
-        for block in self.read(progress):
+    def add_to(
+        self, stage: _core.SuperwordStage, *, threads: int = 1, progress: Progress | None = None
+    ) -> None:
+        """Give all documents to a stage that has this reader's scanner, and as many threads."""
+        for block in self._ahead(threads, progress):
             stage.add(block.data, block.starts, block.ends, block.group)
 
-    def _prepare(self, documents: Documents) -> Iterator[Prepared]:
+    def _ahead(self, threads: int, progress: Progress | None) -> Iterator[Prepared]:
+        """All blocks, read while others are in use; progress is told when they have been used."""
+        total = self.corpus.n_bytes_hint
+        for block in read_ahead(self.read(), threads=threads):
+            yield block
+            if progress is not None:
+                progress(block.n_read, total)
+
+    def _prepare(self, documents: Documents, n_read: int) -> Iterator[Prepared]:
         group = self._group_of(documents)
         is_plain = self.normalize is None and self.split is None
         if is_plain and not self._has_special(documents.data):
-            yield Prepared(documents.data, documents.starts, documents.ends, group)
+            yield Prepared(documents.data, documents.starts, documents.ends, group, n_read)
             return
         before = self.n_special
         for block in pack(self._pieces(documents), documents.source):
-            yield Prepared(block.data, block.starts, block.ends, group)
+            yield Prepared(block.data, block.starts, block.ends, group, n_read)
         self.groups[group].n_special += self.n_special - before
 
     def _group_of(self, documents: Documents) -> int:

@@ -216,7 +216,7 @@ class CutReader:
             document_words.append(len(words))
         ends = np.cumsum([0, *map(len, words)], dtype=np.int64)
         borders = ends[document_words]
-        cut = Prepared(b"".join(words), borders[:-1], borders[1:], block.group)
+        cut = Prepared(b"".join(words), borders[:-1], borders[1:], block.group, block.n_read)
         return cut, ends[piece_words[1:]], ends[1:]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vocabshift.bpe.encoder import Encoder
 from vocabshift.bpe.plain_pieces import unreachable_pieces
@@ -39,6 +39,9 @@ from vocabshift.trainers.superwords_on_top import SuperwordsOnTopTrainer
 from vocabshift.trainers.trainer import Progress, config_of
 from vocabshift.trainers.unigram import UnigramTrainer
 from vocabshift.trainers.work import Work
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer as Backend
 
 AnyTrainer = ByteLevelTrainer | SuperwordsOnTopTrainer | UnigramTrainer
 
@@ -162,15 +165,12 @@ def _write(tokenizer: Tokenizer | PlainTokenizer, folder: Path, source: Source) 
     if isinstance(tokenizer, PlainTokenizer):
         tokenizer.write_files(folder)
         return unreachable_pieces(tokenizer)
-    write_files(tokenizer, folder)
-    _verify_segmentation(tokenizer, folder, source)
+    _verify_segmentation(tokenizer, write_files(tokenizer, folder), source)
     return unreachable_tokens(tokenizer)
 
 
-def _verify_segmentation(tokenizer: Tokenizer, folder: Path, source: Source) -> None:
-    """InvalidTokenizerError where `tokenizers` and our encoder read the folder differently."""
-    import tokenizers
-
+def _verify_segmentation(tokenizer: Tokenizer, backend: Backend, source: Source) -> None:
+    """InvalidTokenizerError where `tokenizers`, from the file, and our encoder differ."""
     texts: list[str] = []
     left = _VERIFIED_CHARACTERS
     for text in islice(source_texts(source), _VERIFIED_DOCUMENTS):
@@ -178,7 +178,6 @@ def _verify_segmentation(tokenizer: Tokenizer, folder: Path, source: Source) -> 
         left -= len(text)
         if left <= 0:  # a document may be a whole file
             break
-    backend = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
     ids, offsets = Encoder(tokenizer).encode_batch(texts)
     for i, encoding in enumerate(backend.encode_batch(texts, add_special_tokens=False)):
         if encoding.ids != ids[offsets[i] : offsets[i + 1]].tolist():

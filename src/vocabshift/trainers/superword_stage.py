@@ -88,7 +88,7 @@ def _encoded(
     kept = work.checkpoints.path("encode")
     file = kept or (temporary / "encoded" if work.memory_bytes else None)
     encoded = stage(file)
-    reader.add_to(encoded, work.in_phase("encode"))
+    reader.add_to(encoded, threads=work.threads, progress=work.in_phase("encode"))
     encoded.finish()
     if kept is not None:
         work.checkpoints.commit("encode", reader.state())

@@ -113,9 +113,9 @@ def test_a_token_out_of_reach_is_an_error_and_leaves_nothing(
 def test_a_file_that_reads_differently_is_an_error_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write_another(tokenizer: object, folder: Path) -> None:
+    def write_another(tokenizer: object, folder: Path) -> object:
         other = make_trainer("bpe", {"vocab_size": 290}).train(CORPUS)
-        run_write_files(other, folder)
+        return run_write_files(other, folder)
 
     run_write_files = run.write_files
     monkeypatch.setattr(run, "write_files", write_another)
