@@ -6,6 +6,7 @@ PYBIND11_MODULE(_core, m) {
   vocabshift::bindings::register_text(m);
   vocabshift::bindings::register_counting(m);
   vocabshift::bindings::register_encode(m);  // before what takes an encoder
+  vocabshift::bindings::register_models(m);
   vocabshift::bindings::register_pieces(m);  // and before the rule that takes one of pieces
   vocabshift::bindings::register_training(m);
   vocabshift::bindings::register_extension(m);

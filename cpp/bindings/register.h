@@ -20,6 +20,7 @@ void register_text(py::module_& m);
 void register_counting(py::module_& m);
 void register_training(py::module_& m);
 void register_encode(py::module_& m);
+void register_models(py::module_& m);
 void register_pieces(py::module_& m);
 void register_boundless(py::module_& m);
 void register_picky(py::module_& m);
