@@ -5,7 +5,7 @@ PYBIND11_MODULE(_core, m) {
   m.doc() = "The C++ core of vocabshift: text, training and encoding. Use it through vocabshift.";
   vocabshift::bindings::register_text(m);
   vocabshift::bindings::register_counting(m);
-  vocabshift::bindings::register_encoder_model(m);  // before what takes an encoder
+  vocabshift::bindings::register_models(m);  // before what takes an encoder
   vocabshift::bindings::register_encode(m);
   vocabshift::bindings::register_pieces(m);  // and before the rule that takes one of pieces
   vocabshift::bindings::register_training(m);

@@ -35,6 +35,28 @@ inline Decoded decode_utf8(const char* at) {
           4};
 }
 
+inline void append_utf8(char32_t code_point, std::string& out) {
+  const auto tail = [&](unsigned shift) {
+    out.push_back(static_cast<char>(0x80 | (code_point >> shift & 0x3F)));
+  };
+  if (code_point < 0x80) {
+    out.push_back(static_cast<char>(code_point));
+    return;
+  }
+  if (code_point < 0x800) {
+    out.push_back(static_cast<char>(0xC0 | code_point >> 6));
+  } else {
+    if (code_point < 0x10000) {
+      out.push_back(static_cast<char>(0xE0 | code_point >> 12));
+    } else {
+      out.push_back(static_cast<char>(0xF0 | code_point >> 18));
+      tail(12);
+    }
+    tail(6);
+  }
+  tail(0);
+}
+
 inline bool is_continuation_byte(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
 }

@@ -273,10 +273,19 @@ class Encoder:
         fuse_unk: bool = False,
         space: str = " ",
     ) -> None: ...
+    def last_merges(self) -> NDArray[np.int64]: ...
+
+def read_model(
+    data: bytes, max_id: int
+) -> tuple[dict[str, int], tuple[tuple[str, str], ...], ModelStrings, bytes] | None: ...
+
+class ModelStrings:
     @staticmethod
-    def of_strings(
-        vocab: dict[str, int],
-        merges: tuple[tuple[str, str], ...],
+    def of(
+        vocab: dict[str, int], merges: tuple[tuple[str, str], ...], max_id: int
+    ) -> ModelStrings | None: ...
+    def compile(
+        self,
         *,
         byte_level: bool,
         ignore_merges: bool = False,
@@ -285,7 +294,6 @@ class Encoder:
         fuse_unk: bool = False,
         space: str = " ",
     ) -> Encoder: ...
-    def last_merges(self) -> NDArray[np.int64]: ...
 
 class TextEncoder:
     def __init__(

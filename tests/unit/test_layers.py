@@ -50,6 +50,7 @@ ROOMS = {
             "text.syllables",
         ),
         *("bpe.encoder", "bpe.pipeline", "bpe.compiled_model", "bpe.reachability"),
+        "bpe.model_strings",
         *(
             "bpe.vocabulary_report",
             "bpe.tokenizer_reader",

@@ -42,8 +42,10 @@ def check_added(added: Iterable[AddedToken], model: BpeModel) -> None:
             )
         contents.add(token.content)
         owners[token.id] = token.content
-        owner = model.tokens.get(token.id, token.content)
         known = model.vocab.get(token.content, token.id)
+        # The table of all tokens by id takes its time: most added tokens need no look at it.
+        is_free = token.id >= model.size or model.vocab.get(token.content) == token.id
+        owner = token.content if is_free else model.tokens.get(token.id, token.content)
         if owner != token.content or known != token.id or not 0 <= token.id <= MAX_ID:
             raise InvalidTokenizerError(
                 f"the added token {token.content!r} cannot have id {token.id}: "

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.bpe import byte_level as image
-from vocabshift.bpe.model import BpeModel
+from vocabshift.bpe import model_strings
+from vocabshift.bpe.model import MAX_ID, BpeModel
 
 _compiled: WeakKeyDictionary[BpeModel, dict[bool, _core.Encoder]] = WeakKeyDictionary()
 
@@ -29,9 +30,10 @@ def compile_model(model: BpeModel, *, byte_level: bool) -> _core.Encoder:
 def _compile(model: BpeModel, *, byte_level: bool) -> _core.Encoder:
     vocab = model.vocab
     space = " " if byte_level else "▁" if "▁" in vocab else "Ġ" if "Ġ" in vocab else " "
-    return _core.Encoder.of_strings(
-        vocab if isinstance(vocab, dict) else dict(vocab),
-        model.merges,
+    strings = model_strings.take(model) or model_strings.read_strings(vocab, model.merges, MAX_ID)
+    if strings is None:  # of a model that was not checked
+        raise ValueError("a merge names an unknown token, or a token is no text")
+    return strings.compile(
         byte_level=byte_level,
         ignore_merges=model.ignore_merges,
         byte_fallback=model.byte_fallback,

@@ -6,11 +6,11 @@ Owns what a BPE model is and which contradictions are refused. Knows nothing of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from functools import cached_property
-from itertools import chain
 
-from vocabshift.bpe import byte_level
+from vocabshift.bpe import byte_level, model_strings
+from vocabshift.bpe.model_strings import Strings
 from vocabshift.errors import InvalidTokenizerError
 
 Merge = tuple[str, str]
@@ -37,18 +37,29 @@ class BpeModel:
     continuing_subword_prefix: str | None = None
     end_of_word_suffix: str | None = None
     _checked: bool = field(default=False, repr=False)
+    strings: InitVar[Strings | None] = None  # of the same, where they have been read already
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, strings: Strings | None) -> None:
         if self._checked:
             return
-        self._check_ids()
-        if not self._merges_fit():
-            raise InvalidTokenizerError(self._first_bad_merge())
+        if self.continuing_subword_prefix:
+            self._check_ids()
+            self._check_merges()
+        else:
+            self._check_strings(strings)
         # Subtle: a byte-level model never meets an unknown character, and several vendors name
         # an unk_token there that is an added token only.
         unk = self.unk_token
         if unk is not None and unk not in self.vocab and not self.is_byte_level:
             raise InvalidTokenizerError(f"unk_token {unk!r} is not in the vocabulary")
+
+    def _check_strings(self, strings: Strings | None) -> None:
+        strings = strings or model_strings.read_strings(self.vocab, self.merges, MAX_ID)
+        if strings is not None:
+            return model_strings.keep(self, strings)
+        self._check_ids()
+        self._check_merges()
+        raise InvalidTokenizerError("a token holds half a surrogate pair, which is no text")
 
     def _check_ids(self) -> None:
         ids = set(self.vocab.values())
@@ -64,29 +75,19 @@ class BpeModel:
                 f"the vocabulary holds the id {max(ids)}, above the highest possible, {MAX_ID}"
             )
 
-    def _merges_fit(self) -> bool:
-        """Whether all parts and products are tokens; no Python code per merge but for a prefix."""
-        known = self.vocab.__contains__
-        if not all(map(known, chain.from_iterable(self.merges))):
-            return False
-        if self.continuing_subword_prefix:
-            return all(known(self.product(left, right) or "") for left, right in self.merges)
-        return all(map(known, map("".join, self.merges)))
-
-    def _first_bad_merge(self) -> str:
+    def _check_merges(self) -> None:
         for rank, (left, right) in enumerate(self.merges):
             for part in (left, right, self.product(left, right)):
                 if part is None:
-                    return (
+                    raise InvalidTokenizerError(
                         f"merge {rank} joins {left!r} and {right!r}, but the right part lacks the "
                         f"continuing_subword_prefix {self.continuing_subword_prefix!r}"
                     )
                 if part not in self.vocab:
-                    return (
+                    raise InvalidTokenizerError(
                         f"merge {rank} joins {left!r} and {right!r}, "
                         f"but {part!r} is not in the vocabulary"
                     )
-        raise AssertionError("every merge fits")
 
     def product(self, left: str, right: str) -> str | None:
         """The token that a merge makes; None where `right` lacks the continuing prefix."""

@@ -15,9 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.bpe import model_strings
 from vocabshift.bpe.added_tokens import check_added, ids_at_load, vocab_with
 from vocabshift.bpe.charsmap import check_normalizer
-from vocabshift.bpe.model import BpeModel, Merge
+from vocabshift.bpe.model import MAX_ID, BpeModel, Merge
+from vocabshift.bpe.model_strings import Strings
 from vocabshift.bpe.tokenizer import AddedToken, Spec, Tokenizer
 from vocabshift.errors import InvalidTokenizerError
 
@@ -41,9 +43,9 @@ def from_json(source: str | bytes | Mapping[str, Any], *, name: str = "tokenizer
     InvalidTokenizerError for anything that is not a sound BPE tokenizer. Keys that do not change
     what a text is encoded to are dropped.
     """
+    data = source if isinstance(source, Mapping) else parse(source)
     with _no_collection():
-        data = source if isinstance(source, Mapping) else parse(source)
-        model = _model(data.get("model"))
+        model = _model(data.get("model"), data.strings if isinstance(data, Parsed) else None)
     added = read_added_tokens(data.get("added_tokens"))
     check_added(added, model)
     components = {key: _component(data, key) for key in _COMPONENTS}
@@ -162,22 +164,47 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def parse(source: str | bytes) -> Mapping[str, Any]:
+class Parsed(dict[str, Any]):
+    """An object of a JSON file; `strings`: of the BPE model in it, where the core has read one."""
+
+    strings: Strings | None = None
+
+
+def parse(source: str | bytes) -> Parsed:
     """A JSON object from text or UTF-8 bytes, or InvalidTokenizerError."""
     try:
-        text = source if isinstance(source, str) else source.decode("utf-8-sig")
+        data = source.encode() if isinstance(source, str) else source
         with _no_collection():
-            data = json.loads(text)
-        if "\\ud" in text or "\\uD" in text:
-            json.dumps(data, ensure_ascii=False).encode()  # half a surrogate pair is no text
+            parsed = _parse_model_apart(data) or _parse(data)
     except (ValueError, RecursionError, MemoryError) as error:
         raise InvalidTokenizerError(f"this is not JSON in UTF-8: {_one_line(error)}") from None
-    if not isinstance(data, dict):
+    if not isinstance(parsed, dict):
         raise InvalidTokenizerError(f"the JSON holds no object; {_DAMAGED}")
-    return data
+    return parsed if isinstance(parsed, Parsed) else Parsed(parsed)
 
 
-def _model(data: Any) -> BpeModel:
+def _parse_model_apart(data: bytes) -> Parsed | None:
+    """With the model read by the core; None where that, or the rest, is out of order."""
+    read = model_strings.read_json(data, MAX_ID)
+    if read is None:
+        return None
+    try:
+        parsed = Parsed(_parse(read[3]))
+    except ValueError:  # to be told of the whole
+        return None
+    parsed["model"]["vocab"], parsed["model"]["merges"], parsed.strings, _ = read
+    return parsed
+
+
+def _parse(data: bytes) -> Any:
+    text = data.decode("utf-8-sig")
+    parsed = json.loads(text)
+    if "\\ud" in text or "\\uD" in text:
+        json.dumps(parsed, ensure_ascii=False).encode()  # half a surrogate pair is no text
+    return parsed
+
+
+def _model(data: Any, strings: Strings | None) -> BpeModel:
     if not isinstance(data, Mapping):
         raise InvalidTokenizerError(f"there is no `model` object; {_DAMAGED}")
     # Old files name no type; only a BPE model has merges.
@@ -191,7 +218,7 @@ def _model(data: Any) -> BpeModel:
     vocab = data.get("vocab")
     if not isinstance(vocab, Mapping) or not vocab:
         raise InvalidTokenizerError(f"model.vocab is no object with tokens; {_DAMAGED}")
-    if set(map(type, vocab.values())) != {int}:
+    if strings is None and set(map(type, vocab.values())) != {int}:
         token = next(token for token, token_id in vocab.items() if type(token_id) is not int)
         raise InvalidTokenizerError(f"the id of {token!r} in model.vocab is not a whole number")
     flags = ("ignore_merges", "byte_fallback", "fuse_unk")
@@ -201,7 +228,8 @@ def _model(data: Any) -> BpeModel:
     for key, value in options.items():
         if not isinstance(value, bool if key in flags else str | None):
             raise InvalidTokenizerError(f"model.{key} is {value!r}; {_DAMAGED}")
-    return BpeModel(vocab, _merges(data.get("merges")), **options)
+    merges = data["merges"] if strings is not None else _merges(data.get("merges"))
+    return BpeModel(vocab, merges, strings=strings, **options)
 
 
 def _merges(data: Any) -> tuple[Merge, ...]:

@@ -1,0 +1,26 @@
+// The two long values of a tokenizer.json, model.vocab and model.merges, read in one pass.
+//
+// They are nearly all of such a file, and a general reader makes half a million strings and lists
+// of them. Reads what such files hold and nothing more: text that is not plainly so (an id that is
+// no small whole number, a key given twice, half a surrogate pair, merges before the vocabulary …)
+// is left to a general reader, which then tells what is wrong with it.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "core/model_strings.h"
+#include "core/types.h"
+
+namespace vocabshift {
+
+struct ModelJson {
+  ModelStrings strings;  // sound
+  Span vocab, merges;    // the two values in the text, the vocabulary first
+};
+
+// Nothing is promised of the rest of the text: it is JSON exactly if it is with the two values
+// replaced by others. Bytes of strings may not be UTF-8.
+std::optional<ModelJson> read_model_json(std::string_view text, TokenId max_id);
+
+}  // namespace vocabshift
