@@ -193,7 +193,8 @@ void register_models(py::module_& m) {
             }
             return to_array(std::move(last));
           },
-          "(n_tokens,) int64, in the order of the vocabulary: the rank of the last merge that makes "
+          "(n_tokens,) int64, in the order of the vocabulary: the rank of the last merge that "
+          "makes "
           "each token of its own string; -1 where it needs none, -2 where merges do not make it.");
 
   py::class_<ModelStrings>(m, "ModelStrings",
