@@ -1,4 +1,5 @@
-// The classes of 64 bytes of text at a time, as bits: what scan_words.h finds words with.
+// The classes of 64 bytes of text at a time, as bits: what scan_words.h and
+// scan_walls.h find words and walls with.
 //
 // Only where the compiler's baseline has SSE2 (every x86-64): elsewhere scanners go character by
 // character (scan.h). Owns no rule of any pattern.
@@ -15,6 +16,11 @@
 #include <emmintrin.h>
 
 namespace vocabshift::scan {
+
+// Bits from the lowest up to, not including, `end` (at most 64).
+inline std::uint64_t bits_below(unsigned end) {
+  return end == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << end) - 1;
+}
 
 // Bit i of each mask tells of the character that byte i is part of; bits from `size` on say
 // nothing.

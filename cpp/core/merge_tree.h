@@ -97,7 +97,7 @@ class MergeTree {
   void build_trie();
   std::vector<Number> by_bytes() const;
 
-  static constexpr std::size_t kShort = 24;  // bytes of a text that is merged step by step
+  static constexpr std::size_t kShort = 14;  // bytes of a text that is merged step by step
   static constexpr std::size_t kMostMisfits = 1024;
   static constexpr std::size_t kMisfitBits = std::size_t{1} << 14;
   static constexpr std::uint64_t kFree = ~std::uint64_t{0};

@@ -50,6 +50,7 @@ class SentencePolicy {
 
   bool is_terminal(char32_t c) const { return terminals_ && (*terminals_)[c]; }
   bool period() const { return period_; }
+  bool ends_at_joiners() const { return is_terminal(U'\u200C') || is_terminal(U'\u200D'); }
   // Whether a match can begin with this byte.
   bool may_begin(char byte) const { return first_bytes_[static_cast<unsigned char>(byte)]; }
 
@@ -91,6 +92,16 @@ class PreTokenizer {
   template <class F>
   void split_from(std::size_t index, std::string_view text, F& piece) const {
     if (index + 1 == steps_.size()) return split_step(steps_[index], text, piece);
+    if (index + 2 == steps_.size()) {
+      const auto* const pattern = std::get_if<Pattern>(&steps_[index]);
+      const auto* const policy = std::get_if<SentencePolicy>(&steps_[index + 1]);
+      if (pattern && policy && *pattern == Pattern::kWalls) {
+        return split_walls_and_sentences<false>(*policy, text, piece);
+      }
+      if (pattern && policy && *pattern == Pattern::kIndicWalls && !policy->ends_at_joiners()) {
+        return split_walls_and_sentences<true>(*policy, text, piece);
+      }
+    }
     split_step(steps_[index], text,
                [&](std::string_view part) { split_from(index + 1, part, piece); });
   }
@@ -178,6 +189,21 @@ class PreTokenizer {
       begin = at = stop;
     }
     if (begin < end) piece(std::string_view(begin, end));
+  }
+
+  // Both steps at once, the last two of most superword stages. Between walls no two characters of
+  // punctuation stand side by side (but for joiners): a terminal there is one character, and what
+  // follows it in the text tells of a period what the end of the gap would.
+  template <bool kJoiners, class F>
+  static void split_walls_and_sentences(const SentencePolicy& policy, std::string_view text,
+                                        F&& piece) {
+    const auto gap_cut = [&](const char* at, const char* end) -> const char* {
+      if (!policy.may_begin(*at)) return nullptr;
+      const char* const stop = match_terminal(policy, at, end);
+      return stop == at ? nullptr : stop;
+    };
+    const auto wall = [&](std::string_view part) { split_sentences(policy, part, piece); };
+    scan::walls<kJoiners>(text, gap_cut, wall, piece);
   }
 
   // End of the terminal match that starts at `at`, or `at`.

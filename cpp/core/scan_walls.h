@@ -5,6 +5,12 @@
 // where the regex engine is not.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <string_view>
+
+#include "core/char_block.h"
 #include "core/scan.h"
 
 namespace vocabshift::scan {
@@ -51,31 +57,64 @@ const char* match_wall(const char* begin, const char* at, const char* end, Class
   return stop;
 }
 
-template <bool kJoiners, class F>
-void walls(std::string_view text, F&& piece) {
+#if defined(__SSE2__)
+// The bytes of a block at which a wall, or punctuation within a gap, may begin: not at letters and
+// marks, nor at the one space before a word, which are most of the text.
+inline std::uint64_t may_begin_wall(const CharBlock& block) {
+  const std::uint64_t word = block.upper | block.lower | block.other | block.mark;
+  const std::uint64_t last = std::uint64_t{1} << (block.size - 1);  // what follows is not known
+  const std::uint64_t lone_space = block.space & ~last & (word | block.number) >> 1;
+  return ~(word | lone_space) & block.leads & bits_below(block.size);
+}
+#endif
+
+// Walls, and gaps, which `gap_cut` may cut further: asked at every character of one that is no
+// letter, mark or lone space between words whether the gap ends behind it, it returns the end of
+// that character, else null. Of walls `wall` is told, of gaps and their parts `piece`.
+template <bool kJoiners, class C, class W, class F>
+void walls(std::string_view text, C&& gap_cut, W&& wall, F&& piece) {
   const char* const end = text.data() + text.size();
   const char* begin = text.data();  // of the gap under way
-  for (const char* at = begin; at < end;) {
+  const auto visit = [&](const char* at) {
     const Classed first = class_at(at);
-    if (first.bits & (kLetter | kMark)) {  // most of the text: never a wall
-      at += first.length;
-      continue;
-    }
-    if (*at == ' ' && at + 1 < end &&
-        (class_at(at + 1).bits & (kLetter | kMark | kNumber))) {  // most of the rest
-      ++at;
-      continue;
+    if (first.bits & (kLetter | kMark)) return at + first.length;
+    if (*at == ' ' && at + 1 < end && (class_at(at + 1).bits & (kLetter | kMark | kNumber))) {
+      return at + 1;
     }
     const char* const stop = match_wall<kJoiners>(text.data(), at, end, first);
-    if (stop == at) {
-      at += first.length;
-      continue;
+    if (stop != at) {
+      if (begin < at) piece(std::string_view(begin, at));
+      wall(std::string_view(at, stop));
+      return begin = stop;
     }
-    if (begin < at) piece(std::string_view(begin, at));
-    piece(std::string_view(at, stop));
-    begin = at = stop;
+    if (const char* const cut = gap_cut(at, end)) {
+      piece(std::string_view(begin, cut));
+      return begin = cut;
+    }
+    return at + first.length;
+  };
+  const char* at = begin;
+#if defined(__SSE2__)
+  while (end - at >= static_cast<std::ptrdiff_t>(CharBlock::kBytes)) {
+    const CharBlock block(at);
+    const char* const block_begin = at;
+    const char* const block_end = at + block.size;
+    for (std::uint64_t left = may_begin_wall(block); left != 0;) {
+      at = visit(block_begin + std::countr_zero(left));
+      if (at >= block_end) break;
+      left &= ~std::uint64_t{0} << (at - block_begin);
+    }
+    at = std::max(at, block_end);
   }
+#endif
+  while (at < end) at = visit(at);
   if (begin < end) piece(std::string_view(begin, end));
+}
+
+template <bool kJoiners, class F>
+void walls(std::string_view text, F&& piece) {
+  walls<kJoiners>(
+      text, [](const char*, const char*) -> const char* { return nullptr; }, piece, piece);
 }
 
 // \p{N}{1,3}(?=(?:\p{N}{3})*(?:\P{N}|$)): each run of digits in threes from its end.

@@ -25,11 +25,6 @@ template <class Rules>
 inline constexpr bool kHasBlocks =
     !Rules::kSpacePrefixOnly && Rules::kNewlineRuns && Rules::kMaxDigits > 0;
 
-// Bits from the lowest up to, not including, `end` (at most 64).
-inline std::uint64_t bits_below(unsigned end) {
-  return end == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << end) - 1;
-}
-
 // Digits that begin a group of kMaxDigits, and the first that is too far behind to tell.
 template <class Rules>
 std::uint64_t digit_starts(std::uint64_t number, std::uint64_t* hard) {

@@ -46,6 +46,14 @@ WordCutter::WordCutter(const std::vector<std::string_view>& products, std::strin
       is_target_[static_cast<unsigned char>(metaspace_[0])] = ever;
     }
   }
+  for (unsigned byte = 0; byte < 128; ++byte) {
+    const char text[] = {static_cast<char>(byte), 'a'};
+    Before before;
+    if (!class_before({text, 2}, 1, &before)) continue;
+    for (std::size_t target = 0; target < 128; ++target) {
+      ascii_cuts_[byte][target] = may_cut_[before][target] && !not_behind_[target][byte];
+    }
+  }
 }
 
 std::size_t WordCutter::target_at(std::string_view text, std::size_t at) const {
@@ -72,9 +80,15 @@ bool WordCutter::class_before(std::string_view text, std::size_t at, Before* bef
 
 std::string_view WordCutter::next_word(std::string_view rest) const {
   for (std::size_t at = 1; at < rest.size(); ++at) {
-    if (!is_target_[static_cast<unsigned char>(rest[at])]) continue;
+    const auto byte = static_cast<unsigned char>(rest[at]);
+    if (!is_target_[byte]) continue;
+    const auto byte_before = static_cast<unsigned char>(rest[at - 1]);
+    if ((byte | byte_before) < 0x80) {
+      if (ascii_cuts_[byte_before][byte]) return rest.substr(0, at);
+      continue;
+    }
     const std::size_t target = target_at(rest, at);
-    if (target == kTargets || not_behind_[target][static_cast<unsigned char>(rest[at - 1])]) {
+    if (target == kTargets || not_behind_[target][byte_before]) {
       continue;
     }
     Before before;

@@ -47,7 +47,8 @@ class WordCutter {
   std::uint32_t crossing_rank_ = 0xFFFFFFFFu;
   std::array<std::array<bool, kTargets>, 4> may_cut_{};  // [Before][target]
   std::array<std::bitset<256>, kTargets> not_behind_{};  // [target][last byte]
-  std::array<bool, 256> is_target_{};                    // by first byte, for speed
+  std::array<bool, 256> is_target_{};                    // by first byte, for speed; and, of ASCII
+  std::array<std::bitset<128>, 128> ascii_cuts_{};       // [byte before][target], both at one look
 };
 
 }  // namespace vocabshift
