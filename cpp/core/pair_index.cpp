@@ -149,7 +149,7 @@ std::size_t PairIndex::filter_size(const Sequences& sequences) {
 Count PairIndex::build_sparse(Sequences& sequences,
                               const std::function<Count(Count largest)>& choose_floor,
                               const Pulse& pulse) {
-  std::vector<Count> sketch(filter_size(sequences));
+  BigVector<Count> sketch(filter_size(sequences), 0);
   sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count count, ChunkAt) {
     sketch[filter_place(Pair{left, right}.key(), sketch.size())] += count;
   });

@@ -26,7 +26,7 @@ std::size_t cell_of(TokenId left, TokenId right, std::size_t cells) {
 // The count of about the k-th most frequent border. Merges find more pairs than there are frequent
 // borders from the start, and refuse some: the last of k / kBordersPerMerge merges mostly counts
 // more than that.
-Count guess_bound(const std::vector<Count>& sketch, std::size_t k) {
+Count guess_bound(const BigVector<Count>& sketch, std::size_t k) {
   std::vector<Count> counts;
   for (const Count count : sketch) {
     if (count > 1) counts.push_back(count);
@@ -121,16 +121,15 @@ void SuperwordStage::for_each_piece(std::size_t block, Block& buffer, F&& visit)
   }
 }
 
-std::vector<Count> SuperwordStage::sketch_borders(const std::vector<Count>& weights,
-                                                  std::size_t memory_bytes,
-                                                  const Tick& tick) const {
+BigVector<Count> SuperwordStage::sketch_borders(const std::vector<Count>& weights,
+                                                std::size_t memory_bytes, const Tick& tick) const {
   std::size_t most = kMostCells;
   while (memory_bytes != 0 && most > kLeastCells && most * sizeof(Count) > memory_bytes / 4) {
     most /= 2;
   }
   const std::size_t cells =
       std::min(std::bit_ceil(static_cast<std::size_t>(tokens_) / 8 + kLeastCells), most);
-  std::vector<Count> sketch(cells);
+  BigVector<Count> sketch(cells, 0);
   Count of_all = 0;
   Block buffer;
   for (std::size_t block = 0; block < store_.block_count(); ++block) {
@@ -156,7 +155,7 @@ std::vector<Count> SuperwordStage::sketch_borders(const std::vector<Count>& weig
 //
 // Every thread has a table for each group, and where sentences have weights a second one that
 // holds the weights.
-std::optional<Sequences> SuperwordStage::count_runs(const std::vector<Count>& sketch, Count bound,
+std::optional<Sequences> SuperwordStage::count_runs(const BigVector<Count>& sketch, Count bound,
                                                     const std::vector<Count>& weights,
                                                     const MergeRule& rule, std::size_t vocab_size,
                                                     std::size_t memory_bytes,
@@ -230,7 +229,7 @@ Trained SuperwordStage::train(const std::vector<Count>& weights, const Limits& l
       (!rule.whole_characters || rule.terminals != options_.sentences->terminals())) {
     throw std::invalid_argument("sentences with weights need terminals that no product holds");
   }
-  const std::vector<Count> sketch = sketch_borders(weights, memory_bytes, tick);
+  const BigVector<Count> sketch = sketch_borders(weights, memory_bytes, tick);
   const std::size_t vocab_size = std::max<std::size_t>(limits.vocab_size, vocabulary_.size());
   const std::size_t wanted = vocab_size - vocabulary_.size();
   Count bound = guess_bound(sketch, kBordersPerMerge * wanted + 64);

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "core/big_memory.h"
 #include "core/encode.h"
 #include "core/pre_tokenize.h"
 #include "core/target_scripts.h"
@@ -79,9 +80,9 @@ class SuperwordStage {
   bool has_factors() const { return options_.sentences || options_.counted; }
   template <class F>
   void for_each_piece(std::size_t block, Block& buffer, F&& visit) const;
-  std::vector<Count> sketch_borders(const std::vector<Count>& weights, std::size_t memory_bytes,
-                                    const Tick& tick) const;
-  std::optional<Sequences> count_runs(const std::vector<Count>& sketch, Count bound,
+  BigVector<Count> sketch_borders(const std::vector<Count>& weights, std::size_t memory_bytes,
+                                  const Tick& tick) const;
+  std::optional<Sequences> count_runs(const BigVector<Count>& sketch, Count bound,
                                       const std::vector<Count>& weights, const MergeRule& rule,
                                       std::size_t vocab_size, std::size_t memory_bytes,
                                       const Tick& tick) const;

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "core/utf8_blocks.h"
+
 namespace vocabshift {
 
 namespace {
@@ -47,7 +49,11 @@ std::int64_t first_invalid_utf8(std::string_view text) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
   const std::size_t size = text.size();
   std::size_t at = 0;
-  while (at < size) {
+  for (std::size_t next_block = 0; at < size;) {
+    if (at >= next_block) {
+      at = skip_valid_blocks(bytes, at, size);
+      next_block = at + kUtf8Block;  // what stopped it is inside this one
+    }
     std::uint64_t eight;
     while (at + 8 <= size) {
       std::memcpy(&eight, bytes + at, 8);

@@ -9,6 +9,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from strategies import examples
+from vocabshift import _core
 from vocabshift.text.documents import pack
 from vocabshift.text.files import File
 from vocabshift.text.json_records import read_json, read_json_lines
@@ -55,3 +57,47 @@ def test_records(texts: list[str], block_bytes: int) -> None:
     assert kept == [text for part in packed for text in part.texts()]
     whole = read_json(json.dumps(texts).encode(), "a", None)
     assert kept == [text.decode() for text in whole if text]
+
+
+@examples(400)
+@given(
+    text=st.lists(
+        st.one_of(
+            st.text(st.characters(codec="utf-8"), max_size=12),
+            st.sampled_from(("नमस्ते ", "plain text ", "\u0800\ud7ff\ue000\uffff", "é", "😀", "ᱚᱞ")),
+        ),
+        max_size=40,
+    ).map("".join),
+    changes=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), max_size=2),
+    cut=st.integers(0, 3),
+)
+def test_the_first_byte_that_is_not_utf8_is_pythons(
+    text: str, changes: list[tuple[float, int]], cut: int
+) -> None:
+    data = bytearray(text.encode())
+    for place, byte in changes:
+        if data:
+            data[int(place * (len(data) - 1))] = byte
+    del data[len(data) - cut :]
+    try:
+        data.decode()
+        expected = -1
+    except UnicodeDecodeError as error:
+        expected = error.start
+    assert _core.first_invalid_utf8(bytes(data)) == expected
+
+
+def test_every_two_bytes_in_every_place_of_a_block() -> None:
+    """Blocks of 64 bytes are checked at once: all leads and seconds, around their borders."""
+    for lead in range(0x7F, 0x100):
+        for second in (0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xE0, 0xFF):
+            for end in (b"", b"\x80", b"\x80\x80"):
+                middle = bytes([lead, second]) + end
+                for before in (0, 60, 61, 62, 63, 64, 130):
+                    data = b"a" * before + middle + "क".encode() * 50
+                    try:
+                        data.decode()
+                        expected = -1
+                    except UnicodeDecodeError as error:
+                        expected = error.start
+                    assert _core.first_invalid_utf8(data) == expected, (data, before)

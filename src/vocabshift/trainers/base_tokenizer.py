@@ -85,7 +85,7 @@ class BaseTokenizer:
 
     def extended(self, pattern: Pattern, learned: Stage) -> Tokenizer:
         """`lifted` with what `learned` adds to `stage()`; new ids are behind all others."""
-        new = [byte_level.to_image(token) for token in learned.tokens[len(self.vocab) :]]
+        new = byte_level.all_to_images(learned.tokens[len(self.vocab) :])
         first = self.tokenizer.row_count
         names = [*self.vocab, *new]
         merges = [(names[left], names[right]) for left, right, _ in learned.merges.tolist()]

@@ -142,7 +142,7 @@ class ByteLevelTrainer:
     def _finish(self, stages: list[Stage], reader: Reader, work: Work) -> Training:
         """Tokenizer and report from the merges of all stages; the last one's pattern is written."""
         tokens = stages[-1].tokens
-        images = [byte_level.to_image(token) for token in tokens]
+        images = byte_level.all_to_images(tokens)
         merges = [
             (images[left], images[right])
             for stage in stages
