@@ -97,14 +97,14 @@ void add_documents(BoundlessStage& self, const py::buffer& data, const IntArray&
   const py::buffer_info info = data.request();
   const Documents documents = documents_of(info, starts, ends);
   const GivenCuts cuts = cuts_of(piece_ends, word_ends);
-  py::gil_scoped_release release;
+  const LongCall call;
   (self.*Method)(documents, cuts, group);
 }
 
 BoundlessTrained train(BoundlessStage& self, std::size_t max_token_bytes, std::size_t max_words,
                        const Forbidden& forbidden, const py::object& progress) {
   const Tick tick = make_tick(progress);
-  py::gil_scoped_release release;
+  const LongCall call;
   return self.train({max_token_bytes, max_words, forbidden}, tick);
 }
 
@@ -124,7 +124,7 @@ void add_to_segmentation(BoundlessSegmentation& self, const py::buffer& data,
   const py::buffer_info info = data.request();
   const Documents documents = documents_of(info, starts, ends);
   const GivenCuts cuts = cuts_of(piece_ends, word_ends);
-  py::gil_scoped_release release;
+  const LongCall call;
   self.add(documents, cuts);
 }
 
@@ -202,7 +202,7 @@ py::tuple words_by_script_of(const PreTokenizer& pre_tokenizer, const py::buffer
   const Documents documents = documents_of(info, starts, ends);
   ScriptWords words;
   {
-    py::gil_scoped_release release;
+    const LongCall call;
     words = words_by_script(pre_tokenizer, documents, threads);
   }
   return py::make_tuple(to_array(std::move(words.starts)), to_array(std::move(words.ends)),
@@ -214,7 +214,7 @@ Count count_tokens_of(const Encoder& encoder, const PreTokenizer& pre_tokenizer,
                       std::size_t threads) {
   const py::buffer_info info = data.request();
   const Documents documents = documents_of(info, starts, ends);
-  py::gil_scoped_release release;
+  const LongCall call;
   return count_tokens(encoder, pre_tokenizer, documents, threads);
 }
 
@@ -229,6 +229,7 @@ void register_boundless(py::module_& m) {
       .def(
           "push",
           [](MergeStack& self, const py::bytes& token) {
+            const Stoppable stoppable(signal_check());
             return self.push(static_cast<std::string_view>(token));
           },
           py::arg("token"),

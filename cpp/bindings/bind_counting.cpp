@@ -13,7 +13,7 @@ void add_documents(WordCounter& self, const py::buffer& data, const IntArray& st
                    const IntArray& ends, std::size_t group) {
   const py::buffer_info info = data.request();
   const Documents documents = documents_of(info, starts, ends);
-  py::gil_scoped_release release;
+  const LongCall call;
   self.add(documents, group);
 }
 
@@ -38,26 +38,26 @@ struct Counted {
 void add_words(WordCounter& self, const py::buffer& data, const IntArray& ends,
                const CountArray& counts, std::size_t group) {
   const Counted counted(data, ends, counts);
-  py::gil_scoped_release release;
+  const LongCall call;
   self.add_words(counted.documents, counted.counts.data(), group);
 }
 
 void add_counted(WordCounter& self, const py::buffer& data, const IntArray& ends,
                  const CountArray& counts, std::size_t group) {
   const Counted counted(data, ends, counts);
-  py::gil_scoped_release release;
+  const LongCall call;
   self.add_counted(counted.documents, counted.counts.data(), group);
 }
 
 std::size_t size_of(WordCounter& self, std::size_t group) {
-  py::gil_scoped_release release;
+  const LongCall call;
   std::size_t words = 0;
   self.for_each_word_of(group, [&](std::string_view, Count) { ++words; });
   return words;
 }
 
 Count occurrences_of(WordCounter& self, std::size_t group) {
-  py::gil_scoped_release release;
+  const LongCall call;
   Count sum = 0;
   self.for_each_word_of(group, [&](std::string_view, Count count) { sum += count; });
   return sum;
@@ -100,7 +100,7 @@ void sorted_blocks(WordCounter& self, const py::function& visit, std::size_t blo
           py::array_t<std::int64_t>(static_cast<py::ssize_t>(block.ends.size()), block.ends.data()),
           py::array_t<Count>(static_cast<py::ssize_t>(block.counts.size()), block.counts.data()));
   };
-  py::gil_scoped_release release;
+  const LongCall call;
   self.for_each_sorted_record([&](const WordRecord& record) {
     WaitingBlock& block = blocks[record.group];
     block.data.append(record.word);
@@ -148,8 +148,7 @@ void register_counting(py::module_& m) {
       .def("add_words", &add_words, py::arg("data"), py::arg("ends"), py::arg("counts"),
            py::arg("group") = 0,
            "Add words as they are, counts[i] times; they lie without a gap and end at ends[i].")
-      .def("split_words", &WordCounter::split_words, py::arg("inner"),
-           py::call_guard<py::gil_scoped_release>(),
+      .def("split_words", &WordCounter::split_words, py::arg("inner"), py::call_guard<LongCall>(),
            "A counter of the pieces that `inner` cuts the words into, as often as these.")
       .def_property_readonly("group_count", &WordCounter::group_count)
       .def_property_readonly("spilled", &WordCounter::spilled, "Whether some words are on disk.")
@@ -162,7 +161,7 @@ void register_counting(py::module_& m) {
       .def("words", &words_of, py::arg("group"), "[(word, count)] of a group, in no order.")
       .def("joined_words", &joined_words_of, py::arg("weights"),
            "[(word, weighted count, count)] over all groups, in no order.")
-      .def("save", &WordCounter::save, py::arg("path"), py::call_guard<py::gil_scoped_release>(),
+      .def("save", &WordCounter::save, py::arg("path"), py::call_guard<LongCall>(),
            "Write all counts to a file; OSError where the system refuses.")
       .def_static(
           "load",
@@ -170,7 +169,7 @@ void register_counting(py::module_& m) {
             return WordCounter::load(path, {memory_bytes, std::move(spill_folder)});
           },
           py::arg("path"), py::arg("memory_bytes") = 0, py::arg("spill_folder") = ".",
-          py::call_guard<py::gil_scoped_release>(),
+          py::call_guard<LongCall>(),
           "A counter with the counts that `save` wrote; ValueError where the file is not "
           "whole.");
 }

@@ -21,7 +21,7 @@ class GuardedEncoder {
 
   template <class F>
   std::vector<TokenId> run(F&& encode) {
-    py::gil_scoped_release release;
+    const LongCall call;
     const std::lock_guard<std::mutex> lock(mutex_);
     std::vector<TokenId> ids;
     encode(encoder_, encoder_.scratch(0), ids);
@@ -29,7 +29,7 @@ class GuardedEncoder {
   }
 
   TextEncoder::Batch run_batch(const DocumentSource& documents, std::size_t threads) {
-    py::gil_scoped_release release;
+    const LongCall call;
     const std::lock_guard<std::mutex> lock(mutex_);
     return encoder_.encode_batch(documents, threads);
   }
@@ -56,7 +56,7 @@ py::tuple batch_arrays(TextEncoder::Batch&& batch) {
   py::array_t<std::int32_t> ids(static_cast<py::ssize_t>(total));
   std::int32_t* const to = ids.mutable_data();
   {
-    py::gil_scoped_release release;
+    const LongCall call;
     parallel_for(batch.parts.size(), [&](std::size_t i) {  // the pages are new to all
       std::copy(batch.parts[i].begin(), batch.parts[i].end(), to + begins[i]);
       std::vector<TokenId>().swap(batch.parts[i]);
@@ -89,7 +89,7 @@ py::tuple encode_documents(GuardedEncoder& self, const py::buffer& data, const I
     }
   };
   {
-    py::gil_scoped_release release;
+    const LongCall call;
     parallel_for(std::min(threads, views.size()), [&](std::size_t shard) {
       const std::size_t shards = std::min(threads, views.size());
       for (std::size_t i = shard; i < views.size(); i += shards) check(i);
@@ -123,7 +123,7 @@ py::list split_added(const GuardedEncoder& self, const std::string& text, bool n
 bool has_added(const GuardedEncoder& self, const py::buffer& data) {
   const py::buffer_info info = data.request();
   const std::string_view text = view_of(info);
-  py::gil_scoped_release release;
+  const LongCall call;
   return self.get().raw_tokens().found_in(text) || self.get().normalized_tokens().found_in(text);
 }
 

@@ -42,7 +42,7 @@ Trained continue_bpe(WordCounter& counter, const WordWeights& weights, std::size
   Limits limits{vocab_size, min_frequency};
   limits.tie_break = tie_break;
   limits.threads = threads;
-  py::gil_scoped_release release;
+  const LongCall call;
   return train_bpe(counter, weights, limits, rule, std::move(start), memory_bytes, tick);
 }
 
@@ -52,7 +52,7 @@ py::tuple replay(WordCounter& counter, const Encoder* encoder, const IdRows& row
   const std::vector<ModelMerge> merges = merges_of(rows);
   std::vector<Replay> replays;
   {
-    py::gil_scoped_release release;
+    const LongCall call;
     replays = replay_merges(counter, encoder, merges, tick);
   }
   const auto groups = static_cast<py::ssize_t>(replays.size());

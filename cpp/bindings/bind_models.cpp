@@ -50,7 +50,7 @@ Encoder make_encoder(const std::vector<py::bytes>& tokens, const TokenArray& ids
   model.unk = unk.value_or(kNoToken);
   model.fuse_unk = fuse_unk;
   model.space = space;
-  py::gil_scoped_release release;
+  const LongCall call;
   return Encoder(model);
 }
 
@@ -143,7 +143,7 @@ py::object read_model(const py::bytes& data, TokenId max_id) {
   const auto text = static_cast<std::string_view>(data);
   std::optional<ModelJson> model;
   {
-    py::gil_scoped_release release;
+    const LongCall call;
     model = read_model_json(text, max_id);
   }
   if (!model) return py::none();
@@ -165,7 +165,7 @@ py::object read_model(const py::bytes& data, TokenId max_id) {
 Encoder compile(const ModelStrings& strings, bool byte_level, bool ignore_merges,
                 bool byte_fallback, std::optional<TokenId> unk, bool fuse_unk,
                 const std::string& space) {
-  py::gil_scoped_release release;
+  const LongCall call;
   EncoderModel model = strings.encoder_model(byte_level);
   model.ignore_merges = ignore_merges;
   model.byte_fallback = byte_fallback;
@@ -188,7 +188,7 @@ void register_models(py::module_& m) {
           [](const Encoder& self) {
             std::vector<std::int64_t> last;
             {
-              py::gil_scoped_release release;
+              const LongCall call;
               last = self.last_merges();
             }
             return to_array(std::move(last));

@@ -27,7 +27,7 @@ PickyTrained train(WordCounter& counter, const std::vector<std::pair<Count, std:
     if (language >= score.languages()) throw std::invalid_argument("no such language");
     weights.push_back({weight, language});
   }
-  py::gil_scoped_release release;
+  const LongCall call;
   PickyTrained trained{std::make_unique<PickyLoop>(std::move(score), rule, threshold), {}};
   add_words(*trained.loop, counter, weights);
   trained.stopped = trained.loop->run(std::max<std::size_t>(vocab_size, 256), min_frequency, tick);
@@ -110,7 +110,7 @@ void register_picky(py::module_& m) {
           "compare",
           [](const PickyTrained& self, const Encoder& exported,
              const std::vector<std::uint32_t>& lengths) {
-            py::gil_scoped_release release;
+            const LongCall call;
             return compare_segmentations(*self.loop, exported, lengths);
           },
           py::arg("exported"), py::arg("lengths"),

@@ -43,14 +43,14 @@ EncodedDocuments encoded(const IdArray& ids, const IntArray& offsets) {
 Count add_groups(const TokenGroups& self, WordCounter& counter, const IdArray& ids,
                  const IntArray& offsets, std::size_t group) {
   const EncodedDocuments documents = encoded(ids, offsets);
-  py::gil_scoped_release release;
+  const LongCall call;
   return self.add_to(counter, documents, group);
 }
 
 Count count_groups(const TokenGroups& self, const IdArray& ids, const IntArray& offsets,
                    std::size_t threads) {
   const EncodedDocuments documents = encoded(ids, offsets);
-  py::gil_scoped_release release;
+  const LongCall call;
   return self.count(documents, threads);
 }
 
@@ -61,7 +61,7 @@ py::tuple characters_of(const py::buffer& data, const IntArray& starts, const In
   std::vector<std::uint32_t> characters;
   std::vector<Count> counts;
   {
-    py::gil_scoped_release release;
+    const LongCall call;
     for (std::size_t i = 0; i < documents.count; ++i) {
       if (first_invalid_utf8(documents[i]) != kAllValid) {
         throw std::invalid_argument("document " + std::to_string(i) + " is not UTF-8");

@@ -18,7 +18,7 @@ py::tuple line_spans_of(const py::buffer& data) {
   const std::string_view text = view_of(info);
   std::vector<std::int64_t> starts, ends;
   {
-    py::gil_scoped_release release;
+    const LongCall call;
     for (const Span& span : line_spans(text)) {
       starts.push_back(static_cast<std::int64_t>(span.begin));
       ends.push_back(static_cast<std::int64_t>(span.end));
@@ -30,7 +30,7 @@ py::tuple line_spans_of(const py::buffer& data) {
 std::int64_t first_invalid_of(const py::buffer& data) {
   const py::buffer_info info = data.request();
   const std::string_view text = view_of(info);
-  py::gil_scoped_release release;
+  const LongCall call;
   return first_invalid_utf8(text);
 }
 
@@ -39,7 +39,7 @@ std::uint64_t fingerprint_of(const py::buffer& data, const std::optional<IntArra
   const py::buffer_info info = data.request();
   if (!starts || !ends) return mix(seed ^ kSeed0, hash_bytes(view_of(info)));
   const Documents documents = documents_of(info, *starts, *ends);
-  py::gil_scoped_release release;
+  const LongCall call;
   std::uint64_t state = seed;
   for (std::size_t i = 0; i < documents.count; ++i) {
     state = mix(state ^ kSeed0, hash_bytes(documents[i]) ^ kSeed1);

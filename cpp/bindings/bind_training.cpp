@@ -9,16 +9,43 @@
 
 namespace vocabshift::bindings {
 
-Tick make_tick(const py::object& progress) {
-  using Clock = std::chrono::steady_clock;
-  auto last = std::make_shared<Clock::time_point>(Clock::now());
-  return [progress, last](std::uint64_t done, std::uint64_t total) {
+namespace {
+
+// True at most ten times a second: each look at signals may have to wait for other Python threads.
+class Seldom {
+ public:
+  bool operator()() {
     const auto now = Clock::now();
-    if (now - *last < std::chrono::milliseconds(100)) return;
-    *last = now;
+    if (now - last_ < std::chrono::milliseconds(100)) return false;
+    last_ = now;
+    return true;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last_ = Clock::now();
+};
+
+void check_signals() {
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
+}  // namespace
+
+Tick make_tick(const py::object& progress) {
+  return [progress, is_time = Seldom()](std::uint64_t done, std::uint64_t total) mutable {
+    if (!is_time()) return;
     py::gil_scoped_acquire acquire;
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    check_signals();
     if (!progress.is_none()) progress(done, total);
+  };
+}
+
+std::function<void()> signal_check() {
+  return [is_time = Seldom()]() mutable {
+    if (!is_time()) return;
+    const py::gil_scoped_acquire acquire;
+    check_signals();
   };
 }
 
@@ -62,7 +89,7 @@ Trained train_bpe_of(WordCounter& counter, const WordWeights& weights, std::size
   const Tick tick = make_tick(progress);
   std::optional<Start> start;
   if (encoder) start = Start{encoder, vocabulary_of(tokens), Duplicates::kReuseId};
-  py::gil_scoped_release release;
+  const LongCall call;
   Limits limits{vocab_size, min_frequency};
   limits.threads = threads;
   limits.chunks_per_thread = chunks_per_thread;
@@ -101,7 +128,7 @@ void add_to_stage(OwningSuperwordStage& self, const py::buffer& data, const IntA
       (counts->ndim() != 1 || static_cast<std::size_t>(counts->size()) != documents.count)) {
     throw std::invalid_argument("every document needs one count");
   }
-  py::gil_scoped_release release;
+  const LongCall call;
   if (counts) {
     self.get().add_counted(documents, counts->data(), group);
   } else {
@@ -113,7 +140,7 @@ Trained train_superwords(OwningSuperwordStage& self, const std::vector<Count>& w
                          std::size_t vocab_size, Count min_frequency, const MergeRule& rule,
                          std::size_t memory_bytes, const py::object& progress) {
   const Tick tick = make_tick(progress);
-  py::gil_scoped_release release;
+  const LongCall call;
   return self.get().train(weights, Limits{vocab_size, min_frequency}, rule, memory_bytes, tick);
 }
 

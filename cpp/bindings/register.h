@@ -5,10 +5,12 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <functional>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
 
+#include "core/stop.h"
 #include "core/threads.h"
 #include "core/types.h"
 
@@ -28,6 +30,20 @@ void register_extension(py::module_& m);
 
 // A tick that calls progress(done, total) at most ten times a second, and lets Ctrl-C through.
 Tick make_tick(const py::object& progress);
+
+// What a Stoppable of a call from Python asks: whether there was a Ctrl-C, at most ten times a
+// second.
+std::function<void()> signal_check();
+
+// A long call into the core: other Python threads run meanwhile, and Ctrl-C ends it.
+class LongCall {
+ public:
+  LongCall() : stoppable_(signal_check()) {}
+
+ private:
+  py::gil_scoped_release release_;
+  Stoppable stoppable_;
+};
 
 using IntArray = py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>;
 

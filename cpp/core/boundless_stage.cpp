@@ -5,6 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "core/stop.h"
 #include "core/word_join.h"
 
 namespace vocabshift {
@@ -60,6 +61,7 @@ void BoundlessStage::look_up(std::string_view piece, std::span<const std::size_t
                              std::vector<TokenId>& out) const {
   std::size_t begin = 0;
   for (const std::size_t end : word_ends) {
+    may_stop(8);
     const TokenId id = words_.tokens.find(piece.substr(begin, end - begin));
     out.push_back(id != kNoToken && words_.may_join[id] ? id : kNoToken);
     begin = end;

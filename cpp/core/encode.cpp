@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/stop.h"
 #include "core/utf8.h"
 
 namespace vocabshift {
@@ -232,6 +233,7 @@ void Encoder::encode_waiting(Scratch& scratch, std::vector<TokenId>& out) const 
   const std::size_t count = std::exchange(scratch.waiting_count_, 0);
   std::size_t begin = std::exchange(scratch.piece_begin_, Scratch::kNoPiece);
   if (begin == Scratch::kNoPiece) begin = out.size();
+  may_stop(count * 8);
   for (std::size_t i = 0; i < count; ++i) {
     const Scratch::Word& word = scratch.waiting_[i];
     if (to > room + kRoom - WordCache::kMostTokens) empty_room();

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <functional>
 
+#include "core/stop.h"
+
 namespace vocabshift {
 
 MergeTable::MergeTable(std::size_t merges)
@@ -67,6 +69,7 @@ void merge_long(const MergeTable& merges, std::vector<TokenId>& symbols, std::ui
     return rank < limit ? rank : kNoRank;
   };
   for (std::uint32_t i = 0; i < size; ++i) {
+    may_stop(1);
     next[i] = i + 1 < size ? i + 1 : kEnd;
     previous[i] = i > 0 ? i - 1 : kEnd;
     if (i + 1 < size) {
@@ -81,6 +84,7 @@ void merge_long(const MergeTable& merges, std::vector<TokenId>& symbols, std::ui
     std::push_heap(heap.begin(), heap.end(), later);
   };
   while (!heap.empty()) {
+    may_stop(8);
     std::pop_heap(heap.begin(), heap.end(), later);
     const auto [rank, left] = heap.back();
     heap.pop_back();

@@ -9,6 +9,8 @@
 #include <emmintrin.h>
 #endif
 
+#include "core/stop.h"
+
 namespace vocabshift {
 
 namespace {
@@ -308,7 +310,10 @@ void MergeTree::encode(std::string_view text, Scratch& scratch, std::vector<Toke
   Number* const tokens = scratch.tokens.data();
   std::size_t count = 0;
   Number token = text.empty() ? kNone : longest_at(text, 0);
+  constexpr std::size_t kBetween = 1 << 10;  // steps: most texts are words
+  std::size_t steps = 0;
   for (std::size_t at = 0; at < text.size();) {
+    if (++steps % kBetween == 0) may_stop(kBetween * 8);
     const std::size_t end = at + length(token);
     const bool is_closed = closed[end / 64] >> end % 64 & 1;
     if (!is_closed && (count == 0 || stand_side_by_side(tokens[count - 1], token))) {

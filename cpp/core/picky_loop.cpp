@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/stop.h"
+
 namespace vocabshift {
 
 namespace {
@@ -105,6 +107,7 @@ void PickyLoop::index_pairs() {
     for (Word word = 0; word < tokens_.word_count(); ++word) {
       Place at = tokens_.begin(word);
       for (Place next; (next = tokens_.behind(at)) != PlacedTokens::kNowhere; at = next) {
+        may_stop(4);
         visit(Pair{tokens_.at(at), tokens_.at(next)}, word, at);
       }
     }
@@ -160,6 +163,7 @@ void PickyLoop::merge_places(Row row, Pair pair, TokenId product) {
   sort_places(places_);
   std::size_t merged = 0;
   for (const Place at : places_) {
+    may_stop(8);
     if (tokens_.at(at) != pair.left) continue;
     const Place other = tokens_.behind(at);
     if (other == PlacedTokens::kNowhere || tokens_.at(other) != pair.right) continue;

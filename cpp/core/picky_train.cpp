@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/stop.h"
+
 namespace vocabshift {
 
 namespace {
@@ -17,6 +19,7 @@ void for_each_word(const PickyLoop& loop, Visit&& visit) {
     text.clear();
     ends.clear();
     for (auto at = tokens.begin(word); at != PlacedTokens::kNowhere; at = tokens.behind(at)) {
+      may_stop(4);
       text.append(loop.vocabulary()[tokens.at(at)]);
       ends.push_back(text.size());
     }

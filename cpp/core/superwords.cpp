@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "core/bits.h"
+#include "core/stop.h"
 
 namespace vocabshift {
 
@@ -116,6 +117,7 @@ void SuperwordStage::for_each_piece(std::size_t block, Block& buffer, F&& visit)
     if (end < ids.size() && ids[end] != kNoToken) throw damaged();
     const std::size_t next = end + (has_factors() ? 2 : 1);
     if (next > ids.size()) throw damaged();
+    may_stop(4 * (end - begin));
     visit(ids.subspan(begin, end - begin), has_factors() ? ids[end + 1] : 1);
     begin = next;
   }

@@ -2,18 +2,66 @@
 // combined in shard order do not depend on timing.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <exception>
+#include <functional>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include "core/stop.h"
 #include "core/types.h"
 
 namespace vocabshift {
 
+// Threads of one parallel_for: the calling one asks whether to go on, also while it waits for the
+// others, and these ask what it was told.
+class StopTogether {
+ public:
+  StopTogether() : caller_check_(Stoppable::current()) {}
+
+  void check_caller() {
+    check_other();
+    if (!caller_check_ || !*caller_check_) return;
+    try {
+      (*caller_check_)();
+    } catch (...) {
+      is_stopped_ = true;
+      throw;
+    }
+  }
+  void check_other() const {
+    if (is_stopped_) throw StoppedElsewhere();
+  }
+  void end_one() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++ended_;
+    one_ended_.notify_one();
+  }
+  void wait_for(std::size_t threads) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!one_ended_.wait_for(lock, std::chrono::milliseconds(50),
+                                [&] { return ended_ == threads; })) {
+      lock.unlock();
+      check_caller();
+      lock.lock();
+    }
+  }
+
+ private:
+  const std::function<void()>* caller_check_;
+  std::atomic<bool> is_stopped_ = false;
+  std::mutex mutex_;
+  std::condition_variable one_ended_;
+  std::size_t ended_ = 0;
+};
+
 // Runs work(shard) for 0 <= shard < shards, each on its own thread as far as the system gives any;
-// rethrows the first exception in shard order.
+// rethrows the first exception in shard order. What stops the calling thread stops all of them.
 template <class F>
 void parallel_for(std::size_t shards, F&& work) {
   if (shards <= 1) {
@@ -21,21 +69,34 @@ void parallel_for(std::size_t shards, F&& work) {
     return;
   }
   std::vector<std::exception_ptr> failures(shards);
-  const auto guarded = [&](std::size_t shard) {
+  const auto guarded = [&](std::size_t shard, auto&& body) {
     try {
-      work(shard);
+      body();
+    } catch (const StoppedElsewhere&) {  // the thread that was stopped tells why
     } catch (...) {
-      failures[shard] = std::current_exception();
+      if (!failures[shard]) failures[shard] = std::current_exception();
     }
   };
+  StopTogether together;
   std::vector<std::thread> threads;
   threads.reserve(shards - 1);
+  const auto on_thread = [&](std::size_t shard) {
+    const Stoppable stoppable([&] { together.check_other(); });
+    guarded(shard, [&] { work(shard); });
+    together.end_one();
+  };
   try {
-    while (threads.size() < shards - 1) threads.emplace_back(guarded, threads.size() + 1);
+    while (threads.size() < shards - 1) threads.emplace_back(on_thread, threads.size() + 1);
   } catch (const std::system_error&) {  // no more threads to be had: this one does the rest
   }
-  for (std::size_t shard = threads.size() + 1; shard < shards; ++shard) guarded(shard);
-  guarded(0);
+  {
+    const Stoppable stoppable([&] { together.check_caller(); });
+    for (std::size_t shard = threads.size() + 1; shard < shards; ++shard) {
+      guarded(shard, [&] { work(shard); });
+    }
+    guarded(0, [&] { work(std::size_t{0}); });
+    guarded(0, [&] { together.wait_for(threads.size()); });
+  }
   for (std::thread& thread : threads) thread.join();
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);

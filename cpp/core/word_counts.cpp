@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/stop.h"
 #include "core/word_file.h"
 
 namespace vocabshift {
@@ -22,6 +23,7 @@ class WordCounter::Batch {
   }
 
   void flush() {
+    may_stop(waiting_ * 8);
     if (room_ != kUnlimited && waiting_ > 0 && !has_room()) {
       counter_.spill(thread_);
       find_room();

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "core/stop.h"
 #include "core/word_table.h"
 
 namespace vocabshift {
@@ -53,6 +54,7 @@ class WordJoin {
   void for_each(WeightOf&& weight_of, Visit&& visit) {
     if (tables_.size() == 1) {
       tables_[0].table->for_each([&](std::string_view word, Count count) {
+        may_stop(word.size());
         WordSum sum;
         sum.add(count, weight_of(word, tables_[0].group), tables_[0].holds_weights);
         visit(word, sum.weighted, sum.occurrences);
@@ -65,6 +67,7 @@ class WordJoin {
       char buffer[WordKey::kInline];
       for (const Word& word : joined_) {
         if (word.key.length == 0) continue;
+        may_stop(word.key.length);
         const bool is_inline = word.key.is_inline();
         visit(is_inline ? word_of_key(word.key, buffer)
                         : std::string_view(word.long_bytes, word.key.length),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/pre_tokenize.h"
+#include "core/stop.h"
 #include "core/threads.h"
 
 namespace vocabshift {
@@ -43,6 +44,7 @@ class WordsInPieces {
         pieces_.split(documents[i], [&](std::string_view piece) {
           ends.clear();
           words_.split(piece, [&](std::string_view word) {
+            may_stop(word.size());
             ends.push_back(static_cast<std::size_t>(word.data() - piece.data()) + word.size());
           });
           visit(shard, i, piece, std::span<const std::size_t>(ends));
@@ -63,6 +65,7 @@ class WordsInPieces {
         ends.clear();
         for (std::int64_t at = start; at < end;) {
           at = take(cuts.word_ends, next_word, at, end);
+          may_stop(1);
           ends.push_back(static_cast<std::size_t>(at - start));
         }
         const auto begin = static_cast<std::size_t>(start);

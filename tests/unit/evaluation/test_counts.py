@@ -17,6 +17,7 @@ from vocabshift.bpe import byte_level
 from vocabshift.bpe.model import BpeModel
 from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.evaluation import counts as module
+from vocabshift.evaluation import engine as engine_module
 from vocabshift.evaluation.counts import Counts, count_lines, encode_lines
 from vocabshift.evaluation.engine import Engine, engine_of
 from vocabshift.evaluation.frequency_bins import bins_of_lines, bins_of_words, count_words
@@ -181,7 +182,7 @@ def test_single_character_tokens_of_other_spellings() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "word piece"])
-def test_facts_by_hand(engines, kind: str) -> None:
+def test_facts_by_hand(engines, kind: str, monkeypatch) -> None:
     """Superwords are those of the plain definition; tokens joined are their bytes."""
     engine = engines[kind]
     facts = TokenFacts(engine)
@@ -189,6 +190,9 @@ def test_facts_by_hand(engines, kind: str) -> None:
     ids = np.arange(engine.row_count, dtype=np.int32)
     assert b"".join(engine.spelled) == engine.join(ids)
     assert b"" == engine.join(ids[:0])
+    monkeypatch.setattr(engine_module, "_JOINED_AT_ONCE", 3)
+    for n in range(8):
+        assert b"".join(engine.spelled[:n]) == engine.join(ids[:n])
 
 
 LOSSES = {  # kind -> (line, whether it is lost, characters)

@@ -1,0 +1,156 @@
+"""Ctrl-C is answered inside the long calls of the core, not behind them.
+
+A timer signals the process; its handler counts. A call that never looks for signals lets the
+handler run once, when it is over. How much work it takes until a call has looked three times is
+not told: sizes grow until it has, or until a call was deaf for seconds of its own work.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from vocabshift import _core
+from vocabshift.bpe.compiled_model import compile_merges
+from vocabshift.text.patterns import compile_pattern, get_pattern
+
+LOOKS = 3
+DEAF = 3.0  # seconds of CPU time of one call, in which some thirty looks are due
+rng = np.random.default_rng(0)
+BYTES = [token.to_bytes(1, "big") for token in range(256)]
+
+
+@contextmanager
+def counted_signals() -> Iterator[list[int]]:
+    looks = [0]
+
+    def look(*_: object) -> None:
+        looks[0] += 1
+
+    before = signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    try:
+        yield looks
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def letters(n: int) -> bytes:
+    """One word."""
+    return bytes(rng.integers(97, 123, n, dtype=np.uint8))
+
+
+def words(n: int) -> bytes:
+    text = bytearray(letters(n))
+    text[6::7] = b" " * len(text[6::7])
+    return bytes(text)
+
+
+def encoder() -> _core.Encoder:
+    """Merges of every two letters, so that a word of letters has something to merge."""
+    pairs = [(left, right) for left in range(97, 123) for right in range(97, 123)]
+    merges = [(left, right, 256 + rank) for rank, (left, right) in enumerate(pairs)]
+    tokens = [*BYTES, *(bytes(pair) for pair in pairs)]
+    return compile_merges(tokens, np.array(merges, dtype=np.uint32))
+
+
+def ends_of(data: bytes) -> tuple[np.ndarray, np.ndarray]:
+    return np.array([0]), np.array([len(data)])
+
+
+def pre_tokenizer() -> _core.PreTokenizer:
+    scanner = compile_pattern(get_pattern("o200k"))
+    assert scanner is not None
+    return scanner
+
+
+def encoding(data: bytes, threads: int = 1) -> Callable[[], object]:
+    """One document for each thread, so that the calling one also waits for others."""
+    run = _core.TextEncoder(encoder(), pre_tokenizer=pre_tokenizer())
+    starts = np.linspace(0, len(data), threads + 1).astype(np.int64)
+    return lambda: run.encode_documents(data, starts[:-1], starts[1:], threads)
+
+
+def uneven(data: bytes) -> Callable[[], object]:
+    """All the work is another thread's: the calling one only waits."""
+    counter = _core.WordCounter(pre_tokenizer(), 2)
+    half = b" " * (len(data) + 2)
+    starts, ends = np.array([0, len(half)]), np.array([len(half), len(half) + len(data)])
+    return lambda: counter.add(half + data, starts, ends)
+
+
+def counting(data: bytes) -> Callable[[], object]:
+    counter = _core.WordCounter(pre_tokenizer())
+    return lambda: counter.add(data, *ends_of(data))
+
+
+def replaying(data: bytes) -> Callable[[], object]:
+    counter = _core.WordCounter(_core.PreTokenizer([]))
+    counter.add(data, *ends_of(data))
+    rows = np.array([(256, 257, 258)], dtype=np.uint32)
+    compiled = encoder()
+    return lambda: _core.replay_merges(counter, compiled, rows)
+
+
+def stacking(data: bytes) -> Callable[[], object]:
+    stack = _core.MergeStack(500)
+    for left in range(97, 110):
+        stack.push(bytes([left, left + 1]))
+    return lambda: stack.push(data)
+
+
+WORKS: dict[str, tuple[Callable[[bytes], Callable[[], object]], Callable[[int], bytes]]] = {
+    "encoding a word": (encoding, letters),
+    "encoding words": (encoding, words),
+    "encoding with two threads": (lambda data: encoding(data, 2), words),
+    "counting": (counting, words),
+    "counting in another thread": (uneven, words),
+    "replaying": (replaying, letters),
+    "stacking": (stacking, letters),
+}
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_signals_are_looked_for_inside(name: str) -> None:
+    prepare, text = WORKS[name]
+    size = 1 << 22
+    while True:
+        work = prepare(text(size))
+        with counted_signals() as looks:
+            begin = time.process_time()
+            looks[0] = 0
+            work()
+            inside = looks[0]
+            took = time.process_time() - begin
+        if inside >= LOOKS:
+            return
+        assert took < DEAF, f"{inside} looks in {took:.1f} s"
+        size *= 2
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_interrupted_encoder_goes_on_as_if_nothing_was(threads: int) -> None:
+    run = _core.TextEncoder(encoder(), pre_tokenizer=pre_tokenizer())
+    data, short = words(1 << 22), words(1 << 12)
+    starts = np.linspace(0, len(data), threads + 1).astype(np.int64)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    expected = run.encode(short.decode()).tolist()
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.15)
+        with pytest.raises(KeyboardInterrupt):
+            for _ in range(1000):
+                run.encode_documents(data, starts[:-1], starts[1:], threads)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert run.encode(short.decode()).tolist() == expected
