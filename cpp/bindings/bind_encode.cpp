@@ -41,28 +41,13 @@ class GuardedEncoder {
   std::mutex mutex_;
 };
 
-py::array_t<std::int32_t> ids_array(std::vector<TokenId>&& ids) {
+template <class Ids>
+py::array_t<std::int32_t> ids_array(Ids&& ids) {
   return to_array(std::move(ids)).attr("view")("int32");
 }
 
 py::tuple batch_arrays(TextEncoder::Batch&& batch) {
-  py::array offsets = to_array(std::move(batch.offsets));
-  if (batch.parts.size() == 1) {
-    return py::make_tuple(ids_array(std::move(batch.parts[0])), offsets);
-  }
-  std::size_t total = 0;
-  std::vector<std::size_t> begins;
-  for (const auto& part : batch.parts) begins.push_back(std::exchange(total, total + part.size()));
-  py::array_t<std::int32_t> ids(static_cast<py::ssize_t>(total));
-  std::int32_t* const to = ids.mutable_data();
-  {
-    const LongCall call;
-    parallel_for(batch.parts.size(), [&](std::size_t i) {  // the pages are new to all
-      std::copy(batch.parts[i].begin(), batch.parts[i].end(), to + begins[i]);
-      std::vector<TokenId>().swap(batch.parts[i]);
-    });
-  }
-  return py::make_tuple(ids, offsets);
+  return py::make_tuple(ids_array(std::move(batch.ids)), to_array(std::move(batch.offsets)));
 }
 
 py::tuple encode_texts(GuardedEncoder& self, const py::list& texts, std::size_t threads) {

@@ -72,10 +72,10 @@ inline Documents documents_of(const py::buffer_info& info, const IntArray& start
 }
 
 // Hands a vector to NumPy without copying it.
-template <typename T>
-py::array_t<T> to_array(std::vector<T>&& values) {
-  auto* owned = new std::vector<T>(std::move(values));
-  py::capsule owner(owned, [](void* p) { delete static_cast<std::vector<T>*>(p); });
+template <typename T, typename A>
+py::array_t<T> to_array(std::vector<T, A>&& values) {
+  auto* owned = new std::vector<T, A>(std::move(values));
+  py::capsule owner(owned, [](void* p) { delete static_cast<std::vector<T, A>*>(p); });
   return py::array_t<T>(static_cast<py::ssize_t>(owned->size()), owned->data(), owner);
 }
 

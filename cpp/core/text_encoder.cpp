@@ -1,6 +1,9 @@
 #include "core/text_encoder.h"
 
 #include <algorithm>
+#include <exception>
+#include <map>
+#include <mutex>
 #include <stdexcept>
 
 #include "core/big_memory.h"
@@ -59,42 +62,110 @@ void TextEncoder::encode(std::string_view text, Encoder::Scratch& scratch,
   raw_tokens_.split(text, encode_part, [&](TokenId id, std::string_view) { out.push_back(id); });
 }
 
-TextEncoder::Batch TextEncoder::encode_batch(const DocumentSource& documents, std::size_t threads) {
-  const std::size_t count = documents.count();
-  std::size_t total = 0;
-  for (std::size_t i = 0; i < count; ++i) total += documents.size(i);
-  threads = std::max<std::size_t>(1, std::min(threads, total / 4096 + 1));
-  std::vector<std::size_t> borders{0};
-  std::size_t seen = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    seen += documents.size(i);
-    while (borders.size() < threads && seen * threads >= total * borders.size()) {
-      borders.push_back(i + 1);
+namespace {
+
+// Parts of a batch, handed out in order, and their ids, which go to their place as soon as those of
+// all parts before them have: no more than a few parts are ever waiting, in memory that is used
+// again.
+class BatchParts {
+ public:
+  BatchParts(const DocumentSource& documents, TextEncoder::Batch& batch)
+      : documents_(documents), batch_(batch) {
+    batch_.offsets.assign(documents.count() + 1, 0);
+  }
+
+  struct Part {
+    std::size_t number;
+    std::size_t begin, end;  // documents; none: nothing is left
+    std::vector<TokenId> ids;
+  };
+
+  void next(Part& part) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    part.number = handed_out_++;
+    part.begin = next_document_;
+    for (std::size_t bytes = 0; bytes < kPartBytes && next_document_ < documents_.count();) {
+      bytes += documents_.size(next_document_++);
+    }
+    part.end = next_document_;
+  }
+
+  // With the exception under way. No more parts are handed out; those before it are under way, so
+  // that the first failure is the same for any number of threads.
+  void fail(const Part& part) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    next_document_ = documents_.count();
+    if (failure_ && failed_ < part.number) return;
+    failed_ = part.number;
+    failure_ = std::current_exception();
+  }
+  void rethrow_first() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+  // Offsets of the part's documents are within it, as yet.
+  void finish(Part& part) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (part.number != placed_) {
+      waiting_.emplace(part.number, std::move(part));
+      part.ids.clear();
+      return;
+    }
+    place(part);
+    for (auto next = waiting_.begin(); next != waiting_.end() && next->first == placed_;
+         next = waiting_.erase(next)) {
+      place(next->second);
     }
   }
-  borders.resize(threads, count);
-  borders.push_back(count);
 
+ private:
+  static constexpr std::size_t kPartBytes = std::size_t{1} << 18;
+
+  void place(Part& part) {
+    const auto before = static_cast<std::int64_t>(batch_.ids.size());
+    for (std::size_t i = part.begin; i < part.end; ++i) batch_.offsets[i + 1] += before;
+    batch_.ids.insert(batch_.ids.end(), part.ids.begin(), part.ids.end());
+    ++placed_;
+  }
+
+  const DocumentSource& documents_;
+  TextEncoder::Batch& batch_;
+  std::mutex mutex_;
+  std::size_t next_document_ = 0, handed_out_ = 0, placed_ = 0;
+  std::map<std::size_t, Part> waiting_;  // by number
+  std::exception_ptr failure_;
+  std::size_t failed_ = 0;  // part
+};
+
+}  // namespace
+
+TextEncoder::Batch TextEncoder::encode_batch(const DocumentSource& documents, std::size_t threads) {
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < documents.count(); ++i) total += documents.size(i);
+  threads = std::max<std::size_t>(1, std::min(threads, total / 4096 + 1));
   scratch(threads - 1);  // makes them all: threads may not
   Batch batch;
-  batch.parts.resize(threads);
-  batch.offsets.assign(count + 1, 0);
-  parallel_for(threads, [&](std::size_t shard) {
-    std::vector<TokenId>& out = batch.parts[shard];
-    out.reserve(total / threads / 2);  // a guess: what is not touched costs nothing
-    advise_huge_pages(out.data(), out.capacity() * sizeof(TokenId));
+  batch.ids.reserve(total / 2);  // a guess: what is not touched costs nothing
+  BatchParts parts(documents, batch);
+  parallel_for(threads, [&](std::size_t thread) {
+    BatchParts::Part part;
     std::string room;
-    for (std::size_t i = borders[shard]; i < borders[shard + 1]; ++i) {
-      encode(documents.get(i, room), *scratches_[shard], out);
-      batch.offsets[i + 1] = static_cast<std::int64_t>(out.size());  // within the shard, as yet
+    for (parts.next(part); part.begin < part.end; parts.next(part)) {
+      part.ids.clear();
+      try {
+        for (std::size_t i = part.begin; i < part.end; ++i) {
+          encode(documents.get(i, room), *scratches_[thread], part.ids);
+          batch.offsets[i + 1] = static_cast<std::int64_t>(part.ids.size());
+        }
+      } catch (const StoppedElsewhere&) {
+        throw;
+      } catch (...) {
+        return parts.fail(part);
+      }
+      parts.finish(part);
     }
   });
-  std::int64_t before = 0;
-  for (std::size_t shard = 0; shard < threads; ++shard) {
-    for (std::size_t i = borders[shard]; i < borders[shard + 1]; ++i)
-      batch.offsets[i + 1] += before;
-    before += static_cast<std::int64_t>(batch.parts[shard].size());
-  }
+  parts.rethrow_first();
   return batch;
 }
 

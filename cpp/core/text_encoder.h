@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/added_tokens.h"
+#include "core/big_memory.h"
 #include "core/encode.h"
 #include "core/pre_tokenize.h"
 #include "core/threads.h"
@@ -54,11 +55,10 @@ class TextEncoder {
   void encode_normalized(std::string_view text, Encoder::Scratch& scratch,
                          std::vector<TokenId>& out) const;
 
-  // Ids of many documents, in parts that follow one another, and where in all of them each document
-  // begins (count + 1 offsets). Documents are shared out in parts of about equal bytes, one for
-  // each thread; all ids together are the same for any number of threads.
+  // Flat ids of many documents and where each begins (count + 1 offsets); the same for any number
+  // of threads. They take parts of the documents in turn.
   struct Batch {
-    std::vector<std::vector<TokenId>> parts;
+    BigVector<TokenId> ids;
     std::vector<std::int64_t> offsets;
   };
   Batch encode_batch(const DocumentSource& documents, std::size_t threads);
