@@ -6,6 +6,7 @@
 // beginning exactly if it holds the token's id. A border stands before and behind every word.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
@@ -106,5 +107,11 @@ class PlacedTokens {
   std::vector<Place> begins_;           // by word
   std::vector<Word> first_words_;       // by block of units: the word that its first unit is of
 };
+
+// In the order of the text, each once.
+inline void sort_places(std::vector<PlacedTokens::Place>& places) {
+  if (!std::is_sorted(places.begin(), places.end())) std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+}
 
 }  // namespace vocabshift
