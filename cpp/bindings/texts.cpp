@@ -14,55 +14,72 @@ namespace {
 
 constexpr std::size_t kBehind = 8;  // bytes that may be written behind the text
 
-// Copies the ASCII characters that come next, several at a time; returns how many.
-template <class Char>
-std::size_t copy_ascii(const Char* from, std::size_t left, char* to) {
-  std::size_t done = 0;
 #if defined(__SSE2__)
-  if constexpr (sizeof(Char) == 2) {
-    for (; done + 8 <= left; done += 8) {
-      const __m128i eight = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + done));
-      const __m128i above = _mm_and_si128(eight, _mm_set1_epi16(static_cast<short>(0xFF80)));
-      if (_mm_movemask_epi8(_mm_cmpeq_epi16(above, _mm_setzero_si128())) != 0xFFFF) break;
-      _mm_storel_epi64(reinterpret_cast<__m128i*>(to + done), _mm_packus_epi16(eight, eight));
+
+// UTF-8 of eight characters at a time, as long as there are so many; `*from` and `*to` move on.
+// Each gets its bytes in a lane of four, of which one to three count: without a branch, for in
+// Indian text spaces and letters take turns. True if there was a surrogate.
+bool eights_to_utf8(const std::uint16_t** from, const std::uint16_t* end, char** to) {
+  const auto all = [](int value) { return _mm_set1_epi16(static_cast<short>(value)); };
+  const auto is_zero = [](__m128i lanes) { return _mm_cmpeq_epi16(lanes, _mm_setzero_si128()); };
+  __m128i surrogates = _mm_setzero_si128();
+  alignas(16) std::uint32_t bytes[8];
+  alignas(16) std::uint16_t counts[8];
+  for (; end - *from >= 8; *from += 8) {
+    const __m128i c = _mm_loadu_si128(reinterpret_cast<const __m128i*>(*from));
+    const __m128i is_ascii = is_zero(_mm_and_si128(c, all(0xFF80)));
+    if (_mm_movemask_epi8(is_ascii) == 0xFFFF) {
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(*to), _mm_packus_epi16(c, c));
+      *to += 8;
+      continue;
+    }
+    const __m128i is_near = is_zero(_mm_and_si128(c, all(0xF800)));  // below U+0800
+    surrogates =
+        _mm_or_si128(surrogates, _mm_cmpeq_epi16(_mm_and_si128(c, all(0xF800)), all(0xD800)));
+    const __m128i last = _mm_or_si128(_mm_and_si128(c, all(0x3F)), all(0x80));
+    const __m128i middle = _mm_or_si128(_mm_and_si128(_mm_srli_epi16(c, 6), all(0x3F)), all(0x80));
+    const __m128i two =
+        _mm_or_si128(_mm_or_si128(_mm_srli_epi16(c, 6), all(0xC0)), _mm_slli_epi16(last, 8));
+    const __m128i three =
+        _mm_or_si128(_mm_or_si128(_mm_srli_epi16(c, 12), all(0xE0)), _mm_slli_epi16(middle, 8));
+    const __m128i near = _mm_or_si128(_mm_and_si128(is_ascii, c), _mm_andnot_si128(is_ascii, two));
+    const __m128i first =
+        _mm_or_si128(_mm_and_si128(is_near, near), _mm_andnot_si128(is_near, three));
+    const __m128i third = _mm_andnot_si128(is_near, last);
+    const __m128i count = _mm_add_epi16(_mm_add_epi16(all(3), is_ascii), is_near);
+    _mm_store_si128(reinterpret_cast<__m128i*>(bytes), _mm_unpacklo_epi16(first, third));
+    _mm_store_si128(reinterpret_cast<__m128i*>(bytes + 4), _mm_unpackhi_epi16(first, third));
+    _mm_store_si128(reinterpret_cast<__m128i*>(counts), count);
+    for (int i = 0; i < 8; ++i) {
+      std::memcpy(*to, &bytes[i], 4);
+      *to += counts[i];
     }
   }
-#endif
-  (void)from, (void)left, (void)to;
-  return done;
+  return _mm_movemask_epi8(surrogates) != 0;
 }
 
+#endif
+
 // UTF-8 of `length` characters at `to`, where there is room for 4 bytes each and kBehind; returns
-// the end, or null for a lone surrogate. One to three bytes are written without a branch: in Indian
-// text spaces and letters take turns.
+// the end, or null for a lone surrogate.
 template <class Char>
 char* to_utf8(const Char* from, std::size_t length, char* to) {
+  const Char* const end = from + length;
   bool has_surrogate = false;
-  for (std::size_t i = 0; i < length;) {
-    if (from[i] < 0x80) {
-      const std::size_t ascii = copy_ascii(from + i, length - i, to);
-      i += ascii;
-      to += ascii;
-      if (ascii > 0) continue;
+#if defined(__SSE2__)
+  if constexpr (sizeof(Char) == 2) has_surrogate = eights_to_utf8(&from, end, &to);
+#endif
+  for (; from < end; ++from) {
+    const std::uint32_t c = *from;
+    has_surrogate |= (c & 0xFFFFF800) == 0xD800;
+    if (c < 0x80) {
+      *to++ = static_cast<char>(c);
+      continue;
     }
-    // A few at a time, before ASCII is looked for again.
-    for (const std::size_t end = std::min(length, i + 16); i < end; ++i) {
-      const std::uint32_t c = from[i];
-      if (sizeof(Char) == 4 && c >= 0x10000) {
-        const std::uint32_t word = 0x808080F0u | c >> 18 | (c >> 12 & 0x3F) << 8 |
-                                   (c >> 6 & 0x3F) << 16 | (c & 0x3F) << 24;
-        std::memcpy(to, &word, 4);
-        to += 4;
-        continue;
-      }
-      has_surrogate |= (c & 0xF800) == 0xD800;
-      const std::uint32_t two = 0x80C0u | c >> 6 | (c & 0x3F) << 8;
-      const std::uint32_t three = 0x8080E0u | c >> 12 | (c >> 6 & 0x3F) << 8 | (c & 0x3F) << 16;
-      const std::uint32_t is_above = 0u - (c >= 0x80), is_far = 0u - (c >= 0x800);
-      const std::uint32_t word = (c & ~is_above) | (two & is_above & ~is_far) | (three & is_far);
-      std::memcpy(to, &word, 4);
-      to += 1 - static_cast<std::int32_t>(is_above) - static_cast<std::int32_t>(is_far);
-    }
+    const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;  // bytes behind the first
+    constexpr unsigned kFirst[] = {0, 0xC0, 0xE0, 0xF0};
+    *to++ = static_cast<char>(kFirst[more] | c >> 6 * more);
+    for (int i = more - 1; i >= 0; --i) *to++ = static_cast<char>(0x80 | (c >> 6 * i & 0x3F));
   }
   return has_surrogate ? nullptr : to;
 }

@@ -1,5 +1,7 @@
 #include "core/added_tokens.h"
 
+#include <algorithm>
+
 #include "core/unicode.h"
 #include "core/utf8.h"
 
@@ -25,11 +27,15 @@ AddedTokens::AddedTokens(const std::vector<AddedToken>& tokens) : nodes_(1) {
     nodes_[node].token = static_cast<std::int32_t>(tokens_.size());
     tokens_.push_back(token);
   }
+  if (std::count(starts_.begin(), starts_.end(), true) == 1) {
+    only_start_ =
+        static_cast<int>(std::find(starts_.begin(), starts_.end(), true) - starts_.begin());
+  }
 }
 
 bool AddedTokens::found_in(std::string_view text) const {
-  for (std::size_t at = 0; !tokens_.empty() && at < text.size(); ++at) {
-    if (starts_[static_cast<unsigned char>(text[at])] && longest_at(text, at)) return true;
+  for (std::size_t at = 0; (at = next_start(text, at)) < text.size(); ++at) {
+    if (longest_at(text, at)) return true;
   }
   return false;
 }

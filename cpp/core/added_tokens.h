@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,9 +35,8 @@ class AddedTokens {
   template <class TextPart, class Token>
   void split(std::string_view text, TextPart&& text_part, Token&& token) const {
     std::size_t done = 0;
-    for (std::size_t at = 0; !tokens_.empty() && at < text.size();) {
-      const AddedToken* found =
-          starts_[static_cast<unsigned char>(text[at])] ? longest_at(text, at) : nullptr;
+    for (std::size_t at = 0; (at = next_start(text, at)) < text.size();) {
+      const AddedToken* const found = longest_at(text, at);
       if (!found) {
         ++at;
         continue;
@@ -60,6 +60,17 @@ class AddedTokens {
     std::int32_t token = -1;  // index into tokens_ of the token that ends here
   };
 
+  // Where a token may begin next, at or behind `at`; the end of the text, if nowhere.
+  std::size_t next_start(std::string_view text, std::size_t at) const {
+    if (only_start_ >= 0) {  // "<" nearly always
+      const void* const found =
+          at < text.size() ? std::memchr(text.data() + at, only_start_, text.size() - at) : nullptr;
+      return found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data())
+                   : text.size();
+    }
+    while (at < text.size() && !starts_[static_cast<unsigned char>(text[at])]) ++at;
+    return at;
+  }
   const AddedToken* longest_at(std::string_view text, std::size_t at) const;
   static std::size_t begin_of_space_before(std::string_view text, std::size_t at);
   static std::size_t end_of_space_after(std::string_view text, std::size_t at);
@@ -67,6 +78,7 @@ class AddedTokens {
   std::vector<AddedToken> tokens_;
   std::vector<Node> nodes_;         // a trie; node 0 is its root
   std::array<bool, 256> starts_{};  // bytes that begin some token
+  int only_start_ = -1;             // the one such byte, if there are no others
 };
 
 }  // namespace vocabshift

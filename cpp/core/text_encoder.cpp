@@ -124,7 +124,10 @@ class BatchParts {
   void place(Part& part) {
     const auto before = static_cast<std::int64_t>(batch_.ids.size());
     for (std::size_t i = part.begin; i < part.end; ++i) batch_.offsets[i + 1] += before;
-    batch_.ids.insert(batch_.ids.end(), part.ids.begin(), part.ids.end());
+    const std::size_t size = batch_.ids.size() + part.ids.size();
+    if (size > batch_.ids.capacity()) batch_.ids.reserve(size + size / 2);
+    batch_.ids.resize(size);  // not cleared
+    std::copy(part.ids.begin(), part.ids.end(), batch_.ids.end() - std::ssize(part.ids));
     ++placed_;
   }
 
