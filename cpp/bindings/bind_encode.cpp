@@ -116,8 +116,8 @@ bool has_added(const GuardedEncoder& self, const py::buffer& data) {
 
 void register_encode(py::module_& m) {
   py::class_<AddedToken>(m, "AddedToken", "A token that is cut out of the text first.")
-      .def(py::init<std::string, TokenId, bool, bool>(), py::arg("content"), py::arg("id"),
-           py::arg("lstrip") = false, py::arg("rstrip") = false);
+      .def(py::init<std::string, TokenId, bool, bool, bool>(), py::arg("content"), py::arg("id"),
+           py::arg("lstrip") = false, py::arg("rstrip") = false, py::arg("is_text") = false);
 
   py::class_<GuardedEncoder>(m, "TextEncoder", "From documents to ids.")
       .def(

@@ -8,6 +8,8 @@
 namespace vocabshift {
 
 AddedTokens::AddedTokens(const std::vector<AddedToken>& tokens) : nodes_(1) {
+  const auto is_text = [](const AddedToken& token) { return token.is_text; };
+  if (std::all_of(tokens.begin(), tokens.end(), is_text)) return;
   for (const AddedToken& token : tokens) {
     if (token.content.empty()) continue;  // matches nowhere
     std::uint32_t node = 0;
@@ -34,8 +36,10 @@ AddedTokens::AddedTokens(const std::vector<AddedToken>& tokens) : nodes_(1) {
 }
 
 bool AddedTokens::found_in(std::string_view text) const {
-  for (std::size_t at = 0; (at = next_start(text, at)) < text.size(); ++at) {
-    if (longest_at(text, at)) return true;
+  for (std::size_t at = 0; (at = next_start(text, at)) < text.size();) {
+    const AddedToken* const found = longest_at(text, at);
+    if (found && !found->is_text) return true;
+    at += found ? found->content.size() : 1;
   }
   return false;
 }

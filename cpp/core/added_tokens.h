@@ -16,8 +16,9 @@ namespace vocabshift {
 struct AddedToken {
   std::string content;
   TokenId id;
-  bool lstrip;  // takes the whitespace before it too
-  bool rstrip;  // and after it
+  bool lstrip;           // takes the whitespace before it too
+  bool rstrip;           // and after it
+  bool is_text = false;  // found like the others, so that none begins inside it, but left as it is
 };
 
 class AddedTokens {
@@ -44,6 +45,7 @@ class AddedTokens {
       std::size_t begin = at;
       std::size_t end = at + found->content.size();
       at = end;
+      if (found->is_text) continue;
       if (found->lstrip) begin = std::max(done, begin_of_space_before(text, begin));
       if (found->rstrip) end = end_of_space_after(text, end);
       if (begin >= end) continue;  // the token before it took all of it as whitespace

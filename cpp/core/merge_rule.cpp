@@ -1,6 +1,7 @@
 #include "core/merge_rule.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "core/unicode.h"
@@ -62,19 +63,35 @@ class SyllableCheck {
   bool allows() const {
     if (!holds_a_border()) return true;
     return !characters_.begins_inside && !characters_.ends_inside &&
-           !is_inside_only(whole_.front()) && !is_open(whole_.size());
+           !is_inside_only(whole_.front()) && !is_open();
   }
 
  private:
-  // Whether the letter behind the first `count` characters belongs to their last syllable.
-  bool is_open(std::size_t count) const {
-    while (count > 0 && whole_[count - 1] == kZeroWidthJoiner) --count;  // the other one parts
-    return count > 0 && conjoiners_.contains(whole_[count - 1]);
+  // What stands before the marks of which a conjoiner is the last of the first `count` characters:
+  // kNone where it stands before the text. Nothing where no conjoiner ends them.
+  std::optional<char32_t> conjoined(std::size_t count) const {
+    if (count > 0 && whole_[count - 1] == kZeroWidthJoiner) --count;  // the other one parts
+    if (count == 0 || !conjoiners_.contains(whole_[count - 1])) return std::nullopt;
+    while (count > 0 && is_inside_only(whole_[count - 1])) --count;
+    return count == 0 ? kNone : whole_[count - 1];
   }
 
-  bool is_syllabic(char32_t letter) const {
-    return std::any_of(conjoiners_.begin(), conjoiners_.end(),
-                       [&](char32_t sign) { return script_of(sign) == script_of(letter); });
+  // Whether a letter behind all of them may belong to their last syllable.
+  bool is_open() const {
+    const std::optional<char32_t> letter = conjoined(whole_.size());
+    return letter && (*letter == kNone || char_class(*letter) & kLetter);
+  }
+
+  // Whether the letter behind the first `count` characters is known to belong to their last one.
+  bool joins(std::size_t count) const {
+    const std::optional<char32_t> letter = conjoined(count);
+    return letter && (*letter == kNone || is_syllabic(*letter)) && is_syllabic(whole_[count]);
+  }
+
+  bool is_syllabic(char32_t c) const {
+    return char_class(c) & kLetter &&
+           std::any_of(conjoiners_.begin(), conjoiners_.end(),
+                       [&](char32_t sign) { return script_of(sign) == script_of(c); });
   }
 
   bool holds_a_border() const {
@@ -82,7 +99,7 @@ class SyllableCheck {
       if (is_inside_only(whole_[i])) continue;
       const bool is_letter = char_class(whole_[i]) & kLetter;
       // A space goes with the word behind it.
-      if (is_letter && ((is_open(i) && is_syllabic(whole_[i])) || (i == 1 && whole_[0] == ' '))) {
+      if (joins(i) || (is_letter && i == 1 && whole_[0] == ' ')) {
         continue;
       }
       return true;

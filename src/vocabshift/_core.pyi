@@ -256,7 +256,12 @@ class SuperwordStage:
 
 class AddedToken:
     def __init__(
-        self, content: str, id: int, lstrip: bool = False, rstrip: bool = False
+        self,
+        content: str,
+        id: int,
+        lstrip: bool = False,
+        rstrip: bool = False,
+        is_text: bool = False,
     ) -> None: ...
 
 class Encoder:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reference.encode import encode_piece
@@ -359,6 +359,7 @@ added_contents = st.lists(
 )
 
 
+@example(["<<", "<<<"], [(False, True, False, False), (True, True, False, False)], "<<<", False)
 @examples(200)
 @given(
     contents=added_contents,

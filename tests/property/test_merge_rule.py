@@ -71,6 +71,8 @@ def test_the_rule_equals_its_plain_twin(
 
 
 @example(text="\u0d4dE")  # a Latin letter is not joined
+@example(text="?\u094d\u0915\u094d")  # nor is one behind a sign that no letter has
+@example(text="E\u0b95\u094d")  # what such a sign does behind another script's letter is left open
 @examples(500)
 @given(text=short)
 def test_what_is_allowed_cuts_no_syllable(text: str) -> None:

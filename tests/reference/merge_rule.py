@@ -29,12 +29,31 @@ def is_letter(c: str) -> bool:
 
 
 def is_syllabic(c: str, conjoiners: str) -> bool:
-    return _core.script(ord(c)) in {_core.script(ord(sign)) for sign in conjoiners}
+    scripts = {_core.script(ord(sign)) for sign in conjoiners}
+    return is_letter(c) and _core.script(ord(c)) in scripts
 
 
-def is_open(before: str, conjoiners: str) -> bool:
-    """Whether a letter behind this text belongs to its last syllable."""
-    return before.rstrip(ZWJ)[-1:] in tuple(conjoiners)
+def conjoined(before: str, conjoiners: str) -> str | None:
+    """What stands before the marks of which a conjoiner is the last; "" for the text's begin."""
+    before = before.removesuffix(ZWJ)
+    if before[-1:] not in tuple(conjoiners):
+        return None
+    while before and is_mark_or_joiner(before[-1]):
+        before = before[:-1]
+    return before[-1:]
+
+
+def is_open(text: str, conjoiners: str) -> bool:
+    """Whether a letter behind this text may belong to its last syllable."""
+    letter = conjoined(text, conjoiners)
+    return letter is not None and (letter == "" or is_letter(letter))
+
+
+def joins(before: str, letter: str, conjoiners: str) -> bool:
+    """Whether a letter is known to belong to the last syllable of the text before it."""
+    other = conjoined(before, conjoiners)
+    known = other is not None and (other == "" or is_syllabic(other, conjoiners))
+    return known and is_syllabic(letter, conjoiners)
 
 
 def syllables(text: str, conjoiners: str) -> list[str]:
@@ -42,11 +61,10 @@ def syllables(text: str, conjoiners: str) -> list[str]:
     found: list[str] = []
     before = ""
     for c in text:
-        joins = is_mark_or_joiner(c) or (
-            is_letter(c)
-            and ((is_open(before, conjoiners) and is_syllabic(c, conjoiners)) or before == " ")
+        goes_on = is_mark_or_joiner(c) or (
+            is_letter(c) and (joins(before, c, conjoiners) or before == " ")
         )
-        if joins and found:
+        if goes_on and found:
             found[-1] += c
         else:
             found.append(c)

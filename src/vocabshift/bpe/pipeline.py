@@ -74,17 +74,23 @@ class Pipeline:
             self._pre_tokenizer = patterns.to_tokenizers(pattern)
         self._model = model or compile_model(self.tokenizer.model, byte_level=pattern is not None)
         added = self.tokenizer.added_tokens
-        if not self.parse_special:
-            added = tuple(token for token in added if not token.special)
         prepend, space_becomes = simple or ("", "")
         self._core = _core.TextEncoder(
             self._model,
-            raw_tokens=_core_tokens(token for token in added if not token.normalized),
-            normalized_tokens=_core_tokens(token for token in added if token.normalized),
+            raw_tokens=self._core_tokens(token for token in added if not token.normalized),
+            normalized_tokens=self._core_tokens(token for token in added if token.normalized),
             prepend=prepend,
             space_becomes=space_becomes,
             pre_tokenizer=scanner,
         )
+
+    def _core_tokens(self, tokens: Iterable[AddedToken]) -> list[_core.AddedToken]:
+        return [
+            _core.AddedToken(
+                t.content, t.id, t.lstrip, t.rstrip, t.special and not self.parse_special
+            )
+            for t in tokens
+        ]
 
     def encode(self, text: str) -> Ids:
         """Ids of one text, shape (n_tokens,)."""
@@ -135,10 +141,6 @@ def _texts(data: memoryview, starts: Offsets, ends: Offsets) -> Iterator[str]:
             raise ValueError(
                 f"document {i} is not UTF-8: byte {error.start} of it begins no character"
             ) from None
-
-
-def _core_tokens(tokens: Iterable[AddedToken]) -> list[_core.AddedToken]:
-    return [_core.AddedToken(t.content, t.id, t.lstrip, t.rstrip) for t in tokens]
 
 
 def _needs_tokenizers(tokenizer: Tokenizer) -> bool:
