@@ -101,7 +101,11 @@ void register_picky(py::module_& m) {
           "By id, whether the token was kept.")
       .def_readonly("stopped", &PickyTrained::stopped)
       .def_property_readonly(
-          "replayed_tokens", [](const PickyTrained& self) { return count_tokens(*self.loop); },
+          "replayed_tokens",
+          [](const PickyTrained& self) {
+            const LongCall call;
+            return count_tokens(*self.loop);
+          },
           "Tokens of all counted words by events alone.")
       .def_property_readonly(
           "peak_memory_bytes",

@@ -2,15 +2,17 @@
 
 #include <algorithm>
 
+#include "core/stop.h"
 #include "core/threads.h"
 
 namespace vocabshift {
 
 namespace {
 
-constexpr std::size_t kAhead = 12;       // index entries to prefetch before the one being used
-constexpr Count kFloorStep = 8;          // the floor falls by this factor
-constexpr std::size_t kPulseEvery = 64;  // merges
+constexpr std::size_t kAhead = 12;           // index entries to prefetch before the one being used
+constexpr Count kFloorStep = 8;              // the floor falls by this factor
+constexpr std::size_t kPulseEvery = 64;      // merges
+constexpr std::size_t kStopEvery = 1 << 12;  // occurrences
 
 }  // namespace
 
@@ -148,6 +150,7 @@ void MergeLoop::update_counts(Pair pair, TokenId product) {
     index_.prefetch((is_left ? Pair{token, pair.left} : Pair{pair.right, token}).key());
   };
   for (std::size_t i = 0; i < left.touched_count; ++i) {
+    may_stop(8);
     prefetch_key(left, i, true);
     const TokenId token = left.touched[i];
     if (token != product && token != nothing_) {
@@ -155,6 +158,7 @@ void MergeLoop::update_counts(Pair pair, TokenId product) {
     }
   }
   for (std::size_t i = 0; i < right.touched_count; ++i) {
+    may_stop(8);
     prefetch_key(right, i, false);
     const TokenId token = right.touched[i];
     if (token != nothing_) consume(Pair{pair.right, token}.key(), right.by_token[token].sum);
@@ -178,6 +182,7 @@ void MergeLoop::add_new_pairs(Neighbours ChunkMerger::* which, TokenId product,
   for (std::size_t i = 0; i < side.touched_count; ++i) {
     const TokenId token = side.touched[i];
     Neighbours::Neighbour& neighbour = side.by_token[token];
+    may_stop(8);
     const std::size_t chunks = neighbour.chunk_count;
     neighbour.chunk_count = 0;
     if (neighbour.sum < floor_ || neighbour.sum == 0 || token == nothing_) continue;
@@ -191,6 +196,7 @@ void MergeLoop::add_new_pairs(Neighbours ChunkMerger::* which, TokenId product,
   for (const ChunkMerger& merger : mergers_) {
     const Neighbours& seen = merger.*which;
     for (std::size_t i = 0; i < seen.occurrence_count; ++i) {
+      if (i % kStopEvery == 0) may_stop(kStopEvery * 4);
       const Neighbours::Occurrence occurrence = seen.occurrences[i];
       ListEnd& list = lists_[side.by_token[occurrence.neighbour].chunk_count];
       *list.next = occurrence.chunk;

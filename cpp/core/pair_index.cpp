@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/filled.h"
+#include "core/stop.h"
+
 namespace vocabshift {
 
 namespace {
@@ -35,9 +38,10 @@ PairIndex::Entry* PairIndex::find(std::uint64_t key) {
 }
 
 void PairIndex::grow() {
-  BigVector<Entry> old(slots_.size() * 2, Entry{kEmpty, 0, nullptr, 0, 0});
+  auto old = filled<BigVector<Entry>>(slots_.size() * 2, Entry{kEmpty, 0, nullptr, 0, 0});
   old.swap(slots_);
   for (const Entry& entry : old) {
+    may_stop(4);
     // A merged or vanished pair is gone for good: its place can be given away.
     if (entry.key != kEmpty && entry.count > 0) {
       slot_for(entry.key) = entry;

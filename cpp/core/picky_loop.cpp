@@ -52,10 +52,7 @@ void PickyLoop::add_token(TokenId id, Pair parts) {
 
 void PickyLoop::add_word(std::string_view word, std::span<const Weight> weights,
                          Count occurrences) {
-  std::vector<TokenId> ids;
-  ids.reserve(word.size());
-  for (const char byte : word) ids.push_back(byte_ids_[static_cast<unsigned char>(byte)]);
-  tokens_.add(ids);
+  tokens_.add(word, byte_ids_);
   weights_.insert(weights_.end(), weights.begin(), weights.end());
   weight_ends_.push_back(weights_.size());
   occurrences_.push_back(occurrences);
@@ -155,6 +152,7 @@ bool PickyLoop::take(Row row) {
 // a mean of rounded powers need not fall where its counts do.
 void PickyLoop::settle() {
   for (const Row row : changed_) {
+    may_stop(4);
     if (!pairs_.occurs(row)) {
       std::vector<Place>().swap(pairs_.places(row));
       continue;

@@ -64,6 +64,7 @@ void PickyLoop::remove_if_rare(TokenId token, Count merged) {
   sort_places(places_);
   std::erase_if(places_, [&](Place at) { return tokens_.at(at) != token; });
   for (const Place at : places_) {
+    may_stop(8);
     const Word word = tokens_.word_of(at);
     for (const Weight& weight : weights_of(word)) sums_[weight.language] += weight.count;
     const Place left = tokens_.before(at), right = tokens_.behind(at);
@@ -134,17 +135,22 @@ void PickyLoop::replace(Pair before, Pair after) {
 
 void PickyLoop::add_side(Side& side, TokenId after, bool is_left) {
   for (const TokenId token : side.touched) {
+    may_stop(8);
     const Row row = pairs_.find_or_add((is_left ? Pair{token, after} : Pair{after, token}).key());
     Count* const counts = pairs_.counts(row);
     for (std::size_t i = 0; i < languages_; ++i) counts[i] += side.sums[token * languages_ + i];
     side.rows[token] = row;
     changed_.push_back(row);
   }
-  for (const auto& [token, place] : side.seen) pairs_.places(side.rows[token]).push_back(place);
+  for (const auto& [token, place] : side.seen) {
+    may_stop(4);
+    pairs_.places(side.rows[token]).push_back(place);
+  }
 }
 
 void PickyLoop::take_side(Side& side, TokenId before, bool is_left) {
   for (const TokenId token : side.touched) {
+    may_stop(8);
     const Row row = pairs_.find((is_left ? Pair{token, before} : Pair{before, token}).key());
     if (row == PlacedPairs::kNone) throw std::logic_error("a pair that stood there is unknown");
     Count* const counts = pairs_.counts(row);

@@ -14,26 +14,27 @@ template <class Visit>
 void for_each_word(const PickyLoop& loop, Visit&& visit) {
   const PlacedTokens& tokens = loop.words();
   std::string text;
-  std::vector<std::size_t> ends;
+  std::vector<std::uint32_t> ends;  // no word is longer
   for (PlacedTokens::Word word = 0; word < tokens.word_count(); ++word) {
     text.clear();
     ends.clear();
     for (auto at = tokens.begin(word); at != PlacedTokens::kNowhere; at = tokens.behind(at)) {
       may_stop(4);
       text.append(loop.vocabulary()[tokens.at(at)]);
-      ends.push_back(text.size());
+      ends.push_back(static_cast<std::uint32_t>(text.size()));
     }
     visit(word, text, ends);
   }
 }
 
 // Tokens of `ends` that begin and end as a token of `others` does.
-Count in_common(const std::vector<std::size_t>& ends, const std::vector<std::size_t>& others) {
+Count in_common(const std::vector<std::uint32_t>& ends, const std::vector<std::uint32_t>& others) {
   Count common = 0;
-  std::size_t begin = 0, other_begin = 0;
+  std::uint32_t begin = 0, other_begin = 0;
   for (std::size_t i = 0, j = 0; i < ends.size() && j < others.size();) {
     common += begin == other_begin && ends[i] == others[j];
-    const std::size_t end = ends[i], other_end = others[j];
+    const std::uint32_t end = ends[i], other_end = others[j];
+    may_stop(2);
     if (end <= other_end) begin = ends[i++];
     if (other_end <= end) other_begin = others[j++];
   }
@@ -85,34 +86,38 @@ PickyComparison compare_segmentations(const PickyLoop& loop, const Encoder& expo
   PickyComparison result;
   Encoder::Scratch scratch(exported);
   std::vector<TokenId> ids;
-  std::vector<std::size_t> exported_ends;
-  for_each_word(
-      loop, [&](PlacedTokens::Word word, const std::string& text, std::vector<std::size_t>& ends) {
-        const TokenId whole = loop.vocabulary().find(text);
-        if (whole != kNoToken && loop.present()[whole]) ends.assign(1, text.size());
-        ids.clear();
-        exported.encode_piece(text, scratch, ids);
-        exported.flush(scratch, ids);
-        exported_ends.clear();
-        std::size_t end = 0;
-        for (const TokenId id : ids) exported_ends.push_back(end += lengths.at(id));
-        const Count occurrences = loop.occurrences(word);
-        result.words += occurrences;
-        result.words_differing += ends == exported_ends ? 0 : occurrences;
-        result.replayed_tokens += occurrences * ends.size();
-        result.exported_tokens += occurrences * exported_ends.size();
-        result.tokens_differing +=
-            occurrences * (exported_ends.size() - in_common(exported_ends, ends));
-      });
+  std::vector<std::uint32_t> exported_ends;
+  for_each_word(loop, [&](PlacedTokens::Word word, const std::string& text,
+                          std::vector<std::uint32_t>& ends) {
+    const TokenId whole = loop.vocabulary().find(text);
+    if (whole != kNoToken && loop.present()[whole])
+      ends.assign(1, static_cast<std::uint32_t>(text.size()));
+    ids.clear();
+    exported.encode_piece(text, scratch, ids);
+    exported.flush(scratch, ids);
+    exported_ends.clear();
+    std::uint32_t end = 0;
+    for (const TokenId id : ids) {
+      may_stop(2);
+      exported_ends.push_back(end += lengths.at(id));
+    }
+    const Count occurrences = loop.occurrences(word);
+    result.words += occurrences;
+    result.words_differing += ends == exported_ends ? 0 : occurrences;
+    result.replayed_tokens += occurrences * ends.size();
+    result.exported_tokens += occurrences * exported_ends.size();
+    result.tokens_differing +=
+        occurrences * (exported_ends.size() - in_common(exported_ends, ends));
+  });
   return result;
 }
 
 Count count_tokens(const PickyLoop& loop) {
   Count tokens = 0;
-  for_each_word(
-      loop, [&](PlacedTokens::Word word, const std::string&, const std::vector<std::size_t>& ends) {
-        tokens += loop.occurrences(word) * ends.size();
-      });
+  for_each_word(loop, [&](PlacedTokens::Word word, const std::string&,
+                          const std::vector<std::uint32_t>& ends) {
+    tokens += loop.occurrences(word) * ends.size();
+  });
   return tokens;
 }
 

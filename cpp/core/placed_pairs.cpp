@@ -4,7 +4,9 @@
 #include <bit>
 #include <stdexcept>
 
+#include "core/filled.h"
 #include "core/hash.h"
+#include "core/stop.h"
 
 namespace vocabshift {
 
@@ -30,6 +32,7 @@ void PlacedPairs::make_room(std::size_t pairs) {
   std::vector<Slot> kept;
   kept.reserve(used_slots_);
   for (const Slot& slot : slots_) {
+    may_stop(4);
     if (slot.key == kEmpty) continue;
     if (occurs(slot.row)) {
       kept.push_back(slot);
@@ -40,8 +43,13 @@ void PlacedPairs::make_room(std::size_t pairs) {
   }
   used_slots_ = kept.size();
   // A quarter to a half full afterwards: the next call that has something to do is far away.
-  slots_.assign(std::bit_ceil((used_slots_ + pairs) * 2 + used_slots_ / 2), Slot{kEmpty, kNone});
-  for (const Slot& slot : kept) slots_[slot_of(slot.key)] = slot;
+  BigVector<Slot>().swap(slots_);
+  slots_ = filled<BigVector<Slot>>(std::bit_ceil((used_slots_ + pairs) * 2 + used_slots_ / 2),
+                                   Slot{kEmpty, kNone});
+  for (const Slot& slot : kept) {
+    may_stop(4);
+    slots_[slot_of(slot.key)] = slot;
+  }
 }
 
 PlacedPairs::Row PlacedPairs::find_or_add(std::uint64_t key) {

@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <span>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 #include "core/big_memory.h"
+#include "core/stop.h"
 #include "core/types.h"
 
 namespace vocabshift {
@@ -28,17 +30,22 @@ class PlacedTokens {
   void define(std::uint32_t length) { lengths_.push_back(length); }
   std::uint32_t length(TokenId token) const { return lengths_[token]; }
 
-  // Adds a word of tokens of one byte each; finish() before anything is asked for.
-  void add(std::span<const TokenId> bytes) {
+  // Adds a word as tokens of one byte each, ids_of_bytes[byte]; finish() before anything is asked.
+  void add(std::string_view bytes, std::span<const TokenId, 256> ids_of_bytes) {
     const std::uint64_t end = units_.size() + std::uint64_t{bytes.size()} + 1;
     if (end >= kNowhere) {
       throw std::length_error(
           "the distinct words of the corpus hold more than 4 billion bytes; train on a sample");
     }
     if (units_.empty()) units_.push_back(kBorder);
-    begins_.push_back(static_cast<Place>(units_.size()));
-    units_.insert(units_.end(), bytes.begin(), bytes.end());
-    units_.push_back(kBorder);
+    const auto begin = static_cast<Place>(units_.size());
+    begins_.push_back(begin);
+    units_.resize(begin + bytes.size() + 1);  // not written yet, so nothing has been waited for
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      may_stop(4);
+      units_[begin + i] = ids_of_bytes[static_cast<unsigned char>(bytes[i])];
+    }
+    units_.back() = kBorder;
   }
   void finish() {
     units_.shrink_to_fit();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/stop.h"
 #include "core/unicode.h"
 #include "core/utf8.h"
 
@@ -42,6 +43,7 @@ ScriptWords words_by_script(const PreTokenizer& pre_tokenizer, const Documents& 
     ScriptWords& part = parts[shard];
     for (std::size_t i = borders[shard]; i < borders[shard + 1]; ++i) {
       pre_tokenizer.split(documents[i], [&](std::string_view word) {
+        may_stop(word.size() + 16);
         const std::int64_t start = word.data() - documents.text.data();
         part.starts.push_back(start);
         part.ends.push_back(start + static_cast<std::int64_t>(word.size()));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/encode.h"
+#include "core/stop.h"
 #include "core/token_groups.h"
 #include "core/types.h"
 #include "core/vocabulary.h"
@@ -40,9 +41,15 @@ class Segmenter {
     } else if (are_groups_) {
       read_group(word, vocab_size_, tokens_);
     } else {
-      tokens_.resize(word.size());
-      std::transform(word.begin(), word.end(), tokens_.begin(),
-                     [&](char byte) { return ids_[static_cast<unsigned char>(byte)]; });
+      tokens_.reserve(word.size());
+      while (tokens_.size() < word.size()) {
+        const std::string_view part = word.substr(tokens_.size(), kPart);
+        const std::size_t begin = tokens_.size();
+        tokens_.resize(begin + part.size());
+        std::transform(part.begin(), part.end(), tokens_.data() + begin,
+                       [&](char byte) { return ids_[static_cast<unsigned char>(byte)]; });
+        may_stop(part.size());
+      }
     }
     return tokens_;
   }
@@ -53,6 +60,8 @@ class Segmenter {
   }
 
  private:
+  static constexpr std::size_t kPart = 1 << 14;  // bytes, after which it may be stopped
+
   const Encoder* encoder_;
   bool are_groups_ = false;
   std::size_t vocab_size_ = 0;  // of the ids in groups

@@ -18,6 +18,7 @@
 
 #include "core/big_memory.h"
 #include "core/match_mask.h"
+#include "core/stop.h"
 #include "core/types.h"
 
 namespace vocabshift {
@@ -171,6 +172,7 @@ class Sequences {
     for (std::size_t begin = 0; begin < length; begin += kChunkTokens) {
       const std::size_t size = std::min<std::size_t>(kChunkTokens, length - begin);
       const auto words = static_cast<std::uint32_t>(chunk_words(size));
+      may_stop(size * 4);
       const Chunk to = chunk(at);
       to.header[0] = count.value;
       to.header[1] = static_cast<std::uint32_t>(size) | words << 8 | count.interned |

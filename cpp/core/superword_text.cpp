@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/filled.h"
 #include "core/superwords.h"
 
 namespace vocabshift {
@@ -102,7 +103,7 @@ void SuperwordStage::encode_block(const Documents& documents, std::size_t begin,
 
 void SuperwordStage::add_piece(std::span<const TokenId> piece, Count times, Block& block) const {
   do {
-    block.insert(block.end(), piece.begin(), piece.end());
+    append_in_parts(block, piece);
     block.push_back(kNoToken);
     if (has_factors()) block.push_back(static_cast<TokenId>(std::min(times, kMostTimes)));
     times -= std::min(times, kMostTimes);
@@ -129,6 +130,7 @@ void SuperwordStage::add_sentences(std::span<const TokenId> piece, std::size_t o
     from = block.size();
   };
   for (const TokenId id : piece) {
+    may_stop(4);
     const std::size_t end = at + vocabulary_[id].size();
     if (sentence->end < end) {  // the token reaches over the border
       end_piece();

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "core/bits.h"
+#include "core/filled.h"
 #include "core/stop.h"
 
 namespace vocabshift {
@@ -19,6 +20,7 @@ constexpr std::size_t kBordersPerMerge = 3;  // see guess_bound
 constexpr Count kMemoryStep = 2;             // a bound whose runs do not fit rises by this factor
 constexpr std::size_t kMostCells = std::size_t{1} << 26;  // of the sketch, 8 bytes each
 constexpr std::size_t kLeastCells = 1024;                 // whatever the memory
+constexpr std::size_t kAtOnce = 64;  // borders looked at before it may be stopped; bits of a word
 
 std::size_t cell_of(TokenId left, TokenId right, std::size_t cells) {
   return hash_pair(Pair{left, right}.key()) & (cells - 1);
@@ -48,13 +50,15 @@ Count second_guess(Count bound, std::size_t found, std::size_t wanted) {
 
 // Calls visit(run) for the longest runs of at least two tokens whose neighbours are all joined.
 // Whether two are is as good as random: 64 of them are looked at without a branch.
+// All text without a space may be one piece.
 template <class IsJoined, class Visit>
 void for_each_run(std::span<const TokenId> piece, IsJoined&& is_joined, Visit&& visit) {
   const std::size_t borders = piece.size() - std::min<std::size_t>(piece.size(), 1);
   std::size_t begin = 0;  // of the run under way
   bool is_under_way = false;
-  for (std::size_t from = 0; from < borders; from += 64) {
-    const std::size_t count = std::min<std::size_t>(borders - from, 64);
+  for (std::size_t from = 0; from < borders; from += kAtOnce) {
+    const std::size_t count = std::min<std::size_t>(borders - from, kAtOnce);
+    may_stop(4 * count);
     std::uint64_t joined = 0;
     for (std::size_t i = 0; i < count; ++i) {
       joined |= std::uint64_t{is_joined(piece[from + i], piece[from + i + 1])} << i;
@@ -117,7 +121,7 @@ void SuperwordStage::for_each_piece(std::size_t block, Block& buffer, F&& visit)
     if (end < ids.size() && ids[end] != kNoToken) throw damaged();
     const std::size_t next = end + (has_factors() ? 2 : 1);
     if (next > ids.size()) throw damaged();
-    may_stop(4 * (end - begin));
+    may_stop(4);
     visit(ids.subspan(begin, end - begin), has_factors() ? ids[end + 1] : 1);
     begin = next;
   }
@@ -131,7 +135,7 @@ BigVector<Count> SuperwordStage::sketch_borders(const std::vector<Count>& weight
   }
   const std::size_t cells =
       std::min(std::bit_ceil(static_cast<std::size_t>(tokens_) / 8 + kLeastCells), most);
-  BigVector<Count> sketch(cells, 0);
+  auto sketch = filled<BigVector<Count>>(cells, 0);
   Count of_all = 0;
   Block buffer;
   for (std::size_t block = 0; block < store_.block_count(); ++block) {
@@ -144,8 +148,10 @@ BigVector<Count> SuperwordStage::sketch_borders(const std::vector<Count>& weight
           __builtin_add_overflow(of_all, product, &of_all)) {
         WordSum::overflow();
       }
-      for (std::size_t i = 0; i + 1 < piece.size(); ++i) {
-        sketch[cell_of(piece[i], piece[i + 1], cells)] += count;
+      for (std::size_t i = 0; i + 1 < piece.size();) {
+        const std::size_t end = std::min(i + kAtOnce, piece.size() - 1);
+        may_stop(4 * (end - i));
+        for (; i < end; ++i) sketch[cell_of(piece[i], piece[i + 1], cells)] += count;
       }
     });
     if (tick) tick(block, 0);

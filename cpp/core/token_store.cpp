@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "core/filled.h"
 #include "core/hash.h"
 
 namespace vocabshift {
@@ -124,13 +125,15 @@ TokenStore::Block TokenStore::last_block() const {
 }
 
 void TokenStore::append(std::uint32_t group, std::span<const TokenId> ids) {
+  if (file_ < 0) {
+    std::vector<TokenId> copy;
+    append_in_parts(copy, ids);
+    memory_.push_back(std::move(copy));
+  }
   Block header{group, 0, ids.size(), 0};
   if (file_ >= 0) header.checksum = checksum_of(header, ids);
   blocks_.push_back(header);
-  if (file_ < 0) {
-    memory_.emplace_back(ids.begin(), ids.end());
-    return;
-  }
+  if (file_ < 0) return;
   write(&header, sizeof(header));
   offsets_.push_back(end_);
   write(ids.data(), ids.size_bytes());

@@ -3,6 +3,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/filled.h"
+#include "core/stop.h"
+
 namespace vocabshift {
 
 WordTable::WordTable() : slots_(std::size_t{1} << kFirstBits, Slot{}), shift_(64 - kFirstBits) {}
@@ -31,16 +34,19 @@ WordTable::Slot& WordTable::find_or_insert(const WordKey& key, std::uint64_t has
 }
 
 void WordTable::resize(unsigned bits) {
-  BigVector<Slot> old(std::size_t{1} << bits, Slot{});
-  old.swap(slots_);
-  shift_ = 64 - bits;
-  const std::size_t mask = slots_.size() - 1;
-  for (const Slot& slot : old) {
+  // Whoever is stopped here leaves the table as it was.
+  auto larger = filled<BigVector<Slot>>(std::size_t{1} << bits, Slot{});
+  const unsigned shift = 64 - bits;
+  const std::size_t mask = larger.size() - 1;
+  for (const Slot& slot : slots_) {
+    may_stop(4);
     if (slot.length == 0) continue;
-    std::size_t at = home(key_of(slot).hash());
-    while (slots_[at].length != 0) at = (at + 1) & mask;
-    slots_[at] = slot;
+    std::size_t at = static_cast<std::size_t>(key_of(slot).hash() >> shift);
+    while (larger[at].length != 0) at = (at + 1) & mask;
+    larger[at] = slot;
   }
+  slots_ = std::move(larger);
+  shift_ = shift;
 }
 
 void WordTable::reserve(std::size_t words) {

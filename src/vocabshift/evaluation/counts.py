@@ -6,7 +6,7 @@ ratios, names or reports.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from vocabshift.evaluation.engine import Engine, Ids
 from vocabshift.evaluation.frequency_bins import BINS, Bytes
+from vocabshift.evaluation.long_lines import running_sums
 from vocabshift.evaluation.placing import place
 from vocabshift.evaluation.texts import ALL
 from vocabshift.evaluation.token_facts import TokenFacts
@@ -122,15 +123,16 @@ def _count_batch(
         size = len(lines) * len(BINS)
         tokens_in_bin = np.asarray(np.bincount(cell, tokens, size).reshape(shape), np.float64)
         words_in_bin = np.bincount(cell, minlength=size).reshape(shape)
+    unknown = _unknown(engine)
     counted = LineCounts(
         n_tokens=n_tokens,
-        n_single_character_tokens=_per_line(facts.is_single_character[ids], offsets),
+        n_single_character_tokens=_per_line(ids, offsets, facts.is_single_character.__getitem__),
         n_bytes=np.fromiter((len(line.encode()) for line in lines), np.int64, len(lines)),
         n_characters=np.fromiter(map(len, lines), np.int64, len(lines)),
         n_words=np.diff(layout.line_words),
         n_fragmented_words=cut_words(layout, placed.starts),
-        n_superword_tokens=_per_line(facts.is_superword[ids], offsets),
-        n_unknown_tokens=_per_line(ids == _unknown(engine), offsets),
+        n_superword_tokens=_per_line(ids, offsets, facts.is_superword.__getitem__),
+        n_unknown_tokens=_per_line(ids, offsets, lambda some: some == unknown),
         n_lost_characters=placed.n_lost_characters,
         is_lost=placed.is_lost,
         tokens_in_bin=tokens_in_bin,
@@ -143,11 +145,9 @@ def _unknown(engine: Engine) -> int:
     return -1 if engine.unknown_id is None else engine.unknown_id
 
 
-def _per_line(flags: npt.NDArray[np.bool_], offsets: Ints) -> Ints:
-    """How many tokens of each line have the flag, (n_lines,)."""
-    running = np.zeros(len(flags) + 1, dtype=np.int64)
-    np.cumsum(flags, out=running[1:])
-    return np.diff(running[offsets])
+def _per_line(ids: Ids, offsets: Ints, has_flag: Callable[[Ids], npt.NDArray[np.bool_]]) -> Ints:
+    """How many tokens of each line have a flag, (n_lines,)."""
+    return np.diff(running_sums(len(ids), lambda part: has_flag(ids[part]))[offsets])
 
 
 def _batches(lines: Sequence[str]) -> list[Sequence[str]]:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.evaluation.engine import Engine, Ids
+from vocabshift.evaluation.long_lines import parts_of, repeated, running_sums
 from vocabshift.evaluation.token_facts import TokenFacts
 from vocabshift.evaluation.token_spans import spans_of_ids
 from vocabshift.evaluation.words import Layout, lay_out
@@ -44,10 +45,8 @@ def place(
 
     A line that was only composed otherwise is laid out as its tokens give it: the same words.
     """
-    lengths = facts.lengths[ids]
     joined = engine.join(ids)
-    reached = np.zeros(len(ids) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=reached[1:])
+    reached = running_sums(len(ids), lambda part: facts.lengths[ids[part]])
     of_line = reached[offsets]  # where the tokens of each line begin in `joined`
     laid = list(lines)
     prefix = np.zeros(len(lines), dtype=np.int64)  # bytes in front of the line
@@ -62,11 +61,13 @@ def place(
             prefix[number], laid[number] = found
 
     layout = lay_out(laid)
-    n_tokens = np.diff(offsets)
-    shift = np.repeat(layout.line_starts[:-1] - of_line[:-1] - prefix, n_tokens)
-    floor = np.repeat(layout.line_starts[:-1], n_tokens)
-    starts = np.maximum(reached[:-1] + shift, floor)
-    ends = np.maximum(reached[1:] + shift, floor)
+    shifts = layout.line_starts[:-1] - of_line[:-1] - prefix
+    starts, ends = np.empty_like(reached[1:]), np.empty_like(reached[1:])
+    for part in parts_of(len(ids)):
+        shift = repeated(shifts, offsets, part)
+        floor = repeated(layout.line_starts[:-1], offsets, part)
+        starts[part] = np.maximum(reached[:-1][part] + shift, floor)
+        ends[part] = np.maximum(reached[1:][part] + shift, floor)
 
     lost = np.zeros(len(lines), dtype=np.int64)
     is_lost = np.zeros(len(lines), dtype=np.int64)

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Int64 = npt.NDArray[np.int64]
+from vocabshift.evaluation.long_lines import Int64, parts_of, running_sums
+
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
@@ -38,20 +39,25 @@ class Layout:
 
 def lay_out(lines: Sequence[str]) -> Layout:
     """The layout of lines, none of which is blank."""
-    characters = np.frombuffer("".join(lines).encode("utf-32-le"), dtype=np.uint32)
-    sizes = 1 + (characters > 0x7F) + (characters > 0x7FF).astype(np.int64) + (characters > 0xFFFF)
-    is_text = np.repeat(~_IS_SPACE[np.minimum(characters, _BEYOND)], sizes)
-
+    text = "".join(lines)
+    none = np.zeros(0, dtype=np.bool_)
+    is_text = np.concatenate([none, *(_is_text(text[part]) for part in parts_of(len(text)))])
     line_starts = np.zeros(len(lines) + 1, dtype=np.int64)
     np.cumsum([len(line.encode()) for line in lines], out=line_starts[1:])
     begins = is_text.copy()
     begins[1:] &= ~is_text[:-1]
     begins[line_starts[:-1]] = is_text[line_starts[:-1]]
-    words_before = np.zeros(len(is_text) + 1, dtype=np.int64)
-    np.cumsum(begins, out=words_before[1:])
+    words_before = running_sums(len(begins), begins.__getitem__)
     is_inside = np.zeros(len(is_text) + 1, dtype=np.bool_)
     is_inside[:-1] = is_text & ~begins
     return Layout(line_starts, words_before, is_inside)
+
+
+def _is_text(text: str) -> Bools:
+    """Of every byte of UTF-8, whether it is of a character that is not whitespace."""
+    characters = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
+    sizes = 1 + (characters > 0x7F) + (characters > 0x7FF).astype(np.int64) + (characters > 0xFFFF)
+    return np.repeat(~_IS_SPACE[np.minimum(characters, _BEYOND)], sizes)
 
 
 def cut_words(layout: Layout, starts: Int64) -> Int64:
@@ -60,9 +66,11 @@ def cut_words(layout: Layout, starts: Int64) -> Int64:
     `starts`: where each token begins, in bytes of the layout. A superword that covers a word
     does not cut it.
     """
-    is_cut = np.zeros(int(layout.words_before[-1]) + 1, dtype=np.int64)
-    is_cut[layout.words_before[starts[layout.is_inside[starts]]]] = 1  # word n stands at n + 1
-    return np.diff(np.cumsum(is_cut)[layout.line_words])
+    is_cut = np.zeros(int(layout.words_before[-1]), dtype=np.bool_)
+    for part in parts_of(len(starts)):
+        here = starts[part]
+        is_cut[layout.words_before[here[layout.is_inside[here]]] - 1] = True
+    return np.diff(running_sums(len(is_cut), is_cut.__getitem__)[layout.line_words])
 
 
 def tokens_of_words(layout: Layout, starts: Int64, ends: Int64, line: Int64) -> Floats:

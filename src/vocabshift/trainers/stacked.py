@@ -41,6 +41,9 @@ from vocabshift.trainers.work import Work
 SHARED_PART = "Common"
 """The part of words without letters, named as Unicode names what belongs to no one script."""
 
+_SORTED_AT_ONCE = 1 << 20
+"""Words that are told apart together: a line may hold millions, and Ctrl-C waits for NumPy."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScriptPart:
@@ -235,12 +238,14 @@ def _count_by_script(reader: CorpusReader, threads: int, progress: Any) -> dict[
         starts, ends, scripts = _core.words_by_script(
             reader.scanner, block.data, block.starts, block.ends, threads
         )
-        order = np.argsort(scripts, kind="stable")
-        borders = np.flatnonzero(np.diff(scripts[order])) + 1
-        for words in np.split(order, borders) if len(order) else []:
-            number = int(scripts[words[0]])
-            part = parts.setdefault(names[number] if number else SHARED_PART, _Part(threads))
-            part.add(block.data, starts[words], ends[words], block.group)
+        for at in range(0, len(scripts), _SORTED_AT_ONCE):
+            some = slice(at, at + _SORTED_AT_ONCE)
+            order = np.argsort(scripts[some], kind="stable") + at
+            borders = np.flatnonzero(np.diff(scripts[order])) + 1
+            for words in np.split(order, borders):
+                number = int(scripts[words[0]])
+                part = parts.setdefault(names[number] if number else SHARED_PART, _Part(threads))
+                part.add(block.data, starts[words], ends[words], block.group)
     return parts
 
 
