@@ -14,6 +14,7 @@ from typing import Any
 from vocabshift.bpe import (
     gguf_file,
     gguf_vocab,
+    parsed_json,
     pretrained_folder,
     ranks,
     sentencepiece_model,
@@ -120,7 +121,7 @@ def _load_file(file: Path, pattern: str | None, *, name: str) -> Tokenizer:
 
 
 def _load_json(data: bytes, pattern: str | None, *, name: str) -> Tokenizer:
-    parsed = tokenizer_json.parse(data)
+    parsed = parsed_json.parse(data)
     if tekken.is_tekken(parsed):
         _refuse_pattern(pattern, "tekken file")
         return tekken.from_tekken(parsed, name=name)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.bpe import (
     load,
+    parsed_json,
     post_processor,
     pretrained_folder,
     sentencepiece_model,
@@ -175,7 +176,7 @@ def from_json(
     source: str | bytes | Mapping[str, Any], *, name: str = "tokenizer"
 ) -> PlainTokenizer:
     """The tokenizer of a `tokenizer.json`; InvalidTokenizerError for anything not sound."""
-    data = source if isinstance(source, Mapping) else tokenizer_json.parse(source)
+    data = source if isinstance(source, Mapping) else parsed_json.parse(source)
     kind = kind_of(data)
     if kind not in KINDS:
         raise InvalidTokenizerError(f"the model is of type {kind!r}; {_NOT_PRUNABLE}")
@@ -212,7 +213,7 @@ def open_prunable(source: Any) -> Tokenizer | PlainTokenizer:
             return plain
     backend = getattr(source, "backend_tokenizer", source)
     if hasattr(backend, "to_str"):
-        data = tokenizer_json.parse(backend.to_str())
+        data = parsed_json.parse(backend.to_str())
         if kind_of(data) != "BPE":
             value = from_json(data, name=_name_of(source))
             if backend is source:
@@ -252,7 +253,7 @@ def _document_of(data: bytes) -> Mapping[str, Any] | None:
         if contents.kind != "Unigram":
             return None
         return sentencepiece_unigram.to_document(contents.pieces, contents.settings)
-    document = tokenizer_json.parse(data)
+    document = parsed_json.parse(data)
     return None if kind_of(document) == "BPE" else document
 
 

@@ -7,19 +7,17 @@ Folders are `pretrained_folder`'s; other file formats `load` tells apart.
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.bpe import model_strings
 from vocabshift.bpe.added_tokens import check_added, ids_at_load, vocab_with
 from vocabshift.bpe.charsmap import check_normalizer
-from vocabshift.bpe.model import MAX_ID, BpeModel, Merge
+from vocabshift.bpe.model import BpeModel, Merge
 from vocabshift.bpe.model_strings import Strings
+from vocabshift.bpe.parsed_json import DAMAGED, Parsed, no_collection, one_line, parse
 from vocabshift.bpe.tokenizer import AddedToken, Spec, Tokenizer
 from vocabshift.errors import InvalidTokenizerError
 
@@ -34,7 +32,6 @@ _PIPELINE_KEYS = (
     *("tokenizer_file", "vocab_file", "merges_file", "name_or_path", "tokenizer_class"),
     *("tokenizer_truncation", "tokenizer_padding", "processor_class", "special_tokens_map_file"),
 )
-_DAMAGED = "the file is damaged, or not a tokenizer.json"
 
 
 def from_json(source: str | bytes | Mapping[str, Any], *, name: str = "tokenizer") -> Tokenizer:
@@ -44,7 +41,7 @@ def from_json(source: str | bytes | Mapping[str, Any], *, name: str = "tokenizer
     what a text is encoded to are dropped.
     """
     data = source if isinstance(source, Mapping) else parse(source)
-    with _no_collection():
+    with no_collection():
         model = _model(data.get("model"), data.strings if isinstance(data, Parsed) else None)
     added = read_added_tokens(data.get("added_tokens"))
     check_added(added, model)
@@ -152,61 +149,9 @@ def neutral_config(config: Mapping[str, Any]) -> dict[str, Any]:
     return kept | {"clean_up_tokenization_spaces": False}
 
 
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Without the garbage collector, which would walk all tokens and merges many times."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-class Parsed(dict[str, Any]):
-    """An object of a JSON file; `strings`: of the BPE model in it, where the core has read one."""
-
-    strings: Strings | None = None
-
-
-def parse(source: str | bytes) -> Parsed:
-    """A JSON object from text or UTF-8 bytes, or InvalidTokenizerError."""
-    try:
-        data = source.encode() if isinstance(source, str) else source
-        with _no_collection():
-            parsed = _parse_model_apart(data) or _parse(data)
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise InvalidTokenizerError(f"this is not JSON in UTF-8: {_one_line(error)}") from None
-    if not isinstance(parsed, dict):
-        raise InvalidTokenizerError(f"the JSON holds no object; {_DAMAGED}")
-    return parsed if isinstance(parsed, Parsed) else Parsed(parsed)
-
-
-def _parse_model_apart(data: bytes) -> Parsed | None:
-    """With the model read by the core; None where that, or the rest, is out of order."""
-    read = model_strings.read_json(data, MAX_ID)
-    if read is None:
-        return None
-    try:
-        parsed = Parsed(_parse(read[3]))
-    except ValueError:  # to be told of the whole
-        return None
-    parsed["model"]["vocab"], parsed["model"]["merges"], parsed.strings, _ = read
-    return parsed
-
-
-def _parse(data: bytes) -> Any:
-    text = data.decode("utf-8-sig")
-    parsed = json.loads(text)
-    if "\\ud" in text or "\\uD" in text:
-        json.dumps(parsed, ensure_ascii=False).encode()  # half a surrogate pair is no text
-    return parsed
-
-
 def _model(data: Any, strings: Strings | None) -> BpeModel:
     if not isinstance(data, Mapping):
-        raise InvalidTokenizerError(f"there is no `model` object; {_DAMAGED}")
+        raise InvalidTokenizerError(f"there is no `model` object; {DAMAGED}")
     # Old files name no type; only a BPE model has merges.
     kind = data.get("type", "BPE" if "merges" in data else "unknown")
     if kind != "BPE":
@@ -217,7 +162,7 @@ def _model(data: Any, strings: Strings | None) -> BpeModel:
         )
     vocab = data.get("vocab")
     if not isinstance(vocab, Mapping) or not vocab:
-        raise InvalidTokenizerError(f"model.vocab is no object with tokens; {_DAMAGED}")
+        raise InvalidTokenizerError(f"model.vocab is no object with tokens; {DAMAGED}")
     if strings is None and set(map(type, vocab.values())) != {int}:
         token = next(token for token, token_id in vocab.items() if type(token_id) is not int)
         raise InvalidTokenizerError(f"the id of {token!r} in model.vocab is not a whole number")
@@ -227,7 +172,7 @@ def _model(data: Any, strings: Strings | None) -> BpeModel:
     options |= {key: data.get(key) for key in texts}
     for key, value in options.items():
         if not isinstance(value, bool if key in flags else str | None):
-            raise InvalidTokenizerError(f"model.{key} is {value!r}; {_DAMAGED}")
+            raise InvalidTokenizerError(f"model.{key} is {value!r}; {DAMAGED}")
     merges = data["merges"] if strings is not None else _merges(data.get("merges"))
     return BpeModel(vocab, merges, strings=strings, **options)
 
@@ -235,16 +180,16 @@ def _model(data: Any, strings: Strings | None) -> BpeModel:
 def _merges(data: Any) -> tuple[Merge, ...]:
     """Merges given as "a b" strings (the older form) or as pairs."""
     if not isinstance(data, Sequence) or isinstance(data, str):
-        raise InvalidTokenizerError(f"model.merges is no list; {_DAMAGED}")
+        raise InvalidTokenizerError(f"model.merges is no list; {DAMAGED}")
     kinds = set(map(type, data))
     if kinds == {str}:
         merges = [tuple(line.split(" ")) for line in data if not line.startswith("#version")]
     elif kinds <= {list, tuple}:
         merges = list(map(tuple, data))
         if set(map(type, itertools.chain.from_iterable(merges))) - {str}:
-            raise InvalidTokenizerError(f"a merge joins something that is no string; {_DAMAGED}")
+            raise InvalidTokenizerError(f"a merge joins something that is no string; {DAMAGED}")
     else:
-        raise InvalidTokenizerError(f"model.merges mixes strings and other values; {_DAMAGED}")
+        raise InvalidTokenizerError(f"model.merges mixes strings and other values; {DAMAGED}")
     if set(map(len, merges)) - {2}:
         rank = next(rank for rank, merge in enumerate(merges) if len(merge) != 2)
         raise InvalidTokenizerError(f"merge {rank} does not join two tokens: {data[rank]!r}")
@@ -256,18 +201,18 @@ def read_added_tokens(data: Any) -> tuple[AddedToken, ...]:
     if data is None:
         return ()
     if not isinstance(data, Sequence) or isinstance(data, str):
-        raise InvalidTokenizerError(f"added_tokens is no list; {_DAMAGED}")
+        raise InvalidTokenizerError(f"added_tokens is no list; {DAMAGED}")
     tokens = []
     for entry in data:
         if not isinstance(entry, Mapping):
-            raise InvalidTokenizerError(f"an added token is no object; {_DAMAGED}")
+            raise InvalidTokenizerError(f"an added token is no object; {DAMAGED}")
         content, token_id = entry.get("content"), entry.get("id")
         if not isinstance(content, str) or not content or type(token_id) is not int:
-            raise InvalidTokenizerError(f"an added token lacks its content or id; {_DAMAGED}")
+            raise InvalidTokenizerError(f"an added token lacks its content or id; {DAMAGED}")
         # As `tokenizers` reads them: every flag must be there.
         flags = {key: entry.get(key) for key in _FLAGS}
         if not all(isinstance(value, bool) for value in flags.values()):
-            raise InvalidTokenizerError(f"the added token {content!r} lacks a flag; {_DAMAGED}")
+            raise InvalidTokenizerError(f"the added token {content!r} lacks a flag; {DAMAGED}")
         tokens.append(AddedToken(content, token_id, **flags))  # type: ignore[arg-type]
     return tuple(tokens)
 
@@ -275,7 +220,7 @@ def read_added_tokens(data: Any) -> tuple[AddedToken, ...]:
 def _component(data: Mapping[str, Any], key: str) -> Spec | None:
     value = data.get(key)
     if value is not None and not isinstance(value, Mapping):
-        raise InvalidTokenizerError(f"{key} is neither an object nor null; {_DAMAGED}")
+        raise InvalidTokenizerError(f"{key} is neither an object nor null; {DAMAGED}")
     return value
 
 
@@ -297,10 +242,6 @@ def backend_of(text: str) -> tokenizers.Tokenizer:
         # A Rust panic is a BaseException; its class cannot be imported.
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":
             raise InvalidTokenizerError(
-                f"`tokenizers` does not accept it: {_one_line(error)}"
+                f"`tokenizers` does not accept it: {one_line(error)}"
             ) from None
         raise
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200]
