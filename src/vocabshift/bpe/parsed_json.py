@@ -1,4 +1,4 @@
-"""The JSON text of a tokenizer as an object, its long values read by the core where they are plain."""
+"""The JSON text of a tokenizer as an object; its long values the core reads where they are plain."""
 
 from __future__ import annotations
 
@@ -69,4 +69,5 @@ def _parse(data: bytes) -> Any:
 
 
 def one_line(error: BaseException) -> str:
+    """What a library says, short enough for a message."""
     return " ".join(str(error).split())[:200]
