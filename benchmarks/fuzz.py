@@ -82,7 +82,7 @@ def run_round(seed: int, deadline: float, only: list[str]) -> Fuzz:
         "-q",
         "-x",
         "--no-header",
-        "--no-summary",
+        "--tb=short",
         "-p",
         "no:cacheprovider",
         "-p",

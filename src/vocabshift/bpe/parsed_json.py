@@ -1,4 +1,4 @@
-"""The JSON text of a tokenizer as an object; its long values the core reads where they are plain."""
+"""JSON text of a tokenizer as an object; its long values the core reads, where they are plain."""
 
 from __future__ import annotations
 
