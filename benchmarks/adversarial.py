@@ -195,7 +195,11 @@ def row(name: str, text: str, mb: float, quarter: bool, measured: Callable[..., 
             n_bytes = path.stat().st_size
             found[size] = measured(name, path)
     told = found[mb]
-    power = "" if not quarter else f"{math.log(told.cpu / max(found[mb / 4].cpu, 1e-3), 4):.2f}"
+    power = (
+        ""
+        if not quarter
+        else f"{math.log(max(told.cpu, 1e-3) / max(found[mb / 4].cpu, 1e-3), 4):.2f}"
+    )
     return (
         f"| {name} | {text} | {told.cpu:.2f} | {power} | {told.peak / n_bytes:.1f} "
         f"| {told.gap:.2f} | {told.outcome} |"

@@ -3,6 +3,9 @@
 A timer signals the process; its handler counts. A call that never looks for signals lets the
 handler run once, when it is over. How much work it takes until a call has looked three times is
 not told: sizes grow until it has, or until a call was deaf for seconds of its own work.
+
+Where a call has several parts, each must look: the longest time between two looks is a
+part of a call of half a second.
 """
 
 from __future__ import annotations
@@ -36,6 +39,25 @@ def counted_signals() -> Iterator[list[int]]:
     signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
     try:
         yield looks
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def counted_silence() -> Iterator[list[float]]:
+    """The last look, and the most CPU time between two."""
+    silence = [time.process_time(), 0.0]
+
+    def look(*_: object) -> None:
+        now = time.process_time()
+        silence[:] = [now, max(silence[1], now - silence[0])]
+
+    before = signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    try:
+        yield silence
+        look()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -132,6 +154,51 @@ def test_signals_are_looked_for_inside(name: str) -> None:
             return
         assert took < DEAF, f"{inside} looks in {took:.1f} s"
         size *= 2
+
+
+def joining(data: bytes) -> Callable[[], object]:
+    """No superword is asked for: the borders of a piece are counted, and its runs."""
+    compiled = compile_merges(BYTES, np.zeros((0, 3), dtype=np.uint32))
+    stage = _core.SuperwordStage(compiled, BYTES, _core.PreTokenizer([]))
+    stage.add(data, *ends_of(data))
+    return lambda: stage.train([1], 256)
+
+
+def placing(data: bytes) -> Callable[[], object]:
+    """PickyBPE of no merges: words are laid out, and their pairs counted."""
+    counter = _core.WordCounter(_core.PreTokenizer([]))
+    counter.add(data, *ends_of(data))
+    return lambda: _core.train_picky(counter, [(1, 0)], 256)
+
+
+def telling_scripts(data: bytes) -> Callable[[], object]:
+    scanner = pre_tokenizer()
+    return lambda: _core.words_by_script(scanner, data, *ends_of(data))
+
+
+# And the share of a call of half a second in which five looks are due: arrays that grow are copied.
+QUIET: dict[str, tuple[Callable[[bytes], Callable[[], object]], Callable[[int], bytes], float]] = {
+    "superwords of a piece": (joining, letters, 0.3),
+    "places in a word": (placing, letters, 0.3),
+    "scripts of words": (telling_scripts, words, 0.6),
+}
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_no_part_is_deaf(name: str) -> None:
+    prepare, text, share = QUIET[name]
+    size = 1 << 24
+    while True:
+        work = prepare(text(size))
+        with counted_silence() as silence:
+            begin = time.process_time()
+            silence[:] = [begin, 0.0]
+            work()
+            took = time.process_time() - begin
+        if took >= 0.5:
+            break
+        size *= 2
+    assert silence[1] < share * took, f"{silence[1]:.2f} of {took:.2f} s"
 
 
 @pytest.mark.parametrize("threads", [1, 2])
