@@ -7,6 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No test asks for time: Hypothesis' deadline fails a machine that is busy, not the code.
+settings.register_profile("untimed", settings(), deadline=None)
+settings.load_profile("untimed")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
