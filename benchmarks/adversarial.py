@@ -94,7 +94,7 @@ def work_of(name: str, path: Path, vocab_size: int) -> Callable[[], object]:
     languages = {"x": path, "y": train.sample_text()}  # two, for what compares languages
     corpus = partial(vs.Corpus.from_files, languages)
     if name in RECIPES:
-        from vocabshift.trainers.run import RECIPES as KNOWN
+        from vocabshift.trainers.recipes import RECIPES as KNOWN
 
         trainer: Any = KNOWN[name](vocab_size=vocab_size)
         return lambda: trainer.train(corpus())

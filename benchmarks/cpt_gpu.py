@@ -9,7 +9,7 @@ weights, fused AdamW, through `pretrain` (variants `loop-…`, by the loss) and 
 loop (`torch-…`: with the logits whole, as everybody writes it, or with our loss). `head`: the loss
 of a head alone, forward and backward. Every variant is a process of its own; one that runs out of
 memory says so. Losses of the first step are compared: a variant with another one is marked. MFU
-is PaLM's (`vocabshift.cpt.flops`): recomputed activations do not count.
+is PaLM's (`vocabshift.cpt.steps`): recomputed activations do not count.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def step_variant(options, name, vocab):
     """Seconds of a step, peak memory and MFU of one variant."""
     import torch
 
-    from vocabshift.cpt.flops import device_peak, mfu, model_flops_per_token
+    from vocabshift.cpt.steps import device_peak, mfu, model_flops_per_token
 
     model = make_model(options, vocab)
     tokens = options.length * options.sequences
@@ -204,9 +204,9 @@ def through_loop(options, model, how):
 
 def byte_tokenizer():
     """256 bytes and an end."""
-    from vocabshift.bpe import byte_level
-    from vocabshift.bpe.model import BpeModel
-    from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
+    from vocabshift.tokenizer import byte_level
+    from vocabshift.tokenizer.model import BpeModel
+    from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
 
     part = {
         "type": "ByteLevel",
@@ -223,7 +223,7 @@ def plain_loop(options, model, how):
     """What a loop in PyTorch looks like, with the logits whole ("plain") or with our loss."""
     import torch
 
-    from vocabshift.cpt.lean_head import token_loss
+    from vocabshift.cpt.loss import token_loss
 
     is_gpu = options.device == "cuda"
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=is_gpu)

@@ -90,7 +90,7 @@ def with_tiktoken(tokenizer: Path, _threads: int) -> Encode:
     import tiktoken
 
     from vocabshift import load_tokenizer
-    from vocabshift.bpe.token_bytes import token_bytes
+    from vocabshift.tokenizer.token_bytes import token_bytes
 
     value = load_tokenizer(tokenizer)
     splits = [

@@ -32,7 +32,7 @@ def with_vocabshift(
 ) -> Callable[[], int]:
     """`metrics=None` only loads; the checksum is of the rows, or of the sizes."""
     import vocabshift as vs
-    from vocabshift.bpe.plain_tokenizer import open_prunable
+    from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
 
     def work() -> int:
         loaded = [open_prunable(tokenizer) for tokenizer in tokenizers]

@@ -33,17 +33,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 import measure
 import train
 
-from vocabshift.bpe.load import load_tokenizer
-from vocabshift.bpe.token_bytes import is_metaspace
-from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.extension.apply import extended
+from vocabshift.extension.base import TrainingBase, extended
 from vocabshift.extension.continued import learn
-from vocabshift.extension.count_text import count_text
-from vocabshift.extension.counted_text import Counted, count_byte_level
-from vocabshift.extension.metaspace import count_metaspace
-from vocabshift.extension.options import ExtensionOptions
-from vocabshift.extension.training_base import TrainingBase
+from vocabshift.extension.counting import Counted, count_byte_level, count_metaspace
+from vocabshift.extension.options import ExtensionOptions, count_text
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.formats.load import load_tokenizer
+from vocabshift.tokenizer.token_bytes import is_metaspace
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 PHASES = ("load", "compile", "count", "learn", "write")
 

@@ -28,7 +28,7 @@ VOCAB_SIZES = (64_000, 32_000, 128_000, 256_000)  # the first is that of the gro
 
 def training(path: Path, *, recipe: str, vocab_size: int, threads: int) -> Callable[[], int]:
     import vocabshift as vs
-    from vocabshift.trainers.run import RECIPES
+    from vocabshift.trainers.recipes import RECIPES
 
     trainer = RECIPES[recipe](vocab_size=vocab_size)
 

@@ -21,8 +21,8 @@ from typing import Any
 
 import vocabshift as vs
 from vocabshift.cpt.loop import LoopConfig, Phase, pretrain
-from vocabshift.demo import small_llama
-from vocabshift.surgery.donor import Donor
+from vocabshift.demo import walk as small_llama
+from vocabshift.surgery.omp import Donor
 
 END = "<|end|>"
 PLAIN = ("fvt", "fvt-weighted", "first-last", "mean", "normal", "random", "zeros")

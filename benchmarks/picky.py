@@ -36,8 +36,8 @@ def corpus_of(folder: Path):
 def picky(folder: Path, *, vocab_size: int) -> Callable[[], int]:
     from vocabshift.text.counting import CorpusReader
     from vocabshift.text.patterns import get_pattern
+    from vocabshift.trainers.base import Work
     from vocabshift.trainers.picky import PickyTrainer
-    from vocabshift.trainers.work import Work
 
     trainer = PickyTrainer(vocab_size=vocab_size, pre_tokenizer=WORDS, threshold=THRESHOLD)
 
@@ -67,8 +67,8 @@ def reference_picky(folder: Path, *, vocab_size: int) -> Callable[[], int]:
 def overlap(folder: Path, *, vocab_size: int, high: tuple[str, ...]) -> Callable[[], int]:
     from vocabshift.text.counting import CorpusReader
     from vocabshift.text.patterns import get_pattern
+    from vocabshift.trainers.base import Work
     from vocabshift.trainers.overlap import OverlapTrainer
-    from vocabshift.trainers.work import Work
 
     trainer = OverlapTrainer(vocab_size=vocab_size, pre_tokenizer=WORDS, high_resource=high)
 

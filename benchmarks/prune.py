@@ -16,10 +16,10 @@ import time
 
 import numpy as np
 
-from vocabshift.bpe.load import load_tokenizer
-from vocabshift.pruning.bpe_subject import BpeSubject, lengths_of
+from vocabshift.pruning.bpe import BpeSubject, lengths_of
 from vocabshift.pruning.orders import NEED_COUNTS, Vocabulary, removal_order
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.formats.load import load_tokenizer
 
 PHASES = ("load", "count", "splits", "order")
 ORDERS = ("leaf-frequency", "leaf-id", "merge", "frequency", "id")

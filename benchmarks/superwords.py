@@ -46,9 +46,9 @@ def stage_2_alone(
     import vocabshift as vs
     from vocabshift.text.counting import CorpusReader
     from vocabshift.text.patterns import get_pattern
-    from vocabshift.trainers.superword_stage import SuperwordRule, learn_superwords
-    from vocabshift.trainers.word_stage import WordRule, WordWeight, learn_words
-    from vocabshift.trainers.work import Work
+    from vocabshift.trainers.base import Work
+    from vocabshift.trainers.stages import WordRule, WordWeight, learn_words
+    from vocabshift.trainers.superword import SuperwordRule, learn_superwords
 
     work = Work(threads=threads)
     pieces = get_pattern(ROW)

@@ -29,7 +29,7 @@ OLD, NEW = 128_000, 200_000
 
 def token_map():
     """A map that keeps 126,000 tokens under other ids and makes 74,000 of three or four."""
-    from vocabshift.surgery.token_map import TokenMap
+    from vocabshift.surgery.row_sources import TokenMap
 
     rng = np.random.default_rng(0)
     n_kept = 126_000
@@ -99,10 +99,11 @@ def write_model(folder: Path, hidden: int, other_bytes: int, shard_bytes: int) -
 
 def ours(folder: Path, out: Path) -> None:
     """Everything but the two tokenizers: plan, check of all rows, shards, index."""
-    from vocabshift.output_folder import atomic_folder
-    from vocabshift.surgery import resize, stream
-    from vocabshift.surgery.new_rows import new_table
-    from vocabshift.surgery.saved_model import open_saved
+    from vocabshift.models.saved import open_saved
+    from vocabshift.storage.output import atomic_folder
+    from vocabshift.surgery import rows as resize
+    from vocabshift.surgery import stream
+    from vocabshift.surgery.rows import new_table
 
     saved = open_saved(folder)
     mapping = token_map()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.extension.base import Learned
 from vocabshift.extension.continued import TieBreak, learn
-from vocabshift.extension.learned import Learned
-from vocabshift.extension.metaspace import count_metaspace
+from vocabshift.extension.counting import count_metaspace
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 def learn_metaspace(

@@ -6,9 +6,9 @@ import random
 from functools import lru_cache
 from pathlib import Path
 
-from vocabshift.bpe.load import load_tokenizer
-from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.evaluation.engine import Engine, engine_of
+from vocabshift.evaluation.subject import Engine, engine_of
+from vocabshift.tokenizer.formats.load import load_tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 @lru_cache(maxsize=4)

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from real_text import eval_lines
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 def some_languages(shared_data: Path) -> Corpus:

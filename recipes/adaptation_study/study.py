@@ -23,7 +23,7 @@ from training import Setting, make, train
 import vocabshift as vs
 from vocabshift.evaluation.glitch.find import find_glitch_tokens
 from vocabshift.evaluation.glitch.summary import summary, token_rows
-from vocabshift.evaluation.score import score_documents
+from vocabshift.evaluation.scoring.score import score_documents
 
 
 def save(model: Any, tokenizer: vs.Tokenizer, folder: Path) -> None:
@@ -166,7 +166,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Seed by seed, so that whatever is there when it is stopped compares all arms."""
     args = arguments()
-    from vocabshift.demo.small_llama import one_thread
+    from vocabshift.demo.walk import one_thread
 
     setting = Setting(
         hidden=args.hidden,

@@ -24,22 +24,23 @@ from typing import Any
 
 from jobs import run_all
 
-from vocabshift.bpe.load import load_tokenizer
-from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.token_bytes import is_metaspace
-from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.extension.apply import extended
-from vocabshift.extension.auxiliary import Auxiliary, train_auxiliary
+from vocabshift.extension.base import Learned, extended
+from vocabshift.extension.baselines import (
+    Auxiliary,
+    regen,
+    train_auxiliary,
+    train_sentencepiece_auxiliary,
+)
 from vocabshift.extension.continued import learn
-from vocabshift.extension.count_text import count_text
-from vocabshift.extension.counted_text import Counted
+from vocabshift.extension.counting import Counted
 from vocabshift.extension.effect import Effect, measure, measure_by_encoding
-from vocabshift.extension.learned import Learned
-from vocabshift.extension.naive import regen
-from vocabshift.extension.options import ExtensionOptions
+from vocabshift.extension.options import ExtensionOptions, count_text
 from vocabshift.extension.pre_tokenizer_repair import repaired
-from vocabshift.extension.sentencepiece_auxiliary import train_sentencepiece_auxiliary
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.formats.load import load_tokenizer
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.token_bytes import is_metaspace
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 SIZES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000)
 HELD_OUT, TRAINED = "held-out", "train"

@@ -22,15 +22,15 @@ from typing import Any
 
 from jobs import run_all
 
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.load import load_tokenizer
-from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.bpe.vocabulary_use import bytes_per_token
+from vocabshift.checks.vocabulary import bytes_per_token
 from vocabshift.extension.extend import extend_with_report
 from vocabshift.pruning.orders import ORDERS
 from vocabshift.pruning.prune import prune_with_report
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.load import load_tokenizer
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 PRUNE_SIZES = (1_000, 4_000, 16_000, 32_000, 64_000, 100_000, 112_000)
 SIZES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import regex
 
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.load import load_tokenizer
 from vocabshift.extension.pre_tokenizer_repair import repaired
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.load import load_tokenizer
 
 FOLLOWED = regex.compile(r"\p{L}[\p{M}\u200c\u200d]")
 

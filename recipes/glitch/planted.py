@@ -20,9 +20,9 @@ import numpy as np
 from training import END, Size, arguments, counts_of, read_lines, report_of, trained_model
 
 import vocabshift as vs
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.unused_tokens import with_unused
+from vocabshift.checks.vocabulary import with_unused
 from vocabshift.evaluation.glitch.classes import JUDGED
+from vocabshift.tokenizer.encoder import Encoder
 
 FULL = Size(n_bytes=1_500_000, vocab_size=4096, hidden_size=64, rounds=2.0)
 SMOKE = Size(n_bytes=60_000, vocab_size=600, hidden_size=32, rounds=1.0, n_dummies=20)

@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 
 import vocabshift as vs
-from vocabshift.bpe.encoder import Encoder
 from vocabshift.cli.options import Parser, add_many, positive
 from vocabshift.cli.source import add_choices, corpus_of
 from vocabshift.cpt.loop import LoopConfig, Phase, pretrain
-from vocabshift.demo.small_llama import one_thread
-from vocabshift.evaluation.score import score_documents
+from vocabshift.demo.walk import one_thread
+from vocabshift.evaluation.scoring.score import score_documents
+from vocabshift.tokenizer.encoder import Encoder
 
 END, MASK = "<|end|>", "[MASK]"
 KINDS = ("decoder", "encoder")

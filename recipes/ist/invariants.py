@@ -23,13 +23,13 @@ import numpy as np
 import tokenizers
 
 from vocabshift import _core
-from vocabshift.bpe.check import check
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.load import load_tokenizer
-from vocabshift.bpe.token_bytes import token_bytes
-from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.checks.check import check
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.sentences import SentencePolicy
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.load import load_tokenizer
+from vocabshift.tokenizer.token_bytes import token_bytes
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _NUMBER = 16  # bit of _core.char_class
 _DIGITS_TOGETHER = 3

@@ -17,11 +17,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from vocabshift.cli.result_files import read_results
+from vocabshift.cli.files import read_results
 from vocabshift.report import escape
 from vocabshift.report.paper_tables import MEAN, paper_tables
-from vocabshift.report.sheet import Cell, Row, Sheet
-from vocabshift.report.table_formats import to_markdown
+from vocabshift.report.table_formats import Cell, Row, Sheet, to_markdown
 
 
 def with_difference(sheet: Sheet, against: str) -> Sheet:

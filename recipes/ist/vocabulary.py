@@ -12,10 +12,10 @@ from __future__ import annotations
 import argparse
 import os
 
-from vocabshift.bpe.load import load_tokenizer
-from vocabshift.bpe.vocabulary_report import vocabulary_report
-from vocabshift.bpe.vocabulary_use import vocabulary_use
+from vocabshift.checks.vocabulary import vocabulary_use
+from vocabshift.checks.vocabulary_report import vocabulary_report
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.formats.load import load_tokenizer
 
 
 def main() -> None:

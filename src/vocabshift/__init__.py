@@ -10,14 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vocabshift.adaptation import adapt_tokenizer
-    from vocabshift.auto_init import transfer
-    from vocabshift.bpe.check import check
-    from vocabshift.bpe.check_report import CheckReport
-    from vocabshift.bpe.encoder import Encoder
-    from vocabshift.bpe.load import load_tokenizer
-    from vocabshift.bpe.tokenizer import Tokenizer
-    from vocabshift.continued_pretraining import continue_pretraining
+    from vocabshift.checks.check import CheckReport, check
     from vocabshift.cpt.packed_ids import PackedIds
     from vocabshift.errors import (
         CorpusError,
@@ -26,40 +19,46 @@ if TYPE_CHECKING:
         VocabMismatchError,
     )
     from vocabshift.evaluation.evaluate import evaluate
-    from vocabshift.evaluation.score import score
+    from vocabshift.evaluation.scoring.score import score
     from vocabshift.extension.extend import extend
-    from vocabshift.model_adaptation import adapt_model
-    from vocabshift.planning import plan
     from vocabshift.pruning.prune import prune
     from vocabshift.results import Result, Results
     from vocabshift.text.corpus import Corpus
     from vocabshift.text.count_folder import CountFolder
+    from vocabshift.tokenizer.encoder import Encoder
+    from vocabshift.tokenizer.formats.load import load_tokenizer
+    from vocabshift.tokenizer.tokenizer import Tokenizer
     from vocabshift.trainers.balanced import BalancedTrainer
     from vocabshift.trainers.boundless import BoundlessTrainer
-    from vocabshift.trainers.bpe import BpeTrainer
+    from vocabshift.trainers.byte_level import BpeTrainer
     from vocabshift.trainers.cluster import ClusterTrainer
     from vocabshift.trainers.cluster_bpe import ClusterBpeTrainer
     from vocabshift.trainers.matra import MatraTrainer
+    from vocabshift.trainers.on_top import SuperwordsOnTopTrainer
     from vocabshift.trainers.overlap import OverlapTrainer
     from vocabshift.trainers.picky import PickyTrainer
     from vocabshift.trainers.stacked import StackedTrainer
     from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
-    from vocabshift.trainers.superwords_on_top import SuperwordsOnTopTrainer
     from vocabshift.trainers.unigram import UnigramTrainer
+    from vocabshift.workflows.adapt_model import adapt_model
+    from vocabshift.workflows.adapt_tokenizer import adapt_tokenizer
+    from vocabshift.workflows.continue_pretraining import continue_pretraining
+    from vocabshift.workflows.plan import plan
+    from vocabshift.workflows.transfer import transfer
 
 __version__ = "0.1.0"
 
 _FACE = {
     "BalancedTrainer": "vocabshift.trainers.balanced",
     "BoundlessTrainer": "vocabshift.trainers.boundless",
-    "BpeTrainer": "vocabshift.trainers.bpe",
-    "CheckReport": "vocabshift.bpe.check_report",
+    "BpeTrainer": "vocabshift.trainers.byte_level",
+    "CheckReport": "vocabshift.checks.check",
     "ClusterBpeTrainer": "vocabshift.trainers.cluster_bpe",
     "ClusterTrainer": "vocabshift.trainers.cluster",
     "Corpus": "vocabshift.text.corpus",
     "CorpusError": "vocabshift.errors",
     "CountFolder": "vocabshift.text.count_folder",
-    "Encoder": "vocabshift.bpe.encoder",
+    "Encoder": "vocabshift.tokenizer.encoder",
     "InvalidTokenizerError": "vocabshift.errors",
     "MatraTrainer": "vocabshift.trainers.matra",
     "OverlapTrainer": "vocabshift.trainers.overlap",
@@ -70,22 +69,22 @@ _FACE = {
     "StackedTrainer": "vocabshift.trainers.stacked",
     "SuperBpeTrainer": "vocabshift.trainers.superword",
     "SuperwordTrainer": "vocabshift.trainers.superword",
-    "SuperwordsOnTopTrainer": "vocabshift.trainers.superwords_on_top",
-    "Tokenizer": "vocabshift.bpe.tokenizer",
+    "SuperwordsOnTopTrainer": "vocabshift.trainers.on_top",
+    "Tokenizer": "vocabshift.tokenizer.tokenizer",
     "UnreachableTokenError": "vocabshift.errors",
     "UnigramTrainer": "vocabshift.trainers.unigram",
     "VocabMismatchError": "vocabshift.errors",
-    "adapt_model": "vocabshift.model_adaptation",
-    "adapt_tokenizer": "vocabshift.adaptation",
-    "check": "vocabshift.bpe.check",
-    "continue_pretraining": "vocabshift.continued_pretraining",
+    "adapt_model": "vocabshift.workflows.adapt_model",
+    "adapt_tokenizer": "vocabshift.workflows.adapt_tokenizer",
+    "check": "vocabshift.checks.check",
+    "continue_pretraining": "vocabshift.workflows.continue_pretraining",
     "evaluate": "vocabshift.evaluation.evaluate",
     "extend": "vocabshift.extension.extend",
-    "load_tokenizer": "vocabshift.bpe.load",
-    "plan": "vocabshift.planning",
+    "load_tokenizer": "vocabshift.tokenizer.formats.load",
+    "plan": "vocabshift.workflows.plan",
     "prune": "vocabshift.pruning.prune",
-    "score": "vocabshift.evaluation.score",
-    "transfer": "vocabshift.auto_init",
+    "score": "vocabshift.evaluation.scoring.score",
+    "transfer": "vocabshift.workflows.transfer",
 }
 
 __all__ = [

@@ -1,5 +1,7 @@
 """`python -m vocabshift`: the command line."""
 
+from __future__ import annotations
+
 from vocabshift.cli.main import main
 
 if __name__ == "__main__":

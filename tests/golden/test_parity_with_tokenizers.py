@@ -10,7 +10,7 @@ from real_text import mixture
 from reference.peer import merges_of_tokenizers
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED
-from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.trainers.byte_level import BpeTrainer
 
 pytestmark = pytest.mark.shared
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from vocabshift.text.corpus import Corpus
-from vocabshift.trainers.run import train_to_folder
+from vocabshift.trainers.recipes import train_to_folder
 
 TEXTS = "6790f7e490dbd16193bd7e9a9228b92d"
 HASHES = {

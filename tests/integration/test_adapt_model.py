@@ -17,9 +17,9 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 
 import small_models  # noqa: E402
 import vocabshift as vs  # noqa: E402
-from vocabshift.bpe.tokenizer import Tokenizer  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
-from vocabshift.surgery import shard_writer  # noqa: E402
+from vocabshift.models import shard_writer  # noqa: E402
+from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
 
 ALIKE = "another cat and another heater"
 """Written with tokens that stay."""
@@ -354,7 +354,7 @@ def test_bad_options_are_told_before_the_model_is_read(
 ) -> None:
     """Reading a large model twice takes minutes; what is wrong is known without."""
     _, _, source = model_folder(kind, place)
-    monkeypatch.setattr("vocabshift.model_adaptation.measure_bits", None)
+    monkeypatch.setattr("vocabshift.workflows.adapt_model.measure_bits", None)
     argv = ["adapt", source, *specs(place), "-o", place / "out", *words]
     assert message in refused(capsys, *argv)
 

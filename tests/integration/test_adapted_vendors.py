@@ -9,7 +9,7 @@ import pytest
 
 from real_text import vendor
 from vendor_checks import check_against_base, sample, some_languages
-from vocabshift.adaptation import adapt_tokenizer
+from vocabshift.workflows.adapt_tokenizer import adapt_tokenizer
 
 pytestmark = pytest.mark.shared
 

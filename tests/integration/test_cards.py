@@ -61,7 +61,7 @@ def test_the_command_on_the_card_rebuilds_the_file(folder: Path, tmp_path: Path,
 
 def test_card_tells_all_that_it_was_rendered_from(folder: Path, run) -> None:
     """The object of --json and the results give the same card again."""
-    from vocabshift.cli.result_files import read_results
+    from vocabshift.cli.files import read_results
     from vocabshift.report.card import render_card
     from vocabshift.report.card_facts import Source, TokenizerFacts
 

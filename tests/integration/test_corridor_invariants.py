@@ -12,13 +12,13 @@ from tokenizers import Tokenizer as Backend
 
 from real_text import eval_lines, mixture
 from vocabshift import _core
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.check import check
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.load import load_tokenizer
+from vocabshift.checks.check import check
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.sentences import TERMINALS
-from vocabshift.trainers.run import train_to_folder
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.load import load_tokenizer
+from vocabshift.trainers.recipes import train_to_folder
 
 pytestmark = pytest.mark.shared
 

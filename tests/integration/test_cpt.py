@@ -16,7 +16,7 @@ import small_models
 from vocabshift.cli.main import main
 from vocabshift.cpt import run as run_module
 from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
-from vocabshift.pretraining_config import TRACKERS
+from vocabshift.cpt.run_config import TRACKERS
 from vocabshift.text.corpus import Corpus
 
 torch = pytest.importorskip("torch")
@@ -179,7 +179,7 @@ def test_new_rows_alone(cpt: Cpt, place: Path, tmp_path: Path, tied: bool) -> No
     """Every other row and tensor is the same bit for bit; the new rows of the text moved."""
     model = place / "extended"
     if tied:
-        from vocabshift.bpe.load import load_tokenizer
+        from vocabshift.tokenizer.formats.load import load_tokenizer
 
         tokenizer = load_tokenizer(model)
         small_models.save(small_models.build("llama-tied", tokenizer), tokenizer, tmp_path / "m")
@@ -210,7 +210,7 @@ def test_control(cpt: Cpt, place: Path, tmp_path: Path) -> None:
     assert old["n_tokens"] > new["n_tokens"]
 
     corpus = Corpus.from_texts(HINDI)
-    from vocabshift.bpe.load import load_tokenizer
+    from vocabshift.tokenizer.formats.load import load_tokenizer
 
     packed = {}
     for name, model, texts in (
@@ -332,8 +332,8 @@ def test_out_of_memory_says_what_to_lower(cpt: Cpt, monkeypatch) -> None:
 
 def test_a_spike_stops_with_a_saved_state(cpt: Cpt, tmp_path: Path, monkeypatch) -> None:
     """And the run goes on through it with another factor."""
-    monkeypatch.setattr("vocabshift.cpt.spikes.LEAST", 3)
-    monkeypatch.setattr("vocabshift.cpt.spikes._NATS_ABOVE", -9.0)
+    monkeypatch.setattr("vocabshift.cpt.optimize.LEAST", 3)
+    monkeypatch.setattr("vocabshift.cpt.optimize._NATS_ABOVE", -9.0)
     line = cpt("spike_factor=1.0001", status=2, max_gradient_norm=1e-9, batch_size=1)
     assert "spiked above 1.0001 times the median" in line
     assert "spike_factor" in line

@@ -12,14 +12,14 @@ import pytest
 
 from real_text import eval_lines
 from vendor_checks import check_against_base, decoded, sample, some_languages
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.load import load_tokenizer
-from vocabshift.bpe.reload import check_auto
-from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.extension.extend import extend_with_report
+from vocabshift.pruning.effects import Pruning
 from vocabshift.pruning.prune import open_subject, prune_subject
-from vocabshift.pruning.report import Pruning
 from vocabshift.pruning.request import check_request
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.load import load_tokenizer
+from vocabshift.tokenizer.pretrained_folder import check_auto
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.shared
 

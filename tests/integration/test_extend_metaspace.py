@@ -11,14 +11,14 @@ import zstandard
 
 from metaspace_training import learn_metaspace
 from real_text import eval_lines, vendor
-from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.sentencepiece_rules import SentencePieceRules
-from vocabshift.bpe.token_groups import GroupCutter, ceilings
-from vocabshift.extension.apply import extended
+from vocabshift.extension.base import extended
 from vocabshift.extension.continued import learn
+from vocabshift.extension.counting import count_metaspace
 from vocabshift.extension.effect import measure
-from vocabshift.extension.metaspace import count_metaspace
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.formats.sentencepiece_proto import SentencePieceRules
+from vocabshift.tokenizer.metaspace_reader import GroupCutter, ceilings
+from vocabshift.tokenizer.reachability import unreachable_tokens
 
 pytestmark = pytest.mark.shared
 

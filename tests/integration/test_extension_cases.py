@@ -10,9 +10,9 @@ import pytest
 import zstandard
 
 from real_text import vendor
+from vocabshift.extension.base import TrainingBase
 from vocabshift.extension.continued import learn
-from vocabshift.extension.counted_text import count_byte_level
-from vocabshift.extension.training_base import TrainingBase
+from vocabshift.extension.counting import count_byte_level
 from vocabshift.text.corpus import Corpus
 
 CASES = Path(__file__).resolve().parents[3] / "shared" / "cases"

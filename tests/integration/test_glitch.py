@@ -17,13 +17,13 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 import small_models
-from vocabshift.bpe import pretrained_folder
-from vocabshift.bpe.load import load_tokenizer
-from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.bpe.unused_tokens import our_unused, with_unused
+from vocabshift.checks.vocabulary import our_unused, with_unused
 from vocabshift.cli.glitch import _write_prune_list as write_prune_list
 from vocabshift.cli.main import build_parser, main
 from vocabshift.evaluation.glitch.verification import verify
+from vocabshift.tokenizer import pretrained_folder
+from vocabshift.tokenizer.formats.load import load_tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 HOSTILE = '"><script>alert(1)</script>'
 N_DUMMIES = 12
@@ -187,9 +187,9 @@ def test_verification_gives_the_probability_of_the_token(tmp_path: Path) -> None
     assert {"copy": 20, "explain": 0, "repeat": 50} == found.shots
     assert ids == [row.token_id for row in found.tokens]
 
-    from vocabshift.bpe.encoder import Encoder
-    from vocabshift.bpe.token_bytes import texts_of_tokens
     from vocabshift.evaluation.glitch.verification import _PROMPTS
+    from vocabshift.tokenizer.encoder import Encoder
+    from vocabshift.tokenizer.token_bytes import texts_of_tokens
 
     text = texts_of_tokens(tokenizer)[found.placeholder]
     assert text.strip().isalpha()

@@ -11,10 +11,10 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 import vocabshift as vs  # noqa: E402
-from vocabshift.auto_init import bits_per_byte  # noqa: E402
-from vocabshift.bpe.tokenizer import Tokenizer  # noqa: E402
-from vocabshift.surgery.donor import Donor  # noqa: E402
+from vocabshift.surgery.omp import Donor  # noqa: E402
 from vocabshift.surgery.transfer import transfer_with_report  # noqa: E402
+from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
+from vocabshift.workflows.transfer import bits_per_byte  # noqa: E402
 
 TEXT = ["the cat and the other cat sat by the heater", "बिल्ली और दूसरी बिल्ली वहाँ बैठी थी"] * 8
 INITS = ("fvt", "fvt-weighted", "first-last", "omp", "focus", "mean", "normal", "random", "zeros")

@@ -25,7 +25,7 @@ FEW = ["--n-prompts=2", "--prompt-bytes=40", "--max-new-tokens=4", "--warmup=1",
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Texts, and models of one shape with a tokenizer of English and one of Hindi too."""
     pytest.importorskip("torch")
-    from vocabshift.demo import small_llama
+    from vocabshift.demo import walk as small_llama
 
     folder = tmp_path_factory.mktemp("latency")
     for name, lines in (("en", ENGLISH), ("hi", HINDI)):

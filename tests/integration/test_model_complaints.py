@@ -18,11 +18,14 @@ transformers = pytest.importorskip("transformers")
 
 import small_models  # noqa: E402
 import vocabshift as vs  # noqa: E402
-from vocabshift.bpe.tokenizer import Tokenizer  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
 from vocabshift.surgery.back import transfer_back_folder  # noqa: E402
-from vocabshift.surgery.token_map import match  # noqa: E402
-from vocabshift.surgery.transfer import transfer, transfer_folder  # noqa: E402
+from vocabshift.surgery.row_sources import match  # noqa: E402
+from vocabshift.surgery.transfer import (  # noqa: E402
+    transfer,
+    transfer_folder,
+)
+from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
 
 TEXT = "the cat and the other cat sat by the heater"
 

@@ -11,10 +11,10 @@ import pytest
 
 from real_text import vendor
 from vendor_checks import decoded
-from vocabshift.bpe.byte_level import ALPHABET
-from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.pruning.prune import prune, prune_with_report
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.byte_level import ALPHABET
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.shared
 

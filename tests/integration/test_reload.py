@@ -10,12 +10,11 @@ import pytest
 from tokenizers import AddedToken, Regex, decoders, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Backend
 
-from vocabshift.bpe.load import as_tokenizer
-from vocabshift.bpe.pretrained_folder import write_files
-from vocabshift.bpe.reload import check_auto, write_auto_class
-from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.text import patterns
+from vocabshift.tokenizer.formats.load import as_tokenizer
+from vocabshift.tokenizer.pretrained_folder import check_auto, write_auto_class, write_files
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 pytest.importorskip("transformers")
 

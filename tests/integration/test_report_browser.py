@@ -14,9 +14,9 @@ import vocabshift as vs
 from vocabshift.demo.sample_texts import write_split
 from vocabshift.evaluation.compare import compare
 from vocabshift.evaluation.evaluate import evaluate
-from vocabshift.evaluation.views import token_views
-from vocabshift.report.compare_html import write_comparison
-from vocabshift.report.html_report import write_html
+from vocabshift.evaluation.spans.make_views import token_views
+from vocabshift.report.html.compare import write_comparison
+from vocabshift.report.html.report import write_html
 from vocabshift.results import Result, Results
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -189,7 +189,7 @@ def test_a_token_tells_its_id_and_bytes(
 
 
 def vs_bytes(tokenizer: Any, token_id: int) -> bytes:
-    from vocabshift.evaluation.engine import engine_of
+    from vocabshift.evaluation.subject import engine_of
 
     return engine_of(tokenizer).spelled[token_id]
 

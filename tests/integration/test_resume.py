@@ -25,7 +25,7 @@ import pytest
 _TRAPPED = """
 import os, signal, sys
 from pathlib import Path
-from vocabshift.checkpoints import Checkpoints
+from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.cli.main import main
 
 phase, when = os.environ.get("KILL"), os.environ.get("WHEN")

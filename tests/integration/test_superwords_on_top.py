@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer as Backend
 
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.load import load_tokenizer
-from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.reload import check_auto
-from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.sentences import TERMINALS
-from vocabshift.trainers.run import train_to_folder
-from vocabshift.trainers.superwords_on_top import SuperwordsOnTopTrainer
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.formats.load import load_tokenizer
+from vocabshift.tokenizer.pretrained_folder import check_auto
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.trainers.on_top import SuperwordsOnTopTrainer
+from vocabshift.trainers.recipes import train_to_folder
 
 pytestmark = pytest.mark.shared
 

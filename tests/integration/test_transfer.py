@@ -18,11 +18,20 @@ from tokenizers import Tokenizer as Backend  # noqa: E402
 from tokenizers import decoders, models, pre_tokenizers, trainers  # noqa: E402
 
 from real_text import vendor  # noqa: E402
-from vocabshift.bpe.components import bos_template  # noqa: E402
-from vocabshift.bpe.load import as_tokenizer, load_tokenizer  # noqa: E402
-from vocabshift.bpe.tokenizer import Tokenizer  # noqa: E402
-from vocabshift.errors import InvalidTokenizerError, VocabMismatchError  # noqa: E402
-from vocabshift.surgery.transfer import transfer, transfer_folder  # noqa: E402
+from vocabshift.errors import (  # noqa: E402
+    InvalidTokenizerError,
+    VocabMismatchError,
+)
+from vocabshift.surgery.transfer import (  # noqa: E402
+    transfer,
+    transfer_folder,
+)
+from vocabshift.tokenizer.components import bos_template  # noqa: E402
+from vocabshift.tokenizer.formats.load import (  # noqa: E402
+    as_tokenizer,
+    load_tokenizer,
+)
+from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
 
 new_row = runpy.run_path(str(Path(__file__).parents[1] / "reference" / "fvt.py"))["new_row"]
 
@@ -351,7 +360,7 @@ def test_only_qwen2_gets_a_class_file(folder, new, tmp_path) -> None:
 
 def test_tokenizer_that_loads_differently_is_an_error(folder, new, tmp_path, monkeypatch) -> None:
     """Nothing is left behind, and what stood there stays."""
-    from vocabshift.bpe import reload
+    from vocabshift.tokenizer import pretrained_folder as reload
 
     monkeypatch.setattr(reload, "write_auto_class", lambda *_: False)
     _, path = folder("qwen2-padded")
@@ -429,10 +438,10 @@ def test_rows_of_the_reference_case(shared_data: Path) -> None:
     """1,000 Estonian tokens on Llama-3: pieces and rows of the reference toolkit."""
     import numpy as np
 
-    from vocabshift.bpe import byte_level, token_bytes
     from vocabshift.surgery import initialize
-    from vocabshift.surgery.new_rows import new_matrix
-    from vocabshift.surgery.token_map import TokenMap
+    from vocabshift.surgery.row_sources import TokenMap
+    from vocabshift.surgery.rows import new_matrix
+    from vocabshift.tokenizer import byte_level, token_bytes
 
     cases = Path(__file__).resolve().parents[3] / "shared" / "cases"
     case = json.loads(gzip.decompress((cases / "fvt_llama3_et_1000.json.gz").read_bytes()))

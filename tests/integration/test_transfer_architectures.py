@@ -15,9 +15,13 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 import small_models  # noqa: E402
-from vocabshift.bpe.load import load_tokenizer  # noqa: E402
-from vocabshift.bpe.tokenizer import Tokenizer  # noqa: E402
-from vocabshift.surgery.transfer import TransferReport, transfer, transfer_folder  # noqa: E402
+from vocabshift.surgery.transfer import (  # noqa: E402
+    TransferReport,
+    transfer,
+    transfer_folder,
+)
+from vocabshift.tokenizer.formats.load import load_tokenizer  # noqa: E402
+from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
 
 RELOAD = Path(__file__).parents[1] / "reload_models.py"
 

@@ -15,14 +15,14 @@ transformers = pytest.importorskip("transformers")
 from safetensors.torch import load_file  # noqa: E402
 
 import vocabshift as vs  # noqa: E402
-from vocabshift.bpe.components import bos_template  # noqa: E402
-from vocabshift.bpe.load import load_tokenizer  # noqa: E402
-from vocabshift.bpe.tokenizer import Tokenizer  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
 from vocabshift.errors import VocabMismatchError  # noqa: E402
-from vocabshift.surgery import model_folder  # noqa: E402
+from vocabshift.models import folder as model_folder  # noqa: E402
 from vocabshift.surgery.back import transfer_back_folder  # noqa: E402
 from vocabshift.surgery.transfer import transfer_folder  # noqa: E402
+from vocabshift.tokenizer.components import bos_template  # noqa: E402
+from vocabshift.tokenizer.formats.load import load_tokenizer  # noqa: E402
+from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
 
 TEXT = ["the cat and the other cat sat by the heater", "बिल्ली और दूसरी बिल्ली वहाँ बैठी थी"] * 8
 SPECIALS = ("<s>", "</s>", "<|turn|>")

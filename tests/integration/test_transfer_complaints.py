@@ -19,11 +19,14 @@ transformers = pytest.importorskip("transformers")
 from safetensors.torch import load_file  # noqa: E402
 
 import small_models  # noqa: E402
-from vocabshift.bpe.load import load_tokenizer  # noqa: E402
-from vocabshift.bpe.tokenizer import Tokenizer  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
 from vocabshift.errors import VocabMismatchError  # noqa: E402
-from vocabshift.surgery.transfer import transfer, transfer_folder  # noqa: E402
+from vocabshift.surgery.transfer import (  # noqa: E402
+    transfer,
+    transfer_folder,
+)
+from vocabshift.tokenizer.formats.load import load_tokenizer  # noqa: E402
+from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
 
 
 @pytest.fixture(scope="module")

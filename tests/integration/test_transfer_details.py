@@ -13,8 +13,8 @@ pytest.importorskip("transformers")
 
 import small_models  # noqa: E402
 import vocabshift as vs  # noqa: E402
-from vocabshift.bpe.token_bytes import token_bytes  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
+from vocabshift.tokenizer.token_bytes import token_bytes  # noqa: E402
 
 
 @pytest.fixture

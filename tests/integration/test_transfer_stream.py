@@ -23,11 +23,14 @@ from safetensors import safe_open  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 import small_models  # noqa: E402
-from vocabshift.bpe.tokenizer import Tokenizer  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
 from vocabshift.errors import VocabMismatchError  # noqa: E402
-from vocabshift.surgery import shard_writer  # noqa: E402
-from vocabshift.surgery.transfer import transfer, transfer_folder  # noqa: E402
+from vocabshift.models import shard_writer  # noqa: E402
+from vocabshift.surgery.transfer import (  # noqa: E402
+    transfer,
+    transfer_folder,
+)
+from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -315,7 +318,7 @@ def test_processor_ids_and_licence_follow(old, new, tmp_path) -> None:
     (source / "modeling_own.py").write_text("raise SystemExit")
     transfer_folder(source, new, tmp_path / "out")
     moved = json.loads((tmp_path / "out" / "processor_config.json").read_text())
-    from vocabshift.bpe.load import load_tokenizer
+    from vocabshift.tokenizer.formats.load import load_tokenizer
 
     now = small_models.special_ids(load_tokenizer(tmp_path / "out"))
     assert now["<image>"] == moved["image_token_id"]

@@ -13,11 +13,17 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 import small_models  # noqa: E402
-from vocabshift.bpe.tokenizer import Tokenizer  # noqa: E402
 from vocabshift.errors import VocabMismatchError  # noqa: E402
-from vocabshift.surgery.token_map import TokenMap  # noqa: E402
-from vocabshift.surgery.transfer import transfer, transfer_folder  # noqa: E402
-from vocabshift.surgery.vocab_offsets import check_offsets, offsets_of  # noqa: E402
+from vocabshift.surgery.plan import (  # noqa: E402
+    check_offsets,
+    offsets_of,
+)
+from vocabshift.surgery.row_sources import TokenMap  # noqa: E402
+from vocabshift.surgery.transfer import (  # noqa: E402
+    transfer,
+    transfer_folder,
+)
+from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
 
 TEXT = {"hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": 1}
 ROLES = {"bos_token_id": "<s>", "eos_token_id": "</s>", "pad_token_id": "<pad>"}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from vocabshift.bpe.load import load_tokenizer
-from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.bpe.tokenizer_json import from_json, to_json
+from vocabshift.tokenizer.formats.load import load_tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.tokenizer_json import from_json, to_json
 
 pytestmark = pytest.mark.shared
 
@@ -81,7 +81,7 @@ def test_rank_files_encode_as_tiktoken(
     tiktoken = pytest.importorskip("tiktoken")
     from tiktoken_ext import openai_public
 
-    from vocabshift.bpe.ranks import read_ranks
+    from vocabshift.tokenizer.formats.tiktoken import read_ranks
 
     file = shared_data / "tokenizers" / RANKS[name]
     # Its own constructor with its own pattern, but our copy of the file instead of a download.
@@ -98,7 +98,8 @@ def test_rank_files_encode_as_tiktoken(
 
 
 def test_r50k_is_recognised_inside_p50k(shared_data: Path) -> None:
-    from vocabshift.bpe import known_ranks, ranks
+    from vocabshift.tokenizer.formats import known_ranks
+    from vocabshift.tokenizer.formats import tiktoken as ranks
 
     p50k = ranks.read_ranks((shared_data / "tokenizers" / RANKS["p50k_base"]).read_bytes())
     r50k = {token: rank for token, rank in p50k.items() if rank < 50_256}

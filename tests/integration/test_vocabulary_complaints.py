@@ -18,8 +18,8 @@ from tokenizers import Tokenizer as Backend  # noqa: E402
 
 import small_models  # noqa: E402
 import vocabshift as vs  # noqa: E402
-from vocabshift.bpe.tokenizer import Tokenizer  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
+from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
 
 TEXTS = ["the cat and the other cat sat", "बिल्ली और दूसरी बिल्ली", "naïve õhtu 日本 12\n"]
 

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vocabshift.bpe.encoder import Encoder
 from vocabshift.errors import CorpusError
 from vocabshift.extension.extend import extend_with_report
 from vocabshift.pruning.prune import prune
 from vocabshift.text.corpus import Corpus
-from vocabshift.trainers.bpe import BpeTrainer
-from vocabshift.trainers.run import RECIPES
-from vocabshift.trainers.work import Work
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.trainers.base import Work
+from vocabshift.trainers.byte_level import BpeTrainer
+from vocabshift.trainers.recipes import RECIPES
 
 N = 60_000  # characters
 rng = np.random.default_rng(0)

@@ -11,16 +11,16 @@ from reference import boundless, stacked
 from reference.pre_tokenize import pre_tokenizer
 from strategies import documents, examples
 from vocabshift import _core
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.pipeline_reachability import unreachable_by_pipeline
-from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.tokenizer_json import to_json
+from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Pattern, Split, sentence_split
 from vocabshift.text.sentences import SentencePolicy
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.tokenizer_json import to_json
+from vocabshift.trainers.base import Work
 from vocabshift.trainers.boundless import BoundlessMerges, BoundlessTrainer
-from vocabshift.trainers.work import Work
 
 # Known to the core, run by `tokenizers`, and one whose words can be cut in two ways.
 WORDS = {**NAMED, "a regex": (Split(r"\s?[a-k]+"),), "two ways": (Split(r"^..|\w"),)}

@@ -14,13 +14,13 @@ from reference.peer import merges_of_tokenizers
 from reference.pre_tokenize import pre_tokenizer
 from strategies import documents, examples
 from vocabshift import _core
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.tokenizer_json import to_json
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED, Pattern, Split
-from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.tokenizer_json import to_json
+from vocabshift.trainers.byte_level import BpeTrainer
 
 # Every named pattern, one regex that only `tokenizers` can run, and whole documents as words.
 PATTERNS = {**NAMED, "a regex": (Split(r"\s+|[a-k]+"),), "no cut": ()}

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import documents, examples
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.check import check
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.pipeline_reachability import pipeline_reachability, unreachable_by_pipeline
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
+from vocabshift.checks.check import check
+from vocabshift.checks.reachability import pipeline_reachability, unreachable_by_pipeline
 from vocabshift.text.corpus import Corpus
-from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.trainers.byte_level import BpeTrainer
 
 SAMPLE = [
     "the cat sat on the mat!! it's 12 e\u0301t\u00e9 // \n\n/",

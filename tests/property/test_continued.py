@@ -12,19 +12,18 @@ from hypothesis import strategies as st
 
 from reference import continued as reference
 from strategies import documents, examples
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.model import BpeModel
-from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.errors import CorpusError
-from vocabshift.extension.apply import extended
+from vocabshift.extension.base import TrainingBase, extended
 from vocabshift.extension.continued import TieBreak, learn
-from vocabshift.extension.counted_text import count_byte_level
+from vocabshift.extension.counting import count_byte_level
 from vocabshift.extension.effect import measure
 from vocabshift.extension.extend import extend_with_report
-from vocabshift.extension.training_base import TrainingBase
 from vocabshift.text.corpus import Corpus
-from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.model import BpeModel
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.trainers.byte_level import BpeTrainer
 
 SAMPLE = [
     "the cat sat on the mat and the dog ran to the cat, not to the mat! !mat ?dog",

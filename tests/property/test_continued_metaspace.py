@@ -13,17 +13,21 @@ from hypothesis import strategies as st
 from metaspace_training import learn_metaspace
 from reference import continued_metaspace, piece_rule
 from strategies import examples
-from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.sentencepiece_model import Piece, PieceType, Settings, from_pieces
-from vocabshift.bpe.sentencepiece_rules import SentencePieceRules
-from vocabshift.bpe.token_groups import GroupCutter, ceilings
-from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.extension.apply import extended
+from vocabshift.extension.base import extended
 from vocabshift.extension.continued import learn
+from vocabshift.extension.counting import count_metaspace
 from vocabshift.extension.effect import measure
-from vocabshift.extension.metaspace import count_metaspace
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.piece_characters import DECIMAL_DIGITS, NEVER_IN_PIECES
+from vocabshift.tokenizer.formats.sentencepiece import Piece, PieceType, Settings, from_pieces
+from vocabshift.tokenizer.formats.sentencepiece_proto import SentencePieceRules
+from vocabshift.tokenizer.metaspace_reader import (
+    DECIMAL_DIGITS,
+    NEVER_IN_PIECES,
+    GroupCutter,
+    ceilings,
+)
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 LETTERS = "abт1२カー漢\u0301."
 BYTES = [Piece(f"<0x{byte:02X}>", 0.0, PieceType.BYTE) for byte in range(256)]

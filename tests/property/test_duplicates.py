@@ -14,14 +14,13 @@ from reference import bpe
 from reference.bpe import merged
 from strategies import documents, examples
 from vocabshift import _core
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.compiled_model import compile_merges
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.reachability import unreachable_tokens
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, compile_pattern
-from vocabshift.trainers.bpe import BpeTrainer
-from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.model import compile_merges
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.trainers.byte_level import BpeTrainer, ByteLevelTrainer
 from vocabshift.trainers.matra import MatraTrainer
 from vocabshift.trainers.superword import SuperwordTrainer
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import examples
-from vocabshift.bpe.encoder import Encoder
 from vocabshift.text.corpus import Corpus
-from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.trainers.byte_level import BpeTrainer
 
 # One, two and four bytes a character, with ASCII alone and between the others.
 HIGHEST = ("\x7f", "\xff", "\u07ff", "\ud7ff", "\U0010ffff")
@@ -31,7 +31,7 @@ def encoder() -> Encoder:
 
 def bytes_of(ids: np.ndarray) -> bytes:
     """What tokens of one byte each spell."""
-    from vocabshift.bpe.token_bytes import token_bytes
+    from vocabshift.tokenizer.token_bytes import token_bytes
 
     spelt = token_bytes(encoder().tokenizer)
     return b"".join(spelt[int(i)] for i in ids)

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from reference.encode import encode_piece
 from strategies import examples
 from strategies import text as texts
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.model import BpeModel
-from vocabshift.bpe.token_bytes import token_bytes
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Split, get_pattern, to_spec
-from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.model import BpeModel
+from vocabshift.tokenizer.token_bytes import token_bytes
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
 
 # Written for this test: a few words that come back, in several scripts, with all kinds of walls.

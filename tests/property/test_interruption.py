@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 from vocabshift import _core
-from vocabshift.bpe.compiled_model import compile_merges
 from vocabshift.text.patterns import compile_pattern, get_pattern
+from vocabshift.tokenizer.model import compile_merges
 
 LOOKS = 3
 DEAF = 3.0  # seconds of CPU time of one call, in which some thirty looks are due

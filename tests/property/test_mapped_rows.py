@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.model import BpeModel
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
-from vocabshift.cpt.mapped_rows import MappedRows
 from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
-from vocabshift.cpt.packed_ids import PackedIds
+from vocabshift.cpt.packed_ids import MappedRows, PackedIds
 from vocabshift.cpt.packing import draw, pack_ids
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.model import BpeModel
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
 
 PART = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
 BYTES = Tokenizer(

@@ -13,19 +13,18 @@ from reference import matra
 from reference.pre_tokenize import pre_tokenizer
 from strategies import documents, examples, text
 from vocabshift import _core
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.tokenizer_json import to_json
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
+from vocabshift.text.languages import MATRA_SCRIPTS, MEETEI_MAYEK_LETTERS
 from vocabshift.text.patterns import get_pattern
 from vocabshift.text.sentences import TERMINALS
-from vocabshift.text.target_scripts import MATRA_SCRIPTS, MEETEI_MAYEK_LETTERS
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.tokenizer_json import to_json
+from vocabshift.trainers.base import Training, Work
 from vocabshift.trainers.matra import MatraTrainer, variant_options
-from vocabshift.trainers.stage import Stage
-from vocabshift.trainers.trainer import Training
-from vocabshift.trainers.work import Work
+from vocabshift.trainers.stages import Stage
 
 ENDS = "".join(TERMINALS.values()) + ".\n"
 Parts = list[tuple[list[str], float]]

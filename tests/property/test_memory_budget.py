@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 
 from strategies import documents, examples
 from vocabshift import _core
-from vocabshift.bpe.compiled_model import compile_merges
-from vocabshift.bpe.tokenizer_json import to_json
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
+from vocabshift.text.languages import MATRA_SCRIPTS
 from vocabshift.text.patterns import NAMED, compile_pattern
-from vocabshift.text.target_scripts import MATRA_SCRIPTS
-from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.tokenizer.model import compile_merges
+from vocabshift.tokenizer.tokenizer_json import to_json
+from vocabshift.trainers.base import Work
+from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.matra import MatraTrainer
-from vocabshift.trainers.stage import byte_tokens
+from vocabshift.trainers.stages import byte_tokens
 from vocabshift.trainers.superword import SuperwordTrainer
-from vocabshift.trainers.work import Work
 
 SCANNER = compile_pattern(NAMED["ist-stage2"])
 assert SCANNER is not None

@@ -16,7 +16,7 @@ from vocabshift import _core
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED
-from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.trainers.byte_level import BpeTrainer
 
 # Words of one chunk, and words of several that merges must see across.
 lines = st.one_of(

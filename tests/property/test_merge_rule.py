@@ -13,14 +13,14 @@ from reference.pre_tokenize import pre_tokenizer
 from reference.syllables import borders
 from strategies import LETTERS, MARKS, documents, examples, terminals, words
 from vocabshift import _core
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.reachability import unreachable_tokens
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED
 from vocabshift.text.sentences import TERMINALS
 from vocabshift.text.syllables import LINKERS
-from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.matra import MatraTrainer
 from vocabshift.trainers.superword import SuperwordTrainer
 

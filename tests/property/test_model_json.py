@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vocabshift.bpe import model_strings, tokenizer_json
-from vocabshift.bpe.compiled_model import compile_model
-from vocabshift.bpe.model import BpeModel
 from vocabshift.errors import InvalidTokenizerError
+from vocabshift.tokenizer import model as model_strings
+from vocabshift.tokenizer import tokenizer_json
+from vocabshift.tokenizer.model import BpeModel, compile_model
 
 CHARACTERS = st.sampled_from('aĠ"\\/\b\n\t\x1f\x7fकé\u2028\U0001f600#v ')
 

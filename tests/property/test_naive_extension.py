@@ -16,20 +16,26 @@ from hypothesis import strategies as st
 from real_text import eval_lines, vendor
 from reference.pre_tokenize import byte_level as byte_level_pre_tokenizer
 from strategies import documents, examples
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.bpe.tokenizer_json import from_json, to_json
-from vocabshift.extension.auxiliary import Auxiliary, train_auxiliary
-from vocabshift.extension.counted_text import count_byte_level
-from vocabshift.extension.naive import NaiveMethod, append, naive_extension, regen
-from vocabshift.extension.naive_cost import extension_cost
-from vocabshift.extension.sentencepiece_auxiliary import train_sentencepiece_auxiliary
-from vocabshift.extension.training_base import TrainingBase
+from vocabshift.extension.base import TrainingBase
+from vocabshift.extension.baseline_cost import extension_cost
+from vocabshift.extension.baselines import (
+    Auxiliary,
+    NaiveMethod,
+    append,
+    naive_extension,
+    regen,
+    train_auxiliary,
+    train_sentencepiece_auxiliary,
+)
+from vocabshift.extension.counting import count_byte_level
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED
-from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.tokenizer_json import from_json, to_json
+from vocabshift.trainers.byte_level import BpeTrainer
 
 CASES = Path(__file__).resolve().parents[3] / "shared" / "cases"
 BASE_TEXT = ["the cat and the dog sat on the mat", "कि की का के", "one two three 123"] * 2

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from reference import overlap
 from reference.pre_tokenize import pre_tokenizer
 from strategies import documents, examples
-from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.tokenizer_json import to_json
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED, Pattern, Split, get_pattern
-from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.tokenizer_json import to_json
+from vocabshift.trainers.base import Work
+from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.overlap import OverlapTrainer
-from vocabshift.trainers.work import Work
 
 PATTERNS = {**NAMED, "a regex": (Split(r"\s+|[a-k]+"),), "no cut": ()}
 patterns = st.sampled_from(sorted(PATTERNS)).map(PATTERNS.__getitem__)

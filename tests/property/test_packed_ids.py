@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from strategies import examples
 from strategies import text as texts
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
 from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.text import documents
 from vocabshift.text.corpus import Corpus
-from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.superword import SuperwordTrainer
 
 # Written for this test.

@@ -13,16 +13,15 @@ from reference import picky, stacked
 from reference.pre_tokenize import pre_tokenizer
 from strategies import documents, examples
 from vocabshift import _core
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.tokenizer_json import to_json
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Pattern, Split
-from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.tokenizer_json import to_json
+from vocabshift.trainers.base import Work, make_reader
+from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.picky import PickyReport, PickyTrainer
-from vocabshift.trainers.source import make_reader
-from vocabshift.trainers.work import Work
 
 PATTERNS = {**NAMED, "a regex": (Split(r"\s+|[a-k]+"),), "no cut": ()}
 patterns = st.sampled_from(sorted(PATTERNS)).map(PATTERNS.__getitem__)

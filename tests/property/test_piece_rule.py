@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reference import piece_rule
 from strategies import examples
 from vocabshift import _core
-from vocabshift.text.piece_characters import DECIMAL_DIGITS, NEVER_IN_PIECES
+from vocabshift.tokenizer.metaspace_reader import DECIMAL_DIGITS, NEVER_IN_PIECES
 
 CHARACTERS = "▁▁ab1२９яйあカー漢\u0301\u0951क्.।😀\t▅"
 texts = st.one_of(st.text(CHARACTERS, max_size=7), st.text(max_size=5), st.text("▁a", max_size=20))

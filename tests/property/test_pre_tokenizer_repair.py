@@ -13,12 +13,12 @@ from real_text import eval_lines, vendor
 from reference.pre_tokenize import without_followers
 from strategies import emoji_and_marks, examples
 from strategies import text as texts
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.pipeline_reachability import unreachable_by_pipeline
-from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.extension.pre_tokenizer_repair import repair_drift, repaired
 from vocabshift.text.corpus import Corpus
-from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.trainers.byte_level import BpeTrainer
 
 SAMPLE = [
     "the cat sat on the mat, don't you think? it's 12345 mats!! ❤️‍🔥 👩‍👩‍👧",

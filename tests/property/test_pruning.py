@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from reference import prune as slow
 from strategies import documents, examples
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.model import BpeModel
-from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.splits import NONE, split_tokens
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.pruning.orders import ORDERS, Vocabulary, made_counts, removal_order
 from vocabshift.pruning.prune import prune, prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import to_spec
-from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.model import BpeModel
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.splits import NONE, split_tokens
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.trainers.byte_level import BpeTrainer
 
 ALPHABET = "abc"
 SPECIAL = AddedToken("<s>", 0)

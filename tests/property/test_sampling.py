@@ -13,13 +13,12 @@ from reference import bpe
 from reference.pre_tokenize import pre_tokenizer
 from strategies import documents, examples
 from vocabshift import _core
-from vocabshift.bpe.tokenizer_json import to_json
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED
 from vocabshift.text.weighing import Group, sampled_weights
-from vocabshift.trainers.bpe import BpeTrainer
-from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
+from vocabshift.tokenizer.tokenizer_json import to_json
+from vocabshift.trainers.byte_level import BpeTrainer, ByteLevelTrainer
 from vocabshift.trainers.matra import MatraTrainer
 from vocabshift.trainers.superword import SuperwordTrainer
 

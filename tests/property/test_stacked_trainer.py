@@ -14,12 +14,12 @@ from reference.pre_tokenize import pre_tokenizer
 from strategies import documents, examples
 from strategies import text as any_text
 from vocabshift import _core
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.tokenizer_json import to_json
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Pattern, Split
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.tokenizer_json import to_json
 from vocabshift.trainers.stacked import SHARED_PART, StackedReport, StackedTrainer, divide
 
 WORDS = {**NAMED, "a regex": (Split(r"\s?[a-k]+"),)}

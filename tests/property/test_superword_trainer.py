@@ -14,15 +14,15 @@ from reference import bpe, superword
 from reference.pre_tokenize import pre_tokenizer
 from strategies import documents, examples
 from vocabshift import _core
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.check import check
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.pipeline_reachability import unreachable_by_pipeline
-from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.tokenizer_json import to_json
+from vocabshift.checks.check import check
+from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Pattern, Split, sentence_split
 from vocabshift.text.sentences import TERMINALS, SentencePolicy
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.tokenizer_json import to_json
 from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
 
 # Known to the core, run by `tokenizers`, and none at all.

@@ -16,19 +16,19 @@ from reference import bpe, superword
 from reference.pre_tokenize import pre_tokenizer
 from strategies import documents, examples
 from strategies import text as texts_of_any_kind
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.drift import drift
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.pipeline_reachability import unreachable_by_pipeline
-from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
-from vocabshift.bpe.tokenizer_json import from_json, to_json
+from vocabshift.checks.drift import drift
+from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Split
 from vocabshift.text.sentences import TERMINALS
-from vocabshift.trainers.bpe import BpeTrainer
-from vocabshift.trainers.lifted_walls import candidates
-from vocabshift.trainers.superwords_on_top import SuperwordsOnTopTrainer
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer_json import from_json, to_json
+from vocabshift.trainers.boundary_choice import candidates
+from vocabshift.trainers.byte_level import BpeTrainer
+from vocabshift.trainers.on_top import SuperwordsOnTopTrainer
 
 SAMPLE = [
     "the cat sat on the mat and the dog ran to the cat, not to the mat! !mat ?dog",

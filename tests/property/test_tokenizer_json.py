@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vocabshift.bpe import byte_level, tokenizer_json
-from vocabshift.bpe.model import BpeModel
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.text import patterns
+from vocabshift.tokenizer import byte_level, tokenizer_json
+from vocabshift.tokenizer.model import BpeModel
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
 
 TOKENS = [*byte_level.ALPHABET, "ab", "abc", "Ġab"]
 SMALL = Tokenizer(

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from reference.token_class import token_class
 from strategies import examples, text
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.model import BpeModel
-from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.bpe.vocabulary_report import vocabulary_report
+from vocabshift.checks.vocabulary_report import vocabulary_report
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.model import BpeModel
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 spellings = st.one_of(
     text.map(str.encode),

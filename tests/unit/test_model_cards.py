@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from vocabshift.cli.files import read_results
 from vocabshift.cli.main import main
-from vocabshift.cli.result_files import read_results
 from vocabshift.report.card import render_card
 from vocabshift.report.card_facts import Source, TokenizerFacts
 

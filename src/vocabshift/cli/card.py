@@ -6,8 +6,8 @@ import argparse
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.files import read_results
 from vocabshift.cli.options import add_many, add_verb
-from vocabshift.cli.result_files import read_results
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,9 +52,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Read everything, render, write; the object holds all that the card was rendered from."""
-    from vocabshift.cli.output_file import check_free_file, write_whole
     from vocabshift.report.card import render_card
     from vocabshift.report.card_facts import read_facts, read_sources
+    from vocabshift.storage.output import check_free_file, write_whole
     from vocabshift.text.languages import find_language
 
     inputs = [*args.results, *(args.sources or ())]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_threads, add_verb, threads
-from vocabshift.cli.tokenizers import add_pattern, load_any
+from vocabshift.cli.subjects import add_pattern, load_any
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,7 +65,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Check each tokenizer."""
-    from vocabshift.bpe.check import check
+    from vocabshift.checks.check import check
     from vocabshift.text.corpus import Corpus
 
     corpus = Corpus.from_specs(args.text) if args.text else None
@@ -168,7 +168,7 @@ def _language_table(entry: dict[str, Any]) -> Any:
 
 def _remarks(entry: dict[str, Any]) -> list[str]:
     """What the ceiling means for whoever wants to extend this tokenizer."""
-    from vocabshift.bpe.text_check import NEAR
+    from vocabshift.checks.text import NEAR
 
     bound = [row for row in entry["languages"] if row["is_bound"]]
     if not bound:

@@ -9,7 +9,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_threads, add_verb, positive, threads
-from vocabshift.cli.tokenizers import add_pattern, load_any
+from vocabshift.cli.subjects import add_pattern, load_any
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,9 +50,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Compare, and write the page where that is asked for."""
-    from vocabshift.cli.output_file import check_free_file
     from vocabshift.evaluation.compare import N_CHANGES, N_LINES, compare, to_dict
     from vocabshift.evaluation.subject import subject_names
+    from vocabshift.storage.output import check_free_file
     from vocabshift.text.corpus import Corpus
 
     sources = [args.tokenizer_a, args.tokenizer_b]
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         threads=threads(args),
     )
     if page is not None:
-        from vocabshift.report.compare_html import write_comparison
+        from vocabshift.report.html.compare import write_comparison
 
         write_comparison(comparison, page)
     args.comparison = comparison  # for `show`: the object of --json holds no pieces
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Tables, and lines whose tokens are told apart by colours, or by signs without colours."""
-    from vocabshift.report.compare_text import ASCII, UNICODE, to_rich
+    from vocabshift.report.text.compare_text import ASCII, UNICODE, to_rich
 
     plain = args.ascii or console.no_color or console.color_system is None
     marks = ASCII if args.ascii else UNICODE

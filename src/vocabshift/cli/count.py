@@ -5,14 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.options import (
-    add_many,
-    add_output,
-    add_threads,
-    add_verb,
-    size,
-    threads,
-)
+from vocabshift.cli.options import add_many, add_output, add_threads, add_verb, size, threads
 from vocabshift.cli.source import CORPUS, add_choices, corpus_of
 from vocabshift.text.normalize import NORMALIZER_HELP
 
@@ -49,11 +42,11 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Count, and write the folder."""
     from vocabshift.cli.console import progress_bar
-    from vocabshift.output_folder import atomic_folder, check_free
+    from vocabshift.storage.output import atomic_folder, check_free
     from vocabshift.text.count_folder import write_counts
     from vocabshift.text.counting import CorpusReader
     from vocabshift.text.patterns import get_pattern
-    from vocabshift.text.table_records import check_installed
+    from vocabshift.text.records import check_installed
 
     check_installed("pyarrow", "count (it writes Parquet)")
     corpus = corpus_of(args.corpus, args)

@@ -80,8 +80,8 @@ def keys_behind_config(words: Sequence[str]) -> list[str]:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Train and write the folder; in processes other than the first nothing is printed."""
     from vocabshift.cli.console import progress_bar
-    from vocabshift.continued_pretraining import continue_pretraining
-    from vocabshift.pretraining_config import CptConfig
+    from vocabshift.cpt.run_config import CptConfig
+    from vocabshift.workflows.continue_pretraining import continue_pretraining
 
     config = CptConfig.from_mapping(read_config(args.config, args.keys))
     with progress_bar(in_bytes=True) as packing, _watched(config.phases) as on_record:

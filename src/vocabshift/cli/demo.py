@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from pathlib import Path
 
     from vocabshift.demo.walk import run_demo
-    from vocabshift.output_folder import check_free
+    from vocabshift.storage.output import check_free
 
     return dict(run_demo(check_free(Path(args.out), force=args.force), json=args.json) or {})
 

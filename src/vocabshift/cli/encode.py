@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_output, add_threads, add_verb, positive, threads
 from vocabshift.cli.source import add_choices, corpus_of
-from vocabshift.cli.tokenizers import add_pattern, load_all
+from vocabshift.cli.subjects import add_pattern, load_all
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vocabshift.bpe.tokenizer import Tokenizer
+    from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _NONE = "none"
 
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from pathlib import Path
 
     from vocabshift.cli.console import print_line, progress_bar
-    from vocabshift.output_folder import check_free
+    from vocabshift.storage.output import check_free
     from vocabshift.text.input_key import no_key_reason
 
     inputs = [args.tokenizer] if Path(args.tokenizer).exists() else []

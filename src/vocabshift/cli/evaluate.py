@@ -3,16 +3,89 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.evaluation_files import add_files, check_files, write_files
 from vocabshift.cli.options import UsageError, add_many, add_threads, add_verb, threads
-from vocabshift.cli.tokenizers import add_pattern, load_any
+from vocabshift.cli.subjects import add_pattern, load_any
+from vocabshift.storage.output import check_free_file, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from vocabshift.results import Results
+    from vocabshift.text.corpus import Corpus
+
+
+# `--output`, `--html` and `--figures` of `evaluate`: flags, early checks, and writing.
+#
+# Knows nothing of metrics.
+
+
+def add_files(parser: argparse.ArgumentParser) -> None:
+    """The flags."""
+    parser.add_argument("--output", metavar="FILE", help="also write the rows as JSON lines")
+    parser.add_argument("--html", metavar="FILE", help="also write a report as one HTML file")
+    parser.add_argument(
+        "--figures", metavar="DIR", help="also write figures as SVG and PNG (needs [plots])"
+    )
+    parser.add_argument("--force", action="store_true", help="replace what exists already")
+
+
+def check_files(args: argparse.Namespace, *, inputs: Iterable[str | Path]) -> None:
+    """Complain now about what could not be written after the work, or would replace an input."""
+    from vocabshift.report.figures import check_drawing
+    from vocabshift.storage.output import check_free
+
+    inputs = list(inputs)
+    files = [
+        check_free_file(file, force=args.force, inputs=inputs)
+        for file in (args.output, args.html)
+        if file is not None
+    ]
+    if len({file.resolve() for file in files}) < len(files):
+        raise UsageError("--output and --html name one file; give each its own")
+    if args.figures is not None:
+        check_free(args.figures, force=args.force, inputs=[*inputs, *files])
+        check_drawing()
+
+
+def write_files(
+    args: argparse.Namespace,
+    results: Results,
+    tokenizers: Mapping[str, Any],
+    corpus: Corpus | None,
+) -> dict[str, str]:
+    """Write what was asked for; {flag: path}. The corpus is read once more for the lines shown;
+    there is none where only morphemes were measured."""
+    written = {}
+    if args.output is not None:
+        write_whole(Path(args.output), results.to_jsonl())
+        written["output"] = args.output
+    if args.html is None and args.figures is None:
+        return written
+    from vocabshift.evaluation.spans.make_views import language_name, token_views
+    from vocabshift.evaluation.texts import read_lines
+
+    lines = read_lines(corpus) if corpus is not None else {}
+    if args.html is not None:
+        from vocabshift.report.html.report import write_html
+
+        written["html"] = str(write_html(results, token_views(tokenizers, lines), args.html))
+    if args.figures is not None:
+        from vocabshift.report.figures import write_figures
+        from vocabshift.storage.output import atomic_folder
+
+        names = {label: language_name(label) for label in lines}
+        with atomic_folder(args.figures, force=args.force) as folder:
+            write_figures(results, folder, names=names)
+        written["figures"] = args.figures
+    return written
+
+
+# ---
+
 
 _WIDE = 4
 """Up to this many subjects, a table has room for intervals."""
@@ -125,7 +198,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Measure, and write the rows where that is asked for."""
     from vocabshift.cli.console import print_line, progress_bar
     from vocabshift.evaluation.evaluate import evaluate
-    from vocabshift.evaluation.morphemes import read_morpheme_specs
+    from vocabshift.evaluation.linguistic.morph_score import read_morpheme_specs
     from vocabshift.evaluation.subject import subject_names
     from vocabshift.text.corpus import Corpus
     from vocabshift.text.spec import parse_spec
@@ -181,7 +254,7 @@ def _order(text: str) -> float:
 
 def _comparisons(results: Results, *, is_asked: bool) -> list[dict[str, Any]]:
     """Pairs of subjects over languages; none without scipy, unless it was asked for."""
-    from vocabshift.evaluation.significance import compare_subjects
+    from vocabshift.evaluation.statistics.significance import compare_subjects
 
     try:
         return [pair.to_dict() for pair in compare_subjects(results)]
@@ -193,7 +266,7 @@ def _comparisons(results: Results, *, is_asked: bool) -> list[dict[str, Any]]:
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """One table for each metric, then the comparisons that were asked for."""
-    from vocabshift.evaluation.significance import Comparison, comparison_table
+    from vocabshift.evaluation.statistics.significance import Comparison, comparison_table
     from vocabshift.report.tables import to_rich
     from vocabshift.results import Result, Results
 

@@ -18,12 +18,110 @@ from vocabshift.cli.options import (
     threads,
 )
 from vocabshift.cli.source import add_source, require_source, source_of
-from vocabshift.cli.tokenizers import add_pattern, load_all
+from vocabshift.cli.subjects import add_pattern, load_all
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vocabshift.bpe.tokenizer import Tokenizer
+    from vocabshift.tokenizer.tokenizer import Tokenizer
+
+
+# What `vocabshift extend` shows people: its tables, and advice about the pre-tokenizer.
+#
+# Knows the verb's result and nothing else.
+
+
+REASONS = {
+    "n_tokens": "as many as asked for",
+    "min_frequency": "no pair is left that occurs often enough",
+    "no_token_left": "the auxiliary tokenizer has no more",
+    "no_pair_left": "no pair is left in this text: every pre-token is one token",
+}
+
+LIFTS = 1.1
+"""The repaired pre-tokenizer is worth a word where it lifts the ceiling by this factor."""
+
+
+def language_table(result: dict[str, Any]) -> Any:
+    """Bytes per token before and after, by language, with the most that is possible."""
+    from rich.table import Table
+    from rich.text import Text
+
+    other = result["other_pre_tokenizer"]
+    is_repaired = result["pre_tokenizer"] == "repaired"
+    table = Table(title=Text("bytes per token", style="bold"), title_justify="left")
+    table.add_column("language")
+    before = ("as it was", "repaired, no new token") if is_repaired else ("before",)
+    for name in (*before, "after", "ceiling", "new tokens used", "share of its tokens"):
+        table.add_column(name, justify="right")
+    for row in result.get("languages", ()):
+        label = row["language"]
+        cells = [f"{other['bytes_per_token'][label]:.3f}"] if is_repaired and other else []
+        table.add_row(
+            label,
+            *cells,
+            f"{row['bytes_per_token_before']:.3f}",
+            Text(f"{row['bytes_per_token']:.3f}", style="bold"),
+            f"{row['ceiling_bytes_per_token']:.2f}",
+            f"{row['new_tokens_used']:,}",
+            f"{row['new_tokens_share']:.1%}",
+        )
+    return table
+
+
+def superword_table(effect: dict[str, Any]) -> Any:
+    """What lifting the space wall changed, and what the superwords brought, by language."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text("superwords: bytes per token", style="bold"), title_justify="left")
+    table.add_column("language")
+    for name in ("new words alone", "with superwords", "lines / tokens changed by walls alone"):
+        table.add_column(name, justify="right")
+    for row in effect["languages"]:
+        label = row["language"]
+        changed = effect["changed_lines"].get(label, 0.0)
+        tokens = effect["changed_tokens"].get(label, 0.0)
+        table.add_row(
+            label,
+            f"{row['bytes_per_token_before']:.3f}",
+            Text(f"{row['bytes_per_token']:.3f}", style="bold"),
+            f"{changed:.1%} / {tokens:.2%}",
+        )
+    return table
+
+
+def advice(result: dict[str, Any]) -> list[str]:
+    """What people should know about the pre-tokenizer."""
+    other = result["other_pre_tokenizer"]
+    if not other:
+        return []
+    lines = []
+    if other["pre_tokenizer"] == "repaired":
+        lifted = [
+            f"{label} {ceiling:.2f} -> {other['ceilings'][label]:.2f}"
+            for label, ceiling in result["ceilings"].items()
+            if other["ceilings"][label] > LIFTS * ceiling
+        ]
+        if lifted:
+            lines.append(
+                "The pre-tokenizer cuts words at combining marks, and no token reaches across. "
+                "--pre-tokenizer repaired lifts the ceiling, in bytes per token: "
+                + ", ".join(lifted)
+                + "."
+            )
+    drift = result.get("drift")
+    if drift:
+        changed = ", ".join(
+            f"{label} {lines_:.1%} of lines, {drift['changed_tokens'][label]:.2%} of tokens"
+            for label, lines_ in drift["changed_lines"].items()
+        )
+        lines.append(f"The repaired pre-tokenizer alone changes old text: {changed}.")
+    return lines
+
+
+# ---
+
 
 METHODS = ("continued", "regen", "append", "prepend", "add-tokens")
 
@@ -112,14 +210,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from pathlib import Path
 
     from vocabshift.cli.console import progress_bar
-    from vocabshift.output_folder import check_free
+    from vocabshift.storage.output import check_free
 
     require_source(args, f"(see: {args.parser.prog} --help)")
     inputs = [args.tokenizer] if Path(args.tokenizer).exists() else []
     out = check_free(args.out, force=args.force, inputs=inputs)
     source = source_of(args)
-    from vocabshift.extension.options import ExtensionOptions  # heavy: after what is cheap
-    from vocabshift.extension.to_folder import extend_to_folder
+    from vocabshift.extension.options import ExtensionOptions
+    from vocabshift.workflows.extend import extend_to_folder
 
     coverage = (
         {} if args.character_coverage is None else {"character_coverage": args.character_coverage}
@@ -158,8 +256,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def _with_superwords(
     args: argparse.Namespace, tokenizer: Any, source: Any, options: Any, progress: Any
 ) -> dict[str, Any]:
-    from vocabshift.superword_extension import extend_with_superwords_to_folder
     from vocabshift.text.corpus import Corpus
+    from vocabshift.workflows.extend_with_superwords import extend_with_superwords_to_folder
 
     if not isinstance(source, Corpus):
         raise UsageError("--superwords needs the text itself; give --corpus")
@@ -189,7 +287,6 @@ def _with_rules(tokenizer: Tokenizer, file: str) -> Tokenizer:
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """What was gained, by language, and what limits it."""
     from vocabshift.cli.console import show_summary
-    from vocabshift.cli.extend_summary import REASONS, advice, language_table, superword_table
 
     console.print(language_table(result))
     for line in advice(result):

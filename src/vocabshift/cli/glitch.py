@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import UsageError, add_many, add_threads, add_verb, positive, threads
-from vocabshift.cli.output_file import check_free_file, write_whole
+from vocabshift.storage.output import check_free_file, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -131,12 +131,12 @@ def _write(
         write_whole(Path(args.output), "".join(lines))
         written.append(args.output)
     if args.markdown:
-        from vocabshift.report.glitch_markdown import glitch_markdown
+        from vocabshift.report.text.glitch_markdown import glitch_markdown
 
         write_whole(Path(args.markdown), glitch_markdown(facts, tokens))
         written.append(args.markdown)
     if args.html:
-        from vocabshift.report.glitch_html import glitch_html
+        from vocabshift.report.html.glitch import glitch_html
 
         write_whole(Path(args.html), glitch_html(facts, tokens))
         written.append(args.html)

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.judged_models import add_models, loading
 from vocabshift.cli.options import UsageError, add_many, add_verb, positive
+from vocabshift.cli.subjects import add_models, loading
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,7 +72,7 @@ def _batch_size(text: str) -> int | str:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Run the tasks, and write the rows where that is asked for and nothing failed."""
-    from vocabshift.evaluation.harness_tasks import requests_of
+    from vocabshift.evaluation.harness.known_tasks import requests_of
 
     if args.list:
         return _listed()
@@ -84,9 +84,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     out, progress = _output(args)
 
     from vocabshift.cli.console import print_line, progress_bar
-    from vocabshift.cli.output_file import write_whole
-    from vocabshift.evaluation.harness import run_harness
+    from vocabshift.evaluation.harness.run import run_harness
     from vocabshift.report.task_table import beside
+    from vocabshift.storage.output import write_whole
 
     keep = progress and (lambda s, request, rows: progress.keep(s, request.label, rows))
     try:
@@ -129,8 +129,8 @@ def _output(args: argparse.Namespace) -> tuple[Path | None, Any]:
     """The file to write, and what an earlier run has left beside it."""
     if args.output is None:
         return None, None
-    from vocabshift.cli.output_file import check_free_file
-    from vocabshift.evaluation.harness_progress import HarnessProgress, settings_of
+    from vocabshift.evaluation.harness.rows import HarnessProgress, settings_of
+    from vocabshift.storage.output import check_free_file
 
     out = check_free_file(args.output, force=args.force, inputs=args.models)
     names = ("limit", "shots", "batch_size", "data", "dtype", "device")
@@ -144,7 +144,7 @@ def status(_args: argparse.Namespace, result: dict[str, Any]) -> int:
 
 
 def _listed() -> dict[str, Any]:
-    from vocabshift.evaluation.harness_tasks import FAMILIES, SUITES
+    from vocabshift.evaluation.harness.known_tasks import FAMILIES, SUITES
 
     return {
         "tasks": [

@@ -10,7 +10,7 @@ from vocabshift.cli.options import UsageError, add_many, add_verb, positive
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vocabshift.evaluation.latency import Responder
+    from vocabshift.evaluation.latency.latency import Responder
     from vocabshift.results import Results
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -72,9 +72,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from pathlib import Path
 
     from vocabshift.cli.console import progress_bar
-    from vocabshift.cli.output_file import check_free_file, write_whole
-    from vocabshift.evaluation.latency import measure_latency
-    from vocabshift.evaluation.latency_prompts import cut_prompts
+    from vocabshift.evaluation.latency.latency import cut_prompts, measure_latency
+    from vocabshift.storage.output import check_free_file, write_whole
     from vocabshift.text.corpus import Corpus
 
     corpus = Corpus.from_specs(args.text)
@@ -101,7 +100,7 @@ def _responders(args: argparse.Namespace) -> dict[str, Responder]:
 
     names = subject_names(args.models)
     if not args.server:
-        from vocabshift.evaluation.latency_local import load_local
+        from vocabshift.evaluation.latency.local import load_local
 
         options = {"max_new_tokens": args.max_new_tokens, "device": args.device or "auto"}
         options |= {"dtype": args.dtype or "float32", "trust_remote_code": args.trust_remote_code}
@@ -116,7 +115,7 @@ def _responders(args: argparse.Namespace) -> dict[str, Responder]:
             f"{len(args.server)} addresses after --server for {len(args.models)} models; give one, "
             "or one for each"
         )
-    from vocabshift.evaluation.latency_server import ServedModel
+    from vocabshift.evaluation.latency.server import ServedModel
 
     servers = args.server * (len(args.models) if len(args.server) == 1 else 1)
     return {

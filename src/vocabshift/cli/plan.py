@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_threads, add_verb, positive, share, threads
 from vocabshift.cli.source import add_choices, corpus_of, words_of
-from vocabshift.cli.tokenizers import add_pattern, load_all
+from vocabshift.cli.subjects import add_pattern, load_all
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vocabshift.planning import Plan
+    from vocabshift.workflows.plan import Plan
 
 _MOST_LANGUAGES = 6  # columns of the table; --json has all
 
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     unit: Any = args.documents or "line"
     text = Corpus.from_specs(args.text, documents=unit) if args.text else None
     [tokenizer] = load_all([args.tokenizer], args.pattern)
-    from vocabshift.planning import plan  # heavy: after what is cheap
+    from vocabshift.workflows.plan import plan
 
     with progress_bar() as progress:
         found = plan(

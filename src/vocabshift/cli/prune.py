@@ -15,7 +15,7 @@ from vocabshift.cli.options import (
     threads,
 )
 from vocabshift.cli.source import add_source, source_of, words_of
-from vocabshift.cli.tokenizers import add_pattern
+from vocabshift.cli.subjects import add_pattern
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,15 +84,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from pathlib import Path
 
     from vocabshift.cli.console import print_line, progress_bar
-    from vocabshift.output_folder import check_free
+    from vocabshift.storage.output import check_free
 
     _check(args)
     inputs = [args.tokenizer] if Path(args.tokenizer).exists() else []
     out = None if args.dry_run else check_free(args.out, force=args.force, inputs=inputs)
-    from vocabshift.pruning.keep import check_languages
-    from vocabshift.pruning.request import check_request
-    from vocabshift.pruning.run import prune_to_folder
-    from vocabshift.pruning.token_counts import languages_of
+    from vocabshift.pruning.counts import languages_of
+    from vocabshift.pruning.request import check_languages, check_request
+    from vocabshift.workflows.prune import prune_to_folder
 
     request = check_request(
         args.order,
@@ -145,7 +144,7 @@ def _subject(args: argparse.Namespace) -> Subject:
 
     if args.pattern is None:
         return open_subject(args.tokenizer)
-    from vocabshift.cli.tokenizers import load_all
+    from vocabshift.cli.subjects import load_all
 
     (tokenizer,) = load_all([args.tokenizer], args.pattern)
     return open_subject(tokenizer)

@@ -68,15 +68,15 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def _open_again(folder: Path) -> list[str]:
     """Open the tokenizer as others will and compare its ids; which libraries did, or an error."""
-    from vocabshift.bpe.pretrained_folder import load_folder, verify
     from vocabshift.report.card_facts import TOKENIZER_FILE
+    from vocabshift.tokenizer.pretrained_folder import load_folder, verify
 
     # It was read from this very file, so that only what `tokenizers` makes of it is in question.
     text = (folder / TOKENIZER_FILE).read_text(encoding="utf-8").rstrip("\n")
     verify(load_folder(folder), folder, text=text)
     if find_spec("transformers") is None:
         return ["tokenizers"]
-    from vocabshift.bpe.reload import check_auto
+    from vocabshift.tokenizer.pretrained_folder import check_auto
 
     check_auto(folder)
     return ["tokenizers", "transformers"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.judged_models import add_models, loading
 from vocabshift.cli.options import add_many, add_verb, positive
+from vocabshift.cli.subjects import add_models, loading
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,8 +64,8 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Score, compare, and write the rows where that is asked for."""
     from vocabshift.cli.console import progress_bar
-    from vocabshift.cli.output_file import check_free_file, write_whole
-    from vocabshift.evaluation.score_models import score_models
+    from vocabshift.evaluation.scoring.score_models import score_models
+    from vocabshift.storage.output import check_free_file, write_whole
     from vocabshift.text.corpus import Corpus
 
     corpus = Corpus.from_specs(args.text, documents=args.documents or "line")
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Bits per byte as a table, then the pairs of models."""
-    from vocabshift.evaluation.paired_scores import ScoreComparison, comparison_table
+    from vocabshift.evaluation.scoring.score_models import ScoreComparison, comparison_table
     from vocabshift.report.tables import to_rich
     from vocabshift.results import Result, Results
 

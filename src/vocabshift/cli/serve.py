@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import UsageError, add_verb
-from vocabshift.cli.tokenizers import add_pattern, load_any
+from vocabshift.cli.subjects import add_pattern, load_any
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,15 +48,13 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Load the tokenizers and bind the address; `status` serves when it has been printed."""
-    from vocabshift.playground.serve import LocalServer  # first: it may not be installed
+    from vocabshift.playground.app import LocalServer
 
     if len(args.tokenizers) > MOST_TOKENIZERS:
         raise UsageError(f"the page has room for {MOST_TOKENIZERS} tokenizers; name fewer")
 
-    from vocabshift.evaluation.engine import engine_of
-    from vocabshift.evaluation.subject import subject_names
-    from vocabshift.playground.page import Playground
-    from vocabshift.playground.panel import Panel
+    from vocabshift.evaluation.subject import engine_of, subject_names
+    from vocabshift.playground.page import Panel, Playground
 
     loaded = load_any(args.tokenizers, args.pattern)
     names = subject_names(args.tokenizers)

@@ -6,8 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.files import read_results
 from vocabshift.cli.options import add_many, add_verb
-from vocabshift.cli.result_files import read_results
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,9 +47,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Fill the shape, and write the tables where that is asked for."""
-    from vocabshift.cli.output_file import check_free_file, write_whole
     from vocabshift.report.paper_tables import paper_tables
     from vocabshift.report.table_formats import FORMATS as WRITERS
+    from vocabshift.storage.output import check_free_file, write_whole
     from vocabshift.text.languages import family, find_language
 
     out = check_free_file(args.out, force=args.force, inputs=args.results) if args.out else None

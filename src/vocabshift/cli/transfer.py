@@ -6,14 +6,14 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import UsageError, add_many, add_output, add_verb, positive
-from vocabshift.cli.tokenizers import add_pattern, load_all
+from vocabshift.cli.subjects import add_pattern, load_all
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
 
-    from vocabshift.surgery.transfer_report import TransferReport
+    from vocabshift.models.folder import TransferReport
 
 INITS = (
     *("fvt", "retok", "fvt-weighted", "first-last", "omp", "focus", "mean", "normal"),
@@ -104,9 +104,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Transfer and write the folder."""
     from pathlib import Path
 
-    from vocabshift.bpe import id_map
-    from vocabshift.output_folder import check_free
+    from vocabshift.storage.output import check_free
     from vocabshift.surgery.transfer import transfer_folder
+    from vocabshift.tokenizer import id_map
 
     names = (args.model, args.tokenizer, args.initial, args.donor, args.overrides)
     out = check_free(Path(args.out), force=args.force, inputs=filter(None, names))
@@ -147,7 +147,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def _details(args: argparse.Namespace, tokenizer: Any, options: dict[str, Any]) -> dict[str, Any]:
     """The lists of tokens, by name."""
-    from vocabshift.surgery.token_lists import token_lists
+    from vocabshift.surgery.details import token_lists
 
     given = {key: options[key] for key in ("id_map", "overrides") if key in options}
     return {"details": token_lists(args.model, tokenizer, **given).to_dict()}
@@ -185,12 +185,12 @@ def _notes(out: Path) -> list[str]:
 
 def _sources(args: argparse.Namespace) -> dict[str, Any]:
     """What auto, focus and omp need, as far as it is given."""
-    from vocabshift.output_folder import check_free
+    from vocabshift.storage.output import check_free
     from vocabshift.text.corpus import Corpus
 
     sources: dict[str, Any] = {}
     if args.text:
-        from vocabshift.auto_init import bits_per_byte
+        from vocabshift.workflows.transfer import bits_per_byte
 
         text = Corpus.from_specs(args.text)
         check_free(args.out, force=args.force, inputs=text.paths)
@@ -204,8 +204,8 @@ def _sources(args: argparse.Namespace) -> dict[str, Any]:
 
 def _load(args: argparse.Namespace) -> Any:
     """The new tokenizer: BPE of any kind, or a pruned Unigram or WordPiece one."""
-    from vocabshift.bpe.plain_tokenizer import open_prunable
     from vocabshift.errors import InvalidTokenizerError
+    from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
 
     try:
         return load_all([args.tokenizer], args.pattern)[0]
@@ -232,7 +232,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "output head": "tied to the embeddings" if result["tied"] else "of its own",
     }
     if "tokenizer_code" in result:
-        # transformers overrides the tokenizer class of these model types: see bpe/reload.py.
+        # transformers overrides the tokenizer class of these model types: see tokenizer/pretrained_folder.py.
         facts["tokenizer class"] = (
             f"{result['tokenizer_code']} (this model type needs it; tried with transformers 4.57 "
             "and 5.23, where nothing asks for trust_remote_code)"

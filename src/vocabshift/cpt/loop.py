@@ -16,23 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.cpt.config import LoopConfig, Phase
 from vocabshift.cpt.freeze import NEW_ROWS, NewRows, phase_parameters
-from vocabshift.cpt.mapped_rows import MappedRows
 from vocabshift.cpt.objectives import special_ids
-from vocabshift.cpt.packed_ids import PackedIds
+from vocabshift.cpt.optimize import learning_rate_share
+from vocabshift.cpt.packed_ids import MappedRows, PackedIds
 from vocabshift.cpt.packing import draw, pack, take
-from vocabshift.cpt.processes import accelerator_for, check_launch, load_accelerate
-from vocabshift.cpt.schedule import learning_rate_share
+from vocabshift.cpt.processes import StopSignals, accelerator_for, check_launch, load_accelerate
 from vocabshift.cpt.steps import Evaluation, Hooks, Rows, Step
-from vocabshift.cpt.stop_signals import StopSignals
 from vocabshift.errors import VocabMismatchError
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-    from vocabshift.bpe.encoder import Encoder
-    from vocabshift.bpe.tokenizer import Tokenizer
-    from vocabshift.cpt.step_checkpoints import StepCheckpoints
+    from vocabshift.cpt.checkpoints import StepCheckpoints
     from vocabshift.text.corpus import Corpus
+    from vocabshift.tokenizer.encoder import Encoder
+    from vocabshift.tokenizer.tokenizer import Tokenizer
 
 __all__ = [
     "Evaluation",
@@ -82,10 +80,10 @@ def pretrain(
     does not suffice: the weights are then those before that step.
     """
     load_accelerate()
-    from vocabshift.bpe.encoder import Encoder
-    from vocabshift.bpe.load import as_tokenizer
     from vocabshift.cpt.run import Run
     from vocabshift.cpt.training_module import prepared_layers
+    from vocabshift.tokenizer.encoder import Encoder
+    from vocabshift.tokenizer.formats.load import as_tokenizer
 
     config = config or LoopConfig()
     ours = as_tokenizer(tokenizer)

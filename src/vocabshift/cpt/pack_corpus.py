@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift import __version__
-from vocabshift.bpe.fingerprint import fingerprint
-from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.checkpoints import Checkpoints, Saved
 from vocabshift.cpt.packed_ids import FILE, VERSION
 from vocabshift.cpt.packed_shards import Format, dtype_for, file_names
 from vocabshift.cpt.packer import SHARD_TOKENS, GrowingShard, Packer, PackOptions, token_id
-from vocabshift.output_folder import CHECKPOINTS, atomic_folder, check_free
-from vocabshift.provenance import config_hash
+from vocabshift.storage.checkpoints import Checkpoints, Saved
+from vocabshift.storage.output import CHECKPOINTS, atomic_folder, check_free
+from vocabshift.storage.provenance import config_hash
 from vocabshift.text.corpus import Corpus, Documents
 from vocabshift.text.input_key import input_key
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.tokenizer_json import fingerprint
 
 __all__ = ["SHARD_TOKENS", "PackOptions", "eos_of", "pack_corpus"]
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.cpt.packed_shards import FORMATS, Format, Ids, dtype_for, write_shard
 from vocabshift.text.documents import Documents
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 SHARD_TOKENS = 50_000_000
 """100 MB of uint16, 200 MB of uint32."""

@@ -18,9 +18,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vocabshift.cpt import state
+from vocabshift.cpt import checkpoints as state
 from vocabshift.cpt.config import LoopConfig, Phase
-from vocabshift.cpt.flops import device_peak, mfu, model_flops_per_token
 from vocabshift.cpt.freeze import (
     NEW_ROWS,
     NewRows,
@@ -28,20 +27,25 @@ from vocabshift.cpt.freeze import (
     phase_parameters,
     trained_parameters,
 )
-from vocabshift.cpt.gradient import Gradient
+from vocabshift.cpt.optimize import Gradient, Position, SpikeWatch, Stretch, learning_rate_share
 from vocabshift.cpt.processes import require_same, sums
-from vocabshift.cpt.schedule import learning_rate_share
-from vocabshift.cpt.spikes import SpikeWatch
-from vocabshift.cpt.steps import Evaluation, Hooks, Rows, Step
-from vocabshift.cpt.stretch import Position, Stretch
+from vocabshift.cpt.steps import (
+    Evaluation,
+    Hooks,
+    Rows,
+    Step,
+    device_peak,
+    mfu,
+    model_flops_per_token,
+)
 from vocabshift.cpt.training_module import ModelView, forget, wrap
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
+    from vocabshift.cpt.checkpoints import SavedStep, StepCheckpoints
     from vocabshift.cpt.objectives import SpecialIds
-    from vocabshift.cpt.step_checkpoints import SavedStep, StepCheckpoints
-    from vocabshift.cpt.stop_signals import StopSignals
+    from vocabshift.cpt.processes import StopSignals
 
 
 class Run:

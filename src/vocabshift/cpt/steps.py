@@ -5,6 +5,7 @@ Owns the values that pass between the loop and those who watch it. Knows nothing
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -70,3 +71,125 @@ class Rows(Protocol):
     def take(self, indexes: NDArray[np.int64]) -> NDArray[np.int32]:
         """These rows, shape (len(indexes), length + 1)."""
         ...
+
+
+# Model FLOPs utilization: how much of a device's arithmetic goes into the model.
+#
+# Owns the FLOPs of a trained token and the peaks of devices. After PaLM (arXiv 2204.02311, appendix
+# B): a token costs 6 N + 12 L H Q T, for N weights that are multiplied by, L layers of H heads of Q
+# numbers, and T tokens. What is computed twice to save memory does not count, so utilization of the
+# model and not of the hardware; attention counts over the whole sequence though the causal half is
+# what is needed, as in PaLM. Differences, each for accuracy: the lookup of embeddings costs nothing
+# (a tied matrix counts once, as the head); experts count as often as a token visits them; a window
+# bounds T; a frozen weight costs 4 and not 6, since it needs no gradient of its own.
+
+
+# Dense bfloat16 products with sums in float32, FLOP/s, from the makers' data sheets (half of what
+# they give with sparsity). The first name that fits counts.
+_PEAKS = (
+    (r"\bGB200", 2.5e15),
+    (r"\bB200", 2.25e15),
+    (r"\bH200 NVL|\bH100 NVL", 835e12),
+    (r"\bH100 PCIe", 756e12),
+    (r"\bGH200|\bH200|\bH100", 989e12),
+    (r"\bA100", 312e12),
+    (r"\bL40S", 362e12),
+    (r"\bL4\b", 121e12),
+    (r"\bA40\b", 149.7e12),
+    (r"\bRTX 4090\b(?! Laptop)", 165.2e12),
+    (r"\bMI300X", 1307e12),
+)
+
+_SEQUENTIAL = ("linear_attention", "mamba", "mamba2", "recurrent", "conv")  # layers without T
+
+
+def model_flops_per_token(model: Any, sequence_length: int) -> float:
+    """FLOPs of one token in training, forward and backward, at `sequence_length`.
+
+    Parameters that ask for no gradient now are counted as frozen. For models with a language
+    model's config; of layers that are no attention only the weights are counted.
+    """
+    import torch
+
+    if sequence_length < 1:
+        raise ValueError(f"sequence_length is {sequence_length}; at least 1 token is needed")
+    looked_up = {
+        id(module.weight) for module in model.modules() if isinstance(module, torch.nn.Embedding)
+    }
+    head = model.get_output_embeddings()
+    multiplied = {
+        name: parameter
+        for name, parameter in model.named_parameters()
+        if parameter.ndim >= 2
+        and (id(parameter) not in looked_up or (head is not None and parameter is head.weight))
+    }
+    settings = model.config.get_text_config()
+    total = 0.0
+    for name, parameter in multiplied.items():
+        uses = parameter.numel() * _share_of_experts(name, parameter, settings)
+        total += (6 if parameter.requires_grad else 4) * uses
+    return total + _attention_flops(settings, sequence_length)
+
+
+def peak_flops(device_name: str) -> float | None:
+    """FLOP/s of a device at its best, in bfloat16; None where the name is not known.
+
+    `device_name` as `torch.cuda.get_device_name` gives it.
+    """
+    for pattern, peak in _PEAKS:
+        if re.search(pattern, device_name):
+            return peak
+    return None
+
+
+def device_peak(device: Any) -> float | None:
+    """The same for a torch device; None for a CPU."""
+    import torch
+
+    if torch.device(device).type != "cuda":
+        return None
+    return peak_flops(torch.cuda.get_device_name(device))
+
+
+def mfu(
+    tokens_per_second: float, flops_per_token: float, peak: float | None, *, n_devices: int = 1
+) -> float | None:
+    """Share of the peak, 0-1, that went into the model; None where the peak is not known.
+
+    `tokens_per_second` over all devices, `peak` of one.
+    """
+    if peak is None:
+        return None
+    if not (peak > 0 and n_devices > 0):
+        raise ValueError(f"peak is {peak} and n_devices {n_devices}; both must be above 0")
+    return tokens_per_second * flops_per_token / (peak * n_devices)
+
+
+def _share_of_experts(name: str, parameter: Any, settings: Any) -> float:
+    """Of stacked experts the share that a token visits; 1 for all else."""
+    visited = getattr(settings, "num_experts_per_tok", None)
+    if visited is None or ".experts." not in name or parameter.ndim != 3:
+        return 1.0
+    return min(1.0, float(visited) / int(parameter.shape[0]))
+
+
+def _attention_flops(settings: Any, length: int) -> float:
+    """12 L H Q T: the products of queries with keys and of their shares with values."""
+    heads = getattr(settings, "num_attention_heads", None)
+    if not heads:
+        return 0.0  # a model without attention
+    size = getattr(settings, "head_dim", None) or settings.hidden_size // heads
+    if getattr(settings, "qk_nope_head_dim", None):  # latent attention, DeepSeek
+        both = settings.qk_nope_head_dim + settings.qk_rope_head_dim + settings.v_head_dim
+    else:
+        both = 2 * size
+    window = getattr(settings, "sliding_window", None) or length
+    kinds = getattr(settings, "layer_types", None)
+    if kinds is None:
+        has_windows = getattr(settings, "use_sliding_window", True)
+        kinds = ["sliding_attention" if has_windows else ""] * settings.num_hidden_layers
+    seen = 0
+    for kind in kinds:
+        if kind not in _SEQUENTIAL:
+            seen += min(window, length) if kind == "sliding_attention" else length
+    return float(6 * heads * both * seen)

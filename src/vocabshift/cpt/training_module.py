@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from vocabshift.cpt.batch_loss import batch_loss
+from vocabshift.cpt.loss import batch_loss
 
 if TYPE_CHECKING:
     from accelerate import Accelerator

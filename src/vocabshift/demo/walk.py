@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,76 @@ from vocabshift.demo import sample_texts, story
 
 if TYPE_CHECKING:
     import vocabshift as vs
+
+
+# The demo's model: a Llama small enough to pre-train on a laptop in a minute.
+#
+# Owns its shape, its thread and how it is saved. The only file of the demo that touches
+# transformers.
+
+
+def make(
+    tokenizer: vs.Tokenizer, end_token: str, *, hidden_size: int, n_layers: int, context: int
+) -> Any:
+    """A Llama with random weights, always the same, whose BOS and EOS are `end_token`.
+
+    Input embeddings and head are two tensors, as in most models of 3B parameters and more.
+    """
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    end = next(token.id for token in tokenizer.added_tokens if token.content == end_token)
+    config = LlamaConfig(
+        vocab_size=tokenizer.row_count,
+        hidden_size=hidden_size,
+        intermediate_size=8 * hidden_size // 3,
+        num_hidden_layers=n_layers,
+        num_attention_heads=hidden_size // 32,
+        max_position_embeddings=context,
+        tie_word_embeddings=False,
+        bos_token_id=end,
+        eos_token_id=end,
+        pad_token_id=None,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return LlamaForCausalLM(config)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch work in one thread for the length of the block.
+
+    Matrices this small gain little from a second one, and on a busy machine the threads wait for
+    each other, which took three times as long. Nor do the figures depend on the number of cores.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def save(model: Any, tokenizer: vs.Tokenizer, folder: Path) -> None:
+    """Write both as one folder that `AutoTokenizer` and `AutoModelForCausalLM` load."""
+    from transformers.utils import logging
+
+    bars: Any = logging  # untyped
+    tokenizer.save_pretrained(folder)
+    shows_progress = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()  # a bar for a file of four megabytes
+    try:
+        model.save_pretrained(folder)
+    finally:
+        if shows_progress:
+            bars.enable_progress_bar()
+
+
+# ---
+
 
 END_TOKEN = "<|end|>"
 
@@ -49,7 +121,7 @@ def run_demo(out: str | Path, *, json: bool = False, plan: Plan | None = None) -
     A folder at `out` is replaced, once the new one is complete. The story goes to stderr, with
     `json` only its progress. Takes about two minutes on two cores, and no network.
     """
-    from vocabshift.output_folder import atomic_folder
+    from vocabshift.storage.output import atomic_folder
 
     began = time.monotonic()
     tell = story.Story(quiet=json)
@@ -61,7 +133,6 @@ def run_demo(out: str | Path, *, json: bool = False, plan: Plan | None = None) -
 
 def _walk(folder: Path, plan: Plan, tell: story.Story) -> dict[str, Any]:
     import vocabshift as vs
-    from vocabshift.demo import small_llama
 
     train_files, held_out_files = sample_texts.write_split(folder / "corpus")
     train = vs.Corpus.from_files(train_files)
@@ -80,7 +151,7 @@ def _walk(folder: Path, plan: Plan, tell: story.Story) -> dict[str, Any]:
     results = vs.evaluate({BASE: base, IST: ist}, held_out, ("fertility", "bytes_per_token"))
     tell.tokenizers(results, vs.check(ist))
 
-    with small_llama.one_thread():
+    with one_thread():
         results += _models(folder, plan, tell, texts=(train, held_out), tokenizers=(base, ist))
     results.save(folder / "results.jsonl")
     tell.models(results, control=CONTROL, adapted=ADAPTED)
@@ -98,7 +169,6 @@ def _models(
     """Pre-train, then go on twice: as a control, and moved to the IST tokenizer."""
     import vocabshift as vs
     from vocabshift.cpt.loop import LoopConfig, Phase, pretrain
-    from vocabshift.demo import small_llama
 
     (train, held_out), (base, ist) = texts, tokenizers
 
@@ -123,7 +193,7 @@ def _models(
         n_bytes=int(plan.further_rounds * _n_bytes(train)),
         learning_rate=plan.further_rate,
     )
-    model = small_llama.make(
+    model = make(
         base,
         END_TOKEN,
         hidden_size=plan.hidden_size,
@@ -132,18 +202,18 @@ def _models(
     )
     tell.model(model, first, further, unfamiliar_every=plan.unfamiliar_every)
     go_on(model, base, seen, first, "pre-training the base model")
-    small_llama.save(model, base, folder / "base-model")
+    save(model, base, folder / "base-model")
     results = measure(model, base, BEFORE)
 
     control = copy.deepcopy(model)
     go_on(control, base, train, further, "control: base tokenizer, further text")
-    small_llama.save(control, base, folder / "control-model")
+    save(control, base, folder / "control-model")
     results += measure(control, base, CONTROL)
 
     model, tokenizer = vs.transfer(model, old=base, new=ist, init="fvt")
     results += measure(model, tokenizer, MOVED)
     go_on(model, tokenizer, train, further, "IST tokenizer, same further text")
-    small_llama.save(model, tokenizer, folder / "adapted-model")
+    save(model, tokenizer, folder / "adapted-model")
     return results + measure(model, tokenizer, ADAPTED)
 
 

@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift.evaluation.engine import Engine, engine_of
-from vocabshift.evaluation.placing import is_same
+from vocabshift.evaluation.spans.make_views import language_name, tokenized_lines
+from vocabshift.evaluation.spans.placing import is_same
+from vocabshift.evaluation.spans.token_spans import LineSpans, iter_token_spans
+from vocabshift.evaluation.spans.token_views import Change, ComparedLine, Comparison, LanguageTotals
+from vocabshift.evaluation.subject import Engine, engine_of
 from vocabshift.evaluation.texts import read_lines
-from vocabshift.evaluation.token_spans import LineSpans, iter_token_spans
-from vocabshift.evaluation.token_view import tokenized_lines
-from vocabshift.evaluation.views import language_name
-from vocabshift.report.comparison import Change, ComparedLine, Comparison, LanguageTotals
 
 N_LINES = 2
 """Lines shown of each language."""

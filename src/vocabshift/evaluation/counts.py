@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from vocabshift.evaluation.engine import Engine, Ids
-from vocabshift.evaluation.frequency_bins import BINS, Bytes
-from vocabshift.evaluation.long_lines import running_sums
-from vocabshift.evaluation.placing import place
+from vocabshift.evaluation.spans.placing import place
+from vocabshift.evaluation.spans.token_facts import TokenFacts, running_sums
+from vocabshift.evaluation.spans.words import BINS, Bytes, cut_words, tokens_of_words
+from vocabshift.evaluation.subject import Engine, Ids
 from vocabshift.evaluation.texts import ALL
-from vocabshift.evaluation.token_facts import TokenFacts
-from vocabshift.evaluation.words import cut_words, tokens_of_words
 
 if TYPE_CHECKING:
-    from vocabshift.bpe.encoder import Encoder
-    from vocabshift.bpe.tokenizer import Tokenizer
+    from vocabshift.tokenizer.encoder import Encoder
+    from vocabshift.tokenizer.tokenizer import Tokenizer
 
 __all__ = ["ALL", "Counts", "LineCounts", "count_lines", "encode_lines"]
 
@@ -78,7 +77,7 @@ def encode_lines(
     For scoring models. A Tokenizer is compiled in each call: to encode many batches, give an
     Encoder.
     """
-    from vocabshift.bpe.encoder import Encoder
+    from vocabshift.tokenizer.encoder import Encoder
 
     encoder = tokenizer if isinstance(tokenizer, Encoder) else Encoder(tokenizer)
     return encoder.encode_batch(lines, threads=threads)
@@ -174,3 +173,45 @@ def _concatenate(parts: Sequence[Counts]) -> Counts:
     offsets = np.zeros(lines.n_lines + 1, dtype=np.int64)
     np.cumsum(lines.n_tokens, out=offsets[1:])
     return Counts(lines, np.concatenate([part.ids for part in parts]), offsets)
+
+
+# How far a tokenizer's cuts lie from a base's, line by line.
+#
+# Owns the comparison of two token sequences of one line: their Levenshtein distance (tokens put in,
+# taken out or replaced) and whether they are the same. Tokens are the same where they stand for the
+# same bytes, whatever their ids; special tokens by how they are written. Needs rapidfuzz (extra
+# `stats`). Knows nothing of ratios.
+
+
+Int64 = npt.NDArray[np.int64]
+
+
+Pairs = list[tuple[list[int], list[int]]]
+"""The tokens of each line by their hashes: ours and the base's."""
+
+
+def paired(ours: Counts, hashes: Int64, base: Counts, base_hashes: Int64) -> Pairs:
+    """The tokens of every line; `hashes` are `TokenFacts.hashes` of the tokenizer of each."""
+    return list(zip(_rows(ours, hashes), _rows(base, base_hashes), strict=True))
+
+
+def distances(pairs: Pairs) -> Int64:
+    """Levenshtein distance of the tokens of each line, (n_lines,); ImportError names the extra."""
+    try:
+        from rapidfuzz.distance import Levenshtein
+    except ImportError:
+        raise ImportError(
+            "levenshtein_distance needs rapidfuzz: pip install 'vocabshift[stats]'"
+        ) from None
+    found = (Levenshtein.distance(one, other) for one, other in pairs)
+    return np.fromiter(found, np.int64, len(pairs))
+
+
+def same_lines(pairs: Pairs) -> Int64:
+    """1 for each line that both cut into the same tokens, (n_lines,)."""
+    return np.fromiter((one == other for one, other in pairs), np.int64, len(pairs))
+
+
+def _rows(counts: Counts, hashes: Int64) -> list[list[int]]:
+    named = hashes[counts.ids].tolist()
+    return [named[start:end] for start, end in pairwise(counts.offsets.tolist())]

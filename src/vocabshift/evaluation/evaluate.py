@@ -16,16 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.errors import CorpusError
-from vocabshift.evaluation import frequency_bins
-from vocabshift.evaluation.code_switching import mix
-from vocabshift.evaluation.distribution import ALPHA, check_alpha
-from vocabshift.evaluation.engine import engine_of
-from vocabshift.evaluation.fairness import find_reference
-from vocabshift.evaluation.linguistic import FAMILIES, prepare
+from vocabshift.evaluation.linguistic.code_switching import mix
+from vocabshift.evaluation.linguistic.families import FAMILIES, prepare
+from vocabshift.evaluation.linguistic.morph_score import Morphemes
 from vocabshift.evaluation.measure import Rows, Task, measure, measure_base
 from vocabshift.evaluation.metrics import BASE_METRIC, BIN_METRICS, EVERY, METRICS, check_names
-from vocabshift.evaluation.morphemes import Morphemes
-from vocabshift.evaluation.subject import Subject, subjects
+from vocabshift.evaluation.spans import words as frequency_bins
+from vocabshift.evaluation.statistics.distribution import ALPHA, check_alpha, find_reference
+from vocabshift.evaluation.subject import Subject, engine_of, subjects
 from vocabshift.evaluation.texts import ALL, Lines, check_parallel, files_of, read_lines
 from vocabshift.evaluation.vocabulary import overlap
 from vocabshift.results import Result, Results

@@ -15,16 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.evaluation import drift, fairness
-from vocabshift.evaluation.bootstrap import Estimate, Terms, estimate
+from vocabshift.evaluation import counts as drift
 from vocabshift.evaluation.counts import Counts, count_lines
-from vocabshift.evaluation.distribution import ALPHA, renyi
-from vocabshift.evaluation.engine import Engine
-from vocabshift.evaluation.frequency_bins import Bytes
-from vocabshift.evaluation.linguistic import LinguisticTask, linguistic_rows
+from vocabshift.evaluation.linguistic.families import LinguisticTask, linguistic_rows
 from vocabshift.evaluation.metrics import BIN_METRICS, LOSS, METRICS, terms
+from vocabshift.evaluation.spans.token_facts import TokenFacts
+from vocabshift.evaluation.spans.words import Bytes
+from vocabshift.evaluation.statistics import distribution as fairness
+from vocabshift.evaluation.statistics.bootstrap import Estimate, Terms, estimate
+from vocabshift.evaluation.statistics.distribution import ALPHA, renyi
+from vocabshift.evaluation.subject import Engine
 from vocabshift.evaluation.texts import ALL
-from vocabshift.evaluation.token_facts import TokenFacts
 from vocabshift.evaluation.vocabulary import Vocabulary, overlap
 from vocabshift.results import Result
 

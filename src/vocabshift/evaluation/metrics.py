@@ -15,10 +15,10 @@ from typing import Literal
 
 import numpy as np
 
-from vocabshift.evaluation.bootstrap import Column, Estimate, Terms, estimate
 from vocabshift.evaluation.counts import LineCounts
-from vocabshift.evaluation.frequency_bins import BINS
-from vocabshift.evaluation.linguistic import FAMILIES
+from vocabshift.evaluation.linguistic.families import FAMILIES
+from vocabshift.evaluation.spans.words import BINS
+from vocabshift.evaluation.statistics.bootstrap import Column, Estimate, Terms, estimate
 
 __all__ = ["METRICS", "Estimate", "Metric", "Terms", "check_names", "estimate", "terms"]
 

@@ -1,22 +1,186 @@
-"""Subjects of an evaluation: which tokenizers are compared, and under which unique names.
+"""Engine: one face for BPE, Unigram and WordPiece tokenizers, compiled once for many texts.
 
-Owns the naming rule of the contract: a subject is called by the last part of its path or Hub
-name; names that clash get their parent folder in front ("runs/ist"), and what still clashes a
-number behind ("ist (2)"). Knows nothing of text or metrics.
+Owns which program encodes (our encoder for BPE, `tokenizers` for the others) and the bytes that a
+token stands for in text. Knows nothing of lines, languages or metrics.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.token_bytes import token_bytes
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.unigram import plain_token_bytes
+from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer, open_prunable
+
 if TYPE_CHECKING:
-    from vocabshift.bpe.plain_tokenizer import PlainTokenizer
-    from vocabshift.bpe.tokenizer import Tokenizer
+    import tokenizers
+
+Ids = npt.NDArray[np.int32]
+Offsets = npt.NDArray[np.int64]
+
+_JOINED_AT_ONCE = 1 << 20
+"""Tokens whose bytes are gathered together: each byte takes three numbers of eight meanwhile."""
+
+
+class Engine:
+    """A tokenizer of any kind, ready to encode; made by `engine_of`."""
+
+    def __init__(self, tokenizer: Tokenizer | PlainTokenizer) -> None:
+        self.tokenizer = tokenizer
+        self._encoder = Encoder(tokenizer) if isinstance(tokenizer, Tokenizer) else None
+
+    @property
+    def name(self) -> str:
+        """Last part of the path or Hub name it came from."""
+        return self.tokenizer.name
+
+    @property
+    def kind(self) -> str:
+        """ "BPE", "Unigram" or "WordPiece"."""
+        return "BPE" if isinstance(self.tokenizer, Tokenizer) else self.tokenizer.kind
+
+    @property
+    def row_count(self) -> int:
+        """The highest id plus one."""
+        return self.tokenizer.row_count
+
+    def encode_batch(
+        self, lines: Sequence[str], *, threads: int = 1, parse_special: bool = True
+    ) -> tuple[Ids, Offsets]:
+        """Flat ids (int32) of the lines and offsets (n_lines + 1,), int64; no BOS or EOS.
+
+        Special-token strings in a line are recognised, as `tokenizers` does; `parse_special=False`
+        reads them as text. The result does not depend on `threads`; kinds other than BPE leave
+        their number to `tokenizers`.
+        """
+        if self._encoder is not None:
+            return self._encoder.encode_batch(
+                list(lines), threads=threads, parse_special=parse_special
+            )
+        with self.backend(parse_special=parse_special) as backend:
+            found = backend.encode_batch_fast(list(lines), add_special_tokens=False)
+        rows = [encoding.ids for encoding in found]
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum([len(row) for row in rows], out=offsets[1:])
+        flat = np.fromiter(chain.from_iterable(rows), np.int32, int(offsets[-1]))
+        return flat, offsets
+
+    @contextmanager
+    def backend(self, *, parse_special: bool) -> Iterator[tokenizers.Tokenizer]:
+        """The tokenizer in `tokenizers`, set to read special-token strings or not, for a while."""
+        backend = self.tokenizer.backend
+        before = backend.encode_special_tokens
+        backend.encode_special_tokens = not parse_special
+        try:
+            yield backend
+        finally:
+            backend.encode_special_tokens = before
+
+    def decode_batch(self, ids: Ids, offsets: Offsets) -> list[str]:
+        """Texts of flat ids and offsets, special tokens kept."""
+        rows = [ids[offsets[i] : offsets[i + 1]].tolist() for i in range(len(offsets) - 1)]
+        return list(self.tokenizer.backend.decode_batch(rows, skip_special_tokens=False))
+
+    @cached_property
+    def tokens(self) -> Mapping[int, str]:
+        """Every token by id, ascending, as `tokenizer.json` spells it; added tokens included."""
+        tokens = self.tokenizer
+        vocab = tokens.model.vocab if isinstance(tokens, Tokenizer) else tokens.vocab
+        named = {token_id: token for token, token_id in vocab.items()}
+        named |= {token.id: token.content for token in tokens.added_tokens}
+        return dict(sorted(named.items()))
+
+    @cached_property
+    def special_ids(self) -> frozenset[int]:
+        """Ids of special tokens."""
+        return frozenset(token.id for token in self.tokenizer.added_tokens if token.special)
+
+    @cached_property
+    def unknown_id(self) -> int | None:
+        """The id that stands for text without a token, where there is one."""
+        tokens = self.tokenizer
+        if isinstance(tokens, Tokenizer):
+            unknown = tokens.model.unk_token
+            return None if unknown is None else tokens.model.vocab.get(unknown)
+        unknown = tokens.unk_token
+        return None if unknown is None else tokens.vocab.get(unknown)
+
+    @cached_property
+    def token_bytes(self) -> Mapping[int, bytes]:
+        """What each token that is not special stands for in text, by id.
+
+        "▁" and "Ġ" are the space that they stand for, "##ing" is "ing"; a lone byte is that byte.
+        """
+        if isinstance(self.tokenizer, Tokenizer):
+            return token_bytes(self.tokenizer)
+        return plain_token_bytes(self.tokenizer)
+
+    @cached_property
+    def spelled(self) -> list[bytes]:
+        """Bytes of each id in text, (row_count,): special tokens as they are written, "" for ids
+        without a token."""
+        table = [b""] * self.row_count
+        for token_id, data in self.token_bytes.items():
+            table[token_id] = data
+        for token in self.tokenizer.added_tokens:
+            table[token.id] = token.content.encode()
+        return table
+
+    @cached_property
+    def byte_counts(self) -> npt.NDArray[np.int64]:
+        """Bytes of each id in text, (row_count,)."""
+        return np.fromiter(map(len, self.spelled), np.int64, len(self.spelled))
+
+    @cached_property
+    def byte_starts(self) -> npt.NDArray[np.int64]:
+        """Where the bytes of each id begin in `all_bytes`, (row_count,)."""
+        return np.cumsum(self.byte_counts) - self.byte_counts
+
+    @cached_property
+    def all_bytes(self) -> npt.NDArray[np.uint8]:
+        """The bytes of all ids, one after the other."""
+        return np.frombuffer(b"".join(self.spelled), dtype=np.uint8)
+
+    def join(self, ids: Ids) -> bytes:
+        """The bytes of these tokens, one after the other."""
+        blocks = (ids[at : at + _JOINED_AT_ONCE] for at in range(0, len(ids), _JOINED_AT_ONCE))
+        return b"".join(map(self._join_block, blocks))
+
+    def _join_block(self, ids: Ids) -> bytes:
+        lengths = self.byte_counts[ids]
+        before = np.cumsum(lengths) - lengths
+        at = np.repeat(self.byte_starts[ids] - before, lengths)
+        at += np.arange(len(at))
+        return bytes(self.all_bytes[at].tobytes())
+
+
+def engine_of(tokenizer: Any) -> Engine:
+    """The engine of a tokenizer: ours, of `tokenizers`, a fast one of transformers, or a path.
+
+    InvalidTokenizerError for a model that is neither BPE nor Unigram nor WordPiece.
+    """
+    return tokenizer if isinstance(tokenizer, Engine) else Engine(open_prunable(tokenizer))
+
+
+# Subjects of an evaluation: which tokenizers are compared, and under which unique names.
+#
+# Owns the naming rule of the contract: a subject is called by the last part of its path or Hub
+# name; names that clash get their parent folder in front ("runs/ist"), and what still clashes a
+# number behind ("ist (2)"). Knows nothing of text or metrics.
+
 
 _TIKTOKEN = "tiktoken:"  # as `bpe.tiktoken_encoding` names an encoding
 
@@ -37,7 +201,7 @@ def subjects(tokenizers: Any) -> list[Subject]:
     "tiktoken:NAME"; or a mapping of names to these. BPE, Unigram and WordPiece. Raises ValueError
     where there is none, and what loading raises.
     """
-    from vocabshift.bpe.plain_tokenizer import open_prunable
+    from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
 
     if isinstance(tokenizers, Mapping):
         named = [(str(name), source) for name, source in tokenizers.items()]

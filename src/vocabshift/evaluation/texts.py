@@ -1,17 +1,20 @@
 """The lines that are measured: what texts are taken, and what a line is.
 
-Owns reading texts into lines by language (a document is cut at its newlines, without "\\n" or
-"\\r\\n"; blank lines are skipped) and the check that texts are parallel. Corpus weights play no
+Owns reading texts into lines by language (a document is cut at its newlines, without "\n" or
+"\r\n"; blank lines are skipped) and the check that texts are parallel. Corpus weights play no
 part: each line counts once. Lines are kept in memory, about the size of the text. Knows nothing of
 tokenizers.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from vocabshift.errors import CorpusError
+from vocabshift.results import Result, Results
+from vocabshift.text.normalize import normalizer_function
 
 ALL = "all"
 """Language of text that has no label."""
@@ -110,3 +113,35 @@ def _lines(language: str, text: Any) -> list[str]:
             f"a line of {language} holds half a surrogate pair, which is not text: {error}"
         ) from None
     return [line.removesuffix("\r") for line in text.split("\n") if line.strip()]
+
+
+# What a normalizer does to text: the share of words that it changes, by language.
+#
+# Table 15 of the Indic study, for any normalizer and text. A word is what stands between
+# whitespace, and is normalized on its own. Knows nothing of tokenizers.
+
+
+WORDS = "words_changed"
+UNIQUE_WORDS = "unique_words_changed"
+
+
+def normalization_effect(texts: Any, normalizer: str) -> Results:
+    """Shares of words, and of different words, that `normalizer` changes.
+
+    `texts` is what `evaluate` takes. Two rows for each language: `words_changed` (`n` words) and
+    `unique_words_changed` (`n` different words); the subject is the normalizer's name. ValueError
+    for a normalizer that is not known, CorpusError for a language without text.
+    """
+    normalize = normalizer_function(normalizer)
+    if normalize is None:
+        raise ValueError("there is nothing to measure: the normalizer is none; name one")
+    rows = []
+    for language, lines in read_lines(texts).items():
+        words = Counter(word for line in lines for word in line.split())
+        changed = [word for word in words if normalize(word) != word]
+        n_words = words.total()
+        share = sum(words[word] for word in changed) / n_words
+        unique_share = len(changed) / len(words)
+        rows.append(Result(normalizer, language, WORDS, share, n_words))
+        rows.append(Result(normalizer, language, UNIQUE_WORDS, unique_share, len(words)))
+    return Results(rows)

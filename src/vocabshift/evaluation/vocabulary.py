@@ -15,13 +15,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.bpe.vocabulary_check import terminal_spanning
-from vocabshift.bpe.vocabulary_report import CLASSES, SPECIAL, classes_of
+from vocabshift.checks.vocabulary import terminal_spanning
+from vocabshift.checks.vocabulary_report import CLASSES, SPECIAL, classes_of
 from vocabshift.evaluation.counts import Counts
-from vocabshift.evaluation.engine import Engine
-from vocabshift.evaluation.token_facts import TokenFacts
+from vocabshift.evaluation.spans.token_facts import TokenFacts
+from vocabshift.evaluation.subject import Engine
 from vocabshift.text.sentences import SentencePolicy
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

@@ -16,10 +16,9 @@ from collections.abc import Callable
 from typing import Literal, get_args
 
 from vocabshift import _core
-from vocabshift.bpe.model import Merge
-from vocabshift.extension.counted_text import CountedText
-from vocabshift.extension.learned import Learned
-from vocabshift.extension.training_base import TrainingBase
+from vocabshift.extension.base import Learned, TrainingBase
+from vocabshift.extension.counting import CountedText
+from vocabshift.tokenizer.model import Merge
 
 TieBreak = Literal["id", "lexicographic"]
 

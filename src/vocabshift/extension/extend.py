@@ -10,33 +10,92 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vocabshift.bpe.fingerprint import fingerprint
-from vocabshift.bpe.id_map import IdMap, chained, find
-from vocabshift.bpe.load import as_tokenizer
-from vocabshift.bpe.reachability import unreachable_tokens
-from vocabshift.bpe.token_bytes import is_metaspace
-from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import CorpusError, UnreachableTokenError
-from vocabshift.extension.apply import check_room, extended, holes
-from vocabshift.extension.auxiliary import Auxiliary, train_auxiliary
+from vocabshift.extension.base import Learned, check_room, extended, holes
+from vocabshift.extension.baseline_cost import extension_cost
+from vocabshift.extension.baselines import (
+    Auxiliary,
+    naive_extension,
+    train_auxiliary,
+    train_sentencepiece_auxiliary,
+)
 from vocabshift.extension.continued import learn
-from vocabshift.extension.count_text import count_text
-from vocabshift.extension.counted_text import Counted, CountedText
+from vocabshift.extension.counting import Counted, CountedText
 from vocabshift.extension.effect import Effect, ceilings_of, measure, measure_by_encoding
-from vocabshift.extension.learned import Learned
-from vocabshift.extension.naive import naive_extension
-from vocabshift.extension.naive_cost import extension_cost
-from vocabshift.extension.options import ExtensionOptions, Progress, in_phase
+from vocabshift.extension.options import (
+    ExtensionOptions,
+    Method,
+    PreTokenizer,
+    Progress,
+    count_text,
+    in_phase,
+)
 from vocabshift.extension.pre_tokenizer_repair import (
     RepairDrift,
     repair_drift,
     repaired,
     repaired_if_possible,
 )
-from vocabshift.extension.report import ExtensionReport
-from vocabshift.extension.sentencepiece_auxiliary import train_sentencepiece_auxiliary
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
+from vocabshift.tokenizer.formats.load import as_tokenizer
+from vocabshift.tokenizer.id_map import IdMap, chained, find
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.token_bytes import is_metaspace
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.tokenizer_json import fingerprint
+
+# ExtensionReport: what an extension added and what it does, as a value and as plain JSON.
+#
+# Owns the keys that `vocabshift extend --json` prints. Knows nothing of how they came about.
+
+
+@dataclass(frozen=True)
+class ExtensionReport:
+    """What was added and what it does; counts are integers."""
+
+    method: Method
+    n_added: int  # new tokens
+    n_repaired: int  # of the new merges, those that make a token of the base
+    n_characters: int  # of the new tokens, characters that the vocabulary lacked
+    n_merges: int  # new merges
+    stopped_because: str  # "n_tokens", "min_frequency", "no_pair_left" or "no_token_left"
+    vocab_size: int
+    row_count: int  # the highest id plus one
+    unreachable_before: int  # STT
+    unreachable: int
+    unreachable_added: int  # of the new tokens
+    unused: tuple[str, ...]  # new tokens that the text does not contain in the end
+    pre_tokenizer: PreTokenizer
+    effect: Effect | None
+    drift: RepairDrift | None = None  # of the repaired pre-tokenizer, before any token
+    other: Mapping[str, Any] = field(default_factory=dict)
+    """What the other pre-tokenizer (repaired for kept, kept for repaired) has for ceilings; beside
+    a repaired one also `bytes_per_token`, as it was. Empty where there is nothing to repair."""
+    cost: Mapping[str, Any] = field(default_factory=dict)  # of a baseline, see `ExtensionCost`
+    corpus_fingerprint: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        plain = {
+            key: getattr(self, key)
+            for key in self.__dataclass_fields__
+            if key not in ("effect", "drift", "other", "unused", "corpus_fingerprint", "cost")
+        }
+        effect = {} if self.effect is None else self.effect.to_dict()
+        drift = {} if self.drift is None else {"drift": self.drift.to_dict()}
+        cost = {"cost": dict(self.cost)} if self.cost else {}
+        return {
+            **plain,
+            "unused_added": len(self.unused),
+            **effect,
+            **drift,
+            **cost,
+            "other_pre_tokenizer": dict(self.other),
+        }
+
+
+# ---
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from vocabshift.errors import CorpusError
+from vocabshift.extension.base import TrainingBase
 from vocabshift.extension.continued import TieBreak, check_tie_break
+from vocabshift.extension.counting import Counted, count_byte_level, count_metaspace
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.count_folder import CountFolder
+from vocabshift.tokenizer.token_bytes import is_metaspace
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 Method = Literal["continued", "regen", "append", "prepend", "add-tokens"]
 PreTokenizer = Literal["kept", "repaired"]
@@ -67,3 +74,48 @@ def in_phase(progress: Progress | None, phase: str) -> Callable[[int, int | None
     if progress is None:
         return None
     return lambda done, total: progress(phase, done, total)
+
+
+# The text that is learned from, counted as the merges of a tokenizer see it, whatever its kind.
+#
+# Owns which kind of counting a tokenizer needs, and which options do not fit it.
+
+
+def count_text(
+    base: Tokenizer,
+    source: Corpus | CountFolder,
+    asked: ExtensionOptions,
+    threads: int = 1,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> Counted:
+    """The text as the merges of `base` see it."""
+    if is_metaspace(base):
+        if not isinstance(source, Corpus):
+            raise CorpusError(
+                f"{base.name} encodes whole documents, which counted words are not; give --corpus"
+            )
+        if asked.max_token_bytes is not None:
+            raise ValueError(
+                f"max_token_bytes is for byte-level tokenizers; the pieces of {base.name} are as "
+                "long as its SentencePiece model allows"
+            )
+        return count_metaspace(
+            base,
+            source,
+            normalizer=asked.normalizer,
+            add_characters=asked.character_coverage,
+            sampling_alpha=asked.sampling_alpha,
+            threads=threads,
+            progress=progress,
+        )
+    form = TrainingBase(base)
+    text = count_byte_level(
+        form,
+        source,
+        normalizer=asked.normalizer,
+        sampling_alpha=asked.sampling_alpha,
+        max_token_bytes=asked.max_token_bytes,
+        threads=threads,
+        progress=progress,
+    )
+    return Counted(form, text)

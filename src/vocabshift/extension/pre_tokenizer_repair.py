@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vocabshift.bpe.drift import SAMPLE_BYTES, Drift, drift, sample, token_lengths
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.pipeline_reachability import unreachable_by_pipeline
-from vocabshift.bpe.repaired_words import puts_space_and_cuts, repair_words
-from vocabshift.bpe.token_bytes import is_byte_level
-from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.checks.drift import SAMPLE_BYTES, Drift, drift, sample, token_lengths
+from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.pre_tokenizer_repair import puts_space_and_cuts, repair_words
+from vocabshift.tokenizer.token_bytes import is_byte_level
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)

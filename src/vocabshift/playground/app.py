@@ -5,22 +5,119 @@ Owns addresses, limits and how errors are told. What is answered is `page`'s, wh
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable
 from functools import partial
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from vocabshift.playground.guard import Guard
 from vocabshift.playground.page import Playground
-from vocabshift.report.token_html import token_css
+from vocabshift.report.html.tokens import token_css
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+
+# Who may talk to the page: only itself, on this machine.
+#
+# A server on the loopback interface can still be reached by any web page that the user's browser
+# has open: by a name that resolves to 127.0.0.1 (DNS rebinding), by a form, by a script. Owns the
+# checks against these and the headers that keep the page to its own files. Knows nothing of what is
+# served.
+
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "connect-src 'self'",
+        "img-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",  # innerHTML and its kin throw
+        "trusted-types 'none'",
+    )
+)
+
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+_OWN = ("same-origin", "none")  # "none": typed into the address bar
+
+
+def hosts_of(port: int) -> frozenset[str]:
+    """What the Host header may say for a server on this port of the loopback interface."""
+    names = ("127.0.0.1", "localhost")
+    return frozenset(f"{name}:{port}" for name in names) | (
+        frozenset(names) if port == 80 else frozenset()
+    )
+
+
+class Guard:
+    """Refuses requests that do not come from the page itself; adds HEADERS to every answer."""
+
+    def __init__(self, app: ASGIApp, *, hosts: frozenset[str]) -> None:
+        self.app = app
+        self.hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":  # the server starts and stops
+            await self.app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        reason = self.refusal(scope["method"], Headers(scope=scope), str(scope["path"]))
+        app = self.app if reason is None else PlainTextResponse(reason + "\n", 403)
+        await app(scope, receive, send_with_headers)
+
+    def refusal(self, method: str, headers: Headers, path: str) -> str | None:
+        """Why a request is refused; None where it is not."""
+        if headers.getlist("host") not in [[host] for host in self.hosts]:
+            return "this server answers only to its own address on this machine"
+        origins = headers.getlist("origin")
+        if method not in ("GET", "HEAD") and not origins:
+            return "a request that sends something must name its origin"
+        if any(origin.removeprefix("http://") not in self.hosts for origin in origins):
+            return "this server answers only to its own page"
+        site = headers.get("sec-fetch-site", "none")
+        if site not in _OWN and path != "/":  # a link may lead to the page; nothing else may
+            return "this server answers only to its own page"
+        return None
+
+
+# ---
+
 
 TOO_LONG = (
     "the text is too long for this page, which takes {most:,} bytes at most; "
@@ -109,3 +206,59 @@ async def _body(request: Request, most: int) -> bytes:
 def _tell(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
+
+
+# Serve the page on the loopback interface until it is interrupted (uvicorn).
+#
+# Owns the socket, its address and a clean end. There is no way to bind another interface.
+
+
+LOOPBACK = "127.0.0.1"
+
+
+class LocalServer:
+    """A page with an address; requests wait until `run` is called."""
+
+    def __init__(self, playground: Playground, port: int = 0) -> None:
+        """Bind `port` of 127.0.0.1, 0 for any that is free; OSError where it is taken."""
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            self._socket.bind((LOOPBACK, port))
+            self._socket.listen()
+        except OSError as error:
+            self._socket.close()
+            message = f"port {port} of {LOOPBACK} is not free ({error.strerror}); name another"
+            raise OSError(f"{message}, or --port 0 for any that is") from None
+        self.port: int = self._socket.getsockname()[1]
+        self._app = make_app(playground, hosts=hosts_of(self.port))
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        return f"http://{LOOPBACK}:{self.port}/"
+
+    def run(self, *, open_browser: bool = False) -> None:
+        """Serve until Ctrl-C (or SIGTERM) ends it."""
+        config = uvicorn.Config(
+            self._app,
+            http="h11",
+            ws="none",
+            loop="asyncio",
+            lifespan="off",
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=2,
+        )
+        if open_browser:
+            threading.Thread(target=_open, args=(webbrowser.open, self.url), daemon=True).start()
+        with self._socket, contextlib.suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[self._socket])
+
+
+def _open(open_page: Callable[[str], object], url: str) -> None:
+    """A browser that cannot be started is no fault: the address is printed."""
+    with contextlib.suppress(webbrowser.Error, OSError):
+        open_page(url)

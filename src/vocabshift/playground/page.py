@@ -10,10 +10,140 @@ import re
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
-from vocabshift.evaluation.token_marks import text_borders
-from vocabshift.playground.panel import Panel
+import numpy as np
+
+from vocabshift.evaluation.spans.make_views import TextBorders, id_marks, text_borders, token_marks
+from vocabshift.evaluation.spans.token_spans import LineSpans, iter_token_spans
+from vocabshift.evaluation.subject import Engine, Ids
+from vocabshift.tokenizer.splits import Splits, merge_tree, split_tokens
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+
+# What the page asks of one tokenizer: facts about it, a text's tokens, and how a token is made.
+#
+# Owns these answers as plain values, ready for JSON, and their bounds. Knows nothing of HTTP.
+
+
+SLACK = 1000
+"""Characters behind the shown part that its tokens may depend on."""
+
+MOST_SPELLED = 400
+"""Characters of a token that the page gets to see, and bytes likewise."""
+
+
+class Panel:
+    """One tokenizer on the page."""
+
+    def __init__(self, engine: Engine, label: str | None = None) -> None:
+        self.engine = engine
+        self.label = label or engine.name
+        engine.encode_batch(["a"])  # whatever is made at first use is made now,
+        id_marks(engine)  # not while somebody types
+
+    def facts(self) -> dict[str, Any]:
+        """Name, kind, and how many tokens it has."""
+        engine = self.engine
+        return {"name": self.label, "kind": engine.kind, "vocab_size": len(engine.tokens)}
+
+    def tokenize(
+        self, text: str, shown: str, borders: TextBorders, *, parse_special: bool
+    ) -> dict[str, Any]:
+        """How many tokens the text has, and the ids, places and marks of those in `shown`.
+
+        `shown` is the text or its beginning, and `borders` are its. Places are bytes into
+        `shown`: `ends` of the tokens, and `starts` where one does not begin at the end before.
+        """
+        ids, _ = self.engine.encode_batch([text], parse_special=parse_special)
+        spans = self._shown_spans(ids, text, shown, parse_special=parse_special)
+        starts, ends = spans.starts.tolist(), spans.ends.tolist()
+        is_chain = starts == [0, *ends[:-1]][: len(starts)]
+        distinct = np.unique(spans.ids).tolist()
+        return {
+            "n_tokens": len(ids),
+            "ids": spans.ids.tolist(),
+            "ends": ends,
+            "starts": None if is_chain else starts,
+            "marks": token_marks(self.engine, borders, spans).tolist(),
+            "exact": spans.exact,
+            "spelled": {i: self.engine.tokens.get(i, "")[:MOST_SPELLED] for i in distinct},
+        }
+
+    def _shown_spans(self, ids: Ids, text: str, shown: str, *, parse_special: bool) -> LineSpans:
+        """Spans of the tokens that begin in `shown`; those that reach beyond it end with it.
+
+        Only the beginning of a long text is laid out: as far as its tokens are the whole text's.
+        """
+        head = text if len(text) <= len(shown) + SLACK else text[: len(shown) + SLACK]
+        (spans,) = iter_token_spans(self.engine, [head], parse_special=parse_special)
+        if len(head) == len(text) == len(shown):
+            return spans
+        both = min(len(ids), len(spans.ids))
+        differ = np.flatnonzero(ids[:both] != spans.ids[:both])
+        n_bytes = len(shown.encode())
+        kept = min(int(differ[0]) if len(differ) else both, int((spans.starts < n_bytes).sum()))
+        ends = np.minimum(spans.ends[:kept], n_bytes)
+        return LineSpans(spans.ids[:kept], spans.starts[:kept], ends, spans.exact)
+
+    def token(self, token_id: int) -> dict[str, Any]:
+        """All about a token: `how` it is made, and the nodes of its tree, the token itself first.
+
+        `how` is "merges", "byte" (or character: no merge makes it), "vocabulary" (only there as a
+        whole), "added", "unknown", "score" (Unigram) or "prefix" (WordPiece).
+        KeyError for an id without a token.
+        """
+        engine = self.engine
+        if token_id not in engine.tokens:
+            raise KeyError(f"no token has the id {token_id}")
+        found: dict[str, Any] = {"how": self._how(token_id), "nodes": [self._node(token_id)]}
+        tokens = engine.tokenizer
+        if isinstance(tokens, PlainTokenizer):
+            found["score"] = tokens.scores.get(token_id)
+            found["prefix"] = tokens.prefix
+        elif found["how"] == "merges":
+            found["nodes"] = [
+                {
+                    **self._node(node.id),
+                    "rank": node.rank,
+                    "left": node.left,
+                    "right": node.right,
+                    "is_cut": node.is_cut,
+                }
+                for node in merge_tree(self._splits, token_id)
+            ]
+        return found
+
+    def _how(self, token_id: int) -> str:
+        tokens = self.engine.tokenizer
+        if token_id == self.engine.unknown_id:
+            return "unknown"
+        if any(token.id == token_id for token in tokens.added_tokens):
+            return "added"
+        if isinstance(tokens, PlainTokenizer):
+            return "score" if tokens.kind == "Unigram" else "prefix"
+        if self._splits.rank[token_id] >= 0:
+            return "merges"
+        return "vocabulary" if self._splits.unreachable[token_id] else "byte"
+
+    def _node(self, token_id: int) -> dict[str, Any]:
+        data = self.engine.spelled[token_id]
+        return {
+            "id": token_id,
+            "token": self.engine.tokens[token_id][:MOST_SPELLED],
+            "bytes": data[:MOST_SPELLED].hex(),
+            "n_bytes": len(data),
+        }
+
+    @cached_property
+    def _splits(self) -> Splits:
+        assert isinstance(self.engine.tokenizer, Tokenizer)
+        return split_tokens(self.engine.tokenizer)
+
+
+# ---
+
 
 MOST_SHOWN = 12_000
 """Characters of a text that are drawn; all of it is counted."""

@@ -12,40 +12,30 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift.bpe.id_map import IdMap
-from vocabshift.bpe.plain_tokenizer import open_prunable
-from vocabshift.bpe.splits import Flags, Ids
-from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.bpe.vocabulary_report import CLASSES, classes_of
+from vocabshift.checks.vocabulary_report import CLASSES, classes_of
 from vocabshift.errors import UnreachableTokenError
-from vocabshift.pruning.apply import new_ids
-from vocabshift.pruning.bpe_subject import BpeSubject, lengths_of
-from vocabshift.pruning.effects import effects, script_effects
-from vocabshift.pruning.keep import (
+from vocabshift.pruning.bpe import BpeSubject, lengths_of, new_ids
+from vocabshift.pruning.counts import Progress, Source, TokenCounts, languages_of, require_tokens
+from vocabshift.pruning.effects import PruneReport, Pruning, effects, script_effects, tie_warnings
+from vocabshift.pruning.orders import NEED_COUNTS, RemovalOrder, Vocabulary, removal_order
+from vocabshift.pruning.request import (
     Keep,
+    Request,
+    check_kind,
     check_languages,
+    check_request,
     kept_scripts,
     kept_tokens,
+    number_of_tokens,
     parse_keep,
 )
-from vocabshift.pruning.orders import (
-    NEED_COUNTS,
-    RemovalOrder,
-    Vocabulary,
-    removal_order,
-)
-from vocabshift.pruning.report import PruneReport, Pruning, tie_warnings
-from vocabshift.pruning.request import Request, check_kind, check_request, number_of_tokens
-from vocabshift.pruning.token_counts import (
-    Progress,
-    Source,
-    TokenCounts,
-    languages_of,
-    require_tokens,
-)
-from vocabshift.pruning.trim import PlainSubject
+from vocabshift.pruning.unigram_or_wordpiece import PlainSubject
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
+from vocabshift.tokenizer.id_map import IdMap
+from vocabshift.tokenizer.splits import Flags, Ids
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
 
 Subject = BpeSubject | PlainSubject
 

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vocabshift.report import escape
-from vocabshift.report.card_facts import Source, TokenizerFacts
-from vocabshift.report.card_training_text import plain_table, training_text
+from vocabshift.report.card_facts import Source, TokenizerFacts, plain_table, training_text
 from vocabshift.report.metric_notes import ALL_LANGUAGES, IN_PLACE_OF_LANGUAGES, note_of
 from vocabshift.report.paper_tables import paper_tables, title_of
 from vocabshift.report.shapes import Measure, Shape

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from vocabshift.report.escape import visible
 from vocabshift.report.fonts import families
-from vocabshift.report.html_tables import decimals, mean_over, number
+from vocabshift.report.html.svg_charts import apart
+from vocabshift.report.html.tables import decimals, mean_over, number
 from vocabshift.report.metric_notes import ALL_LANGUAGES, note_of
-from vocabshift.report.svg_charts import apart
 from vocabshift.report.tables import INVALID, invalid_rows
 from vocabshift.results import Result, Results
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from vocabshift.report.metric_notes import ALL_LANGUAGES, IN_PLACE_OF_LANGUAGES, note_of
 from vocabshift.report.shapes import SHAPES, Axis, Measure, Shape
-from vocabshift.report.sheet import Cell, Row, Sheet, decimals_for, mark_best
+from vocabshift.report.table_formats import Cell, Row, Sheet, decimals_for, mark_best
 from vocabshift.report.tables import CODE, FINE, INVALID, MEAN, NOTE, invalid_rows, stands_apart
 from vocabshift.results import Result, Results
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from vocabshift.report.pieces import TokenizedLine
+from vocabshift.evaluation.spans.token_views import TokenizedLine
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,25 +10,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from vocabshift.bpe.id_map import load as load_id_map
-from vocabshift.bpe.plain_tokenizer import PlainTokenizer
-from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
-from vocabshift.surgery import (
-    config_ids,
-    initialize,
-    model_folder,
-    plain_plan,
-    resize,
-    token_map,
-)
-from vocabshift.surgery.matrices import Matrices, Table, find_matrices
-from vocabshift.surgery.saved_model import SavedModel, open_saved
+from vocabshift.models import folder as model_folder
+from vocabshift.models.folder import TransferReport
+from vocabshift.models.saved import SavedModel, open_saved
+from vocabshift.models.tables import Matrices, Table, find_matrices
+from vocabshift.surgery import config_ids, initialize
+from vocabshift.surgery import row_sources as plain_plan
+from vocabshift.surgery import row_sources as token_map
+from vocabshift.surgery import rows as resize
+from vocabshift.surgery.row_sources import FILE
 from vocabshift.surgery.special_ids import match_specials, roles_of_config
-from vocabshift.surgery.stream import transfer_key
-from vocabshift.surgery.streamed_transfer import RowSource, SmallFiles, write_folder
-from vocabshift.surgery.transfer_map import FILE
-from vocabshift.surgery.transfer_report import TransferReport
+from vocabshift.surgery.stream import RowSource, SmallFiles, transfer_key, write_folder
+from vocabshift.tokenizer.id_map import load as load_id_map
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
 
 BACK = "back"
 

@@ -14,9 +14,9 @@ from functools import partial
 from typing import Any
 
 from vocabshift.errors import VocabMismatchError
+from vocabshift.models.tables import VOCAB_KEYS, config_parts
+from vocabshift.surgery.row_sources import TokenMap
 from vocabshift.surgery.special_ids import SpecialTokens
-from vocabshift.surgery.tables import VOCAB_KEYS, config_parts
-from vocabshift.surgery.token_map import TokenMap
 
 _ID_KEY = re.compile(r"(\w+?)_token_(?:id|ids|index)")
 _ID_LISTS = ("suppress_tokens", "begin_suppress_tokens", "bad_words_ids", "force_words_ids")

@@ -13,8 +13,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from vocabshift.models.tables import VOCAB_KEYS, config_parts
 from vocabshift.surgery import config_ids
-from vocabshift.surgery.tables import VOCAB_KEYS, config_parts
 
 PROCESSORS = (
     "processor_config.json",

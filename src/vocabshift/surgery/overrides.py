@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vocabshift.bpe import token_bytes
-from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
+from vocabshift.tokenizer import token_bytes
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _ID = "id:"
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery import special_texts
-from vocabshift.text import chat_tokens
+from vocabshift.tokenizer import chat_tokens
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
 
 ROLES = ("eos", "bos", "pad", "unk", "sep", "cls", "mask")
 """In the order in which they choose: a new token with several roles takes the row of the first."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from vocabshift.bpe.tokenizer import Spec, Tokenizer
 from vocabshift.errors import VocabMismatchError
+from vocabshift.tokenizer.tokenizer import Spec, Tokenizer
 
 _FROM_OLD = ("model_max_length", "padding_side", "truncation_side", "model_input_names")
 """Facts about the model, not about the tokenizer: they stay with the model."""

@@ -11,24 +11,58 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from vocabshift.bpe.id_map import IdMap
-from vocabshift.bpe.plain_tokenizer import open_prunable
-from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.surgery import model_folder
-from vocabshift.surgery.candidates import Score
-from vocabshift.surgery.init_context import AUTO
-from vocabshift.surgery.matrices import Matrices, find_matrices
-from vocabshift.surgery.moved_model import move
-from vocabshift.surgery.saved_model import open_saved
-from vocabshift.surgery.streamed_transfer import write_streamed
-from vocabshift.surgery.transfer_checks import (
-    check_padding,
-    check_tokenizers,
-    open_map,
-    with_dummies,
-)
-from vocabshift.surgery.transfer_plan import Method, Plan, make_plan, method_of
-from vocabshift.surgery.transfer_report import TransferReport
+from vocabshift.models import folder as model_folder
+from vocabshift.models.folder import TransferReport
+from vocabshift.models.saved import open_saved
+from vocabshift.models.tables import Matrices, find_matrices
+from vocabshift.surgery import config_ids
+from vocabshift.surgery import rows as resize
+from vocabshift.surgery.checks import check_padding, check_tokenizers, open_map, with_dummies
+from vocabshift.surgery.methods import AUTO, Score
+from vocabshift.surgery.plan import Method, Plan, make_plan, method_of
+from vocabshift.surgery.stream import write_streamed
+from vocabshift.tokenizer.id_map import IdMap
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
+
+# A model in memory, changed as a plan says: rows, ids in its configs, modules that count tokens.
+#
+# Owns the only place that changes a model for good.
+
+
+def move(model: Any, matrices: Matrices, plan: Plan) -> None:
+    """Give a model in memory its new rows and ids."""
+    made = plan.method
+    resize.move_rows(
+        model,
+        matrices,
+        made.input,
+        made.init,
+        plan.report.rows,
+        seed=made.seed,
+        head_map=made.head,
+    )
+    _follow(model, matrices, plan)
+
+
+def _follow(model: Any, matrices: Matrices, plan: Plan) -> None:
+    """Let configs and modules of a model in memory follow its new rows."""
+    config_ids.apply(model, plan.changes, plan.report.rows)
+    has_head = model.get_output_embeddings() is not None
+    # Where a wrapper's config has no such key (Mllama), transformers ties nothing.
+    if has_head and getattr(model.config, "tie_word_embeddings", False) != matrices.tied:
+        model.config.tie_word_embeddings = matrices.tied  # the tensors are right
+    _follow_padding(model.get_input_embeddings(), model.config)
+
+
+def _follow_padding(embeddings: Any, config: Any) -> None:
+    """Let the row that gets no gradient be the pad token's, if there was such a row at all."""
+    if getattr(embeddings, "padding_idx", None) is not None:
+        pad = config.get_text_config().pad_token_id
+        embeddings.padding_idx = pad if isinstance(pad, int) and pad >= 0 else None
+
+
+# ---
 
 
 def transfer(

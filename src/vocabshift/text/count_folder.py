@@ -20,7 +20,7 @@ from vocabshift.text.count_shards import AGAIN, Block, ShardWriter, read_shard
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.normalize import normalizer_spec
 from vocabshift.text.patterns import NAMED, Pattern, Split
-from vocabshift.text.table_records import check_installed
+from vocabshift.text.records import check_installed
 
 FILE = "counts.json"
 FORMAT = 1

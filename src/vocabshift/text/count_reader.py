@@ -15,8 +15,8 @@ import numpy as np
 from vocabshift import _core
 from vocabshift.text.count_folder import CountFolder, count_words_of_pieces
 from vocabshift.text.counting import Progress
+from vocabshift.text.lines import read_ahead
 from vocabshift.text.patterns import Pattern, compile_pattern, splitter
-from vocabshift.text.read_ahead import read_ahead
 from vocabshift.text.weighing import Group, Weighed, check_sampling_alpha
 
 

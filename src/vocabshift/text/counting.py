@@ -19,9 +19,9 @@ from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.documents import Documents, pack
+from vocabshift.text.lines import read_ahead
 from vocabshift.text.normalize import normalizer_function
 from vocabshift.text.patterns import Pattern, compile_pattern, splitter
-from vocabshift.text.read_ahead import read_ahead
 from vocabshift.text.weighing import Group, Weighed, check_sampling_alpha
 
 Progress = Callable[[int, int | None], None]

@@ -4,7 +4,7 @@ A plain file is memory-mapped block by block and never copied; a compressed one 
 its chunks. Memory is bounded by the block and the longest line, whatever the size of the file. A
 mapped file must not be cut short while it is read.
 
-A line ends at `\\n` or `\\r\\n`, which belong to no document; a lone `\\r` ends nothing. Empty
+A line ends at `\n` or `\r\n`, which belong to no document; a lone `\r` ends nothing. Empty
 lines are no documents; lines of spaces are. Bytes must be UTF-8 and are not altered: a byte order
 mark at the start of a text file is part of its first document, as any other reader of UTF-8
 would have it.
@@ -15,13 +15,14 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Iterable, Iterator
-from typing import IO
+from queue import SimpleQueue
+from threading import Semaphore, Thread
+from typing import IO, TypeVar
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
-from vocabshift.text.compression import read_chunks, unreadable
 from vocabshift.text.documents import BLOCK_BYTES, Documents
-from vocabshift.text.files import File
+from vocabshift.text.files import File, read_chunks, unreadable
 
 Block = tuple[int, bytes | memoryview]
 """Offset within the file, in bytes, and the bytes from there up to and including a line end."""
@@ -120,3 +121,60 @@ def check_utf8(data: bytes | memoryview, source: str, offset: int = 0) -> None:
             f"{source}: not UTF-8 at byte offset {offset + invalid}; convert it, for example with "
             "iconv, or leave it out"
         )
+
+
+# Reading ahead: the next item of an iterator is made while the one before it is being used.
+#
+# Checking and cutting a block of text is work for one thread, for which the threads that count
+# words or encode would wait. Owns the thread that reads; knows nothing of what it reads.
+
+
+Item = TypeVar("Item")
+
+_LAST_WAIT = 1.0  # seconds; a reader that waits for the network is left behind
+
+
+def read_ahead(items: Iterable[Item], *, threads: int) -> Iterator[Item]:
+    """The same items in the same order, at most one of them early; errors come where they arise.
+
+    With one thread nothing is read early, and no thread is started.
+    """
+    return iter(items) if threads <= 1 else _read_ahead(iter(items))
+
+
+def _read_ahead(items: Iterator[Item]) -> Iterator[Item]:
+    asked = Semaphore(1)
+    made: SimpleQueue[Item | _Ended] = SimpleQueue()
+    is_closed = False
+
+    def read() -> None:
+        while asked.acquire() and not is_closed:
+            try:
+                made.put(next(items))
+            except BaseException as reason:  # raised again where the item is used
+                made.put(_Ended(reason))
+                return
+
+    # A daemon: where reading hangs, an interrupted program still ends.
+    reader = Thread(target=read, name="vocabshift-read-ahead", daemon=True)
+    reader.start()
+    try:
+        while True:
+            item = made.get()
+            if isinstance(item, _Ended):
+                if isinstance(item.reason, StopIteration):
+                    return
+                raise item.reason
+            asked.release()
+            yield item
+    finally:
+        is_closed = True
+        asked.release()
+        reader.join(_LAST_WAIT)
+
+
+class _Ended:
+    """Why there is no further item."""
+
+    def __init__(self, reason: BaseException) -> None:
+        self.reason = reason

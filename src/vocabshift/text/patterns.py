@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from vocabshift import _core
-from vocabshift.text.regex_repair import repair_regex
 from vocabshift.text.regexes import (
     CL100K,
     DEEPSEEK,
@@ -27,6 +26,7 @@ from vocabshift.text.regexes import (
     TEKKEN,
     WALLS,
     join_words,
+    repair_regex,
 )
 from vocabshift.text.sentences import SentencePolicy, parse_sentence_regex
 from vocabshift.text.syllables import SYLLABLES, syllable_rules

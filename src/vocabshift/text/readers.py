@@ -18,10 +18,16 @@ from typing import IO, Literal, Protocol, get_args
 from vocabshift.errors import CorpusError
 from vocabshift.text.documents import Documents, pack
 from vocabshift.text.files import File
-from vocabshift.text.json_records import encode_text, read_json, read_json_lines
 from vocabshift.text.lines import check_utf8, mapped_blocks, read_blocks, read_lines, read_whole
+from vocabshift.text.records import (
+    check_installed,
+    encode_text,
+    read_hub,
+    read_json,
+    read_json_lines,
+    read_parquet,
+)
 from vocabshift.text.spec import HubDataset
-from vocabshift.text.table_records import check_installed, read_hub, read_parquet
 
 DocumentUnit = Literal["line", "file"]
 """What is one document of a text file; a record of the other formats is always one."""

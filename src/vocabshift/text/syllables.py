@@ -1,4 +1,4 @@
-r"""Orthographic syllables of the scripts of India: what belongs together in writing, as data.
+"""Orthographic syllables of the scripts of India: what belongs together in writing, as data.
 
 A syllable is a letter with its marks (vowel signs, nukta, anusvara, virama), joiners, and the
 letters that a virama joins to it (conjuncts). Owns which scripts are written so, what joins, and
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+
+import regex
 
 from vocabshift import _core
 from vocabshift.text.regexes import CONTRACTION, JOINERS, NOT_LETTERS, PREFIX
@@ -85,3 +87,21 @@ def _is_syllabic_letter(character: str) -> bool:
 
 def _is_mark(character: str) -> bool:
     return bool(_core.char_class(ord(character)) & 8)
+
+
+# Extended grapheme clusters: what readers take for one character (UAX 29), by `regex`'s \X.
+#
+# Owns where they end. `regex` follows rule GB9c, so that a conjunct of Devanagari is one cluster;
+# which scripts have it depends on its Unicode tables. Syllables are syllables.py's.
+
+
+def grapheme_borders(text: str) -> list[int]:
+    """Where the clusters of `text` end, as character offsets: ascending, up to len(text)."""
+    if text.isascii() and "\r" not in text:  # "\r\n" is the only cluster of ASCII
+        return list(range(1, len(text) + 1))
+    return [match.end() for match in _cluster().finditer(text)]
+
+
+@functools.cache
+def _cluster() -> regex.Pattern[str]:
+    return regex.compile(r"\X")

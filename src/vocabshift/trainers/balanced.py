@@ -8,22 +8,173 @@ docs/vocabshift-recipe.md says why each is there, and what it brings.
 from __future__ import annotations
 
 import math
+import random
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
-from vocabshift.bpe.tokenizer import Tokenizer
+import numpy as np
+
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.held_out import hold_out
 from vocabshift.text.patterns import Pattern
-from vocabshift.text.word_samples import draw_words
-from vocabshift.trainers.language_weights import Weights, search_weights
-from vocabshift.trainers.source import Source
-from vocabshift.trainers.stage import Stage
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.trainers.base import Source, Training, Work
+from vocabshift.trainers.stages import Stage, WordRule, WordWeight, train_words
 from vocabshift.trainers.superword import SuperwordTrainer
-from vocabshift.trainers.trainer import Training
-from vocabshift.trainers.work import Work
+
+# Distinct words by language, drawn from text: what the weights of languages are judged on.
+#
+# Owns the drawing. Distinct words, not running text: so the rare ones weigh as much as the frequent
+# ones, and a narrow collection with many repetitions does not look easier than it is. As many of
+# each language, for the more text, the rarer the words in it.
+
+
+WORDS = 5_000
+"""Distinct words drawn of a language, where it has as many."""
+_DOCUMENTS = 4_000
+_CHARACTERS = 2_000  # of a document that are looked at: one may be a whole file
+
+
+@dataclass(frozen=True, slots=True)
+class WordSample:
+    """What was drawn of one language."""
+
+    words: tuple[str, ...]  # distinct, each with a space before it
+    characters_per_byte: float  # Unicode characters, of all documents
+
+    @property
+    def n_characters(self) -> int:
+        """Of the words, their spaces included."""
+        return sum(map(len, self.words))
+
+
+def draw_words(texts: Iterable[tuple[str | None, str]]) -> Mapping[str | None, WordSample]:
+    """Words of whole documents, which are drawn at random with a fixed seed.
+
+    `texts` are (language, document); memory does not grow with their number. A language without
+    a word is left out.
+    """
+    drawn: dict[str | None, list[str]] = {}
+    seen: dict[str | None, int] = {}
+    sizes: dict[str | None, list[int]] = {}
+    chance = random.Random(0)
+    for language, text in texts:
+        characters_and_bytes = sizes.setdefault(language, [0, 0])
+        characters_and_bytes[0] += len(text)
+        characters_and_bytes[1] += len(text.encode())
+        documents = drawn.setdefault(language, [])
+        seen[language] = seen.get(language, 0) + 1
+        place = chance.randrange(seen[language])
+        if len(documents) < _DOCUMENTS:
+            documents.append(documents[place] if place < len(documents) else text[:_CHARACTERS])
+            documents[place] = text[:_CHARACTERS]
+        elif place < _DOCUMENTS:
+            documents[place] = text[:_CHARACTERS]
+    return {
+        language: WordSample(words, sizes[language][0] / sizes[language][1])
+        for language, documents in drawn.items()
+        if (words := _distinct(documents))
+    }
+
+
+def _distinct(documents: Iterable[str]) -> tuple[str, ...]:
+    words: dict[str, None] = {}
+    for document in documents:
+        words.update(dict.fromkeys(document.split()))
+        if len(words) >= WORDS:
+            break
+    return tuple(" " + word for word in list(words)[:WORDS])
+
+
+# What each language must count for a sentence to need about as many tokens in any of them.
+#
+# Owns the search (docs/vocabshift-recipe.md). Knows neither parallel text nor stage 2:
+#
+# - Languages are alike at first: each counts as if it had as many Unicode characters as any other.
+# Translations have about as many characters in all languages (not as many bytes or words), so this
+# gives each the same amount of content, and tokens per character stand for tokens per content. -
+# Then the word stage is trained, and a language counts more, the more tokens per character its
+# held-out words take: in proportion to that number to the power of `balance`. Doing so again with
+# these weights changes nothing that could be measured (docs/vocabshift-recipe.md).
+
+
+Samples = Mapping[str | None, WordSample]
+Weights = dict[str | None, float]
+
+CODE = "code"
+"""The label of program text: it gets the share of a language, whatever tokens it takes."""
+
+
+def equal_characters(reader: CorpusReader, samples: Samples) -> Weights:
+    """Weights under which all languages have as many characters; bytes in all as before."""
+    return _scaled(
+        {
+            language: 1 / _characters(reader, language, sample)
+            for language, sample in samples.items()
+        },
+        reader,
+    )
+
+
+def search_weights(
+    reader: CorpusReader,
+    samples: Samples,
+    rule: WordRule,
+    *,
+    balance: float,
+    export: Callable[[Stage], Tokenizer],
+    work: Work,
+) -> Weights:
+    """The weights, by one training of the word stage; by none where `balance` is 0.
+
+    `export` makes the tokenizer of a word stage. `reader` must tell languages apart.
+    """
+    reader.language_weights = {}
+    folder = work.folder or Path(tempfile.gettempdir())
+    with tempfile.TemporaryDirectory(prefix="vocabshift-", dir=folder) as temporary:
+        counter = reader.count_words(
+            threads=work.threads,
+            progress=work.in_phase("weights"),
+            memory_bytes=work.share_of_memory(0.5),
+            spill_folder=Path(temporary),
+        )
+        base = equal_characters(reader, samples)
+        if not balance:
+            return base
+        reader.language_weights = base
+        rates = _rates(export(train_words(counter, reader, rule, WordWeight(), work)), samples)
+    return _scaled({k: base[k] * rates[k] ** balance for k in base}, reader)
+
+
+def _rates(tokenizer: Tokenizer, samples: Samples) -> dict[str | None, float]:
+    """Tokens per character of each language's words, over the geometric mean of all."""
+    encoder = Encoder(tokenizer)
+    logs = {
+        language: np.log(len(encoder.encode_batch(list(sample.words))[0]) / sample.n_characters)
+        for language, sample in samples.items()
+    }
+    mean = np.mean([value for language, value in logs.items() if language != CODE])
+    return {k: 1.0 if k == CODE else float(np.exp(value - mean)) for k, value in logs.items()}
+
+
+def _characters(reader: CorpusReader, language: str | None, sample: WordSample) -> float:
+    return reader.language_bytes[language] * sample.characters_per_byte
+
+
+def _scaled(weights: Weights, reader: CorpusReader) -> Weights:
+    """The same proportions, under which the text counts as many bytes as it has."""
+    sizes = reader.language_bytes
+    total = sum(weights[language] * sizes[language] for language in weights)
+    return {k: weight * sum(sizes.values()) / total for k, weight in weights.items()}
+
+
+# ---
 
 
 @dataclass(frozen=True, kw_only=True)

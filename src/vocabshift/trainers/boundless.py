@@ -29,19 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift import _core
-from vocabshift.bpe.compiled_model import compile_merges
 from vocabshift.text.counting import CorpusReader, Prepared, Progress
 from vocabshift.text.patterns import Pattern, Split, compile_pattern, get_pattern, splitter
-from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer, forbidden
-from vocabshift.trainers.source import Source
-from vocabshift.trainers.stage import Stage
-from vocabshift.trainers.trainer import (
-    Training,
-    TrainingReport,
-    check_positive,
-)
-from vocabshift.trainers.word_stage import WordWeight, learn_words
-from vocabshift.trainers.work import Work
+from vocabshift.tokenizer.model import compile_merges
+from vocabshift.trainers.base import Source, Training, TrainingReport, Work, check_positive
+from vocabshift.trainers.byte_level import ByteLevelTrainer, forbidden
+from vocabshift.trainers.stages import Stage, WordWeight, learn_words
 
 _LETTER_OR_MARK = 1 | 2 | 4 | 8  # bits of _core.char_class
 

@@ -21,28 +21,25 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from vocabshift import _core
-from vocabshift.bpe.plain_pieces import unreachable_pieces
-from vocabshift.bpe.plain_tokenizer import PlainTokenizer
-from vocabshift.bpe.unigram import FIXED_PIECES, Scored, is_fixed, unigram_tokenizer
 from vocabshift.text.counting import CorpusReader
-from vocabshift.trainers.language_clusters import (
-    ClusterPart,
-    Clusters,
-    Grouping,
-    budgets,
-    labels_of,
+from vocabshift.tokenizer.unigram import (
+    FIXED_PIECES,
+    Scored,
+    is_fixed,
+    unigram_tokenizer,
+    unreachable_pieces,
 )
-from vocabshift.trainers.sentencepiece_unigram import learn_unigram
-from vocabshift.trainers.source import Source
-from vocabshift.trainers.trainer import PlainTraining, TrainingReport
+from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+from vocabshift.trainers.base import PlainTraining, Source, TrainingReport, Work
+from vocabshift.trainers.clusters import ClusterPart, Clusters, Grouping, budgets, labels_of
 from vocabshift.trainers.unigram import (
     UnigramTrainer,
     finish,
     is_word,
+    learn_unigram,
     refuse_budget,
     word_reader,
 )
-from vocabshift.trainers.work import Work
 
 _BATCH = 1 << 14  # words encoded at a time
 

@@ -18,17 +18,14 @@ from typing import ClassVar
 import numpy as np
 
 from vocabshift import _core
-from vocabshift.bpe.compiled_model import compile_merges
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import get_pattern
-from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
+from vocabshift.tokenizer.model import compile_merges
+from vocabshift.trainers.base import Source, Training, Work
+from vocabshift.trainers.byte_level import ByteLevelTrainer
 from vocabshift.trainers.cluster import ClusterReport, words_by_language
-from vocabshift.trainers.language_clusters import ClusterPart, Clusters, Grouping, budgets
-from vocabshift.trainers.source import Source
-from vocabshift.trainers.stage import Stage
-from vocabshift.trainers.trainer import Training
-from vocabshift.trainers.word_stage import WordWeight
-from vocabshift.trainers.work import Work
+from vocabshift.trainers.clusters import ClusterPart, Clusters, Grouping, budgets
+from vocabshift.trainers.stages import Stage, WordWeight
 
 _BYTES = 256
 

@@ -24,14 +24,13 @@ from typing import Any, ClassVar, Literal
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
+from vocabshift.text.languages import MATRA_SCRIPTS, MEETEI_MAYEK_LETTERS
 from vocabshift.text.patterns import Pattern, compile_pattern, get_pattern
 from vocabshift.text.sentences import TERMINALS
-from vocabshift.text.target_scripts import MATRA_SCRIPTS, MEETEI_MAYEK_LETTERS
 from vocabshift.text.weighing import WEIGHT_UNIT
-from vocabshift.trainers.source import Reader
-from vocabshift.trainers.superword import SuperwordTrainer
-from vocabshift.trainers.superword_stage import SuperwordRule
-from vocabshift.trainers.word_stage import WordWeight
+from vocabshift.trainers.base import Reader
+from vocabshift.trainers.stages import WordWeight
+from vocabshift.trainers.superword import SuperwordRule, SuperwordTrainer
 
 Weighting = Literal["constant", "smoothed", "none"]
 

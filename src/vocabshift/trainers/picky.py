@@ -38,19 +38,17 @@ from itertools import pairwise
 from typing import ClassVar
 
 from vocabshift import _core
-from vocabshift.bpe.compiled_model import compile_merges
 from vocabshift.text.patterns import get_pattern
-from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
-from vocabshift.trainers.scored_words import (
+from vocabshift.tokenizer.model import compile_merges
+from vocabshift.trainers.base import Reader, Source, Training, TrainingReport, Work
+from vocabshift.trainers.byte_level import ByteLevelTrainer
+from vocabshift.trainers.stages import (
     Groups,
+    Stage,
     learn_scored_words,
     refuse_grapheme_safe,
     why_stopped,
 )
-from vocabshift.trainers.source import Reader, Source
-from vocabshift.trainers.stage import Stage
-from vocabshift.trainers.trainer import Training, TrainingReport
-from vocabshift.trainers.work import Work
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.load import as_tokenizer
-from vocabshift.bpe.pretrained_folder import ROLES
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.formats.load import as_tokenizer
+from vocabshift.tokenizer.pretrained_folder import ROLES
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
 
 _ROLES = tuple(f"{role}_token" for role in ROLES)
 

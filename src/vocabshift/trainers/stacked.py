@@ -27,16 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift import _core
-from vocabshift.bpe.compiled_model import compile_merges
 from vocabshift.errors import CorpusError
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import get_pattern
-from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
-from vocabshift.trainers.source import Source
-from vocabshift.trainers.stage import Stage
-from vocabshift.trainers.trainer import Training, TrainingReport
-from vocabshift.trainers.word_stage import WordWeight
-from vocabshift.trainers.work import Work
+from vocabshift.tokenizer.model import compile_merges
+from vocabshift.trainers.base import Source, Training, TrainingReport, Work
+from vocabshift.trainers.byte_level import ByteLevelTrainer
+from vocabshift.trainers.stages import Stage, WordWeight
 
 SHARED_PART = "Common"
 """The part of words without letters, named as Unicode names what belongs to no one script."""

@@ -58,6 +58,6 @@ def test_without_pyarrow(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("vocabshift.text.table_records.find_spec", lambda _: None)
+    monkeypatch.setattr("vocabshift.text.records.find_spec", lambda _: None)
     assert 2 == main(["count", *texts, "-o", str(tmp_path / "counts")])
     assert "pip install 'vocabshift[data]'" in capsys.readouterr().err

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import vocabshift as vs
-from vocabshift.bpe import id_map
-from vocabshift.bpe.fingerprint import fingerprint
 from vocabshift.cli import prune as verb
 from vocabshift.cli.main import main
 from vocabshift.pruning.orders import NEED_COUNTS, ORDERS
+from vocabshift.tokenizer import id_map
+from vocabshift.tokenizer.tokenizer_json import fingerprint
 
 TEXT = "the cat and the other cat sat by the heater\nanother day, another letter\n" * 4
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from vocabshift.cli.files import read_results
 from vocabshift.cli.main import main
-from vocabshift.cli.result_files import read_results
 from vocabshift.results import Result, Results
 
 ROWS = Results(

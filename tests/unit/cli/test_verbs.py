@@ -150,10 +150,10 @@ def calls(monkeypatch) -> list[tuple]:
         calls.append(("demo", out, json))
         return {"out": str(out)}
 
-    stand_in("vocabshift.trainers.run", train_to_folder=train_to_folder)
+    stand_in("vocabshift.trainers.recipes", train_to_folder=train_to_folder)
     stand_in("vocabshift.surgery.transfer", transfer_folder=transfer_folder)
     stand_in("vocabshift.evaluation.evaluate", evaluate=evaluate)
-    stand_in("vocabshift.bpe.check", check=check)
+    stand_in("vocabshift.checks.check", check=check)
 
     def load_tokenizer(source, *, pattern=None):
         if source.endswith("ranks") and pattern is None:
@@ -161,8 +161,8 @@ def calls(monkeypatch) -> list[tuple]:
         return f"<{source}>" if pattern is None else f"<{source} {pattern}>"
 
     files = {"local_path": Path, "tokenizer_file": Path}
-    stand_in("vocabshift.bpe.load", load_tokenizer=load_tokenizer, **files)
-    stand_in("vocabshift.bpe.plain_tokenizer", open_prunable=load_tokenizer)
+    stand_in("vocabshift.tokenizer.formats.load", load_tokenizer=load_tokenizer, **files)
+    stand_in("vocabshift.tokenizer.unigram_or_wordpiece", open_prunable=load_tokenizer)
     stand_in("vocabshift.text.corpus", Corpus=FakeCorpus)
     stand_in("vocabshift.demo.walk", run_demo=run_demo)
     return calls

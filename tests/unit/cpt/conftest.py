@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.model import BpeModel
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.model import BpeModel
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
 
 END = 256
 BYTE_LEVEL = {

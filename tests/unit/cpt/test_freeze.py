@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.cpt.freeze import (
     NewRows,
     check_phase,
@@ -17,6 +16,7 @@ from vocabshift.cpt.freeze import (
     trained_parameters,
 )
 from vocabshift.cpt.loop import LoopConfig, Phase, pretrain
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 @pytest.mark.parametrize("tied", [True, False])

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.cpt.loop import LoopConfig, Phase, Step, learning_rate_share, pretrain
 from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
 from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.errors import CorpusError, VocabMismatchError
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 TEXTS = [
     "a small text that says little",

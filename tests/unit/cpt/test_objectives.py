@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from reference.masking import mask
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.cpt.objectives import Masking, causal, masked
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
 
 torch = pytest.importorskip("torch")
 

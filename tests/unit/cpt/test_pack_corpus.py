@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vocabshift import checkpoints
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.cpt.pack_corpus import PackOptions, eos_of, pack_corpus
 from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.errors import CorpusError, VocabMismatchError
+from vocabshift.storage import checkpoints
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
 
 END = 256
 LINES = ["one", "deux mots", "तीन", "четыре слова здесь", "<|end|>x", "vi"]

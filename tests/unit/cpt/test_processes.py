@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vocabshift.bpe.tokenizer import Tokenizer
+from vocabshift.cpt.checkpoints import StepCheckpoints
 from vocabshift.cpt.loop import LoopConfig, Phase, pretrain
 from vocabshift.cpt.processes import check_launch, new_accelerator, padded, require_same, shares
-from vocabshift.cpt.step_checkpoints import StepCheckpoints
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 TEXTS = [f"line {number} of a small text; दूसरा वाक्य" for number in range(17)]
 CONFIG = LoopConfig(sequence_length=24, batch_size=7)
@@ -38,8 +38,8 @@ torch.set_num_threads(1)
 from accelerate import Accelerator, FullyShardedDataParallelPlugin
 from accelerate.state import PartialState
 from accelerate.utils import DistributedType
-from vocabshift.cpt.lean_head import Tail, tail_of
-from vocabshift.cpt.trained_model import write_model
+from vocabshift.cpt.loss import Tail, tail_of
+from vocabshift.cpt.checkpoints import write_model
 import test_processes as cases
 
 
@@ -137,9 +137,9 @@ def tiny_llama(*, tied: bool = True) -> Any:
 
 
 def bytes_and_end() -> Tokenizer:
-    from vocabshift.bpe import byte_level
-    from vocabshift.bpe.model import BpeModel
-    from vocabshift.bpe.tokenizer import AddedToken
+    from vocabshift.tokenizer import byte_level
+    from vocabshift.tokenizer.model import BpeModel
+    from vocabshift.tokenizer.tokenizer import AddedToken
 
     part = {
         "type": "ByteLevel",

@@ -14,9 +14,9 @@ from tokenizers import models, pre_tokenizers
 
 from vocabshift.errors import CorpusError
 from vocabshift.evaluation.compare import compare, stretches, to_dict
-from vocabshift.report.compare_html import comparison_html
-from vocabshift.report.compare_text import ASCII, UNICODE, to_rich, tokens_text
-from vocabshift.report.comparison import Comparison, total
+from vocabshift.evaluation.spans.token_views import Comparison, total
+from vocabshift.report.html.compare import comparison_html
+from vocabshift.report.text.compare_text import ASCII, UNICODE, to_rich, tokens_text
 
 TEXTS = {
     "en": ["the old mill and the river", "a mill", "the mill of the river"],

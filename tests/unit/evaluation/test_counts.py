@@ -13,16 +13,16 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from reference import metrics as slow
 from strategies import examples, text
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.model import BpeModel
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.evaluation import counts as module
-from vocabshift.evaluation import engine as engine_module
+from vocabshift.evaluation import subject as engine_module
 from vocabshift.evaluation.counts import Counts, count_lines, encode_lines
-from vocabshift.evaluation.engine import Engine, engine_of
-from vocabshift.evaluation.frequency_bins import bins_of_lines, bins_of_words, count_words
-from vocabshift.evaluation.token_facts import TokenFacts
-from vocabshift.evaluation.token_spans import token_spans
+from vocabshift.evaluation.spans.token_facts import TokenFacts
+from vocabshift.evaluation.spans.token_spans import token_spans
+from vocabshift.evaluation.spans.words import bins_of_lines, bins_of_words, count_words
+from vocabshift.evaluation.subject import Engine, engine_of
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.model import BpeModel
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
 
 
 def counted(tokenizer, lines, **options) -> Counts:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from vocabshift.bpe.model import BpeModel
-from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import CorpusError, InvalidTokenizerError
-from vocabshift.evaluation.code_switching import mix
-from vocabshift.evaluation.engine import Engine
 from vocabshift.evaluation.evaluate import evaluate
-from vocabshift.evaluation.linguistic import FAMILIES
+from vocabshift.evaluation.linguistic.code_switching import mix
+from vocabshift.evaluation.linguistic.families import FAMILIES
+from vocabshift.evaluation.linguistic.morph_score import Morphemes
+from vocabshift.evaluation.linguistic.robustness import TYPOS
 from vocabshift.evaluation.metrics import METRICS
-from vocabshift.evaluation.morphemes import Morphemes
+from vocabshift.evaluation.subject import Engine
 from vocabshift.report.tables import invalid_rows
 from vocabshift.results import Result
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.perturbations import TYPOS
+from vocabshift.tokenizer.model import BpeModel
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 def test_rows(make_tokenizer) -> None:

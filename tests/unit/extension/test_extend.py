@@ -9,19 +9,18 @@ from typing import Any
 import pytest
 
 import vocabshift as vs
-from vocabshift.bpe.ceiling import ceilings
-from vocabshift.bpe.id_map import load as load_map
-from vocabshift.bpe.tokenizer import AddedToken
-from vocabshift.bpe.tokenizer_reader import TokenizerReader
-from vocabshift.bpe.vocabulary_use import bytes_per_token
+from vocabshift.checks.text import ceilings
+from vocabshift.checks.vocabulary import bytes_per_token
 from vocabshift.errors import CorpusError
-from vocabshift.extension.apply import extended
+from vocabshift.extension.base import Learned, extended
 from vocabshift.extension.effect import steps
 from vocabshift.extension.extend import extend_with_report
-from vocabshift.extension.learned import Learned
 from vocabshift.extension.options import ExtensionOptions
-from vocabshift.extension.to_folder import extend_to_folder
 from vocabshift.text.count_folder import CountFolder, write_counts
+from vocabshift.tokenizer.corpus_reader import TokenizerReader
+from vocabshift.tokenizer.id_map import load as load_map
+from vocabshift.tokenizer.tokenizer import AddedToken
+from vocabshift.workflows.extend import extend_to_folder
 
 TEXTS = {
     "en": ["the cat sat on the mat", "the dog ran to the cat"],

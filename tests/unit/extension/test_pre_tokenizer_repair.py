@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.bpe.tokenizer_json import from_json, to_json
 from vocabshift.extension.pre_tokenizer_repair import repair_drift, repaired
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import get_pattern, repair, to_spec
 from vocabshift.text.regexes import CL100K, GPT2
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.tokenizer_json import from_json, to_json
 
 Make = Callable[..., Tokenizer]
 BYTE_LEVEL = {

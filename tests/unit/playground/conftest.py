@@ -6,12 +6,11 @@ import pytest
 from tokenizers import Tokenizer as Backend
 from tokenizers import models, pre_tokenizers
 
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.model import BpeModel
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
-from vocabshift.evaluation.engine import engine_of
-from vocabshift.playground.page import Playground, Sample
-from vocabshift.playground.panel import Panel
+from vocabshift.evaluation.subject import engine_of
+from vocabshift.playground.page import Panel, Playground, Sample
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.model import BpeModel
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
 
 KA = "\u0915".encode()  # E0 A4 95
 

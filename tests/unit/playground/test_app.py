@@ -11,10 +11,9 @@ import pytest
 pytest.importorskip("starlette", reason="needs the [serve] extra")
 from starlette.testclient import TestClient
 
-from vocabshift.playground.app import make_app
-from vocabshift.playground.guard import HEADERS, hosts_of
+from vocabshift.playground.app import HEADERS, hosts_of, make_app
 from vocabshift.playground.page import Playground
-from vocabshift.report import token_html
+from vocabshift.report.html import tokens as token_html
 
 HOST = "127.0.0.1:8017"
 OWN = {"Origin": f"http://{HOST}"}

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 import vocabshift as vs
-from vocabshift.bpe.components import bos_template
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.cli.main import main
 from vocabshift.errors import CorpusError, InvalidTokenizerError
 from vocabshift.pruning.prune import prune, prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
-from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.tokenizer.components import bos_template
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.trainers.byte_level import BpeTrainer
 
 ENGLISH = ["the cat and the other cat sat by the heater", "another day, another letter"] * 3
 HINDI = ["बिल्ली और दूसरी बिल्ली वहाँ बैठी थी", "एक और दिन, एक और चिट्ठी"] * 3

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from vocabshift.bpe import byte_level
-from vocabshift.bpe.model import BpeModel
-from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import get_pattern, to_spec
-from vocabshift.trainers.run import train_to_folder
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.model import BpeModel
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.trainers.recipes import train_to_folder
 
 LINES = ["the mill is old. is the mill old? 12 345 mills.", "घर है। घर में 3 हैं।"] * 4
 
@@ -144,7 +144,7 @@ def test_stage_1_may_join_signs_where_that_is_matras(
 def test_text_that_is_lost_is_counted(program, tmp_path: Path, monkeypatch, capsys) -> None:
     from dataclasses import replace
 
-    from vocabshift.bpe.load import load_tokenizer
+    from vocabshift.tokenizer.formats.load import load_tokenizer
 
     sound = load_tokenizer(save(tmp_path / "sound", "ab"))
     spec = to_spec(get_pattern("o200k"))

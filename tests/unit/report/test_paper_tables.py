@@ -9,8 +9,14 @@ import pytest
 
 from vocabshift.report.paper_tables import paper_tables
 from vocabshift.report.shapes import SHAPES
-from vocabshift.report.sheet import Cell, mark_best
-from vocabshift.report.table_formats import to_csv, to_csv_long, to_latex, to_markdown
+from vocabshift.report.table_formats import (
+    Cell,
+    mark_best,
+    to_csv,
+    to_csv_long,
+    to_latex,
+    to_markdown,
+)
 from vocabshift.results import Result, Results
 
 NAMES = {"hi": "Hindi", "mni_Mtei": "Manipuri", "mni_Beng": "Manipuri", "en": "English"}

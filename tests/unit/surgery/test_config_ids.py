@@ -9,8 +9,12 @@ import pytest
 transformers = pytest.importorskip("transformers")
 
 from vocabshift.errors import VocabMismatchError  # noqa: E402
-from vocabshift.surgery import config_ids, token_map  # noqa: E402
-from vocabshift.surgery.special_ids import match_specials, roles_of_config  # noqa: E402
+from vocabshift.surgery import config_ids  # noqa: E402
+from vocabshift.surgery import row_sources as token_map  # noqa: E402
+from vocabshift.surgery.special_ids import (  # noqa: E402
+    match_specials,
+    roles_of_config,
+)
 
 
 @pytest.fixture

@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from vocabshift.errors import CorpusError  # noqa: E402
-from vocabshift.surgery import auxiliary_space, focus, init_context, token_map  # noqa: E402
+from vocabshift.surgery import focus  # noqa: E402
+from vocabshift.surgery import focus as auxiliary_space  # noqa: E402
+from vocabshift.surgery import methods as init_context  # noqa: E402
+from vocabshift.surgery import row_sources as token_map  # noqa: E402
 from vocabshift.text.corpus import Corpus  # noqa: E402
 
 REFERENCE = runpy.run_path(str(Path(__file__).parents[2] / "reference" / "initializers.py"))
@@ -53,9 +56,9 @@ def test_neighbours_and_ppmi_equal_the_definition(texts, window) -> None:
 
 
 def _bytes():
-    from vocabshift.bpe import byte_level
-    from vocabshift.bpe.model import BpeModel
-    from vocabshift.bpe.tokenizer import Tokenizer
+    from vocabshift.tokenizer import byte_level
+    from vocabshift.tokenizer.model import BpeModel
+    from vocabshift.tokenizer.tokenizer import Tokenizer
 
     spec = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
     spec["use_regex"] = False

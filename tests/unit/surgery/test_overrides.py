@@ -7,7 +7,8 @@ import json
 import pytest
 
 from vocabshift.errors import VocabMismatchError
-from vocabshift.surgery import overrides, token_map
+from vocabshift.surgery import overrides
+from vocabshift.surgery import row_sources as token_map
 from vocabshift.surgery.special_ids import match_specials
 
 

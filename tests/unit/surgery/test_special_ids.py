@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from vocabshift.bpe.components import bos_template, byte_level_processor
-from vocabshift.bpe.tokenizer import AddedToken
 from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery.special_ids import match_specials
+from vocabshift.tokenizer.components import bos_template, byte_level_processor
+from vocabshift.tokenizer.tokenizer import AddedToken
 
 
 def _added(tokenizer) -> dict[str, int]:

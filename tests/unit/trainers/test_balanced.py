@@ -7,20 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.reachability import unreachable_tokens
 from vocabshift.cli.main import main
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import get_pattern
-from vocabshift.text.word_samples import WORDS, draw_words
-from vocabshift.trainers.balanced import BalancedTrainer
-from vocabshift.trainers.language_weights import equal_characters
-from vocabshift.trainers.run import train_to_folder
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.trainers.balanced import WORDS, BalancedTrainer, draw_words, equal_characters
+from vocabshift.trainers.base import Work
+from vocabshift.trainers.recipes import train_to_folder
 from vocabshift.trainers.superword import SuperwordTrainer
-from vocabshift.trainers.work import Work
 
 
 def made_up(seed: int, letters: str, n_stems: int, n_lines: int) -> list[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from vocabshift import _core
-from vocabshift.bpe import byte_level
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, from_spec
+from vocabshift.tokenizer import byte_level
+from vocabshift.trainers.base import Work
 from vocabshift.trainers.boundless import BoundlessReport, BoundlessTrainer
-from vocabshift.trainers.work import Work
 
 SENTENCES = [
     "of the people, by the people, for the people of the land. by the sea. by the sea shore.",
@@ -219,7 +219,7 @@ def test_the_core_refuses_what_does_not_fit() -> None:
 
 def test_words_left_out_for_want_of_memory_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """The report never calls a run exact that was not."""
-    monkeypatch.setattr("vocabshift.trainers.work.MIN_MEMORY", 1)
+    monkeypatch.setattr("vocabshift.trainers.base.MIN_MEMORY", 1)
     words = " ".join(f"word{i}" for i in range(500)) + " again" * 500
     corpus = Corpus.from_texts([words])
     trainer = BoundlessTrainer(vocab_size=300)

@@ -8,18 +8,12 @@ from pathlib import Path
 import pytest
 
 import vocabshift as vs
-from vocabshift.bpe.plain_tokenizer import PlainTokenizer
-from vocabshift.bpe.unigram import Scored, is_fixed
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.unigram import Scored, is_fixed
+from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
 from vocabshift.trainers.cluster import unite
-from vocabshift.trainers.language_clusters import (
-    Grouping,
-    budgets,
-    by_family,
-    by_kmeans,
-    by_script,
-)
-from vocabshift.trainers.run import train_to_folder
+from vocabshift.trainers.clusters import Grouping, budgets, by_family, by_kmeans, by_script
+from vocabshift.trainers.recipes import train_to_folder
 
 TEXTS = Path(vs.__file__).parent / "demo" / "texts"
 LANGUAGES = ("hin", "mar", "tam", "eng")

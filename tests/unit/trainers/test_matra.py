@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from vocabshift.bpe import byte_level
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, from_spec
-from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.tokenizer import byte_level
+from vocabshift.trainers.base import MIN_MEMORY, Work
+from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.matra import VARIANTS, MatraTrainer, variant_options
-from vocabshift.trainers.run import make_trainer, train_to_folder
+from vocabshift.trainers.recipes import make_trainer, train_to_folder
 from vocabshift.trainers.superword import SuperwordTrainer
-from vocabshift.trainers.work import MIN_MEMORY, Work
 
 TEXTS = [
     "the cat sat. the cat sat on the mat. v1.2 costs 1234567 of 3.14",

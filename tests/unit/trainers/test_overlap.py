@@ -14,8 +14,8 @@ from vocabshift.cli.main import main
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
+from vocabshift.trainers.base import Work
 from vocabshift.trainers.overlap import OverlapReport, OverlapTrainer, high_resource
-from vocabshift.trainers.work import Work
 
 FOLDER = Path(str(resources.files("vocabshift.demo"))) / "texts"
 CORPUS = Corpus.from_files({label: FOLDER / f"{label}.txt" for label in ("eng", "hin", "ben")})

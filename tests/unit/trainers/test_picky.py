@@ -12,8 +12,8 @@ from vocabshift import _core
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import get_pattern
+from vocabshift.trainers.base import Work
 from vocabshift.trainers.picky import Export, PickyReport, PickyTrainer
-from vocabshift.trainers.work import Work
 
 FOLDER = Path(str(resources.files("vocabshift.demo"))) / "texts"
 CORPUS = Corpus.from_files({label: FOLDER / f"{label}.txt" for label in ("eng", "hin", "ben")})

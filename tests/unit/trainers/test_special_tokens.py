@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
 from vocabshift.text.corpus import Corpus
-from vocabshift.trainers.bpe import BpeTrainer
-from vocabshift.trainers.byte_level_trainer import ByteLevelTrainer
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.trainers.byte_level import BpeTrainer, ByteLevelTrainer
 from vocabshift.trainers.special_tokens import add_special_tokens, copy_special_tokens
 from vocabshift.trainers.superword import SuperwordTrainer
 

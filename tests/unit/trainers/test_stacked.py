@@ -10,12 +10,11 @@ import pytest
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
-from vocabshift.provenance import config_hash
+from vocabshift.storage.provenance import config_hash
 from vocabshift.text.corpus import Corpus
-from vocabshift.trainers.bpe import BpeTrainer
+from vocabshift.trainers.base import Work, config_of
+from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.stacked import ScriptPart, StackedReport, StackedTrainer, divide
-from vocabshift.trainers.trainer import config_of
-from vocabshift.trainers.work import Work
 
 FOLDER = Path(str(resources.files("vocabshift.demo"))) / "texts"
 CORPUS = Corpus.from_files({label: FOLDER / f"{label}.txt" for label in ("eng", "hin", "ben")})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from vocabshift.provenance import config_hash
+from vocabshift.storage.provenance import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, from_spec
+from vocabshift.trainers.base import config_of
 from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
-from vocabshift.trainers.trainer import config_of
 
 SENTENCES = [
     "of the people, by the people, for the people of the land. by the sea. by the sea shore.",

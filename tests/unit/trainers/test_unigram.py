@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vocabshift as vs
-from vocabshift.bpe.plain_pieces import unreachable_pieces
-from vocabshift.bpe.unigram import unigram_tokenizer
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
-from vocabshift.trainers.run import train_to_folder
-from vocabshift.trainers.sentencepiece_unigram import learn_unigram
+from vocabshift.tokenizer.unigram import unigram_tokenizer, unreachable_pieces
+from vocabshift.trainers.recipes import train_to_folder
+from vocabshift.trainers.unigram import learn_unigram
 
 
 def corpus() -> Corpus:

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from vocabshift.bpe.check import check
-from vocabshift.bpe.reachability import byte_pieces
-from vocabshift.bpe.token_bytes import token_bytes
-from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.bpe.unused_tokens import our_unused
-from vocabshift.bpe.vocabulary_report import SPECIAL, classes_of
+from vocabshift.checks.check import check
+from vocabshift.checks.vocabulary import our_unused
+from vocabshift.checks.vocabulary_report import SPECIAL, classes_of
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.counting import CorpusReader
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.reachability import byte_pieces
+from vocabshift.tokenizer.token_bytes import token_bytes
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 ORDINARY, SUPERWORD, ATOMIC = "ordinary", "superword", "atomic"
 BYTE, PARTIAL = "byte_piece", "partial_utf8"
@@ -92,3 +95,21 @@ def classify(tokenizer: Tokenizer, rows: int) -> TokenKinds:
     scripts, numbers = classes_of(spelled, rows)
     by_row = [scripts[number] if number >= 0 else SPECIAL for number in numbers.tolist()]
     return TokenKinds(names, found.astype(str), by_row)
+
+
+# How often a corpus uses each id: what tells a rare token from one that is used and unlearned.
+#
+# Owns the counting. Knows nothing of models.
+
+
+def count_ids(
+    tokenizer: Tokenizer, corpus: Corpus, rows: int, *, threads: int = 1
+) -> npt.NDArray[np.int64]:
+    """(rows,) tokens of all documents, each once, unweighted; strings of special tokens count as
+    such. CorpusError where there is no text."""
+    encoder = Encoder(tokenizer)
+    total = np.zeros(rows, dtype=np.int64)
+    for block in CorpusReader(corpus, (), by_language=True).read(None):
+        ids, _ = encoder.encode_documents(block.data, block.starts, block.ends, threads=threads)
+        total += np.bincount(ids, minlength=rows)
+    return total

@@ -15,19 +15,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vocabshift.bpe.load import load_tokenizer
-from vocabshift.bpe.tokenizer import Tokenizer
-from vocabshift.evaluation.causal_model import load_causal_model
 from vocabshift.evaluation.glitch import indicators
-from vocabshift.evaluation.glitch.classes import JUDGED, TokenKinds, classify
-from vocabshift.evaluation.glitch.corpus_counts import count_ids
-from vocabshift.evaluation.glitch.drift import Drift, drift
-from vocabshift.evaluation.glitch.indicators import Scores
+from vocabshift.evaluation.glitch.classes import JUDGED, TokenKinds, classify, count_ids
+from vocabshift.evaluation.glitch.indicators import Drift, Scores, drift
 from vocabshift.evaluation.glitch.references import Reference, find_reference
-from vocabshift.evaluation.glitch.tables import ModelTables, local_folder, open_tables
 from vocabshift.evaluation.glitch.verdicts import Threshold, threshold
 from vocabshift.evaluation.glitch.verification import Verification, verify
+from vocabshift.models.load import load_causal_model
+from vocabshift.models.row_blocks import ModelTables, local_folder, open_tables
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.formats.load import load_tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 AUTO, NORM, BIAS, DRIFT = "auto", "norm", "bias", "drift"
 _OF_HEAD = (

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift.bpe.fingerprint import fingerprint
-from vocabshift.bpe.token_bytes import token_bytes
-from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.evaluation.glitch import classes
 from vocabshift.evaluation.glitch.classes import CLASSES, JUDGED
-from vocabshift.evaluation.glitch.curve import last_of_vocabulary, reference_curve
 from vocabshift.evaluation.glitch.find import NORM, GlitchReport
+from vocabshift.evaluation.glitch.references import last_of_vocabulary, reference_curve
 from vocabshift.evaluation.glitch.verdicts import ACTIONS, PRUNE, action_of
+from vocabshift.tokenizer.token_bytes import token_bytes
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.tokenizer_json import fingerprint
 
 _EXAMPLES = 12
 _DIGITS = 6

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vocabshift.bpe.encoder import Encoder
-from vocabshift.bpe.token_bytes import texts_of_tokens
-from vocabshift.bpe.tokenizer import Tokenizer
 from vocabshift.errors import VocabMismatchError
-from vocabshift.evaluation.causal_model import lack_of_memory, positions_of
 from vocabshift.evaluation.glitch.verdicts import verdict_of
+from vocabshift.models.load import lack_of_memory, positions_of
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.token_bytes import texts_of_tokens
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 STEPS = 3
 _BATCH_TOKENS = 4096

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import small_models
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
-from vocabshift.bpe.unused_tokens import with_unused
+from vocabshift.checks.vocabulary import with_unused
 from vocabshift.evaluation.glitch.classes import classify
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
 
 
 def test_every_class(tokenizer: Tokenizer) -> None:

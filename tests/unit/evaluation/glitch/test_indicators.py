@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from reference import glitch as slow
-from vocabshift.evaluation.glitch import indicators, tables
-from vocabshift.evaluation.glitch.tables import RowTable
-from vocabshift.weight_files import open_checkpoint
+from vocabshift.evaluation.glitch import indicators
+from vocabshift.models import row_blocks as tables
+from vocabshift.models.row_blocks import RowTable
+from vocabshift.models.shards import open_checkpoint
 
 
 def table_of(matrix: Any, folder: Path) -> RowTable:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vocabshift.bpe.tokenizer import AddedToken, Tokenizer
-from vocabshift.bpe.unused_tokens import (
+from vocabshift.checks.vocabulary import (
     called_unused,
     never_in_text,
     our_unused,
@@ -19,7 +18,8 @@ from vocabshift.bpe.unused_tokens import (
     with_unused,
 )
 from vocabshift.evaluation.glitch.references import Reference, find_reference
-from vocabshift.evaluation.glitch.tables import open_tables
+from vocabshift.models.row_blocks import open_tables
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
 
 WriteModel = Callable[..., Path]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference import glitch as slow
-from vocabshift.evaluation.glitch.curve import K, last_of_vocabulary, reference_curve
+from vocabshift.evaluation.glitch.references import K, last_of_vocabulary, reference_curve
 from vocabshift.evaluation.glitch.verdicts import action_of, threshold, verdict_of
 
 

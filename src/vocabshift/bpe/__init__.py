@@ -1,1 +1,0 @@
-"""Tokenizers as values: the BPE model, its pipeline, and the files that hold them."""

@@ -1,0 +1,265 @@
+"""What stands out in a vocabulary: parts of characters, superwords, sentence ends inside, twins,
+and what added tokens put out of reach.
+
+Owns what each of these is, told from a token's bytes. Knows nothing of merges or of real text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift.checks.drift import UNLABELLED
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.sentences import SentencePolicy
+from vocabshift.tokenizer import chat_tokens
+from vocabshift.tokenizer.corpus_reader import added_splitter
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.token_bytes import is_byte_level, token_bytes
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+
+_CLOSING = r"[\"'”’»›)\]}）」』】]"
+
+
+def is_partial(data: bytes) -> bool:
+    """Whether the bytes are not whole UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def is_superword(data: bytes) -> bool:
+    """Whether there is text on both sides of a space."""
+    return b" " in data.strip()
+
+
+def terminal_spanning(tokens: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Tokens with a terminal, then closing marks and whitespace, then a further character.
+
+    An ASCII period is a terminal only where whitespace follows it (decimals, URLs, code).
+    """
+    terminals = SentencePolicy().terminals
+    spanning = re.compile(
+        rf"(?:[{terminals}]{_CLOSING}*\s*|\.{_CLOSING}*\s+)(?!{_CLOSING})[^\s{terminals}.]"
+    )
+    # Subtle: a token may end inside a character. Where that can only be one more terminal of the
+    # same run, nothing is spanned.
+    begun = {t.encode()[:length] for t in terminals for length in range(1, len(t.encode()))}
+
+    def text_of(data: bytes) -> str:
+        whole = data.decode(errors="ignore").encode()
+        return data.decode(errors="replace") if data[len(whole) :] not in begun else whole.decode()
+
+    return tuple(token for token, data in tokens.items() if spanning.search(text_of(data)))
+
+
+def duplicates(
+    tokenizer: Tokenizer | PlainTokenizer,
+    names: Mapping[int, str],
+    table: Mapping[int, bytes],
+    byte_pieces: set[str],
+) -> tuple[str, ...]:
+    """Tokens that have the same bytes as another, by id; added tokens that are not special too.
+
+    Text can only yield one of them. `names` and `table` are the model's tokens and all bytes by id;
+    `byte_pieces` are left out: "<0x41>" and "A" are meant to be the same.
+    """
+    names = {**names, **{token.id: token.content for token in tokenizer.added_tokens}}
+    spelled = {
+        token_id: data
+        for token_id, data in sorted(table.items())
+        if names[token_id] not in byte_pieces
+    }
+    times = Counter(spelled.values())
+    return tuple(names[token_id] for token_id, data in spelled.items() if times[data] > 1)
+
+
+def shadowed_by_added(
+    tokenizer: Tokenizer | PlainTokenizer, tokens: Mapping[str, bytes]
+) -> tuple[str, ...]:
+    """Tokens in whose text an added token stands: it is cut out first, and no text yields them.
+
+    Special tokens count: their strings are cut out of text unless it is encoded with
+    `parse_special=False`. Those that only match as single words leave other places to the model.
+    """
+    added = [token for token in tokenizer.added_tokens if not token.single_word]
+    if not added:
+        return ()
+    splitter = added_splitter(replace(tokenizer, added_tokens=tuple(added)))
+
+    def is_cut(data: bytes) -> bool:
+        parts = splitter.split_added(data.decode(), True)
+        return any(token_id is not None for _, token_id in parts)
+
+    return tuple(token for token, data in tokens.items() if not is_partial(data) and is_cut(data))
+
+
+# How much of a vocabulary the text of each language uses.
+#
+# Owns the counting over a corpus; which script a token belongs to is `vocabulary_report`'s. Corpus
+# weights play no part: each document counts once.
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageUse:
+    """What the text of one language uses; special tokens that stand in the text are counted."""
+
+    language: str | None  # label of the corpus
+    n_bytes: int  # of UTF-8
+    tokens: int
+    distinct_tokens: int
+    own_tokens: int  # of these, tokens that no other language uses
+    superword_share: float  # of the tokens of the text, those with text on both sides of a space
+
+
+@dataclass(frozen=True, slots=True)
+class VocabularyUse:
+    """Use by language, in the order of the corpus."""
+
+    vocab_size: int
+    unused: int  # tokens of the model that do not occur in the text at all
+    languages: tuple[LanguageUse, ...]
+
+    @property
+    def language_bytes(self) -> dict[str | None, int]:
+        """Bytes of text by label, as `vocabulary_report` takes them."""
+        return {row.language: row.n_bytes for row in self.languages}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {**asdict(self), "languages": [asdict(row) for row in self.languages]}
+
+
+def vocabulary_use(tokenizer: Any, corpus: Corpus, *, threads: int = 1) -> VocabularyUse:
+    """Encode all of `corpus` with a tokenizer (or what `check` takes) and count; one pass.
+
+    The result does not depend on `threads`.
+    """
+    encoder = Encoder(tokenizer)
+    value = encoder.tokenizer
+    counts: dict[str | None, NDArray[np.int64]] = {}
+    n_bytes: dict[str | None, int] = {}
+    for documents in corpus.batches():
+        label = documents.language
+        ids, _ = encoder.encode_batch(list(documents.texts()), threads=threads)
+        found = np.bincount(ids, minlength=value.row_count)
+        counts[label] = counts[label] + found if label in counts else found
+        n_bytes[label] = n_bytes.get(label, 0) + documents.n_bytes
+
+    is_superword = np.zeros(value.row_count, dtype=bool)
+    for token_id, data in token_bytes(value).items():
+        is_superword[token_id] = b" " in data.strip()
+    users = np.sum([of_language > 0 for of_language in counts.values()], axis=0)
+    rows = [
+        LanguageUse(
+            label,
+            n_bytes[label],
+            int(of_language.sum()),
+            int(np.count_nonzero(of_language)),
+            int(np.count_nonzero((of_language > 0) & (users == 1))),
+            float(of_language[is_superword].sum() / max(int(of_language.sum()), 1)),
+        )
+        for label, of_language in counts.items()
+    ]
+    ids_of_model = np.fromiter(value.model.vocab.values(), np.int64, value.vocab_size)
+    return VocabularyUse(
+        value.vocab_size, int(np.count_nonzero(users[ids_of_model] == 0)), tuple(rows)
+    )
+
+
+def bytes_per_token(tokenizer: Any, corpus: Corpus, *, threads: int = 1) -> dict[str, float]:
+    """Bytes of raw text for each token, by label of the corpus; one pass."""
+    encoder = Encoder(tokenizer)
+    n_bytes: dict[str, int] = {}
+    n_tokens: dict[str, int] = {}
+    for documents in corpus.batches():
+        ids, _ = encoder.encode_documents(
+            documents.data, documents.starts, documents.ends, threads=threads
+        )
+        label = documents.language or UNLABELLED
+        n_bytes[label] = n_bytes.get(label, 0) + documents.n_bytes
+        n_tokens[label] = n_tokens.get(label, 0) + len(ids)
+    return {label: round(n / max(n_tokens[label], 1), 4) for label, n in n_bytes.items()}
+
+
+# Tokens that no text can have trained: which of a tokenizer's ids are known to be unused.
+#
+# Owns the reference tokens that we add before a training (`with_unused`), which are found again by
+# their names wherever the tokenizer goes, and the ids that any tokenizer leaves unused: bytes that
+# UTF-8 never has, and what vendors call unused or reserved. Knows nothing of models.
+
+
+MOST = 10_000
+"""Reference tokens that may be asked for; ten are enough for a mean, a hundred for a threshold."""
+
+NEVER_IN_UTF8 = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))
+"""Bytes that stand in no UTF-8 text."""
+
+# Subtle: not a name that chat_tokens takes for a vendor's reserved token: a transfer would copy
+# that token's row.
+_OURS = "<|vocabshift_unused_{}|>"
+_OURS_AGAIN = re.compile(r"<\|vocabshift_unused_\d+\|>")
+_VENDORS = re.compile(r"<\|?\w*(?:unused|reserved)\w*\|?>|\[unused\d+\]", re.IGNORECASE)
+
+
+def unused_names(n: int, taken: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Names of `n` reference tokens that are not `taken`; ValueError for an impossible number."""
+    if not 0 <= n <= MOST:
+        raise ValueError(f"{n} unused tokens are asked for; give 0 to {MOST:,}")
+    names: list[str] = []
+    number = 0
+    while len(names) < n:
+        if (name := _OURS.format(number)) not in taken:
+            names.append(name)
+        number += 1
+    return tuple(names)
+
+
+def with_unused(tokenizer: Tokenizer, n: int) -> Tokenizer:
+    """The tokenizer with `n` special tokens more, ids behind all others, that no text has."""
+    taken = frozenset(token.content for token in tokenizer.added_tokens)
+    first = tokenizer.row_count
+    added = tuple(
+        AddedToken(name, first + place) for place, name in enumerate(unused_names(n, taken))
+    )
+    return replace(tokenizer, added_tokens=tokenizer.added_tokens + added)
+
+
+def our_unused(tokenizer: Tokenizer) -> list[int]:
+    """Ids of the reference tokens that `with_unused` (`--reserve-dummies`) added."""
+    return sorted(t.id for t in tokenizer.added_tokens if _OURS_AGAIN.fullmatch(t.content))
+
+
+def never_in_text(tokenizer: Tokenizer) -> list[int]:
+    """Ids of tokens that are one byte that UTF-8 never has."""
+    if is_byte_level(tokenizer):
+        spelled = token_bytes(tokenizer)
+        return sorted(
+            i
+            for i, data in spelled.items()
+            if len(data) == 1 and data[0] >= 0xC0 and data[0] in NEVER_IN_UTF8
+        )
+    vocab = tokenizer.model.vocab
+    names = (f"<0x{byte:02X}>" for byte in sorted(NEVER_IN_UTF8))
+    return sorted(vocab[name] for name in names if name in vocab)
+
+
+def called_unused(tokenizer: Tokenizer) -> list[int]:
+    """Ids of tokens whose name says that they are unused or reserved, ours left out."""
+    named = dict(tokenizer.model.vocab)
+    named |= {token.content: token.id for token in tokenizer.added_tokens}
+    return sorted(
+        i
+        for token, i in named.items()
+        if not _OURS_AGAIN.fullmatch(token)
+        and (_VENDORS.fullmatch(token) or chat_tokens.use_of(token) == chat_tokens.RESERVED)
+    )

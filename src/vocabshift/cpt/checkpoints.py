@@ -1,0 +1,302 @@
+"""Checkpoints of a run: weights, moments and position, kept so that it goes on exactly.
+
+Owns when a checkpoint is due, which are kept, and what makes another run of it: `run.json` says
+what the weights depend on, and a run that differs in it is refused. Every checkpoint is whole or
+not there (`vocabshift.storage.checkpoints`). The random state is no part of one: every step begins from a
+seed of its own. Knows nothing of models.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.storage.checkpoints import Checkpoints
+from vocabshift.storage.provenance import config_hash
+
+if TYPE_CHECKING:
+    import torch
+    from accelerate import Accelerator
+
+
+# The state of a run as named tensors: weights that were trained, and AdamW's moments.
+#
+# Owns the names, and how tensors that are divided over processes (FSDP2) become whole ones and
+# parts again. So a checkpoint does not depend on the number of processes. All processes must call
+# these functions together.
+
+
+Tensors = dict[str, "torch.Tensor"]
+
+
+def names_of(model: Any, parameters: Iterable[torch.nn.Parameter]) -> dict[str, Any]:
+    """The parameters by their names in `model`, in its order; a tied one under its first name."""
+    wanted = {id(parameter) for parameter in parameters}
+    return {name: value for name, value in model.named_parameters() if id(value) in wanted}
+
+
+def weights(parameters: Mapping[str, torch.nn.Parameter], *, on_main: bool) -> Tensors:
+    """Whole copies on the CPU; empty where `on_main` is off, for this is not who keeps them."""
+    whole = {name: _whole(value.detach(), on_main) for name, value in parameters.items()}
+    return {name: value for name, value in whole.items() if value is not None}
+
+
+def moments(
+    optimizer: torch.optim.Optimizer,
+    parameters: Mapping[str, torch.nn.Parameter],
+    *,
+    on_main: bool,
+) -> Tensors:
+    """What AdamW remembers of each parameter, named `parameter:what`."""
+    found: Tensors = {}
+    for name, parameter in parameters.items():
+        for what, value in sorted(optimizer.state.get(parameter, {}).items()):
+            whole = _whole(value, on_main)
+            if whole is not None:
+                found[f"{name}:{what}"] = whole
+    return found
+
+
+def restore_weights(parameters: Mapping[str, torch.nn.Parameter], saved: Tensors) -> None:
+    """Write saved weights into the parameters of these names."""
+    import torch
+
+    with torch.no_grad():
+        for name, parameter in parameters.items():
+            parameter.copy_(_part(saved[name], parameter))
+
+
+def restore_moments(
+    optimizer: torch.optim.Optimizer,
+    parameters: Mapping[str, torch.nn.Parameter],
+    saved: Tensors,
+) -> None:
+    """Give AdamW back what it remembered."""
+    for full_name, value in saved.items():
+        name, what = full_name.rsplit(":", 1)
+        parameter = parameters[name]
+        # `step` is a number of its own; the others lie as the parameter does.
+        is_like = value.shape == parameter.shape
+        part = _part(value, parameter) if is_like else value.clone()
+        if not is_like and optimizer.defaults.get("fused"):
+            part = part.to(parameter.device)
+        optimizer.state[parameter][what] = part
+
+
+def _whole(value: torch.Tensor, on_main: bool) -> torch.Tensor | None:
+    whole = value.full_tensor() if hasattr(value, "full_tensor") else value
+    return whole.to("cpu", copy=True).contiguous() if on_main else None
+
+
+def _part(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """A copy on the device of `like`, divided as it is."""
+    placed = value.to(like.device, dtype=like.dtype, copy=True)
+    if not hasattr(like, "device_mesh"):
+        return placed
+    from torch.distributed.tensor import distribute_tensor
+
+    divided: Any = like
+    return distribute_tensor(placed, divided.device_mesh, divided.placements)
+
+
+# Weights on their way to the disk: a full disk is an OSError, whoever writes.
+#
+# Owns what safetensors makes of an error of the operating system, and what is made of it again.
+
+
+_NUMBER = re.compile(r"\(os error ([0-9]+)\)")
+
+
+@contextmanager
+def disk_errors(place: Path) -> Iterator[None]:
+    """Within the block a SafetensorError that the operating system caused becomes an OSError."""
+    import safetensors
+
+    try:
+        yield
+    except safetensors.SafetensorError as error:
+        found = _NUMBER.search(str(error))
+        if found is None:
+            raise
+        number = int(found[1])
+        raise OSError(number, os.strerror(number), str(place)) from error
+
+
+# ---
+
+
+RUN = "run.json"
+_STEPS = "steps"
+_NAME = re.compile(r"step-[0-9]{9}")
+_WEIGHTS, _MOMENTS = "weights.safetensors", "moments.safetensors"
+
+
+@dataclass(frozen=True, eq=False)
+class SavedStep:
+    """A checkpoint that was found."""
+
+    info: Mapping[str, Any]  # as it was given to `save`
+    weights: dict[str, torch.Tensor]
+    moments: dict[str, torch.Tensor]
+
+
+class StepCheckpoints:
+    """The checkpoints of one run in `folder`, which is made when it is needed."""
+
+    def __init__(
+        self,
+        folder: Path,
+        facts: Mapping[str, Any],
+        *,
+        every_steps: int | None = None,
+        every_seconds: float | None = 900.0,
+        keep: int = 2,
+    ) -> None:
+        """`facts`: plain JSON values that the weights depend on.
+
+        ValueError where `folder` holds checkpoints of a run with other facts, names the first
+        that differs. `every_seconds` counts from the end of the last checkpoint; None for either:
+        not by that measure.
+        """
+        if keep < 1:
+            raise ValueError(f"{keep} checkpoints to keep; at least 1 is needed")
+        self.folder = folder
+        self._facts = json.loads(json.dumps(facts))
+        self._every_steps, self._every_seconds, self._keep = every_steps, every_seconds, keep
+        self._last = time.monotonic()
+        _refuse_another(folder, self._facts)
+        self._kept = Checkpoints(folder / _STEPS, config_hash(self._facts))
+
+    def is_due(self, n_steps: int) -> bool:
+        """Whether to save after so many steps of the run."""
+        if self._every_steps is not None and n_steps % self._every_steps == 0:
+            return True
+        seconds = self._every_seconds
+        return seconds is not None and time.monotonic() - self._last >= seconds
+
+    def save(
+        self, n_steps: int, weights: Tensors, moments: Tensors, info: Mapping[str, Any]
+    ) -> None:
+        """Keep the state after `n_steps` steps of the run; the oldest beyond `keep` go."""
+        from safetensors.torch import save_file
+
+        def write(folder: Path) -> None:
+            folder.mkdir()
+            with disk_errors(folder):
+                save_file(weights, folder / _WEIGHTS)
+                save_file(moments, folder / _MOMENTS)
+
+        file = self.folder / RUN
+        if not file.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            partial = file.with_suffix(".partial")
+            partial.write_text(json.dumps(self._facts, indent=1) + "\n", encoding="utf-8")
+            partial.replace(file)
+        self._kept.save(f"step-{n_steps:09}", write, info)
+        for name in self._names()[: -self._keep]:
+            self._kept.drop(name)
+        self._last = time.monotonic()
+
+    def newest(self) -> SavedStep | None:
+        """The last checkpoint that is whole; None where there is none."""
+        from safetensors.torch import load_file
+
+        for name in reversed(self._names()):
+            found = self._kept.load(name)
+            if found is not None:
+                weights, moments = (load_file(found.path / file) for file in (_WEIGHTS, _MOMENTS))
+                return SavedStep(found.info, weights, moments)
+        return None
+
+    def _names(self) -> list[str]:
+        steps = self.folder / _STEPS
+        entries = steps.iterdir() if steps.is_dir() else ()
+        return sorted(entry.name for entry in entries if _NAME.fullmatch(entry.name))
+
+
+def _refuse_another(folder: Path, facts: Mapping[str, Any]) -> None:
+    file = folder / RUN
+    try:
+        before = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return
+    except ValueError:
+        before = {}
+    was, now = dict(_flat(before)), dict(_flat(facts))
+    differing = [key for key in {**was, **now} if was.get(key) != now.get(key)]
+    if differing:
+        shown = ", ".join(
+            f"{key} = {now.get(key)!r} (it was {was.get(key)!r})" for key in differing[:3]
+        )
+        raise ValueError(
+            f"{folder} holds the checkpoints of a run that differs in {shown}; go on with what it "
+            "had, or start afresh with --no-resume"
+        )
+
+
+def _flat(value: Any, name: str = "") -> list[tuple[str, Any]]:
+    """("phases.0.learning_rate", value) pairs of nested tables and lists of tables."""
+    if isinstance(value, Mapping):
+        items = [(str(key), each) for key, each in value.items()]
+    elif isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
+        items = [(str(key), each) for key, each in enumerate(value)]
+    else:
+        return [(name, value)]
+    pairs = [_flat(each, f"{name}.{key}" if name else key) for key, each in items]
+    return [pair for part in pairs for pair in part]
+
+
+# A trained model as files: whole weights in the dtype that is asked for.
+#
+# Owns the way from a model in training (on GPUs, maybe divided over them) to safetensors and
+# configs in a folder. Knows nothing of tokenizers and what else lies beside a model.
+
+
+MAX_SHARD_SIZE = "5GB"
+
+
+def write_model(model: Any, folder: Path, accelerator: Accelerator, *, dtype: str) -> None:
+    """Write the weights as `dtype` ("float32", "bfloat16"…); all processes call it together.
+
+    The model is of that dtype afterwards, where it is not divided.
+    """
+    import torch
+
+    wanted = getattr(torch, dtype)
+    if accelerator.is_fsdp2:
+        parameters = dict(model.named_parameters())
+        whole = weights(parameters, on_main=accelerator.is_main_process)
+        if accelerator.is_main_process:
+            _save(_undivided(model, whole, wanted), folder)
+    elif accelerator.is_main_process:
+        _save(model.to(wanted), folder)
+    accelerator.wait_for_everyone()
+
+
+def _save(model: Any, folder: Path) -> None:
+    with disk_errors(folder):
+        model.save_pretrained(folder, max_shard_size=MAX_SHARD_SIZE)
+
+
+def _undivided(model: Any, weights: Tensors, dtype: Any) -> Any:
+    """A model of the same kind with these weights."""
+    import torch
+
+    with torch.device("meta"):
+        plain = type(model)(model.config)
+    persistent = {
+        name: value.to("cpu")
+        for name, value in model.state_dict().items()
+        if name not in weights and not hasattr(value, "full_tensor")
+    }
+    plain.load_state_dict({**persistent, **weights}, strict=False, assign=True)
+    plain.tie_weights()
+    plain.generation_config = model.generation_config
+    return plain.to(dtype)

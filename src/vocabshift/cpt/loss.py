@@ -1,0 +1,249 @@
+"""The loss of a batch: the seam between the training loop and its objectives.
+
+Owns what a row of packed ids costs. Knows nothing of steps, optimizers or processes. It runs
+inside the forward of the module that accelerate wraps (`training_module`), so `model` is the plain
+Hugging Face model, its parts and weights may be used directly, and with DDP, FSDP2 and autocast
+it is right all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from vocabshift.cpt.cross_entropy import IGNORED, linear_cross_entropy
+from vocabshift.cpt.objectives import (
+    Masking,
+    SpecialIds,
+    causal,
+    document_inputs,
+    masked,
+    probing,
+    within_documents,
+)
+from vocabshift.cpt.packing import PADDING
+
+if TYPE_CHECKING:
+    import torch
+
+    from vocabshift.cpt.config import LoopConfig
+
+
+# The loss of a model without its logits: the head is asked for nats instead.
+#
+# Owns what stands between the last hidden state and the loss of a transformers model: it finds the
+# head, finds out what the model does with logits after it, and computes the loss inside the model's
+# own forward pass, where autocast, FSDP and hooks have everything in place. Knows nothing of data.
+#
+# Architectures are not listed. A probe settles it, once per head: the model runs on two tokens with
+# a head that returns known numbers, and what the model makes of these is compared with scaling and
+# soft-capping by the names that configs give them. Where it is neither (a head that is not a plain
+# linear layer, logits cut or biased afterwards), the loss is computed from the logits.
+
+
+_CAPS = ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap")
+_SCALES = ("logit_scale", "logits_scaling", "lm_head_multiplier")
+_PROBED = 100.0  # logits of the probe go from -100 to 100: far beyond every cap in use
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What a model does with the output of its head: multiply, then cap."""
+
+    scale: float = 1.0
+    softcap: float | None = None
+
+    def __call__(self, logits: torch.Tensor) -> torch.Tensor:
+        """The model's logits from those of its head."""
+        logits = logits * self.scale
+        return logits if self.softcap is None else self.softcap * (logits / self.softcap).tanh()
+
+
+_tails: WeakKeyDictionary[Any, Tail | None] = WeakKeyDictionary()  # by head
+
+
+def token_loss(
+    model: Any,
+    input_ids: torch.Tensor,
+    targets: torch.Tensor,
+    *,
+    kept: torch.Tensor | None = None,
+    loss: str = "auto",
+    **inputs: Any,
+) -> torch.Tensor:
+    """Sum of nats of `targets` under `model`: a scalar, equal to that from `model(...).logits`.
+
+    `input_ids` and `targets` (batch, length) int64, targets of -100 are skipped. `kept` are the
+    positions in the flattened targets that are not -100, where the caller knows them and they are
+    few: the head then multiplies these alone. `loss` is a name of `cross_entropy.LOSSES`; "plain",
+    and a model whose head cannot be taken apart, make the logits whole. `model` is the Hugging
+    Face model itself; where it is wrapped (DDP, FSDP2), call this within the wrapper's forward.
+    """
+    tail = None if loss == "plain" else tail_of(model)
+    if tail is None:
+        return _from_logits(model, input_ids, targets, inputs)
+    head = model.get_output_embeddings()
+    results: list[torch.Tensor] = []
+
+    def forward(hidden: torch.Tensor) -> torch.Tensor:
+        rows, wanted = hidden.flatten(0, -2), targets.flatten()
+        if kept is not None:
+            rows, wanted = rows[kept], wanted[kept]
+        nats = linear_cross_entropy(
+            rows,
+            head.weight,
+            wanted,
+            bias=head.bias,
+            scale=tail.scale,
+            softcap=tail.softcap,
+            loss=loss,
+        )
+        results.append(nats)
+        return hidden.new_zeros(1, 1, 1)  # whatever the model does with it
+
+    with _replaced(head, forward):
+        model(input_ids=input_ids, use_cache=False, **inputs)
+    return results[0]
+
+
+def tail_of(model: Any) -> Tail | None:
+    """What the model does after its head; None where that is not known or the head not linear."""
+    head = model.get_output_embeddings()
+    if head not in _tails:
+        _tails[head] = _probe(model, head) if _is_linear(head) else None
+    return _tails[head]
+
+
+def _is_linear(head: Any) -> bool:
+    """Whether the head multiplies by a matrix, adds at most a bias, and does nothing else."""
+    import torch
+
+    return (
+        isinstance(head, torch.nn.Linear)
+        and type(head).forward is torch.nn.Linear.forward  # not quantized, no adapter
+        and "forward" not in vars(head)  # not moved between devices by accelerate
+    )
+
+
+@contextmanager
+def _replaced(head: Any, forward: Callable[[torch.Tensor], torch.Tensor]) -> Iterator[None]:
+    """Within the block the head does `forward`; its hooks run as ever."""
+    head.forward = forward
+    try:
+        yield
+    finally:
+        del head.forward
+
+
+def _probe(model: Any, head: Any) -> Tail | None:
+    """Two tokens through the model, with known numbers for logits."""
+    import torch
+
+    device = head.weight.device
+    n_rows = head.weight.shape[0]
+    seen: list[tuple[tuple[int, ...], bool]] = []
+    numbers = torch.linspace(-_PROBED, _PROBED, n_rows, device=device)
+
+    def forward(hidden: torch.Tensor) -> torch.Tensor:
+        # Tensor parallelism leaves a head in parts even here; its logits are then the model's job.
+        is_whole = type(head.weight.data) is torch.Tensor and len(head.weight) == n_rows
+        seen.append((tuple(hidden.shape), is_whole))
+        return numbers.to(hidden.dtype).expand(*hidden.shape[:-1], n_rows)
+
+    with probing(model), _replaced(head, forward):
+        ids = torch.zeros((1, 2), dtype=torch.int64, device=device)
+        logits = model(input_ids=ids, use_cache=False).logits
+    if seen != [((1, 2, head.in_features), True)] or logits.shape != (1, 2, n_rows):
+        return None
+    given = numbers.to(logits.dtype).float()
+    distances = {tail: _distance(tail(given), logits[0, 0]) for tail in _candidates(model)}
+    nearest = min(distances, key=lambda tail: distances[tail])
+    # bfloat16 has three digits; another scale or cap is further away than this.
+    return nearest if distances[nearest] < 0.01 else None
+
+
+def _distance(expected: torch.Tensor, logits: torch.Tensor) -> float:
+    """Largest difference, as a share of the largest logit."""
+    difference = (expected - logits.float()).abs().max()
+    return float(difference / expected.abs().max())
+
+
+def _candidates(model: Any) -> list[Tail]:
+    """No change first, then all that the names in the model and its config could mean."""
+    config = model.config.get_text_config()
+    found = [
+        (name, value)
+        for name in (*_CAPS, *_SCALES)
+        for value in (getattr(config, name, None), getattr(model, name, None))
+        if isinstance(value, int | float) and value > 0
+    ]
+    caps = [None, *(float(value) for name, value in found if name in _CAPS)]
+    factors = [float(value) for name, value in found if name in _SCALES]
+    scales = [1.0, *factors, *(1 / factor for factor in factors)]
+    return [Tail(scale, cap) for scale, cap in product(scales, caps)]
+
+
+def _from_logits(
+    model: Any, input_ids: torch.Tensor, targets: torch.Tensor, inputs: dict[str, Any]
+) -> torch.Tensor:
+    import torch
+
+    logits = model(input_ids=input_ids, use_cache=False, **inputs).logits.flatten(0, 1)
+    return torch.nn.functional.cross_entropy(
+        logits.to(torch.promote_types(logits.dtype, torch.float32)),
+        targets.flatten(),
+        ignore_index=IGNORED,
+        reduction="sum",
+    )
+
+
+# ---
+
+
+def batch_loss(
+    model: Any,
+    rows: torch.Tensor,
+    config: LoopConfig,
+    special: SpecialIds,
+    *,
+    row_seeds: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Sum of the nats of all targets in `rows`, and their number: two tensors without dimensions.
+
+    `rows`: (n, length + 1) int64 on the model's device, as `packing` makes them; PADDING (-1) is
+    neither read nor a target. A batch may hold nothing but padding: then both are 0, and the
+    gradient is 0 (other processes may have more rows). `row_seeds`: (n,) int64, of each row a
+    number that is the same however the batch is divided; for the masked objective.
+    """
+    if config.objective == "masked":
+        return _masked_loss(model, rows, row_seeds, special.masking)
+    input_ids, targets = causal(rows)
+    inputs: dict[str, Any] = {"input_ids": input_ids}
+    if config.document_attention:
+        targets = within_documents(targets, special.separator)
+        inputs = document_inputs(model, input_ids, special.separator[-1])
+        targets = targets.reshape(inputs["input_ids"].shape)
+    return token_loss(model, targets=targets, **inputs), (targets != IGNORED).sum()
+
+
+def _masked_loss(
+    model: Any, rows: torch.Tensor, row_seeds: torch.Tensor | None, masking: Masking | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    if masking is None or row_seeds is None:
+        raise ValueError("the masked objective needs masking and row_seeds")
+    input_ids, targets = masked(rows, row_seeds, masking)
+    kept = (targets.flatten() != IGNORED).nonzero()[:, 0]
+    seen = rows[:, :-1] != PADDING  # or a model that looks both ways would read it
+    seen[:, 0] = True  # a row of padding alone: attention to nothing is not a number
+    nats = token_loss(
+        model,
+        input_ids,
+        targets,
+        kept=kept,  # 15 % of the rows: the head has that much less to do
+        attention_mask=seen.long(),
+    )
+    return nats, targets.new_tensor(len(kept))

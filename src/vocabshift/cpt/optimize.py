@@ -1,0 +1,203 @@
+"""The gradient of a step: of all rows of all processes, as if they were one batch.
+
+Owns the way from the rows of a step to gradients in the parameters: micro-batches, the exchange
+between processes, the mean over all targets, clipping. Knows nothing of optimizers and schedules.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vocabshift.cpt.config import LoopConfig, Phase
+from vocabshift.cpt.freeze import NewRows
+from vocabshift.cpt.processes import padded, shares
+from vocabshift.cpt.steps import Rows
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+
+class Gradient:
+    """Makes the gradients of one phase, step by step: `add`, then `finish`."""
+
+    def __init__(
+        self,
+        wrapped: Any,
+        accelerator: Accelerator,
+        config: LoopConfig,
+        *,
+        phase: int,
+        rows: Rows,
+        parameters: list[torch.nn.Parameter],
+        new_rows: NewRows | None,
+    ) -> None:
+        """`wrapped`: as `training_module.wrap` gives it; `phase`: its index, for the seeds."""
+        self._wrapped, self._accelerator, self._config = wrapped, accelerator, config
+        self._phase, self._rows = phase, rows
+        self._parameters, self._new_rows = parameters, new_rows
+
+    def add(self, batch: NDArray[np.int64], step: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Leave the gradients of this process's part of `batch`; its nats and number of targets."""
+        config, accelerator = self._config, self._accelerator
+        rank, length = accelerator.process_index, config.sequence_length
+        device = self._parameters[0].device
+        torch.manual_seed(_seed(config.seed, self._phase, step, rank))  # dropout
+        own = shares(batch, config.micro_batch_size, accelerator.num_processes)[rank]
+        nats = torch.zeros((), dtype=torch.float64, device=device)
+        targets = torch.zeros((), dtype=torch.int64, device=device)
+        for number, piece in enumerate(own, start=1):
+            # A process without rows takes part with padding. Compiled code has one shape.
+            least = (config.micro_batch_size or 1) if config.compile else 1
+            rows = padded(self._rows.take(piece), least, length)
+            seeds = np.zeros(len(rows), dtype=np.int64)
+            seeds[: len(piece)] = [_seed(config.seed, self._phase, row) for row in piece.tolist()]
+            is_last = number == len(own)
+            with nullcontext() if is_last else accelerator.no_sync(self._wrapped):
+                part, n_targets = self._wrapped(
+                    rows=torch.from_numpy(rows).to(device, torch.int64),
+                    row_seeds=torch.from_numpy(seeds).to(device),
+                )
+                # Divided by what is known beforehand; `finish` makes it the mean. accelerate's own
+                # `backward` would divide by its launcher's gradient_accumulation_steps besides.
+                (part / (len(batch) * length)).backward()
+            nats += part.detach()
+            targets += n_targets
+        return nats, targets
+
+    def finish(self, n_rows: int, n_targets: float) -> float:
+        """Make it the gradient of the mean over all targets, and clip it; its norm before that.
+
+        `n_rows`, `n_targets`: of the step, in all processes.
+        """
+        # DDP and FSDP2 have taken the mean over processes.
+        cells = n_rows * self._config.sequence_length
+        factor = self._accelerator.num_processes * cells / max(n_targets, 1)
+        if factor != 1:
+            for parameter in self._parameters:
+                if parameter.grad is not None:
+                    parameter.grad.mul_(factor)
+        if self._new_rows is not None:
+            self._new_rows.keep_only()
+        limit = self._config.max_gradient_norm
+        norm: Any = torch.nn.utils.clip_grad_norm_(self._parameters, limit)
+        return float(norm.full_tensor() if hasattr(norm, "full_tensor") else norm)
+
+
+def _seed(*numbers: int) -> int:
+    """A seed of 63 bits that differs for different numbers."""
+    words = np.random.SeedSequence([abs(number) for number in numbers]).generate_state(2)
+    return int(words[0]) << 31 ^ int(words[1])
+
+
+# Learning-rate schedules over the progress of a phase.
+#
+# Owns their shapes: a linear warm-up, then a cosine to a final share (Llama and most others: 10 %),
+# or a plateau and a linear fall (WSD, arXiv:2404.06395 sec. 4). Progress is the share of the
+# phase's bytes of text, so that the rate does not depend on the tokenizer.
+
+
+def learning_rate_share(
+    progress: float,
+    *,
+    warmup: float,
+    final_rate: float,
+    schedule: str = "cosine",
+    decay: float = 0.1,
+) -> float:
+    """Share of the highest learning rate at `progress`, both 0-1.
+
+    `warmup`: share of the progress over which the rate climbs in a line from 0; `final_rate`:
+    where it ends; `decay`: for "wsd", the share of the progress over which it falls in a line.
+    """
+    if progress < warmup:
+        return progress / warmup
+    if schedule == "wsd":
+        left = 1 - progress
+        return 1.0 if left >= decay else final_rate + (1 - final_rate) * max(left, 0.0) / decay
+    if warmup == 1.0:
+        return 1.0
+    after = (progress - warmup) / (1 - warmup)
+    return final_rate + (1 - final_rate) * (1 + math.cos(math.pi * after)) / 2
+
+
+# When a run has gone wrong: a loss that is no number, or far above what it was.
+#
+# Owns the rule. A step is refused where loss or gradient norm is not finite, or where the loss is
+# above `factor` times the median of the last WINDOW losses of the phase and one nat above it too,
+# once there are LEAST of them and the step is a whole batch. The second condition keeps small
+# losses, which vary much by proportion, from stopping a run that is well.
+
+
+WINDOW = 100
+LEAST = 20
+_NATS_ABOVE = 1.0
+
+
+class SpikeWatch:
+    """The losses of a phase, as far back as the rule looks."""
+
+    def __init__(self, factor: float, losses: Iterable[float] = ()) -> None:
+        """`factor` of 0: only what is not finite is wrong."""
+        self._factor = factor
+        self.losses = deque(losses, maxlen=WINDOW)
+
+    def wrong(self, loss: float, gradient_norm: float, *, is_whole: bool = True) -> str | None:
+        """What is wrong with a step; None, and the loss is remembered, where nothing is.
+
+        Of a phase's last step, which may hold a single hard sequence, `is_whole` is False.
+        """
+        if not (math.isfinite(loss) and math.isfinite(gradient_norm)):
+            return "diverged"
+        if not is_whole:
+            return None
+        if self._factor and len(self.losses) >= LEAST:
+            median = statistics.median(self.losses)
+            if loss > self._factor * median and loss > median + _NATS_ABOVE:
+                return f"spiked above {self._factor:g} times the median loss of {median:.3f}"
+        self.losses.append(loss)
+        return None
+
+
+# Where a run stands, and what one phase of it works with.
+#
+# Owns the two values alone; what is done with them is `run`'s.
+
+
+@dataclass
+class Position:
+    """Where a run stands; all that is not weights and moments."""
+
+    phase: int = 0
+    step: int = 0  # steps done in the phase
+    n_bytes: int = 0  # in the phase
+    n_tokens: int = 0
+    run_steps: int = 0
+    run_bytes: int = 0
+    losses: Sequence[float] = ()  # the last ones, for SpikeWatch
+    is_evaluated: bool = False  # whether what is due at this step has been done
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Stretch:
+    """A phase at work."""
+
+    index: int
+    phase: Phase
+    rows: Rows
+    n_steps: int
+    wrapped: Any
+    parameters: list[torch.nn.Parameter]
+    optimizer: torch.optim.Optimizer
+    gradient: Gradient
+    watch: SpikeWatch
+    utilization: Callable[[float], float | None]

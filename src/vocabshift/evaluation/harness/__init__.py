@@ -1,0 +1,1 @@
+"""lm-eval on several checkpoints, with the papers' tasks."""

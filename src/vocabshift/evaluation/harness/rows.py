@@ -1,0 +1,157 @@
+"""What lm-eval found, as rows of Results; what it raised, as a line.
+
+Owns the names of metrics and the intervals. Knows nothing of how tasks are run; imports no lm-eval.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vocabshift.evaluation.harness.known_tasks import TaskRequest
+from vocabshift.results import Result, Results
+
+
+def rows_of(found: Mapping[str, Any], subject: str, request: TaskRequest) -> Results:
+    """Rows of one task: of a group the whole where lm-eval aggregates it, else its members.
+
+    `found` is what `lm_eval.evaluate` returns. ValueError where a figure is none.
+    """
+    measured = found["results"].get(request.task)
+    whole = {request.task: measured} if measured and _metrics(measured) else found["results"]
+    rows = []
+    for task, values in whole.items():
+        name = request.name if task == request.task else task
+        if task in found["n-samples"]:
+            n = found["n-samples"][task]["effective"]
+        else:  # a group: all that was asked
+            n = sum(sizes["effective"] for sizes in found["n-samples"].values())
+        metrics = _metrics(values)
+        several = {metric for metric, _ in metrics if sum(m == metric for m, _ in metrics) > 1}
+        for metric, filtered in metrics:
+            value = float(values[f"{metric},{filtered}"])
+            if not math.isfinite(value):
+                raise ValueError(f"{metric} of {task} is {value}: no figure can be given")
+            error = values.get(f"{metric}_stderr,{filtered}")
+            is_known = isinstance(error, int | float) and math.isfinite(error)
+            half = 1.96 * error if is_known else None
+            label = f"{name}/{metric}" + (f":{filtered}" if metric in several else "")
+            low, high = (None, None) if half is None else (value - half, value + half)
+            rows.append(Result(subject, request.language, label, value, n, low, high))
+    if not rows:
+        raise ValueError(f"{request.task} gave no figure")
+    return Results(rows)
+
+
+def _metrics(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(metric, filter) of lm-eval's keys "metric,filter"."""
+    pairs = [
+        key.split(",", 1)
+        for key, value in values.items()
+        if isinstance(value, int | float) and "," in key
+    ]
+    return [(metric, filtered) for metric, filtered in pairs if not metric.endswith("_stderr")]
+
+
+def reason_of(error: Exception) -> str:
+    """One line that a person can act on, from whatever lm-eval, datasets or the Hub raised."""
+    text = " ".join(str(error).split()) or _where(error)
+    if "script" in text and "no longer supported" in text:
+        return (
+            f"the data set needs code of its own, which is not run ({text[:120]}); give its files "
+            "with --data DIR"
+        )
+    if type(error).__name__ in (
+        *("ConnectionError", "OfflineModeIsEnabled", "LocalEntryNotFoundError", "ConnectError"),
+        *("DatasetNotFoundError", "GatedRepoError"),
+    ):
+        return f"the data cannot be fetched ({text[:200]}); log in, or give files with --data DIR"
+    if error.__cause__ is not None and error.__cause__.args:  # datasets: which row of which file
+        cause = " ".join(str(error.__cause__).split())
+        text = text if cause[:60] in text else f"{text}: {cause}"
+    is_ours = isinstance(error, ValueError | OSError | ImportError)
+    return (text if is_ours else f"{type(error).__name__}: {text}")[:400]
+
+
+def _where(error: Exception) -> str:
+    """The line that raised an error without words, such as lm-eval's bare assertions: that one on
+    `max_length` means that an answer is longer than the model has positions."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return type(error).__name__
+    return f"{frames[-1].line} (line {frames[-1].lineno} of {Path(frames[-1].filename).name})"
+
+
+# Figures so far, kept beside the output: the same command goes on where a run has stopped.
+#
+# Owns the file `OUTPUT.progress`: a line with the settings, then a line for each task that a model
+# has done. Of other settings, or of a model that has changed, it is not replaced without being told
+# to: it may be the work of hours. Knows nothing of lm-eval.
+
+
+class HarnessProgress:
+    """The rows of each subject and task that are there already."""
+
+    def __init__(self, file: Path, settings: Mapping[str, Any], *, force: bool = False) -> None:
+        """FileExistsError for a file of other settings, unless `force` is on."""
+        self.file, self._force = file, force
+        self._head = json.dumps({"settings": settings}, sort_keys=True)
+        self.done: dict[tuple[str, str], Results] = {}
+        self._read()
+
+    def keep(self, subject: str, task: str, rows: Results) -> None:
+        """Write a line, whole, before the next task begins."""
+        line = {"subject": subject, "task": task, "rows": rows.to_dicts()}
+        is_new = not self.file.exists()
+        with self.file.open("a", encoding="utf-8") as stream:
+            if is_new:
+                stream.write(self._head + "\n")
+            stream.write(json.dumps(line, ensure_ascii=False) + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+        self.done[subject, task] = rows
+
+    def remove(self) -> None:
+        """The run is done."""
+        self.file.unlink(missing_ok=True)
+
+    def _read(self) -> None:
+        try:
+            lines = self.file.read_text(encoding="utf-8").split("\n")
+        except FileNotFoundError:
+            return
+        except UnicodeDecodeError:
+            lines = [""]
+        if lines[0] != self._head:
+            if not self._force:
+                raise FileExistsError(
+                    f"{self.file} is of a run with other settings or of a model that has changed "
+                    "since; name another output, or pass --force to begin anew"
+                )
+            self.file.unlink()
+            return
+        whole = [self._head]
+        for line in lines[1:]:
+            try:
+                entry = json.loads(line)
+                rows = Results(Result(**row) for row in entry["rows"])
+                self.done[entry["subject"], entry["task"]] = rows
+            except (ValueError, TypeError, KeyError):  # the last line of a run that was killed
+                continue
+            whole.append(line)
+        self.file.write_text("\n".join(whole) + "\n", encoding="utf-8")
+
+
+def settings_of(models: Sequence[str | Path], **options: Any) -> dict[str, Any]:
+    """What figures depend on: the models (a folder with the time of its newest file), options."""
+    found = {}
+    for model in models:
+        path = Path(model)
+        files = [file.stat().st_mtime_ns for file in path.iterdir()] if path.is_dir() else []
+        found[str(path.resolve() if files else model)] = max(files, default=None)
+    return {"models": found, **options}

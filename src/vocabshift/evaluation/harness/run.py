@@ -1,0 +1,292 @@
+"""lm-eval on several checkpoints: the papers' tasks and any other, from the Hub or from files.
+
+Owns how a task is built, run and turned into rows, and what happens when one fails: it is told,
+and the others go on. Which tasks there are is `harness_tasks`' business, prompts are `tasks/`'s and
+lm-eval's, figures are lm-eval's own: as `lm_eval.simple_evaluate` gives them for the same task,
+examples and seeds. No code of a data set is run.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vocabshift.evaluation.harness.data import local_config, with_files, with_known_splits
+from vocabshift.evaluation.harness.known_tasks import FAMILIES, SUITES, TaskRequest
+from vocabshift.evaluation.harness.rows import reason_of, rows_of
+from vocabshift.evaluation.subject import subject_names
+from vocabshift.models.load import check_model, load_causal_model, load_tokenizer
+from vocabshift.results import Results
+
+TASKS = Path(__file__).with_name("tasks")
+"""Our task folder, for lm-eval's --include_path."""
+
+_SEED = 1234  # lm-eval's own, of examples and of numpy and torch
+_BOOTSTRAPS = 100_000  # lm-eval's own, for metrics whose error has no formula
+
+Keep = Callable[[str, TaskRequest, Results], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A task that gave no figure for a subject."""
+
+    subject: str
+    task: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class HarnessReport:
+    """What was measured, what was not, and what to know of the figures."""
+
+    results: Results
+    failures: tuple[Failure, ...]
+    notes: tuple[str, ...]
+
+
+def run_harness(
+    models: Sequence[str | Path],
+    requests: Sequence[TaskRequest],
+    *,
+    limit: int | None = None,
+    batch_size: int | str = 1,
+    data: str | Path | None = None,
+    dtype: str = "float32",
+    device: str = "auto",
+    trust_remote_code: bool = False,
+    done: Mapping[tuple[str, str], Results] | None = None,
+    keep: Keep | None = None,
+    progress: Callable[[str, int, int | None], None] | None = None,
+) -> HarnessReport:
+    """Every request (of `requests_of`) on every model folder or Hub name, one model at a time.
+
+    Rows: metric "TASK/METRIC" (":FILTER" where lm-eval reads answers in several ways), n =
+    questions, interval of 1.96 standard errors as lm-eval gives them. `limit`: only the first
+    questions. `batch_size`: a number, or "auto". `data`: a folder with the tasks' files, used
+    where it has them (`harness_data`). `done`: rows by (subject, task label) that are there
+    already; `keep` is called with what is new. Raises ValueError for an unknown task,
+    FileNotFoundError where `data` is no folder, ImportError without lm-eval; whatever else goes
+    wrong with one model or task is among the failures.
+    """
+    manager = _task_manager(is_own=_are_own(requests))
+    _check_names(requests, manager.task_index)
+    folder = None if data is None else Path(data)
+    if folder is not None and not folder.is_dir():
+        raise FileNotFoundError(f"{data} is no folder; --data names one with the tasks' files")
+    requests = list(requests) if folder is None else with_files(requests, folder)
+    rows, failures, notes = Results(), list[Failure](), list[str]()
+    known = dict(done or {})
+    with tempfile.TemporaryDirectory(prefix="vocabshift-tasks-") as cache:
+        tasks = _Tasks(manager, folder, cache)
+        for subject, source in zip(subject_names(models), models, strict=True):
+            lm: Any = None
+            for number, request in enumerate(requests):
+                if progress is not None:
+                    progress(subject, number, len(requests))
+                key = (subject, request.label)
+                try:
+                    if key not in known:
+                        task = tasks.get(request)
+                        if lm is None:
+                            lm = _language_model(
+                                source, batch_size, dtype, device, trust_remote_code
+                            )
+                        known[key], said = _evaluate(lm, task, subject, request, limit)
+                        notes += said
+                        if keep is not None:
+                            keep(subject, request, known[key])
+                    rows += known[key]
+                except Exception as error:  # one task or model must not lose what others gave
+                    failures.append(Failure(subject, request.label, reason_of(error)))
+            del lm  # before the next one needs the room
+    return HarnessReport(rows, tuple(failures), tuple(dict.fromkeys(notes)))
+
+
+class _Tasks:
+    """Tasks built once for all models; a failure is raised again for each."""
+
+    def __init__(self, manager: Any, folder: Path | None, cache: str) -> None:
+        self._manager, self._folder, self._cache = manager, folder, cache
+        self._built: dict[str, Any] = {}
+
+    def get(self, request: TaskRequest) -> Any:
+        """What lm-eval evaluates: {"tasks", "groups", …}."""
+        if request.label not in self._built:
+            try:
+                self._built[request.label] = self._build(request)
+            except Exception as error:  # the Hub's, datasets' and lm-eval's own
+                self._built[request.label] = error
+        built = self._built[request.label]
+        if isinstance(built, Exception):
+            raise built
+        return built
+
+    def _build(self, request: TaskRequest) -> Any:
+        _refuse_code(self._manager.task_index, request.task)
+        config = self._from_files(request)
+        # lm-eval changes a registered task's config only for the members of a group.
+        changed = {"group": "vocabshift", "task": [{"task": request.task, **(config or {})}]}
+        with _log():
+            loaded = self._manager.load([request.task if config is None else changed])
+            if config is not None:
+                loaded = {"tasks": loaded["tasks"], "groups": {}, "group_map": {}}
+        for task in loaded["tasks"].values():
+            if request.shots is not None:
+                task.set_config(key="num_fewshot", value=request.shots)
+            elif task.get_config("num_fewshot") is None:
+                task.set_config(key="num_fewshot", value=0)
+        return loaded
+
+    def _from_files(self, request: TaskRequest) -> dict[str, Any] | None:
+        """What to change in the task's config, where there are files for it."""
+        found = None if self._folder is None else local_config(request, self._folder)
+        if found is None:
+            return None
+        registered = self._manager.task_index[request.task]
+        if registered.kind.name != "TASK":
+            raise ValueError(
+                f"{request.task} is no single task, so that {request.task}/ in {self._folder} "
+                "cannot be its data; name its members, each with a folder of its own"
+            )
+        config = with_known_splits(found, registered.cfg or {}, request)
+        if "dataset_kwargs" in config:  # nothing is left on this disk
+            config["dataset_kwargs"] |= {"cache_dir": self._cache}
+        return config
+
+
+def _are_own(requests: Sequence[TaskRequest]) -> bool:
+    """Whether lm-eval's own folder is not needed: reading its thousands of files takes seconds."""
+    return all(list(TASKS.glob(f"*/{request.task}.yaml")) for request in requests)
+
+
+@cache
+def _task_manager(*, is_own: bool) -> Any:
+    try:
+        import datasets
+        from lm_eval.tasks import TaskManager
+    except ImportError as error:
+        raise ImportError(
+            "harness needs lm-eval; install it with: pip install 'vocabshift[eval]'"
+        ) from error
+    if int(datasets.__version__.partition(".")[0]) < 4:
+        raise ImportError(  # earlier ones run the scripts of data sets
+            f"datasets {datasets.__version__} is too old for harness: pip install 'datasets>=4'"
+        )
+    with _log():
+        return TaskManager(include_path=str(TASKS), include_defaults=not is_own)
+
+
+def _check_names(requests: Sequence[TaskRequest], index: Mapping[str, Any]) -> None:
+    for request in requests:
+        if request.task not in index:
+            near = get_close_matches(request.name, [*FAMILIES, *SUITES, *index], n=3)
+            hint = f"; did you mean {', '.join(near)}?" if near else ""
+            raise ValueError(
+                f"unknown task {request.name!r}{hint} (see: vocabshift harness --list)"
+            )
+
+
+def _refuse_code(index: Mapping[str, Any], task: str) -> None:
+    """ValueError for a metric that is a program on the Hub."""
+    config = getattr(index[task], "cfg", None) or {}
+    for metric in config.get("metric_list") or ():
+        if metric.get("hf_evaluate"):
+            raise ValueError(
+                f"{task} needs the metric {metric['metric']!r} as a program from the Hub, which is "
+                "not run here; choose another task, or run lm-eval itself"
+            )
+
+
+def _language_model(
+    source: str | Path, batch_size: int | str, dtype: str, device: str, trust_remote_code: bool
+) -> Any:
+    from lm_eval.models.huggingface import HFLM
+
+    config = check_model(source, trust_remote_code=trust_remote_code).get_text_config()
+    tokenizer = load_tokenizer(source, trust_remote_code=trust_remote_code)
+    # lm-eval begins empty prompts with the BOS (or EOS) and pads with the EOS: where the
+    # tokenizer names none, the model's config does.
+    for role in ("bos", "eos"):
+        token_id = getattr(config, f"{role}_token_id", None)
+        token_id = token_id[0] if isinstance(token_id, list) else token_id
+        if getattr(tokenizer, f"{role}_token_id") is None and token_id is not None:
+            setattr(tokenizer, f"{role}_token", tokenizer.convert_ids_to_tokens(token_id))
+    if tokenizer.eos_token_id is None:
+        raise ValueError(
+            "neither the tokenizer nor config.json names an EOS token, which lm-eval needs; add "
+            '"eos_token" to tokenizer_config.json'
+        )
+    model = load_causal_model(
+        source, dtype=dtype, device=device, trust_remote_code=trust_remote_code
+    )
+    if len(tokenizer) > model.get_input_embeddings().weight.shape[0]:
+        raise ValueError(
+            f"the tokenizer of {source} has {len(tokenizer)} tokens and the model "
+            f"{model.get_input_embeddings().weight.shape[0]} rows"
+        )
+    with _log(), _accelerate_as_it_was():
+        return HFLM(pretrained=model, tokenizer=tokenizer, backend="causal", batch_size=batch_size)
+
+
+@contextmanager
+def _accelerate_as_it_was() -> Iterator[None]:
+    """lm-eval asks accelerate for the number of processes, which then keeps device and precision
+    for the life of this one, and training in it could choose no other."""
+    from accelerate.state import AcceleratorState, PartialState
+
+    is_first = not (AcceleratorState._shared_state or PartialState._shared_state)
+    try:
+        yield
+    finally:
+        if is_first and not PartialState().use_distributed:
+            AcceleratorState._reset_state(reset_partial_state=True)
+
+
+def _evaluate(
+    lm: Any, loaded: Any, subject: str, request: TaskRequest, limit: int | None
+) -> tuple[Results, list[str]]:
+    """Rows of one task (of a group: of the whole), and what to know of them."""
+    import torch
+    from lm_eval.evaluator import evaluate
+
+    for task in loaded["tasks"].values():  # for each model anew, so that all see one prompt
+        task.set_fewshot_seed(seed=_SEED)
+    random.seed(0)  # as simple_evaluate does
+    np.random.seed(_SEED)
+    torch.manual_seed(_SEED)
+    with _log() as said:
+        found = evaluate(lm, loaded, limit=limit, log_samples=False, bootstrap_iters=_BOOTSTRAPS)
+    cut = sum("truncat" in line.lower() for line in said)
+    notes = []
+    if cut:
+        notes.append(
+            f"{subject}, {request.label}: prompts are longer than the model's {lm.max_length} "
+            f"positions and were cut on the left ({cut} times)"
+        )
+    return rows_of(found, subject, request), notes
+
+
+@contextmanager
+def _log() -> Iterator[list[str]]:
+    """What lm-eval warns of meanwhile, kept from the terminal."""
+    logger = logging.getLogger("lm_eval")
+    said: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    before = logger.propagate, list(logger.handlers)
+    logger.propagate, logger.handlers = False, [handler]
+    try:
+        yield said
+    finally:
+        logger.propagate, logger.handlers = before

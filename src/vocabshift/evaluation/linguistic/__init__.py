@@ -1,0 +1,1 @@
+"""Metrics that know about language: morphemes, syllables, numbers, robustness."""

@@ -1,0 +1,1 @@
+"""Bits per byte of causal language models, compared by document."""

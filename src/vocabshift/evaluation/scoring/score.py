@@ -1,0 +1,277 @@
+"""Bits per byte: what a causal language model pays for text, whatever its tokenizer.
+
+Owns log-probabilities of documents and their sums. Knows nothing of training or tokenizers'
+own metrics. A document is scored by itself, after the model's BOS where its config has one, with
+no EOS appended or scored; its bytes are those of the raw text, never of its tokens. So models
+with different tokenizers stand on one scale (loss per token does not).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift.errors import CorpusError
+from vocabshift.evaluation.spans.placing import is_same
+from vocabshift.evaluation.statistics.bootstrap import estimate
+from vocabshift.evaluation.subject import engine_of
+from vocabshift.evaluation.texts import ALL
+from vocabshift.models.load import check_causal, check_fit, lack_of_memory, positions_of
+from vocabshift.results import Result, Results
+
+if TYPE_CHECKING:
+    from vocabshift.text.corpus import Corpus
+
+METRIC = "bits_per_byte"
+LOSS = "loss_rate"
+
+MOST_CONTEXT = 4096
+"""Tokens of context unless asked otherwise, where a model has more positions: what a batch of one
+window needs grows with it, and few documents are longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentScore:
+    """One document's price."""
+
+    language: str
+    n_bytes: int
+    nats: float  # minus the sum of its tokens' log-probabilities
+    is_lost: bool = False  # the tokenizer does not give the text back: the price is of other text
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """A stretch of a document that fits the model; its first `n_context` ids are not scored."""
+
+    document: int
+    ids: NDArray[np.int64]
+    n_context: int
+
+
+def score(
+    model: Any,
+    tokenizer: Any,
+    texts: Corpus | Mapping[str, Iterable[str]] | Iterable[str],
+    *,
+    subject: str = "model",
+    context: int | None = None,
+    overlap: int | None = None,
+    batch_tokens: int = 4096,
+) -> Results:
+    """Bits per byte of `model` on `texts`, one row a language, n = documents.
+
+    The rows are those of `score_rows`; the other arguments are those of `score_documents`.
+    """
+    documents = score_documents(
+        model, tokenizer, texts, context=context, overlap=overlap, batch_tokens=batch_tokens
+    )
+    return score_rows(subject, documents)
+
+
+def score_rows(subject: str, documents: Sequence[DocumentScore]) -> Results:
+    """Bits per byte of each language: bits of all its documents over bytes of all of them.
+
+    The 95 % interval is that of `bootstrap.estimate`, over documents, and is left out where a
+    language has a single one. A row `loss_rate` (share of documents) stands behind where the
+    tokenizer does not give some text back: what it drops or calls unknown costs little, so that
+    the value is not one of this text.
+    """
+    rows, losses = [], []
+    for language in dict.fromkeys(document.language for document in documents):
+        own = [document for document in documents if document.language == language]
+        found = estimate([(bits_of(own), bytes_of(own))])[0]
+        rows.append(Result(subject, language, METRIC, found.value, len(own), found.low, found.high))
+        n_lost = sum(document.is_lost for document in own)
+        if n_lost:
+            losses.append(Result(subject, language, LOSS, n_lost / len(own), len(own)))
+    return Results([*rows, *losses])
+
+
+def bits_of(documents: Sequence[DocumentScore]) -> NDArray[np.float64]:
+    """The price of each document in bits, (n_documents,)."""
+    return np.array([document.nats for document in documents], dtype=np.float64) / math.log(2)
+
+
+def bytes_of(documents: Sequence[DocumentScore]) -> NDArray[np.float64]:
+    """The UTF-8 bytes of each document, (n_documents,)."""
+    return np.array([document.n_bytes for document in documents], dtype=np.float64)
+
+
+def score_documents(
+    model: Any,
+    tokenizer: Any,
+    texts: Corpus | Mapping[str, Iterable[str]] | Iterable[str],
+    *,
+    context: int | None = None,
+    overlap: int | None = None,
+    batch_tokens: int = 4096,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[DocumentScore]:
+    """The price of every document that is not blank, in order: for paired comparisons.
+
+    A document longer than `context` tokens (default: the model's positions, at most MOST_CONTEXT)
+    is scored in windows, each beginning with the BOS again; a later window repeats the last
+    `overlap` tokens (default: half the context) of the one before as context and scores only what
+    follows them. Without a BOS the first token of a document has no probability: it costs
+    nothing, and its bytes count. Windows of like length are padded together to at most
+    `batch_tokens` tokens a batch. `progress` is called with tokens done and all tokens.
+
+    The tokenizer is one of any kind that `engine_of` takes. Raises CorpusError where there is no
+    text for a language, VocabMismatchError where tokenizer and model do not fit, ValueError for an
+    impossible context or overlap, for a model that sees what follows (a masked one) or gives no
+    finite number, and where memory lacks.
+    """
+    engine = engine_of(tokenizer)
+    bos = check_fit(model, engine.row_count)
+    context, overlap = _window_sizes(model, context, overlap, n_prefix=0 if bos is None else 1)
+    pairs = [pair for pair in labelled(texts) if pair[1].strip()]
+    if not pairs:
+        raise CorpusError("there is no text to score; name files that are not empty")
+    ids, offsets = engine.encode_batch([text for _, text in pairs])
+    windows = [
+        window
+        for document, (start, end) in enumerate(pairwise(offsets))
+        for window in _windows(document, ids[start:end], bos, context, overlap)
+    ]
+    nats = _document_nats(model, windows, len(pairs), batch_tokens, progress)
+    if not np.isfinite(nats).all():
+        raise ValueError(
+            f"the model gives {np.count_nonzero(~np.isfinite(nats))} of {len(nats)} documents no "
+            "finite price: its weights are broken, or too large for their dtype (try float32)"
+        )
+    back = engine.decode_batch(ids, offsets)
+    return [
+        DocumentScore(language, len(text.encode()), float(value), not is_same(text, again))
+        for (language, text), value, again in zip(pairs, nats, back, strict=True)
+    ]
+
+
+def _document_nats(
+    model: Any,
+    windows: Sequence[_Window],
+    n_documents: int,
+    batch_tokens: int,
+    progress: Callable[[int, int], None] | None,
+) -> NDArray[np.float64]:
+    """Prices of the documents, (n_documents,); the model keeps its mode."""
+    nats = np.zeros(n_documents)
+    done, total = 0, sum(window.ids.size for window in windows)
+    was_training = model.training
+    model.eval()
+    advice = (
+        f"no memory for a batch of {batch_tokens} tokens (or for one window of the context): "
+        "lower the batch tokens or the context, or choose a smaller dtype"
+    )
+    try:
+        with lack_of_memory(advice):
+            check_causal(model)
+            for batch in _batches(windows, batch_tokens):
+                for window, value in zip(batch, _window_nats(model, batch), strict=True):
+                    nats[window.document] += value
+                done += sum(window.ids.size for window in batch)
+                if progress is not None:
+                    progress(done, total)
+    finally:
+        model.train(was_training)
+    return nats
+
+
+def _window_sizes(
+    model: Any, context: int | None, overlap: int | None, *, n_prefix: int
+) -> tuple[int, int]:
+    positions = positions_of(model)
+    if context is None:
+        context = min(positions or MOST_CONTEXT, MOST_CONTEXT)
+    if positions is not None and context > positions:
+        raise ValueError(
+            f"context is {context} and the model has {positions} positions; choose a shorter one"
+        )
+    if overlap is None:
+        overlap = context // 2
+    if not 1 <= overlap < context - n_prefix:
+        raise ValueError(
+            f"overlap is {overlap}; it must be at least 1 and leave room in a context of {context}"
+        )
+    return context, overlap
+
+
+def labelled(
+    texts: Corpus | Mapping[str, Iterable[str]] | Iterable[str],
+) -> Iterator[tuple[str, str]]:
+    """(language, document) pairs; text without a label is of "all".
+
+    CorpusError, at the end, for a language that was named and has no document but blank ones.
+    """
+    from vocabshift.text.corpus import Corpus
+
+    corpus = texts if isinstance(texts, Corpus) else Corpus.from_texts(texts)
+    lacking = dict.fromkeys(corpus.languages)
+    for label, text in corpus.texts():
+        language = ALL if label is None else label
+        if text.strip():
+            lacking.pop(language, None)
+        yield language, text
+    if lacking:
+        raise CorpusError(f"no text to score for {', '.join(lacking)}; leave it out or give text")
+
+
+def _windows(
+    document: int, ids: NDArray[np.int32], bos: int | None, context: int, overlap: int
+) -> Iterator[_Window]:
+    prefix = np.array([] if bos is None else [bos], dtype=np.int64)
+    room = context - prefix.size
+    at = 0
+    while at == 0 or at + overlap < len(ids):
+        stretch = np.concatenate([prefix, ids[at : at + room].astype(np.int64)])
+        if stretch.size > 1:  # a lone token without BOS has no probability
+            yield _Window(document, stretch, prefix.size + (overlap if at else 0))
+        at += room - overlap
+
+
+def _batches(windows: Sequence[_Window], batch_tokens: int) -> Iterator[list[_Window]]:
+    """Windows by falling length, so that padding is short and a lack of memory shows at once."""
+    batch: list[_Window] = []
+    for window in sorted(windows, key=lambda window: -window.ids.size):
+        if batch and (len(batch) + 1) * batch[0].ids.size > batch_tokens:
+            yield batch
+            batch = []
+        batch.append(window)
+    if batch:
+        yield batch
+
+
+def _window_nats(model: Any, batch: list[_Window]) -> list[float]:
+    import torch
+
+    device = model.get_input_embeddings().weight.device
+    width = max(window.ids.size for window in batch)
+    ids = np.zeros((len(batch), width), dtype=np.int64)
+    for row, window in enumerate(batch):
+        ids[row, : window.ids.size] = window.ids
+    lengths = np.array([window.ids.size for window in batch])
+    mask = np.arange(width) < lengths[:, None]
+    with torch.inference_mode():
+        input_ids = torch.from_numpy(ids).to(device)
+        # Padding stands on the right, where a causal model cannot see it.
+        logits = model(
+            input_ids=input_ids,
+            attention_mask=torch.from_numpy(mask).to(device, torch.int64),
+            use_cache=False,
+        ).logits
+        nats = []
+        for row, window in enumerate(batch):
+            first, last = max(window.n_context, 1), window.ids.size
+            cost = torch.nn.functional.cross_entropy(
+                logits[row, first - 1 : last - 1].float(),
+                input_ids[row, first:last],
+                reduction="none",
+            )
+            nats.append(float(cost.double().sum()))
+    return nats

@@ -1,0 +1,1 @@
+"""Where tokens lie in text, and what a view of them shows."""

@@ -1,0 +1,110 @@
+"""Where every token of many lines stands, and what the tokens of a line do not give back.
+
+Owns two judgements, of all lines of a language at once. Places: tokens whose bytes joined are the
+line (with at most the dummy prefix in front) are laid end to end, all others are `token_spans`'.
+Loss: a line is lost where its tokens do not give it back, up to canonical equivalence (Unicode NFC
+of both) and one space in front; what a normalizer folds away otherwise (case, compatibility
+characters, spaces) is lost. Knows nothing of words or metrics.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from vocabshift.evaluation.spans.token_facts import TokenFacts, parts_of, repeated, running_sums
+from vocabshift.evaluation.spans.token_spans import spans_of_ids
+from vocabshift.evaluation.spans.words import Layout, lay_out
+from vocabshift.evaluation.subject import Engine, Ids
+
+Int64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """The tokens of all lines, and what of the lines does not come back."""
+
+    layout: Layout  # that the places are in
+    starts: Int64  # (n_tokens,) bytes into the layout
+    ends: Int64  # exclusive
+    n_lost_characters: Int64  # (n_lines,) code points
+    is_lost: Int64  # (n_lines,) 1 for a line that does not come back
+
+
+def place(
+    engine: Engine, facts: TokenFacts, lines: Sequence[str], ids: Ids, offsets: Int64
+) -> Placed:
+    """Places and losses of `ids`, which are those of `lines` (`offsets`: (n_lines + 1,)).
+
+    A line that was only composed otherwise is laid out as its tokens give it: the same words.
+    """
+    joined = engine.join(ids)
+    reached = running_sums(len(ids), lambda part: facts.lengths[ids[part]])
+    of_line = reached[offsets]  # where the tokens of each line begin in `joined`
+    laid = list(lines)
+    prefix = np.zeros(len(lines), dtype=np.int64)  # bytes in front of the line
+    inexact = []
+    for number, (line, (start, end)) in enumerate(
+        zip(lines, pairwise(of_line.tolist()), strict=True)
+    ):
+        found = _given_back(line, joined[start:end])
+        if found is None:
+            inexact.append(number)
+        else:
+            prefix[number], laid[number] = found
+
+    layout = lay_out(laid)
+    shifts = layout.line_starts[:-1] - of_line[:-1] - prefix
+    starts, ends = np.empty_like(reached[1:]), np.empty_like(reached[1:])
+    for part in parts_of(len(ids)):
+        shift = repeated(shifts, offsets, part)
+        floor = repeated(layout.line_starts[:-1], offsets, part)
+        starts[part] = np.maximum(reached[:-1][part] + shift, floor)
+        ends[part] = np.maximum(reached[1:][part] + shift, floor)
+
+    lost = np.zeros(len(lines), dtype=np.int64)
+    is_lost = np.zeros(len(lines), dtype=np.int64)
+    for number in inexact:
+        here = slice(int(offsets[number]), int(offsets[number + 1]))
+        alone = np.array([0, here.stop - here.start])
+        (of_tokens,) = spans_of_ids(engine, [lines[number]], ids[here], alone)
+        starts[here] = of_tokens.starts + layout.line_starts[number]
+        ends[here] = of_tokens.ends + layout.line_starts[number]
+        (decoded,) = engine.decode_batch(ids[here], alone)
+        is_lost[number] = not is_same(lines[number], decoded)
+        lost[number] = lost_characters(lines[number], decoded) if is_lost[number] else 0
+    return Placed(layout, starts, ends, lost, is_lost)
+
+
+def lost_characters(line: str, back: str) -> int:
+    """Characters of `line`, in NFC and counted as a multiset, that `back` does not hold."""
+    wanted = Counter(unicodedata.normalize("NFC", line))
+    return (wanted - Counter(unicodedata.normalize("NFC", back))).total()
+
+
+def _given_back(line: str, back: bytes) -> tuple[int, str] | None:
+    """How many spaces the tokens put in front (0 or 1), and the line as they give it back; None
+    where joining their bytes does not give it."""
+    data = line.encode()
+    if back == data:
+        return 0, line
+    if len(back) == len(data) + 1 and back[:1] == b" " and back[1:] == data:
+        return 1, line
+    text = back.decode(errors="replace")
+    if not is_same(line, text):
+        return None
+    has_prefix = text[:1] == " " and line[:1] != " "
+    return (1, text[1:]) if has_prefix else (0, text)
+
+
+def is_same(line: str, back: str) -> bool:
+    """Whether `back` is the line up to canonical equivalence and one space in front."""
+    wanted = unicodedata.normalize("NFC", line)
+    found = unicodedata.normalize("NFC", back)
+    return found in (wanted, f" {wanted}")

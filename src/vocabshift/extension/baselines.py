@@ -1,0 +1,284 @@
+"""Baselines of extension: what people do instead of training on. For comparison, not for use.
+
+Source: the published toolkit of "Teaching Old Tokenizers New Words" (arXiv:2512.03989), whose rules
+these are. All take the new tokens of an auxiliary tokenizer, in the order of its ids:
+
+- regen (the paper's naive extension): for every new token, all its splits into two tokens become
+  merges, behind the old ones. Merges of the base may cut a new token before its own merges come.
+- append: the auxiliary tokenizer's own merges behind the old ones, as far as all three of their
+  tokens are there. Most new tokens cannot be built, for the base would have to split text as the
+  auxiliary tokenizer does.
+- prepend: the merges of regen before all old ones. Old tokens are cut now, and old text changes.
+- add-tokens: the texts of the new tokens as added tokens, cut out of the text before anything
+  else, inside words too; where one begins or ends in a word, the rest of it falls apart.
+
+Owns the four; what each costs is `naive_cost`'s.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from vocabshift import _core
+from vocabshift.errors import CorpusError
+from vocabshift.extension.base import Learned, check_room, extended
+from vocabshift.extension.counting import CountedText, Progress
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.normalize import normalizer_function
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.components import SPACE
+from vocabshift.tokenizer.formats.sentencepiece_proto import SentencePieceRules
+from vocabshift.tokenizer.metaspace_reader import require_metaspace
+from vocabshift.tokenizer.model import Merge, compile_merges
+from vocabshift.tokenizer.token_bytes import is_byte_level
+from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+
+# The auxiliary tokenizer of the baselines: trained from nothing, under the base's own pipeline.
+#
+# What transformers' `train_new_from_iterator` gives: byte-level BPE behind the base's normalizer
+# and pre-tokenizer, of a size that counts its special tokens and the 256 bytes in. Owns that
+# training; what a baseline takes from it is `naive`'s.
+
+
+SIZE = 64_000
+"""Tokens of the auxiliary tokenizer in the paper's toolkit."""
+
+
+@dataclass(frozen=True)
+class Auxiliary:
+    """Tokens and merges of a tokenizer trained from nothing, spelt as the base spells its own."""
+
+    tokens: tuple[str, ...]  # by id, special tokens left out
+    merges: tuple[Merge, ...]  # by rank
+
+    def new_tokens(self, base: Tokenizer) -> list[str]:
+        """Its tokens that the base lacks, in the order of their ids."""
+        known = base.model.vocab.keys() | {token.content for token in base.added_tokens}
+        return [token for token in self.tokens if token not in known]
+
+
+def train_auxiliary(
+    base: Tokenizer,
+    text: CountedText,
+    *,
+    vocab_size: int = SIZE,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Auxiliary:
+    """Train the auxiliary tokenizer of a byte-level base; fewer tokens where pairs run out.
+
+    `text` holds the words of the base's own pipeline, and keeps them. `vocab_size` counts the
+    base's special tokens and the 256 bytes. ValueError for a base that is not byte-level.
+    """
+    if not is_byte_level(base) or not base.model.is_byte_level:
+        raise ValueError(
+            f"{base.name} is not byte-level; for a SentencePiece tokenizer use "
+            "train_sentencepiece_auxiliary, for others there are no baselines"
+        )
+    single = [byte_level.to_bytes(image) for image in byte_level.ALPHABET]
+    n_special = sum(token.special for token in base.added_tokens)
+    trained = _core.continue_bpe(
+        text.words,
+        _core.WordWeights(text.weighed.fixed_point_weights()),
+        max(vocab_size - n_special, len(single)),
+        compile_merges(single, np.zeros((0, 3), np.uint32)),
+        single,
+        [],
+        min_frequency=text.weighed.min_count(1),
+        duplicates=_core.Duplicates.REUSE_ID,  # as the trainer of `tokenizers` does
+        keep_words=True,
+        threads=threads,
+        progress=progress,
+    )
+    images = byte_level.all_to_images(trained.tokens)
+    merges = [(images[left], images[right]) for left, right, _ in trained.merges.tolist()]
+    return Auxiliary(tuple(images), tuple(merges))
+
+
+# ---
+
+
+NaiveMethod = Literal["regen", "append", "prepend", "add-tokens"]
+
+
+def naive_extension(
+    base: Tokenizer, auxiliary: Auxiliary, method: NaiveMethod, *, n_tokens: int
+) -> Tokenizer:
+    """`base` with `n_tokens` new tokens by one of the baselines, or with all that there are.
+
+    New ids stand behind all others. ValueError for a method that does not exist, or where the
+    auxiliary tokenizer has no token that the base lacks.
+    """
+    if method not in get_args(NaiveMethod):
+        raise ValueError(f"method is {method!r}; give one of {get_args(NaiveMethod)}")
+    if method == "add-tokens":
+        return add_tokens(base, auxiliary, n_tokens=n_tokens)
+    learned = (append if method == "append" else regen)(base, auxiliary, n_tokens=n_tokens)
+    return extended(base, learned, merges_first=method == "prepend")
+
+
+def regen(base: Tokenizer, auxiliary: Auxiliary, *, n_tokens: int) -> Learned:
+    """New tokens with every split of theirs as a merge, those with a longer left part first."""
+    tokens = _first(auxiliary.new_tokens(base), base, n_tokens)
+    known = base.model.vocab.keys() | set(tokens)
+    old = set(base.model.merges)
+    merges = [split for token in tokens for split in _splits(token, known) if split not in old]
+    return Learned(tokens, tuple(merges), stopped_because=_stopped(tokens, n_tokens))
+
+
+def append(base: Tokenizer, auxiliary: Auxiliary, *, n_tokens: int) -> Learned:
+    """New tokens with the auxiliary tokenizer's merges whose three tokens are there."""
+    if not auxiliary.merges:
+        raise ValueError(
+            f"the auxiliary tokenizer names no merges that could be appended to those of "
+            f"{base.name} (SentencePiece's trainer tells none); compare with regen or prepend"
+        )
+    tokens = _first(auxiliary.new_tokens(base), base, n_tokens)
+    known = base.model.vocab.keys() | set(tokens)
+    old = set(base.model.merges)
+    merges = tuple(
+        (left, right)
+        for left, right in auxiliary.merges
+        if left in known and right in known and left + right in known and (left, right) not in old
+    )
+    n_repaired = sum(left + right in base.model.vocab for left, right in merges)
+    stopped = _stopped(tokens, n_tokens)
+    return Learned(tokens, merges, stopped_because=stopped, n_repaired=n_repaired)
+
+
+def add_tokens(base: Tokenizer, auxiliary: Auxiliary, *, n_tokens: int) -> Tokenizer:
+    """New tokens as added tokens with the flags that transformers' `add_tokens` gives to strings.
+
+    Tokens that are not whole characters have no text and are passed over, and so are those whose
+    text is a token of the base already (the text "õ" spells the byte 0xF5 there).
+    """
+    taken = base.model.vocab.keys() | {token.content for token in base.added_tokens}
+    texts = [text for text in _texts(base, auxiliary.new_tokens(base)) if text not in taken]
+    chosen = _first(texts, base, n_tokens)
+    first = base.row_count
+    added = (
+        AddedToken(text, first + i, special=False, normalized=True) for i, text in enumerate(chosen)
+    )
+    return replace(base, added_tokens=(*base.added_tokens, *added))
+
+
+def _first(tokens: list[str], base: Tokenizer, n_tokens: int) -> tuple[str, ...]:
+    if n_tokens < 1:
+        raise ValueError(f"n_tokens is {n_tokens}; give at least 1")
+    if not tokens:
+        raise ValueError(
+            f"the auxiliary tokenizer has no token that {base.name} lacks; give more text, or text "
+            "in a language that it does not know well"
+        )
+    check_room(base, min(n_tokens, len(tokens)))
+    return tuple(tokens[:n_tokens])
+
+
+def _stopped(tokens: tuple[str, ...], n_tokens: int) -> str:
+    """Why no more: the tokens asked for, or all that the auxiliary tokenizer has."""
+    return "n_tokens" if len(tokens) == n_tokens else "no_token_left"
+
+
+def _splits(token: str, known: Iterable[str] | Mapping[str, int]) -> list[Merge]:
+    """All splits of a token into two known ones, the longest left part first."""
+    return [
+        (token[:at], token[at:])
+        for at in range(len(token) - 1, 0, -1)
+        if token[:at] in known and token[at:] in known
+    ]
+
+
+def _texts(base: Tokenizer, tokens: Iterable[str]) -> list[str]:
+    """The texts of tokens, as far as they are whole characters."""
+    if not is_byte_level(base):
+        return [token.replace(SPACE, " ") for token in tokens]
+    texts = []
+    for image in tokens:
+        try:
+            texts.append(byte_level.to_bytes(image).decode())
+        except UnicodeDecodeError:
+            continue
+    return texts
+
+
+# The auxiliary tokenizer of the baselines for SentencePiece BPE: SentencePiece's own trainer.
+#
+# The dead tokens of the published runs on Mistral-7B are met by nothing else: SentencePiece breaks
+# ties in its own way. Its package is no dependency of ours; only these baselines need it. Owns how
+# the trainer is asked; the text reaches it as it is, or in the Unicode form that is named.
+
+
+_LONGEST = 1 << 30  # bytes; longer sentences would be left out
+_N_ROLES = 3 + 256  # <unk> <s> </s> and the byte pieces: the trainer's smallest vocabulary
+
+
+def train_sentencepiece_auxiliary(
+    base: Tokenizer,
+    corpus: Corpus,
+    *,
+    rules: SentencePieceRules | None = None,
+    vocab_size: int = SIZE,
+    normalizer: str | None = None,
+    threads: int = 1,
+) -> Auxiliary:
+    """Train the auxiliary tokenizer of a base that spells the space "▁"; it names no merges.
+
+    `rules` stand for those of the base's own model. Every character of the text becomes a token.
+    `vocab_size` counts three role tokens and 256 byte pieces; fewer come back where pairs run out.
+    Corpus weights play no part. ValueError for a base of another kind, or without the package
+    sentencepiece; CorpusError for text that it cannot train on.
+    """
+    require_metaspace(base)
+    try:
+        import sentencepiece
+    except ImportError:
+        raise ValueError(
+            "the baselines of a SentencePiece tokenizer are trained by SentencePiece itself; "
+            "install it with: pip install sentencepiece"
+        ) from None
+    rules = rules or base.piece_rules or SentencePieceRules()
+    corpus.require_text()
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=_sentences(corpus, normalizer),
+            model_writer=model,
+            model_type="bpe",
+            vocab_size=max(vocab_size, _N_ROLES + 1),
+            hard_vocab_limit=False,
+            character_coverage=1.0,
+            byte_fallback=True,
+            normalization_rule_name="identity",
+            max_sentence_length=_LONGEST,
+            max_sentencepiece_length=rules.max_length,
+            split_by_unicode_script=rules.split_by_script,
+            split_by_number=rules.split_by_number,
+            split_by_whitespace=rules.split_by_whitespace,
+            split_digits=rules.split_digits,
+            treat_whitespace_as_suffix=rules.whitespace_as_suffix,
+            allow_whitespace_only_pieces=rules.whitespace_only,
+            num_threads=threads,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        raise CorpusError(f"SentencePiece cannot train on this text: {error}") from None
+    pieces = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    plain = (
+        piece_id
+        for piece_id in range(pieces.get_piece_size())
+        if not (
+            pieces.is_control(piece_id) or pieces.is_unknown(piece_id) or pieces.is_byte(piece_id)
+        )
+    )
+    return Auxiliary(tuple(pieces.id_to_piece(piece_id) for piece_id in plain), ())
+
+
+def _sentences(corpus: Corpus, normalizer: str | None) -> Iterator[str]:
+    normalize = normalizer_function(normalizer)
+    for _, text in corpus.texts():
+        yield text if normalize is None else normalize(text)

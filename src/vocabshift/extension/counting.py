@@ -1,0 +1,136 @@
+"""CountedText: the text that is learned from, counted as the tokenizer's merges see it.
+
+Owns counting for byte-level tokenizers, whose words are pre-tokens. What the words are of others
+is `metaspace`'s business; what is learned from them, `continued`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from vocabshift import _core
+from vocabshift.extension.base import Learned, TrainingBase
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.count_folder import CountFolder
+from vocabshift.text.counting import CorpusReader
+from vocabshift.text.weighing import Weighed
+from vocabshift.tokenizer.corpus_reader import TokenizerReader, reader_of
+from vocabshift.tokenizer.formats.sentencepiece_proto import SentencePieceRules
+from vocabshift.tokenizer.metaspace_reader import (
+    COVERAGE,
+    GroupCutter,
+    missing_characters,
+    require_metaspace,
+    with_characters,
+)
+from vocabshift.tokenizer.tokenizer import Tokenizer
+
+Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True, eq=False)
+class CountedText:
+    """Words with their counts by group; no merge ever reaches across a word."""
+
+    words: _core.WordCounter
+    weighed: Weighed  # the reader that counted: groups, weights, fingerprint
+    encoder: _core.Encoder | None
+    """Segments words into tokens; None where a word is the ids of its tokens already."""
+    rule: _core.MergeRule
+    """What no merge may make."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Counted text with the form of the base that learns from it."""
+
+    form: TrainingBase  # of the base with `characters`
+    text: CountedText
+    characters: tuple[str, ...] = ()
+    """Characters of the text that the base lacked; what is learned comes behind them."""
+
+    def learned(self, of_form: Learned) -> Learned:
+        """What was learned from `form`, as what is to be added to the base itself."""
+        return replace(
+            of_form, tokens=(*self.characters, *of_form.tokens), characters=self.characters
+        )
+
+
+def count_byte_level(
+    base: TrainingBase,
+    source: Corpus | CountFolder,
+    *,
+    normalizer: str | None = None,
+    sampling_alpha: float | None = None,
+    max_token_bytes: int | None = None,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> CountedText:
+    """The pre-tokens of a corpus, or of a folder of counts, under the tokenizer's own pipeline.
+
+    CorpusError where the tokenizer's normalizer leaves nothing of the text of a language.
+    """
+    tokenizer = base.tokenizer
+    reader = reader_of(tokenizer, source, normalizer=normalizer, sampling_alpha=sampling_alpha)
+    words = reader.count_words(threads=threads, progress=progress)
+    if isinstance(reader, TokenizerReader):
+        reader.require_kept_text(tokenizer.name)
+    rule = _core.MergeRule(max_token_bytes=max_token_bytes or 0, forbidden=base.forbidden())
+    return CountedText(words, reader, base.encoder, rule)
+
+
+# Continued BPE for SentencePiece BPE tokenizers in Hugging Face form ("▁" for the space).
+#
+# Source: "Teaching Old Tokenizers New Words" (arXiv:2512.03989), section 3; adapting.md section
+# 1.3. A document is encoded as a whole, so what is counted is groups of tokens
+# (`bpe.token_groups`), and merges obey the rules that the model's own pieces were trained by.
+# Characters that the vocabulary lacks come first, the most frequent before the others, until the
+# text is covered.
+#
+# Where we differ from the paper's toolkit: the rules are read from the model where it is given, and
+# are SentencePiece's own (the prolonged sound mark goes with kana).
+
+
+class MetaspaceBase(TrainingBase):
+    """A SentencePiece BPE tokenizer in the form that training needs."""
+
+    def __init__(self, tokenizer: Tokenizer, rules: SentencePieceRules | None = None) -> None:
+        super().__init__(tokenizer)
+        self.cutter = GroupCutter(tokenizer, rules)
+        self.names = self.cutter.names  # added tokens outside the vocabulary stand in text too
+        self.places = {token: place for place, token in enumerate(self.names)}
+
+    def forbidden(self) -> set[bytes]:
+        """What no merge may make: bytes, the unknown token and added tokens."""
+        return {token.encode() for token in self.cutter.unmergeable}
+
+
+def count_metaspace(
+    base: Tokenizer,
+    corpus: Corpus,
+    *,
+    rules: SentencePieceRules | None = None,
+    normalizer: str | None = None,
+    add_characters: float | None = COVERAGE,
+    sampling_alpha: float | None = None,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Counted:
+    """The groups of tokens of a corpus, after the characters that are missing were added.
+
+    `rules` stand for those of the tokenizer's own model. `normalizer` (a Unicode form) runs before
+    the tokenizer's own, which it keeps. `add_characters`: the share of the text's characters that
+    the vocabulary is to hold, in (0, 1]; None adds none. The corpus is read twice. ValueError for
+    a tokenizer that does not spell the space "▁"; CorpusError where nothing is left of a language
+    when its text is normalized.
+    """
+    require_metaspace(base)
+    reader = CorpusReader(corpus, (), normalizer, (), sampling_alpha, by_language=True)
+    characters = missing_characters(base, reader, add_characters, threads, progress)
+    form = MetaspaceBase(with_characters(base, characters), rules)
+    words = _core.WordCounter(_core.PreTokenizer([]), threads)
+    for block in reader.read(progress):
+        form.cutter.add_to(words, block, threads)
+    rule = _core.MergeRule(pieces=form.cutter.rule, forbidden=form.forbidden())
+    return Counted(form, CountedText(words, reader, None, rule), characters)

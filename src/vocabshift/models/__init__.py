@@ -1,0 +1,1 @@
+"""A model on disk: its shards, its tables with a row per token, its configuration."""

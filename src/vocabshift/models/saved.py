@@ -1,0 +1,184 @@
+"""A saved model as a value: its configs, its checkpoint, its tables over the mapped shards.
+
+Owns finding the tables under the names that a checkpoint stores them by, and what is refused of a
+checkpoint. Memory does not grow with the model: rows are read when they are asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.errors import VocabMismatchError
+from vocabshift.models import folder as model_folder
+from vocabshift.models import tables
+from vocabshift.models.shards import FLOATS, Checkpoint, open_checkpoint
+from vocabshift.models.tables import Matrices, Table, as_table
+from vocabshift.surgery import initialize
+
+if TYPE_CHECKING:
+    import torch
+
+    from vocabshift.models.mapped_tensor import FileMapping
+
+
+@dataclass(frozen=True, eq=False)
+class SavedModel:
+    """A model folder, read as far as a transfer needs it."""
+
+    folder: Path
+    checkpoint: Checkpoint
+    config: Any
+    generation_config: Any | None
+    matrices: Matrices  # tables over the mapped shards, by their names in the shards
+    has_head: bool
+
+
+def open_saved(source: str | Path) -> SavedModel | None:
+    """The model of a folder (or Hub name), or None where its weights are not in safetensors.
+
+    ValueError for what cannot be transferred: quantized, of unknown architecture, damaged.
+    """
+    folder = _local(source)
+    checkpoint = None if folder is None else open_checkpoint(folder)
+    if folder is None or checkpoint is None:
+        return None
+    config, generation = model_folder.load_configs(folder)
+    model_class = model_folder.model_class(config)
+    known = tables.find_table_names(model_class, config)
+    matrices = replace(
+        _stored_tables(checkpoint, known),
+        pad_is_fixed=tables.counts_positions_from_pad(model_class, config),
+    )
+    has_head = matrices.tied or any(table.role == "head" for table in matrices.tables)
+    return SavedModel(folder, checkpoint, config, generation, matrices, has_head)
+
+
+def _stored_tables(checkpoint: Checkpoint, known: list[tables.TableName]) -> Matrices:
+    """The tables as they are stored; aliases of one table are one where their bytes are equal."""
+    mappings: dict[Path, FileMapping] = {}
+    found: list[Table] = []
+    lacking: list[str] = []
+    tied = False
+    places = _names_in_files(checkpoint, known)
+    for table, names in zip(known, places, strict=True):
+        own: list[Table] = []
+        for alias, name in names.items():
+            role = "head" if table.role == "input" and alias in table.head_names else table.role
+            tensor = _mapped(checkpoint, name, table, mappings)
+            new = replace(as_table(table, (name,), tensor), role=role)
+            same = next((each for each in own if _equal(each, new)), None)
+            if same is None:
+                own.append(new)
+            else:
+                own[own.index(same)] = replace(same, names=(*same.names, name))
+        if not own and not table.may_be_absent:
+            lacking.append(table.names[0])
+        if table.role == "input":
+            # Two tensors under a tied config: transformers does not tie them, and neither do we.
+            tied = bool(table.head_names) and len(own) == 1
+            own = [replace(each, role="input") if tied else each for each in own]
+        found += own
+    if lacking:
+        raise ValueError(
+            f"the checkpoint {checkpoint.folder} lacks {len(lacking)} tensors of the model, such "
+            f"as {lacking[0]}; they would be random"
+        )
+    found.sort(key=lambda table: table.role != "input")
+    return Matrices(tuple(found), tied)
+
+
+def _names_in_files(checkpoint: Checkpoint, known: list[tables.TableName]) -> list[dict[str, str]]:
+    """Of every table alias -> name in the shards, of the aliases that are stored.
+
+    Names differ where a checkpoint was saved from another class (with or without a prefix) or by
+    another transformers (wrappers; GPT-NeoX's `embed_out`): then the longest common ending
+    decides, and at last the shape, where a single tensor that is nothing else has it.
+    """
+    places = [_same_ending(checkpoint, table) for table in known]
+    taken = {name for names in places for name in names.values()}
+    for table, names in zip(known, places, strict=True):
+        if not names and not table.may_be_absent:
+            fitting = [
+                name
+                for name, (_, stored) in checkpoint.tensors.items()
+                if stored.shape == table.shape and name not in taken
+            ]
+            if len(fitting) == 1:
+                names[table.names[0]] = fitting[0]
+                taken.add(fitting[0])
+    return places
+
+
+def _same_ending(checkpoint: Checkpoint, table: tables.TableName) -> dict[str, str]:
+    stored = checkpoint.tensors
+    found = {alias: alias for alias in table.names if alias in stored}
+    if found:
+        return found
+    for alias in table.names:
+        parts = alias.split(".")
+        for length in range(len(parts) - 1, 1, -1):
+            ending = ".".join(parts[-length:])
+            fitting = [name for name in stored if f".{name}".endswith(f".{ending}")]
+            if len(fitting) == 1:
+                found[alias] = fitting[0]
+                break
+    return found
+
+
+def _mapped(
+    checkpoint: Checkpoint,
+    name: str,
+    table: tables.TableName,
+    mappings: dict[Path, FileMapping],
+) -> torch.Tensor:
+    import torch
+
+    from vocabshift.models.mapped_tensor import FileMapping
+
+    shard, stored = checkpoint.tensors[name]
+    if stored.dtype not in FLOATS:
+        raise ValueError(
+            f"{name} is stored as {stored.dtype}, and rows of a quantized model cannot be "
+            "averaged; transfer the unquantized checkpoint and quantize the result"
+        )
+    if stored.shape != table.shape:
+        raise VocabMismatchError(
+            f"{name} has {stored.shape[table.dim]} rows and config.json says {table.key} "
+            f"{table.shape[table.dim] - table.beyond} (shapes {stored.shape}, {table.shape}); "
+            "correct config.json first"
+        )
+    if shard.file not in mappings:
+        mappings[shard.file] = FileMapping(shard.file)
+    dtype = getattr(torch, FLOATS[stored.dtype])
+    return mappings[shard.file].tensor(dtype, stored.shape, stored.start)
+
+
+def _equal(one: Table, other: Table) -> bool:
+    import torch
+
+    first, second = one.weight, other.weight
+    if first.dtype != second.dtype:
+        return False
+    length = initialize.block_length(first.shape[1])
+    return all(
+        torch.equal(first.index_select(0, ids), second.index_select(0, ids))
+        for ids in torch.split(torch.arange(len(first)), length)
+    )
+
+
+def _local(source: str | Path) -> Path | None:
+    """The folder itself, or the Hub's files in its cache."""
+    path = Path(source)
+    if path.is_dir():
+        return path
+    try:
+        from huggingface_hub import snapshot_download
+
+        patterns = ["*.safetensors", "*.json", "*.jinja", "LICENSE*", "NOTICE*"]
+        return Path(
+            snapshot_download(str(source), allow_patterns=patterns, ignore_patterns=["*/*"])
+        )
+    except Exception:  # whatever the Hub client raises: transformers then says it in its words
+        return None

@@ -1,0 +1,169 @@
+"""Shards of a model written again: tables with other rows, all other bytes as they were.
+
+Owns the copying (hard link, or the kernel's copy, which shares blocks where the file system can)
+and the layout of a changed shard. What the rows are `resize` knows.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from vocabshift.models.mapped_tensor import write_all
+from vocabshift.models.shards import Shard, StoredTensor, header_bytes
+
+_BLOCK = 16 << 20  # bytes copied at a time
+_UNDER_WAY = 8  # blocks that the disk may be behind before their pages are asked back
+
+WriteRows = Callable[[int, int], None]
+"""(file descriptor, byte at which the table begins): writes the whole table there."""
+
+
+@dataclass(frozen=True)
+class NewTable:
+    """What stands in the place of a stored tensor."""
+
+    shape: tuple[int, ...]
+    n_bytes: int
+    write: WriteRows
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A changed shard before it is written."""
+
+    header: bytes
+    sizes: tuple[int, ...]  # of its tensors, in bytes
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the new file."""
+        return len(self.header) + sum(self.sizes)
+
+
+def layout(shard: Shard, changed: Mapping[str, NewTable]) -> Layout:
+    """Header and sizes of the shard under its new tables."""
+    entries = []
+    for tensor in shard.tensors:
+        new = changed.get(tensor.name)
+        shape, size = (tensor.shape, _size(tensor)) if new is None else (new.shape, new.n_bytes)
+        entries.append((tensor, shape, size))
+    header = header_bytes(entries, shard.metadata)
+    return Layout(header, tuple(size for _, _, size in entries))
+
+
+def write_shard(shard: Shard, changed: Mapping[str, NewTable], target: Path) -> None:
+    """Write the shard with its new tables; what else is in it is copied byte for byte."""
+    plan = layout(shard, changed)
+    source = os.open(shard.file, os.O_RDONLY)
+    out = os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        reserve(out, plan.n_bytes)
+        write_all(out, memoryview(plan.header), 0)
+        place = len(plan.header)
+        run: tuple[int, int, int] | None = None  # source start, target start, length
+        for tensor, size in zip(shard.tensors, plan.sizes, strict=True):
+            new = changed.get(tensor.name)
+            if new is None:
+                first, to, length = run or (tensor.start, place, 0)
+                run = (first, to, length + size)
+            else:
+                if run:
+                    copy_bytes(source, out, *run)
+                run = None
+                new.write(out, place)
+                hand_over(out, place, size)
+            place += size
+        if run:
+            copy_bytes(source, out, *run)
+        finish(out)
+    finally:
+        os.close(source)
+        os.close(out)
+
+
+def copy_file(source: Path, target: Path, *, hard_link: bool = False) -> str:
+    """Copy a file, or link it where asked and possible; "linked" or "copied"."""
+    real = source.resolve()  # the Hub's cache keeps its files behind symbolic links
+    if hard_link:
+        try:
+            os.link(real, target)
+        except OSError as error:  # another file system, or one without links
+            if error.errno == errno.EEXIST:
+                raise
+        else:
+            return "linked"
+    size = real.stat().st_size
+    descriptor = os.open(real, os.O_RDONLY)
+    out = os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        reserve(out, size)
+        copy_bytes(descriptor, out, 0, 0, size)
+        finish(out)
+    finally:
+        os.close(descriptor)
+        os.close(out)
+    return "copied"
+
+
+def copy_bytes(source: int, target: int, start: int, to: int, length: int) -> None:
+    """Copy bytes between two open files; by the kernel alone where it can.
+
+    The disk writes while further blocks are copied, and pages that it has written are given back:
+    memory for the pages of the output, where all of it is fresh, is dearer than the copying.
+    """
+    begin = to
+    by_kernel = hasattr(os, "copy_file_range")
+    while length:
+        count = min(length, _BLOCK)
+        if by_kernel:
+            try:
+                done = os.copy_file_range(source, target, count, start, to)
+            except OSError as error:
+                if error.errno not in (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
+                    raise
+                by_kernel = False
+                continue
+        else:
+            data = os.pread(source, count, start)
+            write_all(target, memoryview(data), to)
+            done = len(data)
+        if done == 0:
+            raise ValueError("a shard became shorter while it was copied; copy the model again")
+        hand_over(target, to, done)
+        if to - begin >= _UNDER_WAY * _BLOCK:
+            hand_over(target, to - _UNDER_WAY * _BLOCK, done)
+        start, to, length = start + done, to + done, length - done
+
+
+def hand_over(descriptor: int, start: int, length: int) -> None:
+    """Have the disk begin to write these bytes, and give back what it has written of them.
+
+    `length` 0: to the end. An advice (of Linux, POSIX_FADV_DONTNEED does both): no promise.
+    """
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(descriptor, start, length, os.POSIX_FADV_DONTNEED)
+
+
+def finish(descriptor: int) -> None:
+    """Wait until the file is on the disk: its new name must not be there before its bytes."""
+    os.fsync(descriptor)
+    hand_over(descriptor, 0, 0)
+
+
+def reserve(descriptor: int, n_bytes: int) -> None:
+    """Have the disk set the bytes aside, so that it is full before anything is written."""
+    if not n_bytes or not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(descriptor, 0, n_bytes)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+            raise
+
+
+def _size(tensor: StoredTensor) -> int:
+    return tensor.stop - tensor.start

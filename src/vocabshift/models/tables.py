@@ -1,0 +1,273 @@
+"""Which tensors of a model have one row per token, told by its architecture and nothing else.
+
+Owns the probe: the model is built twice without memory (on torch's meta device), the second time
+with a larger vocabulary, and a tensor whose shape differs is such a table. So biases, per-layer
+embeddings, MLM heads and `final_logits_bias` are found without a list of architectures. Knows
+nothing of checkpoints or tokens.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+VOCAB_KEYS = ("vocab_size", "vocab_size_per_layer_input")
+"""Keys of a config that say how many rows there are; each rules tables of its own."""
+
+_STEP = 8  # rows that the probe adds for the first key; 16 for the second
+
+
+@dataclass(frozen=True)
+class TableName:
+    """One table: a parameter or buffer, with every name that the model has for it."""
+
+    names: tuple[str, ...]  # the first is the one that the model lists first
+    shape: tuple[int, ...]
+    dim: int  # which dimension counts tokens
+    key: str  # the VOCAB_KEYS entry that rules it
+    beyond: int  # rows that it has more than that key says (Mllama's input embeddings: 8)
+    role: str  # "input", "head", "bias" or "further"
+    head_names: frozenset[str] = frozenset()  # of `names`, those that are the head's
+    may_be_absent: bool = False  # from a file: biases and buffers, which then are zeros
+
+
+def config_parts(config: Any) -> Iterator[Any]:
+    """The config, and the text part of a multimodal wrapper's."""
+    yield config
+    text = config.get_text_config()
+    if text is not config:
+        yield text
+
+
+def find_table_names(model_class: Any, config: Any) -> list[TableName]:
+    """The tables of a model of this class and config, the input embeddings first.
+
+    ValueError where the architecture cannot be built from its config, or has no such table.
+    """
+    model = build_empty(model_class, config)
+    tensors = named_tensors(model)
+    shapes = {}
+    for place, key in enumerate(VOCAB_KEYS):
+        other, step = copy.deepcopy(config), _STEP * (place + 1)
+        if _grow(other, key, step):
+            shapes[key, step] = named_tensors(build_empty(model_class, other))
+    embeddings, head = input_embeddings(model), output_embeddings(model)
+    groups: dict[int, TableName] = {}
+    for name, tensor in tensors.items():
+        if id(tensor) in groups:
+            found = groups[id(tensor)]
+            groups[id(tensor)] = replace(found, names=(*found.names, name))
+            continue
+        for (key, step), others in shapes.items():
+            grown = [
+                dim
+                for dim, (a, b) in enumerate(zip(tensor.shape, others[name].shape, strict=True))
+                if b - a == step
+            ]
+            if grown:
+                said = _said(config, key)
+                role = _role(tensor, embeddings, head)
+                shape = tuple(tensor.shape)
+                beyond = shape[grown[0]] - said
+                absent = role == "bias"
+                groups[id(tensor)] = TableName(
+                    (name,), shape, grown[0], key, beyond, role, may_be_absent=absent
+                )
+    tables = sorted(groups.values(), key=lambda table: table.role != "input")
+    tables = [_with_head(table, model, head) for table in tables]
+    if not tables or tables[0].role != "input":
+        raise ValueError(
+            f"{model_class.__name__} has no input embeddings whose rows follow the vocab_size of "
+            "its config; its vocabulary cannot be changed"
+        )
+    return tables
+
+
+def counts_positions_from_pad(model_class: Any, config: Any) -> bool:
+    """Whether the first position is the one behind the pad token's id (RoBERTa and its kin).
+
+    The id of the pad token is then part of the weights and may not move.
+    """
+    import torch
+
+    modules = dict(build_empty(model_class, config).named_modules())
+    return any(
+        isinstance(module, torch.nn.Embedding)
+        and module.padding_idx is not None
+        and "position" in name.rpartition(".")[2]
+        for name, module in modules.items()
+    )
+
+
+def build_empty(model_class: Any, config: Any) -> Any:
+    """The model without memory for its weights; ValueError where its config does not make one."""
+    import torch
+
+    try:
+        with torch.device("meta"):
+            return model_class._from_config(copy.deepcopy(config))
+    except Exception as error:  # whatever a model's own code raises over a config
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(
+            f"{model_class.__name__} cannot be built from its config: {reason}"
+        ) from error
+
+
+def named_tensors(model: Any) -> dict[str, Any]:
+    """Every parameter and buffer by every name it has."""
+    found = dict(model.named_parameters(remove_duplicate=False))
+    return found | dict(model.named_buffers(remove_duplicate=False))
+
+
+def input_embeddings(model: Any) -> Any:
+    """The input embeddings; ValueError for a model that does not say which they are."""
+    try:
+        return model.get_input_embeddings()
+    except NotImplementedError:
+        raise ValueError(
+            f"{type(model).__name__} has no input embeddings that its code names; its vocabulary "
+            "cannot be changed"
+        ) from None
+
+
+def output_embeddings(model: Any) -> Any | None:
+    """The head, or None for a model without one."""
+    head = model.get_output_embeddings()
+    return head if getattr(head, "weight", None) is not None else None
+
+
+def _grow(config: Any, key: str, step: int) -> bool:
+    grown = False
+    for part in config_parts(config):
+        if isinstance(vars(part).get(key), int):
+            setattr(part, key, getattr(part, key) + step)
+            grown = True
+    return grown
+
+
+def _said(config: Any, key: str) -> int:
+    parts = [vars(part)[key] for part in config_parts(config) if key in vars(part)]
+    return int(parts[-1])  # the text part's, where there is one
+
+
+def _role(tensor: Any, embeddings: Any, head: Any) -> str:
+    if tensor is embeddings.weight:
+        return "input"
+    if head is not None and tensor is head.weight:
+        return "head"
+    return "bias" if tensor.dim() == 1 or tensor.shape[0] == 1 else "further"
+
+
+def _with_head(table: TableName, model: Any, head: Any) -> TableName:
+    owners = {name: model.get_submodule(name.rpartition(".")[0]) for name in table.names}
+    own = frozenset(name for name, owner in owners.items() if owner is head)
+    return replace(table, head_names=own if table.role in ("input", "head") else frozenset())
+
+
+# The tables of a model as values: tensors with a row per token, and which of them are one.
+#
+# Owns what a table is and finding those of a model in memory. Which tensors are tables `tables`
+# finds; whether their rows lie in memory or over a file makes no difference. Knows nothing of new
+# rows, tokenizers or configs.
+
+
+_CALLED = {"input": "input embeddings", "head": "output head", "bias": "biases of the head"}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """One tensor with a row per token, under every name that it has."""
+
+    names: tuple[str, ...]
+    role: str  # as in TableName
+    weight: torch.Tensor  # (rows, width), tokens first whatever the tensor's own order is
+    dim: int = 0  # which dimension of the tensor itself counts tokens
+    beyond: int = 0  # rows that the architecture adds to the vocabulary's
+    follows_row_0: bool = False  # tokens without a row share the first (Gemma 3n, per layer)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the table."""
+        return int(self.weight.shape[0])
+
+    @property
+    def called(self) -> str:
+        """What messages call it."""
+        return _CALLED.get(self.role, self.names[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Matrices:
+    """The tables of a model; the input embeddings are the first."""
+
+    tables: tuple[Table, ...]
+    tied: bool  # one tensor for embeddings and head; the tensors decide, not the config
+    pad_is_fixed: bool = False  # positions are counted from the id of the pad token
+
+    @property
+    def rows(self) -> int:
+        """Rows for tokens in the input embeddings."""
+        return self.tables[0].rows - self.tables[0].beyond
+
+
+def find_matrices(model: Any) -> Matrices:
+    """The tables of a model in memory.
+
+    ValueError for models that this cannot change: quantized, on no device, or built by code that
+    does not follow the config's vocab_size.
+    """
+    name = type(model).__name__
+    refuse_kinds(model, name)
+    known = find_table_names(type(model), model.config)
+    tensors = named_tensors(model)
+    found: dict[int, Table] = {}
+    for table in known:
+        for alias in table.names:
+            tensor = tensors[alias].data
+            if tensor.is_meta or not tensor.is_floating_point() or tensor.element_size() < 2:
+                raise ValueError(
+                    f"the embeddings of {name} are {tensor.dtype} on {tensor.device}; load the "
+                    "model whole, as float32, float16 or bfloat16"
+                )
+            if tensor.data_ptr() in found:
+                same = found[tensor.data_ptr()]
+                found[tensor.data_ptr()] = replace(same, names=(*same.names, alias))
+            else:
+                found[tensor.data_ptr()] = as_table(table, (alias,), tensor)
+    embeddings, head = input_embeddings(model), output_embeddings(model)
+    tied = head is not None and head.weight.data_ptr() == embeddings.weight.data_ptr()
+    pad_is_fixed = counts_positions_from_pad(type(model), model.config)
+    return Matrices(tuple(found.values()), tied, pad_is_fixed)
+
+
+def as_table(known: TableName, names: tuple[str, ...], tensor: torch.Tensor) -> Table:
+    """A tensor as the table that it is; `names`: those of this tensor."""
+    weight = tensor.unsqueeze(1) if tensor.dim() == 1 else tensor.movedim(known.dim, 0)
+    return Table(
+        names=names,
+        role=known.role,
+        weight=weight,
+        dim=known.dim,
+        beyond=known.beyond,
+        follows_row_0=known.key != VOCAB_KEYS[0],
+    )
+
+
+def refuse_kinds(model: Any, name: str) -> None:
+    """ValueError for a quantized model, TypeError for none of transformers."""
+    from transformers import PreTrainedModel
+
+    if not isinstance(model, PreTrainedModel):
+        raise TypeError(f"{name} is no transformers model; load it with AutoModelForCausalLM")
+    if getattr(model, "hf_quantizer", None) is not None or getattr(
+        model.config, "quantization_config", None
+    ):
+        raise ValueError(
+            f"{name} is quantized, and rows of a quantized model cannot be averaged; transfer the "
+            "unquantized checkpoint and quantize the result"
+        )

@@ -1,0 +1,183 @@
+"""How often text uses each token, by language: what pruning looks at.
+
+Owns the counting over a corpus or a folder of counts, and what documents of several weights count
+together. Knows nothing of what is done with the counts, or of kinds of models: whoever asks hands
+over a function from documents to ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift.errors import CorpusError
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.count_folder import CountFolder
+from vocabshift.text.count_reader import CountReader
+from vocabshift.text.counting import CorpusReader
+from vocabshift.text.patterns import from_spec, to_spec
+from vocabshift.text.weighing import Group
+from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.tokenizer import Tokenizer
+
+Source = Corpus | CountFolder
+Progress = Callable[[str, int, int | None], None]
+"""Called with the phase, and the bytes done and in all, if these are known."""
+
+Texts = bytes | memoryview
+Encode = Callable[[Texts, NDArray[np.int64], NDArray[np.int64]], NDArray[np.int32]]
+"""From the documents data[starts[i]:ends[i]] to their flat ids."""
+
+
+@dataclass(frozen=True, eq=False)
+class TokenCounts:
+    """Final tokens of a text."""
+
+    groups: tuple[Group, ...]  # documents of one language and weight
+    weights: tuple[int, ...]  # by group, in fixed point (text/weighing.py)
+    by_group: NDArray[np.int64]  # (groups, rows), each document once
+    fingerprint: str  # of the corpus
+
+    @property
+    def weighted(self) -> NDArray[np.int64]:
+        """(rows,) in the unit of the weights."""
+        weights = np.array(self.weights, dtype=np.int64)
+        return np.asarray(weights @ self.by_group, dtype=np.int64)
+
+    def of_languages(self, languages: set[str | None]) -> NDArray[np.int64]:
+        """(rows,) of the documents of these labels, unweighted."""
+        chosen = [group.language in languages for group in self.groups]
+        return np.asarray(self.by_group[chosen].sum(axis=0), dtype=np.int64)
+
+    @property
+    def languages(self) -> list[str | None]:
+        """Labels in the order of the corpus."""
+        return list(dict.fromkeys(group.language for group in self.groups))
+
+    def bytes_and_tokens(self) -> dict[str | None, tuple[int, int]]:
+        """By label: bytes of text and tokens, unweighted."""
+        totals = dict.fromkeys(self.languages, (0, 0))
+        for group, counts in zip(self.groups, self.by_group, strict=True):
+            n_bytes, n_tokens = totals[group.language]
+            totals[group.language] = (n_bytes + group.n_bytes, n_tokens + int(counts.sum()))
+        return totals
+
+
+def require_tokens(counts: TokenCounts, name: str) -> None:
+    """CorpusError where all text of a label gives the tokenizer `name` nothing at all."""
+    for label, (_, n_tokens) in counts.bytes_and_tokens().items():
+        if n_tokens == 0:
+            of_label = "" if label is None else f" of {label!r}"
+            raise CorpusError(
+                f"{name} makes no token of the text{of_label}: its normalizer removes it, or it "
+                "knows none of its characters; leave that text out"
+            )
+
+
+def languages_of(source: Source) -> list[str]:
+    """The labels of a source."""
+    if isinstance(source, Corpus):
+        return source.languages
+    labels = (group.language for group in source.groups)
+    return list(dict.fromkeys(label for label in labels if label is not None))
+
+
+def count_tokens(
+    encode: Encode,
+    corpus: Corpus,
+    rows: int,
+    *,
+    phase: str = "count",
+    progress: Progress | None = None,
+) -> TokenCounts:
+    """Final tokens of all documents; ids are below `rows`. CorpusError where there is no text."""
+    reader = CorpusReader(corpus, (), by_language=True)
+    by_group: list[NDArray[np.int64]] = []
+    tick = None if progress is None else lambda done, total: progress(phase, done, total)
+    for block in reader.read(tick):
+        counts = np.bincount(encode(block.data, block.starts, block.ends), minlength=rows)
+        if block.group == len(by_group):
+            by_group.append(counts)
+        else:
+            by_group[block.group] += counts
+    weights = tuple(reader.fixed_point_weights())
+    return TokenCounts(tuple(reader.groups), weights, np.stack(by_group), reader.fingerprint)
+
+
+def count_bpe_tokens(
+    encoder: Encoder,
+    source: Source,
+    *,
+    threads: int = 1,
+    phase: str = "count",
+    progress: Progress | None = None,
+) -> TokenCounts:
+    """The same for a BPE tokenizer, of a corpus or a folder of counts."""
+    if isinstance(source, CountFolder):
+        return _count_folder(encoder.tokenizer, source, threads)
+
+    def encode(
+        data: Texts, starts: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> NDArray[np.int32]:
+        ids, _ = encoder.encode_documents(data, starts, ends, threads=threads)
+        return ids
+
+    rows = encoder.tokenizer.row_count
+    return count_tokens(encode, source, rows, phase=phase, progress=progress)
+
+
+def check_source(tokenizer: Tokenizer, source: Source) -> None:
+    """CorpusError where a folder of counts was not counted as this tokenizer cuts text."""
+    if isinstance(source, Corpus):
+        return
+    pattern, normalizer = from_spec(tokenizer.pre_tokenizer), tokenizer.normalizer
+    kind = None if normalizer is None else str(normalizer["type"]).lower()
+    if pattern is None or kind not in (None, "nfc", "nfd", "nfkc", "nfkd"):
+        raise CorpusError(
+            f"{tokenizer.name} does not cut text by a byte-level pattern, so that a folder of "
+            "counts cannot stand for it; give a corpus"
+        )
+    source.require(pattern, kind, source.special_tokens)
+    added = {token.content for token in tokenizer.added_tokens}
+    foreign = sorted(set(source.special_tokens) - added)
+    if foreign:
+        raise CorpusError(
+            f"{source.path} was counted with the special token {foreign[0]!r}, which "
+            f"{tokenizer.name} does not have; count again without it"
+        )
+
+
+def documents_of(source: Source, language: str | None) -> Iterator[str]:
+    """The documents of a label; counted words where there are no documents."""
+    if isinstance(source, Corpus):
+        parts = [part for part in source.parts if part.language == language]
+        yield from (text for _, text in Corpus(parts).texts())
+        return
+    for number, group in enumerate(source.groups):
+        if group.language != language:
+            continue
+        for data, ends, _ in source.read(number):
+            begin = 0
+            for end in ends.tolist():
+                yield data[begin:end].decode()
+                begin = end
+
+
+def _count_folder(tokenizer: Tokenizer, folder: CountFolder, threads: int) -> TokenCounts:
+    check_source(tokenizer, folder)
+    # Words are normalized and cut already, and none is an added token.
+    whole = replace(tokenizer, normalizer=None, pre_tokenizer=to_spec(()), added_tokens=())
+    encoder = Encoder(whole)
+    reader = CountReader(folder)
+    by_group = np.zeros((len(folder.groups), tokenizer.row_count), dtype=np.int64)
+    for group in range(len(folder.groups)):
+        for data, ends, counts in folder.read(group):
+            places = np.asarray(ends, dtype=np.int64)
+            starts = np.concatenate([[0], places[:-1]])
+            ids, offsets = encoder.encode_documents(data, starts, places, threads=threads)
+            np.add.at(by_group[group], ids, np.repeat(counts.astype(np.int64), np.diff(offsets)))
+    weights = tuple(reader.fixed_point_weights())
+    return TokenCounts(tuple(reader.groups), weights, by_group, reader.fingerprint)

@@ -1,0 +1,1 @@
+"""Reports as single HTML pages."""

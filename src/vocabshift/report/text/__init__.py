@@ -1,0 +1,1 @@
+"""Reports for terminals and Markdown."""

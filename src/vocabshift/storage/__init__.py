@@ -1,0 +1,1 @@
+"""What is written to disk: atomic outputs, checkpoints, provenance."""

@@ -1,0 +1,251 @@
+"""Documents out of JSON: JSON lines (`.jsonl`) and whole files (`.json`).
+
+A record is an object, whose column holds the text, or a string, which is the text itself. A null
+carries no text and is passed over; any other value is an error, as is a missing column.
+
+A `.jsonl` is streamed; its blank lines are passed over. A `.json` is held in memory, and is one of
+- a list of records;
+- an object with the column: one text, or a list of texts;
+- an object with exactly one list among its values, whatever its key: that list of records;
+- JSON lines after all, as many a data set has it.
+A byte order mark before the JSON is not part of it.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift.errors import CorpusError
+from vocabshift.text.files import File, read_chunks
+from vocabshift.text.lines import Block, split_lines
+from vocabshift.text.spec import HubDataset
+
+_DEFAULT_COLUMN = "text"
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+def read_json_lines(blocks: Iterable[Block], source: str, column: str | None) -> Iterator[bytes]:
+    """Texts of JSON lines; CorpusError with the number of the line (from 1) that is at fault."""
+    for number, line in enumerate(split_lines(blocks, source), start=1):
+        text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
+        if not text or text.isspace():
+            continue
+        where = f"{source}, line {number}"
+        try:
+            record = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise _not_json(where, error) from error
+        yield _text_of(record, column, where)
+
+
+def read_json(data: bytes, source: str, column: str | None) -> Iterator[bytes]:
+    """Texts of one `.json`, whose content `data` is valid UTF-8."""
+    try:
+        value = json.loads(data.decode().removeprefix(_BYTE_ORDER_MARK))
+    except json.JSONDecodeError as error:
+        if not error.msg.startswith("Extra data"):
+            raise _not_json(f"{source}, line {error.lineno}", error) from error
+        yield from read_json_lines([(0, data)], source, column)
+        return
+    except (ValueError, RecursionError) as error:
+        raise _not_json(source, error) from error
+    for number, record in enumerate(_records(value, source, column), start=1):
+        yield _text_of(record, column, f"{source}, record {number}")
+
+
+def encode_text(value: Any, where: str) -> bytes:
+    """A value of a text column as UTF-8 (empty for null), or CorpusError."""
+    if value is None:
+        return b""
+    if not isinstance(value, str):
+        raise CorpusError(f"{where}: {type(value).__name__} instead of text; name another column")
+    try:
+        return value.encode()
+    except UnicodeEncodeError as error:
+        raise CorpusError(
+            f"{where}: a lone surrogate at character {error.start}, which no UTF-8 can hold; "
+            "repair the text or leave it out"
+        ) from error
+
+
+def missing_column(column: str, present: Iterable[str], where: str) -> CorpusError:
+    """The error for a column that is not there."""
+    return CorpusError(
+        f"{where}: no column {column!r}; present: {', '.join(present) or 'none'}; "
+        "name one as FILE:COLUMN"
+    )
+
+
+def _records(value: Any, source: str, column: str | None) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    if isinstance(value, dict):
+        name = column or _DEFAULT_COLUMN
+        if name in value:
+            return value[name] if isinstance(value[name], list) else [value]
+        lists = [of_key for of_key in value.values() if isinstance(of_key, list)]
+        if len(lists) == 1:
+            return lists[0]
+        raise missing_column(name, value, source)
+    raise CorpusError(
+        f"{source}: {type(value).__name__} where a list of records or an object is needed"
+    )
+
+
+def _text_of(record: Any, column: str | None, where: str) -> bytes:
+    if not isinstance(record, dict):
+        return encode_text(record, where)
+    name = column or _DEFAULT_COLUMN
+    if name not in record:
+        raise missing_column(name, record, where)
+    return encode_text(record[name], f"{where}, column {name!r}")
+
+
+def _not_json(where: str, error: Exception) -> CorpusError:
+    what = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+    return CorpusError(f"{where}: not JSON ({what})")
+
+
+# Documents out of tables: Parquet files and data sets of the Hugging Face Hub.
+#
+# Both come batch by batch, of one column only. Needs the extra `vocabshift[data]`; the Hub is the
+# only place where a corpus touches the network. A null carries no text and is passed over.
+
+
+_BATCH_ROWS = 1024
+
+
+def check_installed(package: str, what_for: str) -> None:
+    """ImportError that says what to install where `package` is not there; imports nothing."""
+    if find_spec(package) is None:
+        raise ImportError(
+            f"{what_for} needs {package}; install it with: pip install 'vocabshift[data]'",
+            name=package,
+        )
+
+
+def read_parquet(file: File, column: str | None) -> Iterator[bytes]:
+    """Texts of a Parquet file; a compressed one is first unpacked to a temporary file."""
+    if file.compression is None:
+        yield from _parquet_texts(str(file.path), str(file.path), column)
+        return
+    with tempfile.TemporaryFile() as unpacked:
+        for chunk in read_chunks(file):
+            unpacked.write(chunk)
+        unpacked.seek(0)
+        yield from _parquet_texts(unpacked, str(file.path), column)
+
+
+def read_hub(dataset: HubDataset) -> Iterator[bytes]:
+    """Texts of a data set of the Hub, streamed; each pass streams it again."""
+    source = str(dataset)
+    batches = _hub_batches(dataset)
+    number = 0
+    while True:
+        try:
+            values = next(batches, None)
+        except CorpusError:
+            raise
+        except Exception as error:  # the network, the Hub, the data set's own files
+            why = " ".join(str(error).split()) or type(error).__name__
+            raise CorpusError(f"{source}: cannot be streamed from the Hub ({why})") from error
+        if values is None:
+            return
+        for value in values:
+            number += 1
+            yield encode_text(value, f"{source}, row {number}")
+
+
+def _parquet_texts(opened: str | IO[bytes], source: str, column: str | None) -> Iterator[bytes]:
+    import pyarrow as pa
+
+    name = column or _DEFAULT_COLUMN
+    batches = _parquet_batches(opened, source, name)
+    number = 0
+    while True:
+        try:
+            values = next(batches, None)
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            why = " ".join(str(error).split())
+            raise CorpusError(f"{source}: damaged Parquet after row {number} ({why})") from error
+        if values is None:
+            return
+        for value in values:
+            number += 1
+            yield encode_text(value, f"{source}, row {number}, column {name!r}")
+
+
+def _parquet_batches(opened: str | IO[bytes], source: str, column: str) -> Iterator[list[Any]]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(opened) as table:
+        present = table.schema_arrow.names
+        if column not in present:
+            raise missing_column(column, present, source)
+        for batch in table.iter_batches(_BATCH_ROWS, columns=[column]):
+            yield batch.column(0).to_pylist()
+
+
+def _hub_batches(dataset: HubDataset) -> Iterator[list[Any]]:
+    import datasets
+
+    rows = datasets.load_dataset(dataset.name, dataset.config, split=dataset.split, streaming=True)
+    if rows.column_names is not None:
+        if dataset.column not in rows.column_names:
+            raise missing_column(dataset.column, rows.column_names, str(dataset))
+        rows = rows.select_columns([dataset.column])  # no image or sound is decoded in vain
+    for batch in rows.iter(batch_size=_BATCH_ROWS):
+        if dataset.column not in batch:
+            raise missing_column(dataset.column, batch, str(dataset))
+        yield batch[dataset.column]
+
+
+# Strings of Arrow as what they are, bytes and offsets: no str is made of them.
+#
+# Knows the arrays of pyarrow by their methods and imports nothing: whoever has one has pyarrow.
+
+
+StringBlock = tuple[memoryview, NDArray[np.int64], NDArray[np.int64]]
+"""UTF-8 bytes, and where each string begins and ends in them."""
+
+_OFFSETS = {"string": np.int32, "large_string": np.int64}
+_CAN_BE_CAST = ("string_view", "dictionary<values=string,", "dictionary<values=large_string,")
+
+
+def is_arrow(value: object) -> bool:
+    """Whether it comes from pyarrow."""
+    return type(value).__module__.partition(".")[0] == "pyarrow"
+
+
+def string_blocks(strings: Any) -> Iterator[StringBlock]:
+    """One block for each chunk of a pyarrow Array or ChunkedArray of strings.
+
+    The bytes are those of the array itself. TypeError for what holds no strings, ValueError for
+    nulls; nothing here looks whether the bytes are UTF-8.
+    """
+    kind = str(getattr(strings, "type", type(strings).__name__))
+    if kind not in _OFFSETS and not kind.startswith(_CAN_BE_CAST):
+        raise TypeError(f"an Arrow {kind}; give an array of strings, as a column of a table is one")
+    if strings.null_count:
+        raise ValueError(
+            f"{strings.null_count} of {len(strings)} texts are null; leave them out with "
+            "drop_null() or make them empty with fill_null('')"
+        )
+    for chunk in getattr(strings, "chunks", [strings]):
+        yield _block(chunk if kind in _OFFSETS else chunk.cast("large_string"))
+
+
+def _block(array: Any) -> StringBlock:
+    _, offsets, data = array.buffers()
+    if not len(array):  # may be without buffers
+        return memoryview(b""), np.zeros(0, np.int64), np.zeros(0, np.int64)
+    places = np.frombuffer(offsets, _OFFSETS[str(array.type)])
+    places = places[array.offset : array.offset + len(array) + 1].astype(np.int64)
+    return memoryview(data if data is not None else b""), places[:-1], places[1:]

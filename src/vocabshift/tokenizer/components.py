@@ -1,0 +1,157 @@
+"""The pipeline parts that vendor tokenizers share, as `tokenizer.json` spells them.
+
+Owns: what stands around a byte-level model and around a SentencePiece model when the file itself
+(rank file, tekken, .model, GGUF) names no such parts. The values are those that transformers'
+converters write for the same files.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+from vocabshift.errors import InvalidTokenizerError
+
+SPACE = "\u2581"
+"""SentencePiece's visible space."""
+
+BYTE_LEVEL_DECODER: dict[str, Any] = {
+    "type": "ByteLevel",
+    "add_prefix_space": True,
+    "trim_offsets": True,
+    "use_regex": True,
+}
+
+
+def byte_level_processor(bos: tuple[str, int] | None) -> dict[str, Any]:
+    """Post-processor of a byte-level tokenizer, with a bos token (string, id) in front or none."""
+    if bos is None:
+        return {
+            "type": "ByteLevel",
+            "add_prefix_space": False,
+            "trim_offsets": False,
+            "use_regex": False,
+        }
+    plain = {
+        "type": "ByteLevel",
+        "add_prefix_space": True,
+        "trim_offsets": False,
+        "use_regex": True,
+    }
+    return {"type": "Sequence", "processors": [plain, bos_template(*bos)]}
+
+
+def bos_template(bos: str, bos_id: int, eos: tuple[str, int] | None = None) -> dict[str, Any]:
+    """The template that puts `bos` before (and `eos` behind) each text."""
+
+    def part(sequence: str, type_id: int) -> list[dict[str, Any]]:
+        steps: list[dict[str, Any]] = [{"SpecialToken": {"id": bos, "type_id": type_id}}]
+        steps.append({"Sequence": {"id": sequence, "type_id": type_id}})
+        if eos is not None:
+            steps.append({"SpecialToken": {"id": eos[0], "type_id": type_id}})
+        return steps
+
+    named = [(bos, bos_id), *([eos] if eos is not None else [])]
+    return {
+        "type": "TemplateProcessing",
+        "single": part("A", 0),
+        "pair": [*part("A", 0), *part("B", 1)],
+        "special_tokens": {
+            token: {"id": token, "ids": [token_id], "tokens": [token]} for token, token_id in named
+        },
+    }
+
+
+def space_to_metaspace(*, add_prefix: bool, charsmap: str = "", collapse: bool = False) -> Any:
+    """Normalizer of a SentencePiece model: charsmap, extra spaces away, prefix, " " to "▁".
+
+    `charsmap`: base64 of the model's precompiled character map ("" for identity). With `collapse`
+    spaces at both ends go and runs of spaces become one. Subtle: this stands in the normalizer
+    and not in a Metaspace pre-tokenizer, which adds no prefix to text that begins with a space.
+    """
+    replace = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
+    steps: list[dict[str, Any]] = []
+    if charsmap:
+        steps.append({"type": "Precompiled", "precompiled_charsmap": charsmap})
+    if collapse:
+        steps.append({"type": "Strip", "strip_left": True, "strip_right": True})
+        steps.append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
+    if add_prefix:
+        steps.append({"type": "Prepend", "prepend": SPACE})
+    return {"type": "Sequence", "normalizers": [*steps, replace]} if steps else replace
+
+
+def metaspace_decoder(*, strip_prefix: bool) -> dict[str, Any]:
+    """Decoder of a SentencePiece model: "▁" to " ", byte pieces to bytes, the prefix away."""
+    steps: list[dict[str, Any]] = [
+        {"type": "Replace", "pattern": {"String": SPACE}, "content": " "},
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+    ]
+    if strip_prefix:
+        steps.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
+    return {"type": "Sequence", "decoders": steps}
+
+
+# SentencePiece's precompiled character map: is it safe to hand to `tokenizers`?
+#
+# Owns the layout (a double-array trie, then the replacement texts, each ended by a zero byte) and
+# the bounds that `tokenizers` does not check: a damaged map makes it panic while it encodes.
+
+
+_LEAF = 1 << 31  # this unit is a value: an offset into the replacement texts
+_HAS_LEAF = 1 << 8  # the unit at this unit's offset is a value
+_BLOCK = 0xFF  # the next byte of the text is xor-ed into the lowest eight bits of a position
+
+
+def check_charsmap(data: bytes) -> None:
+    """InvalidTokenizerError where a step through the map could leave it; empty is identity."""
+    if not data:
+        return
+    if not _is_sound(data):
+        raise InvalidTokenizerError(
+            "the precompiled character map of the normalizer is damaged; restore the file"
+        )
+
+
+def check_normalizer(spec: Mapping[str, Any] | None) -> None:
+    """Check every map that a normalizer holds, as `tokenizer.json` spells it."""
+    steps = (spec or {}).get("normalizers")
+    nested = (
+        [step for step in steps if isinstance(step, Mapping)] if isinstance(steps, list) else []
+    )
+    for step in [spec or {}, *nested]:
+        if step.get("type") == "Precompiled":
+            try:
+                charsmap = base64.b64decode(step["precompiled_charsmap"], validate=True)
+            except (KeyError, TypeError, ValueError):
+                raise InvalidTokenizerError("the precompiled_charsmap is not base64") from None
+            check_charsmap(charsmap)
+
+
+def _is_sound(data: bytes) -> bool:
+    if len(data) < 8:
+        return False
+    (trie_size,) = struct.unpack_from("<I", data)
+    if trie_size % 4 or not 4 <= trie_size <= len(data) - 4:
+        return False
+    units = struct.unpack_from(f"<{trie_size // 4}I", data, 4)
+    texts = data[4 + trie_size :]
+    try:
+        texts.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    for position, unit in enumerate(units):
+        if unit & _LEAF:
+            continue
+        base = position ^ ((unit >> 10) << ((unit & (1 << 9)) >> 6))
+        if base | _BLOCK >= len(units):
+            return False
+        if unit & _HAS_LEAF:
+            start = units[base] & ~_LEAF
+            # Inside the texts, and not inside a character.
+            if start >= len(texts) or texts[start] & 0xC0 == 0x80:
+                return False
+    return True

@@ -1,0 +1,1 @@
+"""Files of other libraries that hold a tokenizer, each read into ours."""

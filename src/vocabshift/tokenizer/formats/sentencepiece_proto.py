@@ -1,0 +1,132 @@
+"""SentencePieceRules: what a SentencePiece model was trained to accept as a piece.
+
+Owns the fields of the TrainerSpec that rule merges, and their defaults. How they are applied is the
+core's (`PieceRule`). Source: sentencepiece_model.proto; adapting.md section 1.3.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+# A reader for protobuf's wire format, as little of it as SentencePiece models need.
+#
+# Owns varints, tags and field lengths, each checked against the end of the data. Knows no schema.
+# Source: protobuf.dev/programming-guides/encoding. Written here because the generated schema that
+# the sentencepiece package ships needs the protobuf runtime, and clashes with other copies of it.
+
+
+Value = int | bytes
+"""A varint as int; a fixed 32 or 64 bit value or a length-delimited one as its bytes."""
+
+
+class WireError(ValueError):
+    """The bytes are no protobuf message."""
+
+
+def fields(data: bytes) -> Iterator[tuple[int, Value]]:
+    """The (field number, value) pairs of a message, in the order in which they stand."""
+    at, end = 0, len(data)
+    while at < end:
+        tag, at = _varint(data, at)
+        number, kind = tag >> 3, tag & 7
+        if number == 0:
+            raise WireError(f"field number 0 at byte {at}")
+        if kind == 0:
+            value, at = _varint(data, at)
+            yield number, value
+            continue
+        if kind == 2:
+            length, at = _varint(data, at)
+        elif kind in {1, 5}:
+            length = 8 if kind == 1 else 4
+        else:
+            raise WireError(f"wire type {kind} at byte {at}")
+        if length > end - at:
+            raise WireError(f"a field of {length} bytes at byte {at} of {end}")
+        yield number, data[at : at + length]
+        at += length
+
+
+def float32(value: Value) -> float:
+    """The value of a `float` field."""
+    if not isinstance(value, bytes) or len(value) != 4:
+        raise WireError("a float is not four bytes long")
+    return float(struct.unpack("<f", value)[0])
+
+
+def text(value: Value) -> str:
+    """The value of a `string` field."""
+    if not isinstance(value, bytes):
+        raise WireError("a string is a number")
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise WireError(f"a string is not UTF-8: {error}") from None
+
+
+def int32(value: Value) -> int:
+    """The value of an `int32` or enum field."""
+    if not isinstance(value, int):
+        raise WireError("a number is a string")
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(data) and shift < 70:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+    raise WireError(f"a number does not end at byte {at} of {len(data)}")
+
+
+# ---
+
+
+@dataclass(frozen=True, slots=True)
+class SentencePieceRules:
+    """Rules of one model; by default those of Llama 2 and Mistral, which the paper's toolkit
+    takes for every model.
+
+    ValueError for a length below 1.
+    """
+
+    max_length: int = 16  # of a piece, in characters
+    split_by_script: bool = True  # no piece of two scripts; kana go with Han
+    split_by_number: bool = True  # otherwise digits go with every script
+    split_digits: bool = True  # each decimal digit is a piece by itself
+    split_by_whitespace: bool = True  # otherwise "▁" may stand inside a piece
+    whitespace_as_suffix: bool = False  # "▁" ends a piece instead of beginning it
+    whitespace_only: bool = True  # pieces of nothing but "▁"
+
+    def __post_init__(self) -> None:
+        if self.max_length < 1:
+            raise ValueError(f"max_length is {self.max_length}; a piece has at least 1 character")
+
+
+def from_trainer_spec(fields: Mapping[int, Value]) -> SentencePieceRules:
+    """The rules in a TrainerSpec; fields that are not there have the defaults of the format.
+
+    WireError for fields that are no numbers, or numbers that no trainer accepts.
+    """
+    try:
+        return SentencePieceRules(
+            max_length=int32(fields.get(20, 16)),
+            split_by_script=_flag(fields, 21, True),
+            split_by_whitespace=_flag(fields, 22, True),
+            split_by_number=_flag(fields, 23, True),
+            whitespace_as_suffix=_flag(fields, 24, False),
+            split_digits=_flag(fields, 25, False),
+            whitespace_only=_flag(fields, 26, False),
+        )
+    except ValueError as error:
+        raise WireError(str(error)) from None
+
+
+def _flag(fields: Mapping[int, Value], number: int, default: bool) -> bool:
+    return bool(int32(fields.get(number, default)))

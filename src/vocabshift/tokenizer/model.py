@@ -1,0 +1,218 @@
+"""BpeModel: a vocabulary and its merges, checked once, then trusted.
+
+Owns what a BPE model is and which contradictions are refused. Knows nothing of JSON or files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
+from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift import _core
+from vocabshift.errors import InvalidTokenizerError
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer import byte_level as image
+
+# The strings of a BPE model in the core's form: looked up once, for the check and the encoder.
+#
+# Owns what the core reads: of a vocabulary and its merges, and of the bytes of a `tokenizer.json`,
+# where half a million strings would otherwise be made to be looked up. Does not know what is wrong
+# with what the core will not take.
+
+
+Strings = _core.ModelStrings
+
+_kept: WeakKeyDictionary[Any, Strings] = WeakKeyDictionary()
+
+
+def read_strings(
+    vocab: Mapping[str, int], merges: tuple[tuple[str, str], ...], max_id: int
+) -> Strings | None:
+    """None where they contradict themselves or each other, or hold half a surrogate pair."""
+    try:
+        return Strings.of(vocab if isinstance(vocab, dict) else dict(vocab), merges, max_id)
+    except UnicodeEncodeError:
+        return None
+
+
+def read_json(
+    data: bytes, max_id: int
+) -> tuple[dict[str, int], tuple[tuple[str, str], ...], Strings, bytes] | None:
+    """(vocab, merges, strings, rest) of a `tokenizer.json`, the rest with null for the first two.
+
+    The whole is JSON exactly if the rest is. None where a general reader must look at it.
+    """
+    return _core.read_model(data, max_id)
+
+
+def keep(model: Any, strings: Strings) -> None:
+    """Keep a model's strings until they are taken; beside it, for it is pickled without them."""
+    _kept[model] = strings
+
+
+def take(model: Any) -> Strings | None:
+    """The strings that were kept of a model; once."""
+    return _kept.pop(model, None)
+
+
+# ---
+
+
+Merge = tuple[str, str]
+
+MAX_ID = 2**24 - 1
+"""Highest id that is believed: tables are as long as the highest id, and a damaged file must not
+ask for gigabytes. The largest vocabularies in use have some 300 thousand tokens."""
+
+
+@dataclass(frozen=True, eq=False)
+class BpeModel:
+    """A BPE vocabulary, as `tokenizers`' BPE model reads it.
+
+    Token strings are those of `tokenizer.json`: in the byte-level image for byte-level models,
+    with "▁" for the space and "<0xNN>" byte pieces for SentencePiece models.
+    """
+
+    vocab: Mapping[str, int]  # token -> id; ids may have holes
+    merges: tuple[Merge, ...]  # by rank; a pair listed twice has its later rank
+    ignore_merges: bool = False  # merge skipping: a whole piece in the vocabulary is one token
+    byte_fallback: bool = False  # unknown characters become "<0xNN>" pieces
+    unk_token: str | None = None
+    fuse_unk: bool = False
+    continuing_subword_prefix: str | None = None
+    end_of_word_suffix: str | None = None
+    _checked: bool = field(default=False, repr=False)
+    strings: InitVar[Strings | None] = None  # of the same, where they have been read already
+
+    def __post_init__(self, strings: Strings | None) -> None:
+        if self._checked:
+            return
+        if self.continuing_subword_prefix:
+            self._check_ids()
+            self._check_merges()
+        else:
+            self._check_strings(strings)
+        # Subtle: a byte-level model never meets an unknown character, and several vendors name
+        # an unk_token there that is an added token only.
+        unk = self.unk_token
+        if unk is not None and unk not in self.vocab and not self.is_byte_level:
+            raise InvalidTokenizerError(f"unk_token {unk!r} is not in the vocabulary")
+
+    def _check_strings(self, strings: Strings | None) -> None:
+        strings = strings or read_strings(self.vocab, self.merges, MAX_ID)
+        if strings is not None:
+            return keep(self, strings)
+        self._check_ids()
+        self._check_merges()
+        raise InvalidTokenizerError("a token holds half a surrogate pair, which is no text")
+
+    def _check_ids(self) -> None:
+        ids = set(self.vocab.values())
+        if len(ids) != len(self.vocab):
+            raise InvalidTokenizerError(
+                f"the vocabulary gives {len(self.vocab)} tokens only {len(ids)} distinct ids; "
+                "every token needs an id of its own"
+            )
+        if ids and min(ids) < 0:
+            raise InvalidTokenizerError(f"the vocabulary holds the negative id {min(ids)}")
+        if ids and max(ids) > MAX_ID:
+            raise InvalidTokenizerError(
+                f"the vocabulary holds the id {max(ids)}, above the highest possible, {MAX_ID}"
+            )
+
+    def _check_merges(self) -> None:
+        for rank, (left, right) in enumerate(self.merges):
+            for part in (left, right, self.product(left, right)):
+                if part is None:
+                    raise InvalidTokenizerError(
+                        f"merge {rank} joins {left!r} and {right!r}, but the right part lacks the "
+                        f"continuing_subword_prefix {self.continuing_subword_prefix!r}"
+                    )
+                if part not in self.vocab:
+                    raise InvalidTokenizerError(
+                        f"merge {rank} joins {left!r} and {right!r}, "
+                        f"but {part!r} is not in the vocabulary"
+                    )
+
+    def product(self, left: str, right: str) -> str | None:
+        """The token that a merge makes; None where `right` lacks the continuing prefix."""
+        prefix = self.continuing_subword_prefix
+        if not prefix:
+            return left + right
+        return left + right[len(prefix) :] if right.startswith(prefix) else None
+
+    @cached_property
+    def is_byte_level(self) -> bool:
+        """Whether all 256 byte images are tokens (then no text can be lost)."""
+        return all(image in self.vocab for image in byte_level.ALPHABET)
+
+    @cached_property
+    def tokens(self) -> dict[int, str]:
+        """id -> token."""
+        return {token_id: token for token, token_id in self.vocab.items()}
+
+    @cached_property
+    def size(self) -> int:
+        """Rows needed for the vocabulary: the highest id plus one."""
+        return max(self.vocab.values(), default=-1) + 1
+
+
+# A BPE model in the core's form: ids and byte strings instead of vocabulary strings.
+
+
+_compiled: WeakKeyDictionary[BpeModel, dict[bool, _core.Encoder]] = WeakKeyDictionary()
+
+
+def compile_model(model: BpeModel, *, byte_level: bool) -> _core.Encoder:
+    """The core's encoder for a model; `byte_level`: pieces reach it as text, not as images.
+
+    Made once: models are frozen, and tokenizers that differ in other parts share theirs.
+    """
+    found = _compiled.setdefault(model, {})
+    if byte_level not in found:
+        found[byte_level] = _compile(model, byte_level=byte_level)
+    return found[byte_level]
+
+
+def _compile(model: BpeModel, *, byte_level: bool) -> _core.Encoder:
+    vocab = model.vocab
+    space = " " if byte_level else "▁" if "▁" in vocab else "Ġ" if "Ġ" in vocab else " "
+    strings = take(model) or read_strings(vocab, model.merges, MAX_ID)
+    if strings is None:  # of a model that was not checked
+        raise ValueError("a merge names an unknown token, or a token is no text")
+    return strings.compile(
+        byte_level=byte_level,
+        ignore_merges=model.ignore_merges,
+        byte_fallback=model.byte_fallback,
+        # Subtle: of a byte-level model it may be an added token only, and is never met.
+        unk=None if model.unk_token is None else vocab.get(model.unk_token),
+        fuse_unk=model.fuse_unk,
+        space=space,
+    )
+
+
+def compile_merges(tokens: list[bytes], merges: NDArray[np.uint32]) -> _core.Encoder:
+    """The core's encoder for merges that are just learned: `tokens` by id, merges (n, 3) ids."""
+    return _core.Encoder(tokens, np.arange(len(tokens), dtype=np.uint32), merges)
+
+
+def image_bytes(token: str) -> bytes:
+    """Bytes of a byte-level token; a string that no bytes spell is never found: 0xFF…"""
+    try:
+        return image.to_bytes(token)
+    except KeyError:
+        return b"\xff" + token.encode()
+
+
+def images_bytes(tokens: Sequence[str]) -> list[bytes]:
+    """`image_bytes` of many tokens, fast where all are images."""
+    try:
+        return image.all_to_bytes(tokens)
+    except KeyError:
+        return [image_bytes(token) for token in tokens]

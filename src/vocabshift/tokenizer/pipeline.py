@@ -1,0 +1,220 @@
+"""How a tokenizer's components are run, so that its ids are those of `tokenizers`.
+
+Three ways: wholly in the core; in the core behind a normalizer of ours or a part of `tokenizers`;
+or, for the few kinds of tokenizer that the core does not know, wholly in `tokenizers`. All three
+give the same ids; only speed differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift import _core
+from vocabshift.text import patterns
+from vocabshift.text.normalize import spec_function
+from vocabshift.tokenizer.model import compile_model
+from vocabshift.tokenizer.tokenizer import AddedToken, Spec, Tokenizer
+
+if TYPE_CHECKING:
+    from tokenizers.pre_tokenizers import PreTokenizer
+
+
+# Ids of many texts in one array, with offsets: joined, and put between a template's tokens.
+
+
+Ids = NDArray[np.int32]
+Offsets = NDArray[np.int64]
+
+
+def join(parts: Sequence[Ids]) -> tuple[Ids, Offsets]:
+    """Flat ids and offsets (n_parts + 1,) of ids by text."""
+    offsets = np.zeros(len(parts) + 1, dtype=np.int64)
+    np.cumsum([len(part) for part in parts], out=offsets[1:])
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32), offsets
+
+
+def join_batches(batches: Sequence[tuple[Ids, Offsets]]) -> tuple[Ids, Offsets]:
+    """One batch of several, in order; a single one is handed on as it is."""
+    if len(batches) == 1:
+        return batches[0]
+    ids, starts = join([ids for ids, _ in batches])
+    ends = [offsets[1:] + start for (_, offsets), start in zip(batches, starts[:-1], strict=True)]
+    return ids, np.concatenate([np.zeros(1, np.int64), *ends])
+
+
+def surround(ids: Ids, offsets: Offsets, before: Ids, after: Ids) -> tuple[Ids, Offsets]:
+    """The same texts, each between the ids `before` and `after`."""
+    if not (len(before) or len(after)):
+        return ids, offsets
+    longer = offsets + np.arange(len(offsets)) * (len(before) + len(after))
+    out = np.empty(longer[-1], dtype=np.int32)
+    moved = longer[:-1] + len(before) - offsets[:-1]
+    out[np.arange(len(ids)) + np.repeat(moved, np.diff(offsets))] = ids
+    out[longer[:-1, None] + np.arange(len(before))] = before
+    out[longer[1:, None] - np.arange(len(after), 0, -1)] = after
+    return out, longer
+
+
+# ---
+
+
+Buffer = bytes | bytearray | memoryview
+Engine = Literal["core", "core behind tokenizers", "tokenizers"]
+
+
+class Pipeline:
+    """One tokenizer, compiled; `parse_special=False` reads special-token strings as text."""
+
+    def __init__(
+        self, tokenizer: Tokenizer, *, parse_special: bool, model: _core.Encoder | None = None
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.parse_special = parse_special
+        self._normalize: Callable[[str], str] | None = None  # outside the core, part by part
+        self._pre_tokenizer: PreTokenizer | None = None  # likewise
+        self._model: _core.Encoder | None = None
+        self._core: _core.TextEncoder | None = None
+        if not _needs_tokenizers(tokenizer):
+            self._compile(model)
+
+    @property
+    def engine(self) -> Engine:
+        """What runs: the core alone, the core behind parts of `tokenizers`, or `tokenizers`."""
+        if self._core is None:
+            return "tokenizers"
+        behind = self._normalize is not None or self._pre_tokenizer is not None
+        return "core behind tokenizers" if behind else "core"
+
+    @property
+    def model(self) -> _core.Encoder | None:
+        """The compiled model; None where `tokenizers` runs everything."""
+        return self._model
+
+    def without_special(self) -> Pipeline:
+        """The same for text in which special tokens are only text; shares the compiled model."""
+        return Pipeline(self.tokenizer, parse_special=False, model=self._model)
+
+    def _compile(self, model: _core.Encoder | None) -> None:
+        spec = self.tokenizer.normalizer
+        simple = simple_normalizer(spec)
+        if simple is None:
+            known = spec_function(spec)
+            self._normalize = known or self.tokenizer.backend.normalizer.normalize_str
+        pattern = patterns.from_spec(self.tokenizer.pre_tokenizer)
+        scanner = None
+        if self.tokenizer.pre_tokenizer is None:
+            scanner = _core.PreTokenizer([])
+        elif pattern is None:
+            self._pre_tokenizer = self.tokenizer.backend.pre_tokenizer
+        elif (scanner := patterns.compile_pattern(pattern)) is None:
+            self._pre_tokenizer = patterns.to_tokenizers(pattern)
+        self._model = model or compile_model(self.tokenizer.model, byte_level=pattern is not None)
+        added = self.tokenizer.added_tokens
+        prepend, space_becomes = simple or ("", "")
+        self._core = _core.TextEncoder(
+            self._model,
+            raw_tokens=self._core_tokens(token for token in added if not token.normalized),
+            normalized_tokens=self._core_tokens(token for token in added if token.normalized),
+            prepend=prepend,
+            space_becomes=space_becomes,
+            pre_tokenizer=scanner,
+        )
+
+    def _core_tokens(self, tokens: Iterable[AddedToken]) -> list[_core.AddedToken]:
+        return [
+            _core.AddedToken(
+                t.content, t.id, t.lstrip, t.rstrip, t.special and not self.parse_special
+            )
+            for t in tokens
+        ]
+
+    def encode(self, text: str) -> Ids:
+        """Ids of one text, shape (n_tokens,)."""
+        if self._core is None:
+            backend = self.tokenizer.backend
+            backend.encode_special_tokens = not self.parse_special
+            return np.array(backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+        if self.engine == "core":
+            return self._core.encode(text)
+        parts: list[Ids] = []
+        for part, token_id in self._core.split_added(text, self._normalize is None):
+            if token_id is not None:
+                parts.append(np.array([token_id], dtype=np.int32))
+                continue
+            normalized = part if self._normalize is None else self._normalize(part)
+            if self._pre_tokenizer is None:
+                parts.append(self._core.encode_normalized(normalized))
+            elif normalized:
+                pieces = self._pre_tokenizer.pre_tokenize_str(normalized)
+                parts.append(self._core.encode_pieces([piece for piece, _ in pieces]))
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
+
+    def encode_batch(self, texts: list[str], threads: int) -> tuple[Ids, Offsets]:
+        """Flat ids of many texts and offsets (n_texts + 1,)."""
+        if self._core is not None and self.engine == "core":
+            return self._core.encode_batch(texts, threads)
+        return join([self.encode(text) for text in texts])
+
+    def encode_documents(
+        self, data: Buffer, starts: Offsets, ends: Offsets, threads: int
+    ) -> tuple[Ids, Offsets]:
+        """Flat ids and offsets (n_documents + 1,) of the documents data[starts[i]:ends[i]]."""
+        if self._core is not None and self.engine == "core":
+            return self._core.encode_documents(data, starts, ends, threads)
+        return join([self.encode(text) for text in _texts(memoryview(data), starts, ends)])
+
+
+def _texts(data: memoryview, starts: Offsets, ends: Offsets) -> Iterator[str]:
+    """The documents as str, with the errors of the core."""
+    if starts.ndim != 1 or starts.shape != ends.shape:
+        raise ValueError("starts and ends must be two arrays of the same length")
+    if ((starts < 0) | (starts > ends) | (ends > len(data))).any():
+        raise ValueError("a document lies outside the data")
+    for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        try:
+            yield str(data[start:end], "utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"document {i} is not UTF-8: byte {error.start} of it begins no character"
+            ) from None
+
+
+def _needs_tokenizers(tokenizer: Tokenizer) -> bool:
+    """Whether something in it is beyond the core: rare kinds of models and added tokens."""
+    model = tokenizer.model
+    if model.continuing_subword_prefix or model.end_of_word_suffix:
+        return True
+    if any(token.single_word for token in tokenizer.added_tokens):
+        return True
+    has_normalized = any(token.normalized for token in tokenizer.added_tokens)
+    if has_normalized and simple_normalizer(tokenizer.normalizer) != ("", ""):
+        return True  # such tokens are matched in their normalized form
+    # Metaspace with prepend_scheme "first" looks at where in the text a part began.
+    return "Metaspace" in str(tokenizer.pre_tokenizer)
+
+
+def simple_normalizer(spec: Spec | None) -> tuple[str, str] | None:
+    """(prepend, what a space becomes) where the core can normalize; None where it cannot."""
+    if spec is None:
+        return "", ""
+    steps = spec.get("normalizers", []) if spec["type"] == "Sequence" else [spec]
+    prepend = space_becomes = ""
+    for step in steps:
+        if step["type"] == "Prepend" and not prepend and not space_becomes:
+            prepend = step["prepend"]
+        elif (
+            step["type"] == "Replace"
+            and step["pattern"] == {"String": " "}
+            and not space_becomes
+            and " " not in prepend
+        ):
+            space_becomes = step["content"]
+        else:
+            return None
+        if not (prepend or space_becomes):
+            return None  # an empty replacement would delete spaces
+    return prepend, space_becomes

@@ -1,0 +1,236 @@
+"""What every trainer shares: the report, the configuration as data, the clock of phases.
+
+A trainer is a frozen dataclass: its fields are its configuration, its repr and (hashed) its key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vocabshift.storage.checkpoints import Checkpoints
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.count_folder import CountFolder
+from vocabshift.text.count_reader import CountReader
+from vocabshift.text.counting import CorpusReader
+from vocabshift.text.input_key import input_key
+from vocabshift.text.patterns import Pattern
+from vocabshift.tokenizer.model import MAX_ID
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+
+Progress = Callable[[str, int, int | None], None]
+"""Called now and then with the phase, the work done and the work in all (bytes or tokens)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One timed part of a training run."""
+
+    name: str
+    seconds: float
+    peak_rss_bytes: int  # of the process, up to the end of the phase
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingReport:
+    """What a training run did; counts are integers."""
+
+    recipe: str
+    vocab_size: int  # tokens of the model, special tokens not counted
+    merges: int
+    stage1_merges: int
+    stage2_merges: int
+    superwords: int  # tokens that hold text on both sides of a space
+    training_tokens: int  # of all documents, unweighted, as the saved tokenizer encodes them
+    training_bytes: int
+    training_documents: int
+    stopped_because: str  # "vocab_size", "min_frequency", "no_pair_left", "no_piece_left", "memory"
+    corpus_fingerprint: str
+    config_hash: str
+    dropped_words: int  # distinct words that a memory budget left out of stage 1; 0: exact
+    dropped_occurrences: int  # how often they stand in the text
+    dropped_below: int  # weighted: they are the words that count less than this
+    stopped_below: int  # weighted: where memory ended stage 2, pairs that count less are missing
+    phases: tuple[Phase, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A trained tokenizer and how it came about."""
+
+    tokenizer: Tokenizer
+    report: TrainingReport
+    language_bytes: Mapping[str | None, int] = field(default_factory=dict)
+    """Bytes of training text by label of the corpus."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainTraining:
+    """The same for a tokenizer whose tokens are made of no others."""
+
+    tokenizer: PlainTokenizer
+    report: TrainingReport
+    language_bytes: Mapping[str | None, int] = field(default_factory=dict)
+
+
+def config_of(trainer: Any) -> dict[str, Any]:
+    """The configuration of a trainer as plain JSON values, its recipe included."""
+    config = json.loads(json.dumps(asdict(trainer), default=str))
+    return {"recipe": trainer.recipe, **config}
+
+
+@dataclass
+class Stopwatch:
+    """Times phases; peak memory is the process's high-water mark."""
+
+    phases: list[Phase] = field(default_factory=list)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Time the block as one phase."""
+        start = time.perf_counter()
+        yield
+        self.phases.append(Phase(name, round(time.perf_counter() - start, 3), peak_rss_bytes()))
+
+
+def peak_rss_bytes() -> int:
+    """High-water mark of the process's memory, in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def check_vocab_size(vocab_size: int, *, n_fixed: int = 256, name: str = "vocab_size") -> None:
+    """ValueError where a vocabulary has no room for its alphabet, or more tokens than can be.
+
+    `n_fixed`: the tokens that it always holds, bytes and perhaps the unknown one.
+    """
+    if not isinstance(vocab_size, int) or isinstance(vocab_size, bool):
+        raise TypeError(f"{name} is {vocab_size!r}; give a whole number")
+    if vocab_size < n_fixed:
+        unknown = " and the unknown token" if n_fixed > 256 else ""
+        raise ValueError(
+            f"{name} {vocab_size} is below the alphabet: a vocabulary holds all 256 bytes{unknown}"
+            f", so that no text is ever lost; give at least {n_fixed}"
+        )
+    if vocab_size > MAX_ID + 1:
+        raise ValueError(f"{name} {vocab_size} is too large; give at most {MAX_ID + 1}")
+
+
+def check_positive(name: str, value: int | None) -> None:
+    """ValueError unless `value` is None or a positive whole number that the core can take."""
+    if value is not None and (not isinstance(value, int) or value < 1):
+        raise ValueError(f"{name} is {value!r}; give a whole number of at least 1, or leave it out")
+    if value is not None and value >= 1 << 62:
+        raise ValueError(f"{name} is {value}, which is too large; leave it out for no limit")
+
+
+# How a training run is carried out: threads, memory, progress, checkpoints, the clock.
+#
+# None of it changes what is learned; where a memory budget does, the report says so.
+
+
+@dataclass
+class Work:
+    """The circumstances of one run."""
+
+    threads: int = 1
+    progress: Progress | None = None
+    memory_bytes: int = 0
+    """What training may take, roughly; 0: as much as it likes."""
+    checkpoints: Checkpoints = field(default_factory=lambda: Checkpoints(None, None))
+    folder: Path | None = None
+    """Where there is room for temporary files; None: the system's place for them."""
+    watch: Stopwatch = field(default_factory=Stopwatch)
+
+    def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise ValueError(f"threads is {self.threads}; give at least 1")
+        if 0 < self.memory_bytes < MIN_MEMORY:
+            raise ValueError(
+                f"a memory budget of {self.memory_bytes:,} bytes is too small to work in; give at "
+                f"least {MIN_MEMORY:,} (--memory 64MB)"
+            )
+
+    def in_phase(self, phase: str) -> Callable[[int, int | None], None] | None:
+        """`progress` with its first argument filled in."""
+        if self.progress is None:
+            return None
+        progress = self.progress
+        return lambda done, total: progress(phase, done, total)
+
+    def tell(self, phase: str, done: int, total: int) -> None:
+        """Report progress, where anyone listens."""
+        if self.progress is not None:
+            self.progress(phase, done, total)
+
+    def share_of_memory(self, share: float) -> int:
+        """Part of the budget for one structure, in bytes; 0 where there is no budget."""
+        return int(self.memory_bytes * share)
+
+
+MIN_MEMORY = 64_000_000
+"""Smallest memory budget, in bytes."""
+
+
+# What a trainer may learn from: a corpus, or a folder of counts that stands for one.
+
+
+Source = Corpus | CountFolder
+Reader = CorpusReader | CountReader
+
+
+def make_reader(
+    source: Source,
+    pattern: Pattern,
+    words: Pattern,
+    *,
+    normalizer: str | None,
+    special_tokens: tuple[str, ...],
+    sampling_alpha: float | None,
+) -> Reader:
+    """The source cut by `pattern`, and inside its pieces by `words`.
+
+    A folder of counts must have been counted under `pattern` (CorpusError).
+    """
+    if isinstance(source, Corpus):
+        return CorpusReader(source, (*pattern, *words), normalizer, special_tokens, sampling_alpha)
+    normalizer = None if normalizer == "none" else normalizer
+    source.require(pattern, normalizer, special_tokens)
+    return CountReader(source, words, sampling_alpha)
+
+
+def source_paths(source: Source) -> list[Path]:
+    """Local files and folders that the source is read from."""
+    return source.paths if isinstance(source, Corpus) else [source.path]
+
+
+def source_key(source: Source) -> str | None:
+    """What a later run knows the source by; None where it cannot (see `input_key`)."""
+    if isinstance(source, Corpus):
+        return input_key(source)
+    shards = [source.path / group.shard for group in source.groups]
+    state = [(shard.stat().st_size, shard.stat().st_mtime_ns) for shard in shards]
+    text = f"{source.path.resolve()} {source.fingerprint} {state}"
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def source_texts(source: Source) -> Iterator[str]:
+    """Documents, or counted words where there are no documents."""
+    if isinstance(source, Corpus):
+        yield from (text for _, text in source.texts())
+        return
+    for group in range(len(source.groups)):
+        for data, ends, _ in source.read(group):
+            begin = 0
+            for end in ends.tolist():
+                yield data[begin:end].decode()
+                begin = end

@@ -1,0 +1,221 @@
+"""What every byte-level trainer is made of: options, the word stage, and the finished tokenizer.
+
+Owns the options that all of them share and how special tokens are put on top. Which merges come
+after the word stage is each trainer's own business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from vocabshift.errors import CorpusError
+from vocabshift.storage.provenance import config_hash
+from vocabshift.text.counting import CorpusReader
+from vocabshift.text.normalize import normalizer_spec
+from vocabshift.text.patterns import Pattern, get_pattern, to_spec
+from vocabshift.text.syllables import LINKERS
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.model import BpeModel
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.trainers.base import (
+    Progress,
+    Reader,
+    Source,
+    Training,
+    TrainingReport,
+    Work,
+    check_positive,
+    check_vocab_size,
+    config_of,
+    make_reader,
+)
+from vocabshift.trainers.special_tokens import (
+    add_special_tokens,
+    check_special_tokens,
+    copy_special_tokens,
+    special_contents,
+)
+from vocabshift.trainers.stages import Stage, WordRule, WordWeight, learn_words
+
+_BYTE_LEVEL = {
+    "type": "ByteLevel",
+    "add_prefix_space": False,
+    "trim_offsets": False,
+    "use_regex": False,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByteLevelTrainer:
+    """Options of every byte-level trainer."""
+
+    vocab_size: int
+    """Tokens, the 256 bytes included, special tokens not."""
+    pre_tokenizer: str | Pattern = "o200k"
+    """Name of a pattern, or a regex whose matches (and the gaps between them) are words."""
+    min_frequency: int = 1
+    """A pair must occur this often to merge."""
+    max_token_bytes: int | None = None
+    """Longest token, in bytes."""
+    normalizer: str | None = None
+    """"nfc", "nfd", "nfkc" or "nfkd"; travels inside the tokenizer. None: text is left alone."""
+    sampling_alpha: float | None = None
+    """Temperature over the languages of the corpus, in (0, 1]: each counts as if it had its share
+    of the bytes to this power. Counts change, no text is copied. None: as large as it is."""
+    grapheme_safe: bool = False
+    """No token that holds more than one orthographic syllable begins or ends inside one, and
+    syllables are learned before what joins them."""
+    special_tokens: tuple[str, ...] = ()
+    """Added after the vocabulary."""
+    special_tokens_from: str | None = None
+    """A tokenizer whose special tokens, roles and chat template are copied."""
+
+    recipe: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        check_vocab_size(self.vocab_size)
+        check_positive("min_frequency", self.min_frequency)
+        check_positive("max_token_bytes", self.max_token_bytes)
+        get_pattern(self.pre_tokenizer)
+        normalizer_spec(self.normalizer)
+        check_special_tokens(self.special_tokens)
+
+    @property
+    def read_from(self) -> list[str | Path]:
+        """What training reads beside the corpus."""
+        return [] if self.special_tokens_from is None else [self.special_tokens_from]
+
+    @property
+    def inherited(self) -> set[str]:
+        """Tokens that were not learned here: none but those of a base."""
+        return set()
+
+    def train(
+        self, corpus: Source, *, threads: int = 1, progress: Progress | None = None
+    ) -> Tokenizer:
+        """Train on `corpus` and return the tokenizer; it does not depend on `threads`."""
+        return self.run(corpus, Work(threads=threads, progress=progress)).tokenizer
+
+    def run(self, corpus: Source, work: Work | None = None) -> Training:
+        """Train on `corpus` and return the tokenizer with a report."""
+        raise NotImplementedError
+
+    def _reader(self, corpus: Source, pattern: Pattern, words: Pattern = ()) -> Reader:
+        """The corpus as stage 1 sees it: cut by `pattern`, and then by that of the words."""
+        contents = set(self.special_tokens)
+        if self.special_tokens_from is not None:
+            contents |= special_contents(self.special_tokens_from)
+        return make_reader(
+            corpus,
+            pattern,
+            words,
+            normalizer=self.normalizer,
+            special_tokens=tuple(sorted(contents)),
+            sampling_alpha=self.sampling_alpha,
+        )
+
+    def _text_reader(self, corpus: Source, pattern: Pattern) -> CorpusReader:
+        """The same for a recipe that needs the text itself; CorpusError for counts."""
+        reader = self._reader(corpus, pattern)
+        if not isinstance(reader, CorpusReader):
+            raise CorpusError(
+                f"recipe {self.recipe} needs the text itself, and a folder of counts does not say "
+                "what stood beside what; give --corpus"
+            )
+        return reader
+
+    def _word_rule(self, reader: Reader, vocab_size: int) -> WordRule:
+        """What stage 1 may learn."""
+        return WordRule(
+            vocab_size=vocab_size,
+            min_frequency=self.min_frequency,
+            max_token_bytes=self.max_token_bytes or 0,
+            forbidden=forbidden(reader),
+            conjoiners=self._conjoiners,
+        )
+
+    @property
+    def _conjoiners(self) -> str:
+        return "".join(LINKERS.values()) if self.grapheme_safe else ""
+
+    def _finish(self, stages: list[Stage], reader: Reader, work: Work) -> Training:
+        """Tokenizer and report from the merges of all stages; the last one's pattern is written."""
+        tokens = stages[-1].tokens
+        images = byte_level.all_to_images(tokens)
+        merges = [
+            (images[left], images[right])
+            for stage in stages
+            for left, right, _ in stage.merges.tolist()
+        ]
+        tokenizer = Tokenizer(
+            model=BpeModel(
+                vocab={image: token_id for token_id, image in enumerate(images)},
+                merges=tuple(merges),
+            ),
+            normalizer=normalizer_spec(self.normalizer),
+            pre_tokenizer=to_spec(reader.pattern),
+            post_processor=_BYTE_LEVEL,
+            decoder=_BYTE_LEVEL,
+            name=self.recipe,
+        )
+        if self.special_tokens_from is not None:
+            tokenizer = copy_special_tokens(tokenizer, self.special_tokens_from)
+        tokenizer = add_special_tokens(tokenizer, self.special_tokens)
+        report = TrainingReport(
+            recipe=self.recipe,
+            vocab_size=tokenizer.vocab_size,
+            merges=len(merges),
+            stage1_merges=len(stages[0].merges),
+            stage2_merges=len(merges) - len(stages[0].merges),
+            superwords=sum(map(is_superword, tokens)),
+            training_tokens=stages[-1].training_tokens + reader.n_special,
+            training_bytes=reader.n_bytes,
+            training_documents=reader.n_documents,
+            stopped_because=stages[-1].stopped,
+            corpus_fingerprint=reader.fingerprint,
+            config_hash=config_hash(config_of(self)),
+            dropped_words=sum(stage.dropped_words for stage in stages),
+            dropped_occurrences=sum(stage.dropped_occurrences for stage in stages),
+            dropped_below=max(stage.dropped_below for stage in stages),
+            stopped_below=stages[-1].stopped_below,
+            phases=tuple(work.watch.phases),
+        )
+        return Training(tokenizer, report, reader.language_bytes)
+
+
+def forbidden(reader: Reader) -> set[bytes]:
+    """What no merge may make: a special token must not come out of ordinary text.
+
+    Nor may a token be spelt as one: the vocabulary writes " the" as "Ġthe".
+    """
+    spelt = {
+        byte_level.to_bytes(content)
+        for content in reader.special_tokens
+        if byte_level.is_image(content)
+    }
+    return spelt | {content.encode() for content in reader.special_tokens}
+
+
+def is_superword(token: bytes) -> bool:
+    """Whether a token holds text on both sides of a space."""
+    return b" " in token.strip()
+
+
+# Plain byte-level BPE: merge for merge what `tokenizers` learns (method.md, section 1).
+
+
+@dataclass(frozen=True, kw_only=True)
+class BpeTrainer(ByteLevelTrainer):
+    """Byte-pair encoding inside the words of a pattern."""
+
+    recipe: ClassVar[str] = "bpe"
+
+    def run(self, corpus: Source, work: Work | None = None) -> Training:
+        """Train on `corpus` and return the tokenizer with a report."""
+        work = work or Work()
+        reader = self._reader(corpus, get_pattern(self.pre_tokenizer))
+        rule = self._word_rule(reader, self.vocab_size)
+        words = learn_words(reader, rule, WordWeight(), work)
+        return self._finish([words], reader, work)

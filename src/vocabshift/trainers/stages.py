@@ -1,0 +1,313 @@
+"""What one stage of training learned, as a value that can be kept on disk.
+
+Owns the form of a stage (tokens by id, merges) and of its checkpoint. Knows nothing of how it was
+learned.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift import _core
+from vocabshift.text.languages import Range
+from vocabshift.text.patterns import compile_pattern, get_pattern
+from vocabshift.tokenizer.model import compile_merges
+from vocabshift.trainers.base import Reader, Work
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Merges of one stage, and the vocabulary after it."""
+
+    tokens: Sequence[bytes]  # by id: what the stage started from, then what it made
+    merges: NDArray[np.uint32]  # (n_merges, 3): left id, right id, product id
+    counts: NDArray[np.uint64]  # (n_merges,) weighted count of each pair when it was merged
+    training_tokens: int  # of the training text as segmented by the end, unweighted
+    stopped: str  # "vocab_size", "min_frequency", "no_pair_left" or "memory"
+    bound: int = 1  # weighted: pairs that count less were not looked at, and need not be
+    dropped_words: int = 0  # distinct words left out for want of memory
+    dropped_occurrences: int = 0  # how often these stood in the text
+    dropped_below: int = 0  # weighted: they were the words that count less than this
+
+    @classmethod
+    def of(cls, trained: _core.Trained, min_frequency: int) -> Stage:
+        """The stage that the core trained, asked for pairs of at least `min_frequency`."""
+        stopped = trained.stopped.name.lower()
+        if stopped == "min_frequency" and min_frequency == 1:
+            stopped = "no_pair_left"  # in fixed point even one occurrence counts more than 1
+        return cls(
+            tokens=trained.tokens,
+            merges=trained.merges,
+            counts=trained.counts,
+            training_tokens=trained.training_tokens,
+            stopped=stopped,
+            bound=trained.bound,
+            dropped_words=trained.dropped_words,
+            dropped_occurrences=trained.dropped_occurrences,
+            dropped_below=trained.dropped_below,
+        )
+
+    @classmethod
+    def of_merges(
+        cls,
+        tokens: Sequence[bytes],
+        merges: NDArray[np.uint32],
+        stopped: str,
+        training_tokens: int = 0,
+    ) -> Stage:
+        """Merges that were put together, without counts."""
+        return cls(tokens, merges, np.zeros(0, np.uint64), training_tokens, stopped)
+
+    @property
+    def stopped_below(self) -> int:
+        """Weighted: where memory ended the stage, pairs that count less are missing; else 0."""
+        return self.bound if self.stopped == "memory" else 0
+
+    def save(self, path: Path) -> dict[str, Any]:
+        """Write the arrays to `path`; returns the rest, as plain JSON values."""
+        with path.open("wb") as file:
+            np.save(file, self.merges, allow_pickle=False)
+            np.save(file, self.counts, allow_pickle=False)
+        return {
+            "training_tokens": self.training_tokens,
+            "stopped": self.stopped,
+            "bound": self.bound,
+            "dropped_words": self.dropped_words,
+            "dropped_occurrences": self.dropped_occurrences,
+            "dropped_below": self.dropped_below,
+        }
+
+    @classmethod
+    def load(cls, path: Path, info: Mapping[str, Any], start: Sequence[bytes]) -> Stage:
+        """The stage that `save` wrote; `start` are the tokens that it started from."""
+        with path.open("rb") as file:
+            merges = np.load(file, allow_pickle=False)
+            counts = np.load(file, allow_pickle=False)
+        tokens = list(start)
+        for left, right, product in merges.tolist():
+            if product == len(tokens):
+                tokens.append(tokens[left] + tokens[right])
+        return cls(tokens=tokens, merges=merges, counts=counts, **info)
+
+
+def byte_tokens() -> list[bytes]:
+    """The 256 bytes in the order of their ids: what training from nothing starts from."""
+    from vocabshift.tokenizer import byte_level
+
+    return [byte_level.to_bytes(image) for image in byte_level.ALPHABET]
+
+
+# The word stage: counted pre-tokens, and the merges inside them.
+#
+# Owns counting with its checkpoint, the grapheme-safe order (syllables first), and what a word
+# counts. Which options a trainer has is the trainer's business.
+
+
+SYLLABLE_SHARE = 0.3
+"""Most of a grapheme-safe vocabulary that parts of single syllables may take."""
+
+
+@dataclass(frozen=True)
+class WordWeight:
+    """What words of some scripts count beside others (Matra, section 3.3)."""
+
+    scripts: Sequence[Range] = ()
+    unit: int = 1  # a word of no target script counts this many times
+    target: int = 1  # a word of one
+    smoothing: float = 0.0  # above 0: counts of target words to this power, same total
+
+    def to_core(self, of_group: list[int]) -> _core.WordWeights:
+        """The core's form, with the weights of the groups."""
+        return _core.WordWeights(
+            of_group,
+            unit=self.unit,
+            target=self.target,
+            scripts=list(self.scripts),
+            smoothing=self.smoothing,
+        )
+
+
+@dataclass(frozen=True)
+class WordRule:
+    """What the word stage may learn."""
+
+    vocab_size: int
+    min_frequency: int = 1
+    max_token_bytes: int = 0
+    forbidden: set[bytes] = field(default_factory=set)
+    conjoiners: str = ""  # not empty: grapheme-safe
+
+    def to_core(self) -> _core.MergeRule:
+        """The core's form."""
+        return _core.MergeRule(
+            max_token_bytes=self.max_token_bytes,
+            forbidden=self.forbidden,
+            conjoiners=self.conjoiners,
+        )
+
+
+def learn_words(reader: Reader, rule: WordRule, weight: WordWeight, work: Work) -> Stage:
+    """Merges inside the words of the reader's pattern, up to `rule.vocab_size` tokens."""
+    saved = work.checkpoints.load("stage 1")
+    if saved is not None:
+        reader.restore(saved.info["reader"])
+        return Stage.load(saved.path, saved.info["stage"], byte_tokens())
+    counter = count_words(reader, work)
+    with work.watch.phase("stage 1"):
+        stage = train_words(counter, reader, rule, weight, work)
+    path = work.checkpoints.path("stage 1")
+    if path is not None:
+        info = stage.save(path)
+        work.checkpoints.commit("stage 1", {"stage": info, "reader": reader.state()})
+    work.checkpoints.drop("count")
+    return stage
+
+
+def train_words(
+    counter: _core.WordCounter, reader: Reader, rule: WordRule, weight: WordWeight, work: Work
+) -> Stage:
+    """Merges inside counted words, weighed as the reader says. Training uses the counter up."""
+    train = _Training(
+        weights=weight.to_core(reader.fixed_point_weights(max(weight.unit, weight.target))),
+        min_frequency=rule.min_frequency,
+        min_count=reader.min_count(rule.min_frequency, weight.unit),
+        rule=rule.to_core(),
+        work=work,
+    )
+    if rule.conjoiners:
+        return _syllables_first(counter, rule.vocab_size, train)
+    return train(counter, rule.vocab_size)
+
+
+def count_words(reader: Reader, work: Work) -> _core.WordCounter:
+    """The words of the reader's pattern, from the checkpoint if there is one."""
+    memory_bytes = work.share_of_memory(0.5)
+    folder = work.folder or Path(tempfile.gettempdir())
+    with work.watch.phase("count"):
+        saved = work.checkpoints.load("count")
+        if saved is not None:
+            reader.restore(saved.info)
+            return _core.WordCounter.load(str(saved.path), memory_bytes, str(folder))
+        counter = reader.count_words(
+            threads=work.threads,
+            progress=work.in_phase("count"),
+            memory_bytes=memory_bytes,
+            spill_folder=folder,
+        )
+        work.checkpoints.save("count", lambda path: counter.save(str(path)), reader.state())
+    return counter
+
+
+@dataclass(frozen=True)
+class _Training:
+    """The core's training with what all of its calls share."""
+
+    weights: _core.WordWeights
+    min_frequency: int
+    min_count: int  # the same, in fixed point
+    rule: _core.MergeRule
+    work: Work
+
+    def __call__(
+        self, counter: _core.WordCounter, vocab_size: int, start: Stage | None = None
+    ) -> Stage:
+        trained = _core.train_bpe(
+            counter,
+            self.weights,
+            vocab_size,
+            self.min_count,
+            self.rule,
+            None if start is None else compile_merges(list(start.tokens), start.merges),
+            [] if start is None else list(start.tokens),
+            memory_bytes=self.work.share_of_memory(0.7),
+            threads=self.work.threads,
+            progress=self.work.in_phase("stage 1"),
+        )
+        return Stage.of(trained, self.min_frequency)
+
+
+def _syllables_first(counter: _core.WordCounter, vocab_size: int, train: _Training) -> Stage:
+    """Merges within syllables get the lower ranks, so that syllables are whole before they join.
+
+    Only a syllable too rare to have become one token can still be cut by a longer token.
+    """
+    pattern = compile_pattern(get_pattern("syllables"))
+    assert pattern is not None
+    size = 256 + round(SYLLABLE_SHARE * (vocab_size - 256))
+    first = train(counter.split_words(pattern), size)
+    second = train(counter, vocab_size, first)
+    return replace(
+        second,
+        merges=np.concatenate([first.merges, second.merges]),
+        counts=np.concatenate([first.counts, second.counts]),
+        dropped_words=max(first.dropped_words, second.dropped_words),
+        dropped_occurrences=max(first.dropped_occurrences, second.dropped_occurrences),
+        dropped_below=max(first.dropped_below, second.dropped_below),
+    )
+
+
+# The word stage of PickyBPE and OBPE: tokens that may go again, pairs that compete by a score.
+#
+# Owns what both recipes share beside their options: counting with its checkpoint, and the call of
+# the core's loop (picky_loop.h). What is made of the events is each recipe's business.
+
+
+Groups = list[tuple[int, int]]
+"""Weight, fixed point, and number of the language of each group of documents."""
+
+
+def learn_scored_words(
+    reader: Reader,
+    rule: WordRule,
+    work: Work,
+    *,
+    recipe: str,
+    groups_and_score: Callable[[], tuple[Groups, _core.PairScore | None]],
+    threshold: float = 1.0,
+) -> _core.PickyTrained:
+    """Events inside the words of the reader's pattern, up to `rule.vocab_size` tokens.
+
+    `groups_and_score` is asked once the words are counted and the reader knows its groups; no score
+    is the count, of one language.
+    """
+    if work.memory_bytes:
+        raise ValueError(
+            f"{recipe} keeps all words and pairs in memory and knows no budget; leave --memory "
+            "out, or use another recipe"
+        )
+    counter = count_words(reader, work)
+    groups, score = groups_and_score()
+    with work.watch.phase("stage 1"):
+        return _core.train_picky(
+            counter,
+            groups,
+            rule.vocab_size,
+            reader.min_count(rule.min_frequency),
+            rule.to_core(),
+            threshold=threshold,
+            score=score,
+            progress=work.in_phase("stage 1"),
+        )
+
+
+def why_stopped(trained: _core.PickyTrained, min_frequency: int) -> str:
+    """The report's word for it."""
+    stopped: str = trained.stopped.name.lower()
+    # In fixed point even one occurrence counts more than 1.
+    return "no_pair_left" if stopped == "min_frequency" and min_frequency == 1 else stopped
+
+
+def refuse_grapheme_safe(recipe: str, grapheme_safe: bool) -> None:
+    """ValueError: these recipes take merges by score alone."""
+    if grapheme_safe:
+        raise ValueError(
+            f"{recipe} takes merges by its score alone, and grapheme_safe puts syllables first; "
+            "leave it out, or use recipe bpe"
+        )

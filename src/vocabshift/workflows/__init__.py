@@ -1,0 +1,1 @@
+"""Operations that join several workshops, each from input folders to an output folder."""

@@ -1,0 +1,161 @@
+"""The card of an adapted model: what it is, before and after, in figures and as Markdown.
+
+Owns what is measured on held-out text and how it is written. Every figure by language is a Result,
+from which the tables come. Knows nothing of how the model came about.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from vocabshift.evaluation.evaluate import evaluate
+from vocabshift.evaluation.scoring.score import score
+from vocabshift.models.folder import load_model
+from vocabshift.report.tables import to_markdown
+from vocabshift.results import Result, Results
+from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.token_bytes import token_bytes
+from vocabshift.tokenizer.tokenizer import Tokenizer
+
+FILE = "adapt.md"
+BEFORE, AFTER = "before", "after"
+SAMPLE = 20
+"""Tokens shown of those added and removed."""
+
+_BATCH_TOKENS = 1024
+"""Whose logits are held at once: half a gigabyte for 128,000 rows in float32."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """What a model takes, before or after."""
+
+    rows: int
+    parameters: int | None  # as stored; None where that is not in safetensors
+    weights_bytes: int  # on the disk
+
+
+@dataclass(frozen=True)
+class AdaptationCard:
+    """Before and after; counts are of tokens."""
+
+    model: str
+    before: Side
+    after: Side
+    n_kept: int
+    n_moved: int  # of these, tokens whose id is another now
+    n_added: int
+    n_removed: int
+    n_relearned: int
+    added_sample: tuple[str, ...]  # text, the most useful first
+    removed_sample: tuple[str, ...]  # text, evenly picked by id
+    init: str
+    judged_on: str  # which text, in words
+    scored_on: str  # which part of it the models read, in words; or why none
+    results: Results  # bytes_per_token and bits_per_byte of "before" and "after"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {**asdict(self), "results": self.results.to_dicts()}
+
+    def to_markdown(self) -> str:
+        """The card as a file beside the model."""
+        lines = [
+            f"# {_plain(self.model)}, adapted",
+            "",
+            f"{self.n_removed:,} tokens that the text does not need made room for "
+            f"{self.n_added:,} new ones (`vocabshift adapt`); {self.n_kept:,} kept their rows, and "
+            f"{self.n_moved or 'none'} of these moved to another id. {self.n_relearned:,} were "
+            f"taken out and learned again. New rows: `{self.init}`. Not trained since.",
+            "",
+            "| | before | after |",
+            "| --- | ---: | ---: |",
+            *(f"| {name} | {old} | {new} |" for name, old, new in self.sizes()),
+            "",
+            f"Bytes per token: {self.judged_on}. Bits per byte: {self.scored_on}.",
+            "",
+            to_markdown(self.results),
+            f"New, for example: {_samples(self.added_sample)}",
+            "",
+            f"Gone, for example: {_samples(self.removed_sample)}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def sizes(self) -> list[tuple[str, str, str]]:
+        """(what, before, after), ready to be shown."""
+        sides = (self.before, self.after)
+        counted = ("–" if side.parameters is None else f"{side.parameters:,}" for side in sides)
+        return [
+            ("rows", *_pair(f"{side.rows:,}" for side in sides)),
+            ("parameters, as stored", *_pair(counted)),
+            ("bytes of weights", *_pair(f"{side.weights_bytes:,}" for side in sides)),
+        ]
+
+
+def measure_tokens(old: Tokenizer, new: Tokenizer, text: Corpus, *, threads: int = 1) -> Results:
+    """Bytes per token of both on all of `text`, by language."""
+    return evaluate({BEFORE: old, AFTER: new}, text, "bytes_per_token", threads=threads)
+
+
+def measure_bits(
+    folder: Path,
+    tokenizer: Tokenizer,
+    texts: Mapping[str, Sequence[str]],
+    subject: str,
+    *,
+    device: str | None = None,
+) -> tuple[Results, str]:
+    """Bits per byte of the model in a folder, by language; and why there are none, else "".
+
+    The model is loaded whole (`device`: where to, else it stays on the CPU) and let go again.
+    """
+    model = load_model(folder)
+    if model.config.is_encoder_decoder or not model.can_generate():
+        return Results(), f"none: {type(model).__name__} does not predict text from left to right"
+    if device is not None:
+        try:
+            model.to(device)
+        except (RuntimeError, AssertionError) as error:  # no such device, or too little memory
+            raise ValueError(f"the model cannot be scored on {device!r}: {error}") from None
+    rows = score(model, tokenizer, texts, subject=subject, batch_tokens=_BATCH_TOKENS)
+    finite = [row for row in rows if _is_finite(row)]
+    if len(finite) < len(rows):
+        lost = ", ".join(row.language for row in rows if not _is_finite(row))
+        return Results(finite), f"none for {lost}: the model's logits are not finite there"
+    return rows, ""
+
+
+def sample_texts(tokenizer: Tokenizer, tokens: Sequence[str], *, evenly: bool) -> tuple[str, ...]:
+    """What some tokens of a tokenizer's model say: the first, or evenly picked."""
+    step = max(1, len(tokens) // SAMPLE) if evenly else 1
+    data, vocab = token_bytes(tokenizer), tokenizer.model.vocab
+    chosen = tokens[::step][:SAMPLE]
+    return tuple(data[vocab[token]].decode("utf-8", "backslashreplace") for token in chosen)
+
+
+def _pair(cells: Iterable[str]) -> tuple[str, str]:
+    first, second = cells
+    return first, second
+
+
+def _is_finite(row: Result) -> bool:
+    return all(math.isfinite(v) for v in (row.value, row.ci_low, row.ci_high) if v is not None)
+
+
+def _samples(texts: Sequence[str]) -> str:
+    return ", ".join(map(_code, texts)) or "none"
+
+
+def _code(text: str) -> str:
+    """A token as code, quoted, so that its spaces can be seen and nothing in it is markup."""
+    quoted = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    fence = "``" if "`" in quoted else "`"
+    return f'{fence}"{quoted}"{fence}'
+
+
+def _plain(name: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in name)

@@ -1,0 +1,256 @@
+"""`adapt` for a model: new words for old ones at constant size, and the model under them.
+
+Joins planning, adaptation and transfer, and measures before and after on text that nothing was
+learned from. Owns the order: what can be refused is refused before anything is learned, and the
+output appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from vocabshift.models.folder import TransferReport
+from vocabshift.models.source import number_of_parameters, size_of_weights
+from vocabshift.results import Results
+from vocabshift.storage.output import CHECKPOINTS, atomic_folder, check_free
+from vocabshift.storage.provenance import FILE as PROVENANCE
+from vocabshift.storage.provenance import write_provenance
+from vocabshift.surgery.methods import AUTO, InitSources
+from vocabshift.surgery.transfer import transfer_folder
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.held_out import excerpt
+from vocabshift.tokenizer.formats.load import load_tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.workflows.adapt_card import (
+    AFTER,
+    BEFORE,
+    FILE,
+    AdaptationCard,
+    Side,
+    measure_bits,
+    measure_tokens,
+    sample_texts,
+)
+from vocabshift.workflows.adapt_request import check_options, learned_and_judged, open_model
+from vocabshift.workflows.adapt_tokenizer import Adaptation, adapt_tokenizer
+from vocabshift.workflows.plan import plan
+from vocabshift.workflows.transfer import bits_per_byte
+
+Progress = Callable[[str, int, int | None], None]
+
+SCORE_BYTES = 20_000
+"""Of each language: what the models read for the bits per byte, by default."""
+
+_FROM_TRANSFER = ("n_copied", "n_initialized", "n_removed", "tied", "vocab_size", "rows")
+_ALSO = ("init", "n_moved", "bytes_before", "bytes_after", "files")
+
+
+@dataclass(frozen=True)
+class ModelAdaptation:
+    """A model folder that was written, and how it came about."""
+
+    out: Path
+    adaptation: Adaptation
+    transfer: TransferReport
+    card: AdaptationCard
+    n_tokens: int  # asked for, or found by `plan`
+    is_planned: bool
+    notes: tuple[str, ...]  # what other programs will ask of it
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        moved = asdict(self.transfer)
+        tried = [
+            {"init": init, "bits_per_byte": price} for init, price in self.transfer.tried.items()
+        ]
+        return {
+            "out": str(self.out),
+            **self.adaptation.to_dict(),
+            **{key: moved[key] for key in (*_FROM_TRANSFER, *_ALSO)},
+            **({"tried": tried} if tried else {}),
+            "n_tokens": self.n_tokens,
+            "n_tokens_is_planned": self.is_planned,
+            "card": self.card.to_dict(),
+            "notes": list(self.notes),
+        }
+
+
+def adapt_model(
+    model: str | Path,
+    corpus: Corpus,
+    out: str | Path,
+    *,
+    n_tokens: int | None = None,
+    text: Corpus | Mapping[str, Iterable[str]] | Iterable[str] | None = None,
+    init: str = "fvt",
+    donor: str | Path | None = None,
+    seed: int = 0,
+    with_score: bool = True,
+    score_bytes: int = SCORE_BYTES,
+    device: str | None = None,
+    force: bool = False,
+    hard_links: bool = False,
+    resume: bool = True,
+    pre_tokenizer: str = "kept",
+    threads: int = 1,
+    progress: Progress | None = None,
+    **options: Any,
+) -> ModelAdaptation:
+    """Exchange `n_tokens` tokens of a saved model for new ones of `corpus`; write a model folder.
+
+    `model`: a folder (or Hub name) with its tokenizer; it is streamed, never loaded whole but for
+    the score, and left as it is. The number of its rows and every kept token's id and row stay.
+    `n_tokens`: None takes what `Plan.exchange_of` says: the knee of the curve for this
+    `pre_tokenizer`, or fewer where taking them out costs a language too much. `text`: what is
+    judged on; None holds out every twentieth document of `corpus`, of which nothing is learned.
+    `init`, `donor`, `seed`: the new rows, as in `transfer` ("focus" and "auto" look at what is
+    learned from; "auto" tries on `score_bytes` of each language of it). `with_score`: run the
+    model, before and after, on the first `score_bytes` bytes of each language of the judged text,
+    on `device` (a torch device; None: the CPU). Other `options` are those of `adapt_tokenizer`.
+
+    `out` appears whole or not at all, with `adapt.md`, the card, in it. ValueError (often
+    VocabMismatchError, CorpusError) or OSError before anything is learned, as far as that can be
+    known; FileExistsError without `force` where `out` exists.
+    """
+    folder, old = open_model(model)
+    learned, judged, judged_on = learned_and_judged(corpus, text)
+    read = [folder, *([] if donor is None else [donor]), *learned.paths, *judged.paths]
+    check_free(out, force=force, inputs=read)
+    check_options(old, n_tokens, pre_tokenizer, options)
+    InitSources(donor, corpus).check(init)  # type: ignore[arg-type]  # before a donor is loaded
+    now = transfer_folder(folder, old, out, force=force, dry_run=True)  # refuses what cannot be
+    scorer = _Scorer(excerpt(judged, score_bytes) if with_score else None, device, progress)
+    scorer.read(folder, old, BEFORE)
+    shared: dict[str, Any] = {"threads": threads, "progress": progress}
+    shared["sampling_alpha"] = options.get("sampling_alpha")
+    chosen = n_tokens
+    if chosen is None:
+        chosen = plan(old, learned, text=judged, **shared).exchange_of(pre_tokenizer)
+    adaptation = adapt_tokenizer(
+        old, learned, n_tokens=chosen, pre_tokenizer=pre_tokenizer, **(options | shared)
+    )
+    # Rows stay as many as they are: padding too, whatever its multiple.
+    moving: dict[str, Any] = {"init": init, "donor": donor, "seed": seed, "hard_links": hard_links}
+    moving |= {"pad_to_multiple_of": now.old_rows, "id_map": adaptation.id_map}
+    if init in (AUTO, "focus"):
+        moving["corpus"] = learned
+    if init == AUTO:
+        moving["score"] = bits_per_byte(excerpt(learned, score_bytes))
+    with atomic_folder(out, force=force, keep_checkpoints=True, resume=resume) as partial:
+        _tell(progress, "transfer")
+        report = _transferred(folder, adaptation.tokenizer, partial, moving, resume=resume)
+        new = load_tokenizer(partial)
+        scorer.read(partial, new, AFTER)
+        card = _card(
+            folder.resolve().name if Path(model).exists() else str(model),
+            adaptation,
+            report,
+            sides=(_side(folder, now.old_rows), _side(partial, report.rows)),
+            samples=(
+                sample_texts(new, adaptation.added, evenly=False),
+                sample_texts(old, adaptation.removed, evenly=True),
+            ),
+            judged_on=judged_on,
+            scored_on=scorer.why_not or f"the first {score_bytes:,} bytes of each language of it",
+            results=measure_tokens(old, new, judged, threads=threads) + scorer.results,
+        )
+        notes = _written(partial)["figures"]["notes"]
+        done = ModelAdaptation(
+            Path(out), adaptation, report, card, chosen, n_tokens is None, tuple(notes)
+        )
+        asked = {**options, "pre_tokenizer": pre_tokenizer, "n_tokens": n_tokens}
+        asked |= {"with_score": with_score, "score_bytes": score_bytes, "text": text is not None}
+        _write_about(done, partial, {"model": str(model), **asked})
+    return done
+
+
+class _Scorer:
+    """What the models make of the same text; nothing where there is none."""
+
+    def __init__(
+        self, texts: dict[str, list[str]] | None, device: str | None, progress: Progress | None
+    ) -> None:
+        self.results = Results()
+        self.why_not = "left out" if texts is None else ""
+        self._texts, self._device, self._progress = texts, device, progress
+
+    def read(self, folder: Path, tokenizer: Tokenizer, subject: str) -> None:
+        """Add the bits per byte of the model in a folder, unless it cannot be had."""
+        if self._texts is None or self.why_not:
+            return
+        _tell(self._progress, f"score {subject}")
+        found, self.why_not = measure_bits(
+            folder, tokenizer, self._texts, subject, device=self._device
+        )
+        self.results += found
+
+
+def _transferred(
+    folder: Path, tokenizer: Tokenizer, partial: Path, moving: dict[str, Any], *, resume: bool
+) -> TransferReport:
+    """Transfer into `partial`; a run that is killed leaves its finished shards to the next."""
+    work = partial / CHECKPOINTS / "model"
+    work.parent.mkdir(exist_ok=True)
+    report = transfer_folder(folder, tokenizer, work, force=True, resume=resume, **moving)
+    for entry in work.iterdir():
+        entry.rename(partial / entry.name)
+    work.rmdir()
+    return report
+
+
+def _card(
+    name: str,
+    adaptation: Adaptation,
+    report: TransferReport,
+    *,
+    sides: tuple[Side, Side],
+    samples: tuple[tuple[str, ...], tuple[str, ...]],
+    judged_on: str,
+    scored_on: str,
+    results: Results,
+) -> AdaptationCard:
+    return AdaptationCard(
+        model=name,
+        before=sides[0],
+        after=sides[1],
+        n_kept=report.n_copied,
+        n_moved=report.n_moved,
+        n_added=report.n_initialized,
+        n_removed=report.n_removed,
+        n_relearned=adaptation.n_relearned,
+        added_sample=samples[0],
+        removed_sample=samples[1],
+        init=report.init,
+        judged_on=judged_on,
+        scored_on=scored_on,
+        results=results,
+    )
+
+
+def _side(folder: Path, rows: int) -> Side:
+    return Side(rows, number_of_parameters(folder), size_of_weights(folder))
+
+
+def _written(folder: Path) -> dict[str, Any]:
+    """What `transfer` says of the folder that it wrote."""
+    document: dict[str, Any] = json.loads((folder / PROVENANCE).read_text(encoding="utf-8"))
+    return document
+
+
+def _write_about(done: ModelAdaptation, folder: Path, asked: Mapping[str, Any]) -> None:
+    """The card, and `vocabshift.json` of the whole instead of the transfer alone."""
+    (folder / FILE).write_text(done.card.to_markdown(), encoding="utf-8")
+    plain = {key: list(v) if isinstance(v, tuple) else v for key, v in asked.items()}
+    config = {**_written(folder)["config"], **plain}
+    figures = {key: value for key, value in done.to_dict().items() if key != "out"}
+    fingerprint = done.adaptation.extension.corpus_fingerprint
+    write_provenance(folder, "adapt", config, figures, corpus_fingerprint=fingerprint)
+
+
+def _tell(progress: Progress | None, phase: str) -> None:
+    if progress is not None:
+        progress(phase, 0, None)

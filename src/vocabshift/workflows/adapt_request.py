@@ -1,0 +1,74 @@
+"""What `adapt` is asked for a model, checked before anything is learned.
+
+Owns what can be adapted, which options would be refused later, and what is learned from and judged
+on. Learns and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vocabshift.errors import CorpusError, InvalidTokenizerError
+from vocabshift.extension.options import ExtensionOptions
+from vocabshift.extension.pre_tokenizer_repair import repaired
+from vocabshift.models.folder import load_own_tokenizer
+from vocabshift.models.source import find_model
+from vocabshift.pruning.request import check_request
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.held_out import EVERY, hold_out
+from vocabshift.tokenizer.tokenizer import Tokenizer
+
+
+def open_model(model: str | Path) -> tuple[Path, Tokenizer]:
+    """The folder of a model and its tokenizer, whose kind can learn."""
+    folder = find_model(model)
+    if folder is None:
+        raise FileNotFoundError(
+            f"{model} is no model: there are no weights beside a config.json; adapt_tokenizer "
+            "takes a tokenizer alone"
+        )
+    old = load_own_tokenizer(folder)
+    if not isinstance(old, Tokenizer):
+        raise InvalidTokenizerError(
+            f"the tokenizer of {model} is {old.kind}, to which nothing can be added; prune it and "
+            "transfer the model to make it smaller"
+        )
+    return folder, old
+
+
+def check_options(
+    old: Tokenizer, n_tokens: int | None, pre_tokenizer: str, options: Mapping[str, Any]
+) -> None:
+    """Refuse now what pruning and extending would refuse after the model was read."""
+    first = 1 if n_tokens is None else n_tokens
+    pruning = {key: options[key] for key in ("order", "keep") if key in options}
+    extending = {key: options[key] for key in options.keys() - {"first", *pruning}}
+    ExtensionOptions(n_tokens=first, pre_tokenizer=pre_tokenizer, **extending)  # type: ignore[arg-type]
+    check_request(
+        pruning.get("order", "leaf-frequency"), first, None, tuple(pruning.get("keep", ()))
+    )
+    if pre_tokenizer == "repaired":
+        repaired(old)
+
+
+def learned_and_judged(corpus: Corpus, text: Any) -> tuple[Corpus, Corpus, str]:
+    """What is learned from, what is judged on, and the latter in words."""
+    if text is not None:
+        judged = text if isinstance(text, Corpus) else Corpus.from_texts(text)
+        judged.require_text()
+        return corpus, judged, "text of its own"
+    learned, judged = hold_out(corpus)
+    labels: list[str | None] = [*corpus.languages] or [None]
+    for label in labels:
+        part = learned if label is None else learned.select(label)
+        try:
+            part.require_text()
+        except CorpusError:
+            what = "the corpus" if label is None else f"the corpus of {label}"
+            raise CorpusError(
+                f"{what} has one document at most, and the first is held out to judge on; give "
+                "more documents, or name other text to judge on (--text)"
+            ) from None
+    return learned, judged, f"every {EVERY}th document of the corpus, of which nothing was learned"

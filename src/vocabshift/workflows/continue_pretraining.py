@@ -1,0 +1,257 @@
+"""Continued pre-training of a model folder: what `vocabshift cpt` does.
+
+Joins packing, the training loop and the score on held-out text. Owns the order of things and the
+output folder, which appears whole or not at all; what is unfinished lies in `OUT.partial` and is
+gone on with by the same call. Every process of `accelerate launch` makes the call.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.cpt.checkpoints import StepCheckpoints, write_model
+from vocabshift.cpt.loop import check_model, pretrain
+from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
+from vocabshift.cpt.packed_ids import PackedIds
+from vocabshift.cpt.processes import check_launch, load_accelerate, new_accelerator
+from vocabshift.cpt.run_config import CptConfig
+from vocabshift.cpt.run_log import FILE as LOG
+from vocabshift.cpt.run_log import Record, RunLog, evaluation_record, step_record, summary
+from vocabshift.storage.output import CHECKPOINTS, atomic_folder, check_free
+from vocabshift.storage.provenance import config_hash, write_provenance
+from vocabshift.workflows.pretraining_inputs import Inputs, check_same_text, data_key, open_inputs
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+    from vocabshift.cpt.steps import Evaluation, Step
+
+Progress = Callable[[str, int, int | None], None]
+
+_BESIDE = ("*.json", "*.jinja", "*.model", "*.py", "*.txt", "LICENSE*", "NOTICE*")
+_WRITTEN = ("config.json", "generation_config.json", "*.index.json", "vocabshift.json")
+
+
+def continue_pretraining(
+    config: CptConfig | Mapping[str, Any],
+    *,
+    control: bool = False,
+    force: bool = False,
+    resume: bool = True,
+    threads: int = 1,
+    progress: Progress | None = None,
+    on_record: Callable[[Record], None] | None = None,
+) -> dict[str, Any] | None:
+    """Train a model folder on, and write it as another; a summary of the whole run.
+
+    `config`: a CptConfig, or the keys of the TOML file that `docs/cpt.md` shows. `control`: train
+    the model with its old tokenizer (the key `control`) on the same bytes instead, into
+    OUT-control. A run that was stopped goes on exactly where it was, unless `resume` is off;
+    Ctrl-C and SIGTERM end it with a saved state and KeyboardInterrupt. `threads` are for packing.
+    `progress` is told of packing, `on_record` gets every line of `log.jsonl`. Of several
+    processes the first returns the summary and calls the two; the others return None.
+
+    ValueError (VocabMismatchError, CorpusError), OSError or ImportError before the first step for
+    what cannot be trained; FileExistsError where the output exists, without `force`.
+    """
+    load_accelerate()
+    given = config if isinstance(config, CptConfig) else CptConfig.from_mapping(config)
+    own = given.as_control() if control else given
+    inputs = open_inputs(own)
+    if control:
+        check_same_text(given, inputs.data)
+    out = check_free(own.out, force=force, inputs=inputs.paths)
+    options: dict[str, Any] = {"cpu": own.cpu, "mixed_precision": own.loop.mixed_precision}
+    work = out.with_name(out.name + ".partial") / CHECKPOINTS
+    if own.trackers:
+        options |= {"log_with": list(own.trackers), "project_dir": str(work / "trackers")}
+    with new_accelerator(**options) as accelerator:
+        check_launch(accelerator)
+        model = _model(own, inputs)
+        with _shared_folder(accelerator, out, force=force, resume=resume) as partial:
+            checkpoints = _checkpoints(own, inputs, accelerator, partial)
+            data = _packed(inputs, accelerator, partial, threads, progress)
+            if control:
+                check_same_text(given, data)  # what was packed just now too
+            with _told(own, accelerator, partial, on_record) as told:
+                pretrain(
+                    model,
+                    inputs.tokenizer,
+                    data,
+                    phases=own.phases,
+                    config=own.loop,
+                    new_ids=inputs.new_ids,
+                    accelerator=accelerator,
+                    checkpoints=checkpoints,
+                    on_step=told.step,
+                    evaluate=_scorer(own, inputs),
+                    evaluate_bytes=own.evaluate_bytes,
+                    on_evaluation=told.evaluation,
+                )
+            figures = summary(told.log.records())
+            write_model(model, partial, accelerator, dtype=inputs.dtype)
+            if accelerator.is_main_process:
+                _write_beside(own, inputs, partial, figures)
+        is_main = accelerator.is_main_process
+        accelerator.end_training()
+    return {"out": str(out), **figures} if is_main else None
+
+
+def _model(config: CptConfig, inputs: Inputs) -> Any:
+    """The model in float32, which is what is trained; refused where it cannot be."""
+    from vocabshift.models.folder import load_model
+
+    model = load_model(inputs.folder, dtype="float32")
+    rows = inputs.tokenizer.row_count
+    check_model(model, rows, config.loop, config.phases, inputs.new_ids)
+    return model
+
+
+def _scorer(config: CptConfig, inputs: Inputs) -> Callable[[Any], dict[str, float]] | None:
+    """Model -> bits per byte of the held-out text by language, in windows as long as sequences."""
+    from vocabshift.evaluation.scoring.score import score
+
+    held_out, context = inputs.held_out, config.loop.sequence_length
+    if held_out is None:
+        return None
+
+    def bits(model: Any) -> dict[str, float]:
+        rows = score(model, inputs.tokenizer, held_out, context=context)
+        return {row.language: row.value for row in rows}
+
+    return bits
+
+
+@contextmanager
+def _shared_folder(
+    accelerator: Accelerator, out: Path, *, force: bool, resume: bool
+) -> Iterator[Path]:
+    """The partial folder for all processes; the first one takes it and renames it."""
+    if accelerator.is_main_process:
+        with atomic_folder(out, force=force, keep_checkpoints=True, resume=resume) as partial:
+            accelerator.wait_for_everyone()
+            yield partial
+    else:
+        accelerator.wait_for_everyone()
+        yield out.with_name(out.name + ".partial")
+    accelerator.wait_for_everyone()
+
+
+def _checkpoints(
+    config: CptConfig, inputs: Inputs, accelerator: Accelerator, partial: Path
+) -> StepCheckpoints:
+    facts = {
+        **inputs.facts(),
+        "phases": [vars(phase) for phase in config.phases],
+        **config.loop.mathematics(),
+        "mixed_precision": accelerator.mixed_precision,
+    }
+    return StepCheckpoints(
+        partial / CHECKPOINTS / "training",
+        facts,
+        every_steps=config.checkpoint_steps,
+        every_seconds=60 * config.checkpoint_minutes if config.checkpoint_minutes else None,
+        keep=config.keep_checkpoints,
+    )
+
+
+def _packed(
+    inputs: Inputs,
+    accelerator: Accelerator,
+    partial: Path,
+    threads: int,
+    progress: Progress | None,
+) -> PackedIds:
+    """The packed text; where there is none it is made, once, and kept for a run that goes on."""
+    if isinstance(inputs.data, PackedIds):
+        return inputs.data
+    key = config_hash({"data": data_key(inputs.data), **inputs.facts()})
+    folder = partial / CHECKPOINTS / f"packed-{key}"
+    if accelerator.is_main_process and not folder.exists():
+        folder.parent.mkdir(exist_ok=True)
+        pack_corpus(
+            inputs.tokenizer,
+            inputs.data,
+            folder,
+            PackOptions(),
+            threads=threads,
+            progress=progress,
+        )
+    accelerator.wait_for_everyone()
+    return PackedIds.open(folder, checksums=False)
+
+
+@contextmanager
+def _told(
+    config: CptConfig,
+    accelerator: Accelerator,
+    partial: Path,
+    on_record: Callable[[Record], None] | None,
+) -> Iterator[_Told]:
+    """Who is told of steps; trackers write what they still hold when the block ends."""
+    try:
+        yield _Told(config, accelerator, partial, on_record)
+    finally:
+        for tracker in getattr(accelerator, "trackers", ()):
+            tracker.finish()
+
+
+class _Told:
+    """Steps and evaluations on their way to the log, the trackers and the caller."""
+
+    def __init__(
+        self,
+        config: CptConfig,
+        accelerator: Accelerator,
+        partial: Path,
+        on_record: Callable[[Record], None] | None,
+    ) -> None:
+        self.log = RunLog(partial / CHECKPOINTS / LOG)
+        self._accelerator, self._on_record = accelerator, on_record
+        self._has_trackers = bool(config.trackers)
+        if config.trackers:
+            accelerator.init_trackers("vocabshift-cpt", config={"model": config.model})
+
+    def step(self, step: Step) -> None:
+        """A step was done."""
+        record = step_record(step)
+        names = ("loss", "learning_rate", "gradient_norm", "tokens_per_second", "mfu")
+        self._tell(record, {name: record[name] for name in names if name in record})
+
+    def evaluation(self, evaluation: Evaluation) -> None:
+        """The held-out text was scored."""
+        values = {f"bits_per_byte/{name}": value for name, value in evaluation.values.items()}
+        self._tell(evaluation_record(evaluation), values)
+
+    def _tell(self, record: Record, values: Mapping[str, float]) -> None:
+        if self._has_trackers:
+            # At the bytes of text seen: there runs of different tokenizers are compared.
+            self._accelerator.log(dict(values), step=record["run_bytes"])
+        if self._accelerator.is_main_process:
+            self.log.add(record)
+            if self._on_record:
+                self._on_record(record)
+
+
+def _write_beside(
+    config: CptConfig, inputs: Inputs, partial: Path, figures: Mapping[str, Any]
+) -> None:
+    """The tokenizer as it was, the log, the provenance."""
+    from vocabshift.models.folder import write_old_rope_keys
+
+    skipped = {file for pattern in _WRITTEN for file in inputs.folder.glob(pattern)}
+    for file in {file for pattern in _BESIDE for file in inputs.folder.glob(pattern)} - skipped:
+        if file.is_file():
+            shutil.copyfile(file, partial / file.name)
+    write_old_rope_keys(partial / "config.json")
+    work = partial / CHECKPOINTS
+    (work / LOG).rename(partial / LOG)
+    if (work / "trackers").exists():
+        (work / "trackers").rename(partial / "trackers")
+    said = {key: value for key, value in figures.items() if "second" not in key}
+    asked = {key: value for key, value in config.to_dict().items() if key != "out"}
+    write_provenance(partial, "cpt", asked, said, corpus_fingerprint=data_key(inputs.data))

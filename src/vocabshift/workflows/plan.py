@@ -1,0 +1,276 @@
+"""`plan`: how many tokens to add or drop? The whole curve from one run, with what a model pays.
+
+Joins extension (growth, with the pre-tokenizer kept and repaired), pruning (what is lost) and the
+sizes of a model. All figures are of text that nothing was learned from: every twentieth document
+of the corpus, or text of one's own. Owns the table and the knee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from vocabshift.checks.vocabulary import bytes_per_token
+from vocabshift.extension.effect import Effect, Growth, grow, steps
+from vocabshift.models.facts import ModelFacts, model_facts
+from vocabshift.pruning.bpe import new_ids, present_ids, without_tokens
+from vocabshift.pruning.prune import number_removable, prune_with_report
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.held_out import hold_out
+from vocabshift.tokenizer.formats.load import as_tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
+
+Progress = Callable[[str, int, int | None], None]
+
+MAX_TOKENS = 32_000
+"""Tokens to add at most, by default."""
+
+BANDWIDTH = 3.35e12
+"""Bytes a second that an H100 SXM reads from its memory: what bounds generation, one text at a
+time."""
+
+LOGIT_TOKENS = 1_000
+"""Positions for which the memory of the logits is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """One number of tokens; negative: so many taken away."""
+
+    n_tokens: int
+    pre_tokenizer: str  # "kept" or "repaired"
+    bytes_per_token: float
+    by_language: Mapping[str, float]
+    is_knee: bool = False
+    # Of the model, where one is named:
+    extra_parameters: int | None = None
+    parameters: int | None = None
+    tokens_per_second: float | None = None  # generating one text, bound by memory
+    bytes_per_second: float | None = None  # the same in text
+    logits_bytes: int | None = None  # float32, for LOGIT_TOKENS positions
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The trade-off of one tokenizer on one kind of text."""
+
+    tokenizer: str
+    rows: tuple[PlanRow, ...]  # by pre-tokenizer, then by n_tokens
+    ceilings: Mapping[str, Mapping[str, float]]  # pre-tokenizer -> language -> bytes per token
+    stopped_because: Mapping[str, str]  # by pre-tokenizer
+    n_removable: int  # tokens that could be taken away in all
+    n_bytes: int  # of the held-out text
+    model: ModelFacts | None
+
+    @property
+    def suggested(self) -> PlanRow:
+        """The knee of the best curve: repaired where that lifts the ceiling of some language."""
+        knees = {row.pre_tokenizer: row for row in self.rows if row.is_knee}
+        kept, lifted = self.ceilings["kept"], self.ceilings.get("repaired", {})
+        is_lifted = any(lifted[label] > LIFTS * kept[label] for label in lifted if label in kept)
+        return knees["repaired"] if is_lifted and "repaired" in knees else knees["kept"]
+
+    def knee_of(self, pre_tokenizer: str) -> int:
+        """Tokens at the knee of one pre-tokenizer's curve; at least 1."""
+        knees = [r.n_tokens for r in self.rows if r.is_knee and r.pre_tokenizer == pre_tokenizer]
+        if not knees:
+            raise ValueError(
+                f"the pre-tokenizer of {self.tokenizer} cannot be {pre_tokenizer}: there is "
+                "nothing to repair"
+            )
+        return max(knees[0], 1)
+
+    def exchange_of(self, pre_tokenizer: str) -> int:
+        """Tokens to exchange at constant size: the knee, or fewer where taking them away costs.
+
+        No more than the largest number of the curve that costs no language over `MAX_LOSS` of its
+        bytes per token; where every number does, the smallest of the curve; at least 1.
+        """
+        base = next(row for row in self.rows if row.n_tokens == 0)
+        shrunk = {-row.n_tokens: row.by_language for row in self.rows if row.n_tokens < 0}
+        harmless = [
+            n
+            for n, by_language in shrunk.items()
+            if all(
+                by_language[label] >= (1 - MAX_LOSS) * value
+                for label, value in base.by_language.items()
+            )
+        ]
+        most = max(harmless, default=min(shrunk, default=1))
+        return max(1, min(self.knee_of(pre_tokenizer), most))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "tokenizer": self.tokenizer,
+            "rows": [asdict(row) for row in self.rows],
+            "ceilings": {name: dict(by) for name, by in self.ceilings.items()},
+            "stopped_because": dict(self.stopped_because),
+            "suggested": asdict(self.suggested),
+            "n_removable": self.n_removable,
+            "n_bytes": self.n_bytes,
+            "model": None if self.model is None else asdict(self.model),
+        }
+
+
+MAX_LOSS = 0.01
+"""Share of its bytes per token that an exchange may cost a language before anything is learned."""
+
+LIFTS = 1.1
+"""The repaired pre-tokenizer is suggested where it lifts a language's ceiling by this factor."""
+
+
+def plan(
+    tokenizer: Any,
+    corpus: Corpus,
+    *,
+    text: Corpus | None = None,
+    max_tokens: int = MAX_TOKENS,
+    model: Any = None,
+    sampling_alpha: float | None = None,
+    bandwidth: float = BANDWIDTH,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Plan:
+    """The curve of tokens added (up to `max_tokens`) or removed against bytes per token.
+
+    `text`: held-out text; without it every twentieth document of `corpus` is held out. `model`: a
+    model folder or Hub name, for what the rows cost; only its config and tensor headers are read.
+    `bandwidth`: bytes a second that the machine reads from memory. Tokens go in the order
+    leaf-frequency. ValueError where nothing can be learned or measured.
+    """
+    if max_tokens < 1:
+        raise ValueError(f"max_tokens is {max_tokens}; give at least 1")
+    if not bandwidth > 0:
+        raise ValueError(f"bandwidth is {bandwidth}; give bytes per second above 0")
+    base = as_tokenizer(tokenizer)
+    facts = None if model is None else model_facts(model)
+    learned_from, judged_on = hold_out(corpus) if text is None else (corpus, text)
+    grown = grow(
+        base,
+        learned_from,
+        judged_on,
+        max_tokens=max_tokens,
+        sampling_alpha=sampling_alpha,
+        threads=threads,
+        progress=progress,
+    )
+    judged = grown[0].effect
+    n_bytes = {row.language: row.n_bytes for row in judged.languages}
+    removed, n_removable = _shrink(
+        base,
+        learned_from,
+        judged_on,
+        n_bytes,
+        max_tokens=max_tokens,
+        threads=threads,
+        progress=progress,
+    )
+    rows = [
+        *(_priced(row, base, facts, bandwidth) for row in removed),
+        *(_priced(row, base, facts, bandwidth) for growth in grown for row in _growth_rows(growth)),
+    ]
+    return Plan(
+        tokenizer=base.name,
+        rows=tuple(rows),
+        ceilings={
+            growth.pre_tokenizer: {
+                row.language: row.ceiling_bytes_per_token for row in growth.effect.languages
+            }
+            for growth in grown
+        },
+        stopped_because={growth.pre_tokenizer: growth.stopped_because for growth in grown},
+        n_removable=n_removable,
+        n_bytes=sum(n_bytes.values()),
+        model=facts,
+    )
+
+
+def knee(values: Sequence[float]) -> int:
+    """Where a curve stands farthest above the straight line from its first to its last value.
+
+    Values at 0, 1, 2 …, rising ever more slowly; 0 where there is no such place. Source: Satopää
+    et al., "Finding a 'Kneedle' in a Haystack" (2011), for a curve without noise.
+    """
+    heights = np.asarray(values, dtype=np.float64)
+    rise = heights[-1] - heights[0]
+    if len(heights) < 3 or rise <= 0:
+        return 0
+    above = (heights - heights[0]) / rise - np.linspace(0, 1, len(heights))
+    return int(above.argmax())
+
+
+def _growth_rows(growth: Growth) -> list[PlanRow]:
+    """Rows at powers of two, at the end, and at the knee."""
+    effect = growth.effect
+    totals = effect.tokens.sum(axis=0)
+    at = knee((effect.n_bytes.sum() / np.maximum(totals, 1)).tolist())
+    return [
+        PlanRow(
+            n,
+            growth.pre_tokenizer,
+            round(effect.bytes_per_token(n), 4),
+            _by_language(effect, n),
+            is_knee=n == at,
+        )
+        for n in sorted({*steps(effect.n_new), at})
+    ]
+
+
+def _by_language(effect: Effect, n: int) -> dict[str, float]:
+    labels = [row.language for row in effect.languages]
+    return {label: round(effect.bytes_per_token(n, label), 4) for label in labels}
+
+
+def _shrink(
+    base: Tokenizer,
+    corpus: Corpus,
+    judged_on: Corpus,
+    n_bytes: Mapping[str, int],
+    *,
+    max_tokens: int,
+    threads: int,
+    progress: Progress | None,
+) -> tuple[list[PlanRow], int]:
+    """What the held-out text is like when the tokens that `corpus` misses least are taken away."""
+    n_removable = number_removable(base)
+    if not n_removable:  # nothing but bytes and special tokens
+        return [], 0
+    n_most = min(max_tokens, n_removable)
+    order = prune_with_report(base, corpus, n_tokens=n_most, measure=False, threads=threads).removed
+    points = [n for n in steps(n_most) if n >= 1_000 or n == n_most][::-1]
+    rows = []
+    for i, n in enumerate(points):
+        if progress is not None:
+            progress("shrink", i, len(points))
+        smaller = without_tokens(base, new_ids(present_ids(base), order[:n]))
+        by_language = bytes_per_token(smaller, judged_on, threads=threads)
+        tokens = sum(n_bytes[label] / value for label, value in by_language.items())
+        whole = round(sum(n_bytes.values()) / max(tokens, 1), 4)
+        rows.append(PlanRow(-n, "kept", whole, by_language))
+    return rows, n_removable
+
+
+def _priced(row: PlanRow, base: Tokenizer, facts: ModelFacts | None, bandwidth: float) -> PlanRow:
+    """The row with what the model pays for it; the rows of padding stay as many as they are."""
+    if facts is None:
+        return row
+    rows = facts.rows + row.n_tokens
+    if row.n_tokens > 0:  # new tokens move into padding first
+        rows = max(facts.rows, base.row_count + row.n_tokens)
+    per_second = bandwidth / facts.bytes_read_per_token(rows)
+    return PlanRow(
+        n_tokens=row.n_tokens,
+        pre_tokenizer=row.pre_tokenizer,
+        bytes_per_token=row.bytes_per_token,
+        by_language=row.by_language,
+        is_knee=row.is_knee,
+        extra_parameters=facts.parameters(rows) - facts.parameters(facts.rows),
+        parameters=facts.parameters(rows),
+        tokens_per_second=round(per_second, 2),
+        bytes_per_second=round(per_second * row.bytes_per_token, 1),
+        logits_bytes=facts.logits_bytes(rows, LOGIT_TOKENS),
+    )

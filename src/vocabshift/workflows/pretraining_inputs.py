@@ -1,0 +1,173 @@
+"""What `cpt` reads, opened and checked before anything is trained or written.
+
+Owns the questions that can be answered early: is there a model, does the text fit its tokenizer,
+which rows are new, which packages are missing. Loads no weights.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vocabshift.cpt.freeze import NEW_ROWS
+from vocabshift.cpt.packed_ids import FILE as PACKED
+from vocabshift.cpt.packed_ids import PackedIds
+from vocabshift.cpt.run_config import TRACKERS, CptConfig
+from vocabshift.errors import InvalidTokenizerError
+from vocabshift.models.folder import load_own_tokenizer
+from vocabshift.models.shards import FLOATS, open_checkpoint
+from vocabshift.models.source import find_model
+from vocabshift.surgery import row_sources as transfer_map
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.input_key import input_key
+from vocabshift.tokenizer import id_map
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.tokenizer_json import fingerprint
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Everything that a run reads."""
+
+    folder: Path  # of the model
+    tokenizer: Tokenizer
+    data: PackedIds | Corpus
+    held_out: Corpus | None
+    new_ids: tuple[int, ...]
+    dtype: str  # of what is written
+
+    @property
+    def paths(self) -> list[Path]:
+        """Files and folders that must not be written over."""
+        paths = [self.folder]
+        for source in (self.data, self.held_out):
+            if isinstance(source, PackedIds):
+                paths.append(source.folder)
+            elif source is not None:
+                paths += source.paths
+        return paths
+
+    def facts(self) -> dict[str, Any]:
+        """Plain JSON values by which a later process knows the same inputs."""
+        files = sorted(self.folder.glob("*.safetensors")) or sorted(self.folder.glob("*.bin"))
+        stored = [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files]
+        return {
+            "model": stored,
+            "config.json": f"{zlib.crc32((self.folder / 'config.json').read_bytes()):08x}",
+            "tokenizer": fingerprint(self.tokenizer),
+            "data": data_key(self.data),
+            "new_ids": f"{len(self.new_ids)} ids, {zlib.crc32(repr(self.new_ids).encode()):08x}",
+        }
+
+
+def open_inputs(config: CptConfig) -> Inputs:
+    """Open all that is read; ValueError, OSError or ImportError that says what is wrong.
+
+    VocabMismatchError for packed ids of another tokenizer, CorpusError where there is no text.
+    """
+    check_trackers(config.trackers)
+    folder = find_model(config.model)
+    if folder is None:
+        raise FileNotFoundError(
+            f"{config.model} is no model: there are no weights beside a config.json"
+        )
+    tokenizer = load_own_tokenizer(folder)
+    if not isinstance(tokenizer, Tokenizer):
+        raise InvalidTokenizerError(
+            f"the tokenizer of {config.model} is {tokenizer.kind}, and text is encoded for BPE only"
+        )
+    held_out = None
+    if config.held_out:
+        if config.loop.objective != "causal":
+            raise ValueError(
+                f"held_out is scored in bits per byte, which the objective "
+                f"{config.loop.objective!r} does not have; leave it out"
+            )
+        held_out = Corpus.from_specs(config.held_out, documents=config.documents)  # type: ignore[arg-type]
+        held_out.require_text()
+    elif config.evaluate_bytes is not None:
+        raise ValueError("evaluate_bytes is given without held_out, the text to evaluate on")
+    return Inputs(
+        folder=folder,
+        tokenizer=tokenizer,
+        data=_data(config, tokenizer),
+        held_out=held_out,
+        new_ids=_new_ids(config, folder, tokenizer),
+        dtype=_stored_dtype(folder) if config.dtype == "auto" else config.dtype,
+    )
+
+
+def check_trackers(names: tuple[str, ...]) -> None:
+    """ImportError where the package of a tracker is not installed."""
+    for name in names:
+        packages = TRACKERS[name]
+        if not any(importlib.util.find_spec(package) for package in packages):
+            raise ImportError(
+                f"the tracker {name!r} is not installed; run: pip install {packages[0]}, or leave "
+                "it out of trackers"
+            )
+
+
+def data_key(data: PackedIds | Corpus) -> str:
+    """A name for the text, by which it is known again."""
+    if isinstance(data, PackedIds):
+        checksums = repr([shard["crc32"] for shard in data.header["shards"]])
+        return f"packed {data.fingerprint} {zlib.crc32(checksums.encode()):08x} {data.n_bytes}"
+    return input_key(data) or repr(data)
+
+
+def check_same_text(config: CptConfig, data: PackedIds | Corpus) -> None:
+    """ValueError where the control's packed documents are not those of the run, by their bytes."""
+    if isinstance(data, PackedIds) and _is_packed(config.data):
+        sizes = PackedIds.open(config.data[0], checksums=False).document_bytes
+        own = data.document_bytes
+        if len(own) != len(sizes) or (own != sizes).any():
+            raise ValueError(
+                f"control_data {data.folder} holds {len(own)} documents and data {config.data[0]} "
+                f"{len(sizes)}, or others: pack the same corpus with both tokenizers"
+            )
+
+
+def _is_packed(data: tuple[str, ...]) -> bool:
+    return len(data) == 1 and (Path(data[0]) / PACKED).exists()
+
+
+def _data(config: CptConfig, tokenizer: Tokenizer) -> PackedIds | Corpus:
+    if _is_packed(config.data):
+        packed = PackedIds.open(config.data[0])
+        packed.require(tokenizer)
+        return packed
+    corpus = Corpus.from_specs(config.data, documents=config.documents)  # type: ignore[arg-type]
+    if any(part.weight != 1 for part in corpus.parts):
+        raise ValueError("every document is packed once; leave out the @WEIGHT of data")
+    return corpus
+
+
+def _new_ids(config: CptConfig, folder: Path, tokenizer: Tokenizer) -> tuple[int, ...]:
+    """The ids asked for, or those that the map beside the model does not lead to."""
+    if config.new_ids is not None:
+        return config.new_ids
+    if all(phase.trained != NEW_ROWS for phase in config.phases):
+        return ()
+    found = [folder / name for name in (transfer_map.FILE, id_map.FILE)]
+    found = [file for file in found if file.exists()]
+    if not found:
+        raise ValueError(
+            f"the phase {NEW_ROWS!r} needs to know which tokens are new: {folder} holds no "
+            f"{transfer_map.FILE} or {id_map.FILE}; name them as new_ids = [...]"
+        )
+    kept = set(id_map.load(found[0]).new_to_old())
+    ids = {*tokenizer.model.vocab.values(), *(token.id for token in tokenizer.added_tokens)}
+    return tuple(sorted(ids - kept))
+
+
+def _stored_dtype(folder: Path) -> str:
+    """The dtype that most of the stored numbers have; float32 where it cannot be seen."""
+    checkpoint = open_checkpoint(folder)
+    sizes: dict[str, int] = {}
+    for _, stored in checkpoint.tensors.values() if checkpoint is not None else ():
+        sizes[stored.dtype] = sizes.get(stored.dtype, 0) + stored.stop - stored.start
+    return FLOATS.get(max(sizes, key=lambda name: sizes[name]), "float32") if sizes else "float32"

@@ -1,0 +1,46 @@
+"""`excerpt`: the first bytes of each language, and nothing read beyond them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from vocabshift.errors import CorpusError
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.held_out import excerpt
+
+
+def test_each_language_has_its_own_room() -> None:
+    """Documents in order, the last one cut behind a whole character, blank ones left out."""
+    corpus = Corpus.from_texts({"en": ["one", " ", "two", "three"], "hi": ["राम", "घर"]})
+    assert excerpt(corpus, 8) == {"en": ["one", "two", "t"], "hi": ["रा"]}
+    assert excerpt(corpus, 100) == {"en": ["one", "two", "three"], "hi": ["राम", "घर"]}
+
+
+def test_text_without_a_label() -> None:
+    """It is called as in Results; two sources of one label share its room."""
+    corpus = Corpus([*Corpus.from_texts(["abc"]).parts, *Corpus.from_texts(["def"]).parts])
+    assert excerpt(corpus, 4) == {"all": ["abc", "d"]}
+
+
+def test_no_more_is_read_than_needed() -> None:
+    """A second source of a language that is full is not opened."""
+    corpus = Corpus.from_texts({"en": ["abcdef"]})
+
+    class Unread:
+        name, n_bytes_hint = "unread", None
+
+        def read(self) -> Iterator[None]:
+            raise AssertionError
+
+    whole = Corpus([*corpus.parts, type(corpus.parts[0])(Unread(), "en")])  # type: ignore[arg-type]
+    assert excerpt(whole, 6) == {"en": ["abcdef"]}
+
+
+def test_nothing_at_all() -> None:
+    """An error rather than an empty excerpt; and a size that is none."""
+    with pytest.raises(CorpusError, match="there is no text in"):
+        excerpt(Corpus.from_texts({"en": [" "]}), 5)
+    with pytest.raises(ValueError, match="n_bytes is 0"):
+        excerpt(Corpus.from_texts({"en": ["a"]}), 0)

@@ -1,0 +1,141 @@
+"""Parquet and the Hub."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vocabshift.errors import CorpusError
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.files import File
+from vocabshift.text.records import read_hub, read_parquet
+from vocabshift.text.spec import HubDataset
+
+pa = pytest.importorskip("pyarrow")
+datasets = pytest.importorskip("datasets")
+
+
+def parquet(folder: Path, table: dict[str, Any]) -> File:
+    import pyarrow.parquet as pq
+
+    path = folder / "a.parquet"
+    pq.write_table(pa.table(table), path)
+    return File(path, "parquet")
+
+
+def test_rows_of_one_column(tmp_path: Path) -> None:
+    """Over several batches, with nulls as nothing, dictionary-encoded or not."""
+    texts = [f"पंक्ति {n}\n" for n in range(3_000)]
+    file = parquet(tmp_path, {"text": texts, "other": pa.array(["x", None, "y"] * 1_000)})
+    assert texts == [text.decode() for text in read_parquet(file, None)]
+    assert [b"x", b"", b"y"] == list(read_parquet(file, "other"))[:3]
+    file = parquet(tmp_path, {"text": pa.array(["a", "b", "a"]).dictionary_encode()})
+    assert [b"a", b"b", b"a"] == list(read_parquet(file, None))
+
+
+def test_compressed_parquet(tmp_path: Path) -> None:
+    """Unpacked on the way."""
+    file = parquet(tmp_path, {"text": ["a"]})
+    packed = tmp_path / "a.parquet.gz"
+    packed.write_bytes(gzip.compress(file.path.read_bytes()))
+    assert [b"a"] == list(read_parquet(File(packed, "parquet", "gz"), None))
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"a": ["x"], "b": ["y"]}, "no column 'text'; present: a, b"),
+        ({"text": [1]}, "row 1, column 'text': int instead of text"),
+        ({"text": [b"x"]}, "bytes instead of text"),
+    ],
+)
+def test_column_must_hold_text(tmp_path: Path, table: dict[str, Any], message: str) -> None:
+    """The columns that there are, or the row, are named."""
+    with pytest.raises(CorpusError, match=rf"a\.parquet.*{message}"):
+        list(read_parquet(parquet(tmp_path, table), None))
+
+
+def test_damaged_parquet_names_the_file(tmp_path: Path) -> None:
+    """Not Parquet at all, cut short, or with text that is not UTF-8."""
+    file = parquet(tmp_path, {"text": ["a" * 100, "b"]})
+    whole = file.path.read_bytes()
+    for damaged in (b"", b"PAR1 no PAR1", whole[:-20], whole[:40] + whole[60:]):
+        file.path.write_bytes(damaged)
+        with pytest.raises(CorpusError, match=r"a\.parquet: damaged"):
+            list(read_parquet(file, None))
+    not_utf8 = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff")]
+    )
+    with pytest.raises(CorpusError, match=r"a\.parquet: damaged.*utf-8"):
+        list(read_parquet(parquet(tmp_path, {"text": not_utf8}), None))
+
+
+class Rows:
+    """A streamed data set, as far as it is used."""
+
+    def __init__(self, rows: dict[str, list[Any]], fails: bool = False) -> None:
+        self.rows, self.fails, self.column_names = rows, fails, list(rows)
+
+    def select_columns(self, columns: list[str]) -> Rows:
+        return Rows({name: self.rows[name] for name in columns}, self.fails)
+
+    def iter(self, batch_size: int) -> Iterator[dict[str, list[Any]]]:
+        yield self.rows
+        if self.fails:
+            raise ConnectionError("the line\nis dead")
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, rows: Rows) -> list[Any]:
+    asked: list[Any] = []
+
+    def load_dataset(*args: Any, **options: Any) -> Rows:
+        asked.append((args, options))
+        return rows
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    return asked
+
+
+def test_hub_is_streamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With config, split and column, and only when it is read."""
+    asked = serve(monkeypatch, Rows({"body": ["a", None, "b\nc"], "id": [1, 2, 3]}))
+    corpus = Corpus.from_specs(["hin=hf:org/name:hi:test:body@2"])
+    assert [] == asked
+    assert [("hin", "a"), ("hin", "b\nc")] == list(corpus.texts())
+    assert [(("org/name", "hi"), {"split": "test", "streaming": True})] == asked
+    assert 2 == len(list(corpus.texts()))
+
+
+def test_real_streamed_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stand-in above behaves as the library does."""
+    rows = datasets.Dataset.from_dict({"text": ["a", "b"], "id": [1, 2]}).to_iterable_dataset()
+    monkeypatch.setattr(datasets, "load_dataset", lambda *args, **options: rows)
+    assert [b"a", b"b"] == list(read_hub(HubDataset("org/name")))
+    with pytest.raises(CorpusError, match="no column 'x'; present: text, id"):
+        list(read_hub(HubDataset("org/name", column="x")))
+
+
+def test_hub_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the library raises becomes one line that names the data set."""
+    serve(monkeypatch, Rows({"text": ["a"]}, fails=True))
+    with pytest.raises(CorpusError, match=r"hf:org/name::train:text: cannot .* \(the line is dead"):
+        list(read_hub(HubDataset("org/name")))
+
+
+@pytest.mark.parametrize(("spec", "package"), [("a.parquet", "pyarrow"), ("hf:a/b", "datasets")])
+def test_missing_extra_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: str, package: str
+) -> None:
+    """Before any work starts."""
+    (tmp_path / "a.parquet").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("vocabshift.text.records.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"pip install 'vocabshift\[data\]'") as caught:
+        Corpus.from_specs([spec])
+    assert package == caught.value.name
+    assert importlib.util.find_spec(package) is not None
