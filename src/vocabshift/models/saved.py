@@ -16,6 +16,7 @@ from vocabshift.models import tables
 from vocabshift.models.shards import FLOATS, Checkpoint, open_checkpoint
 from vocabshift.models.tables import Matrices, Table, as_table
 from vocabshift.surgery import initialize
+from vocabshift.tokenizer.formats.load import hub_error, is_hub_name
 
 if TYPE_CHECKING:
     import torch
@@ -38,7 +39,8 @@ class SavedModel:
 def open_saved(source: str | Path) -> SavedModel | None:
     """The model of a folder (or Hub name), or None where its weights are not in safetensors.
 
-    ValueError for what cannot be transferred: quantized, of unknown architecture, damaged.
+    ValueError for what cannot be transferred: quantized, of unknown architecture, damaged;
+    FileNotFoundError where a download fails.
     """
     folder = _local(source)
     checkpoint = None if folder is None else open_checkpoint(folder)
@@ -169,16 +171,21 @@ def _equal(one: Table, other: Table) -> bool:
 
 
 def _local(source: str | Path) -> Path | None:
-    """The folder itself, or the Hub's files in its cache."""
+    """The folder itself, or the Hub's files in its cache; None for what no Hub name can be.
+
+    FileNotFoundError, with the reason, where the download fails.
+    """
     path = Path(source)
     if path.is_dir():
         return path
-    try:
-        from huggingface_hub import snapshot_download
+    if not is_hub_name(source):
+        return None  # transformers says what is wrong with it
+    from huggingface_hub import snapshot_download
 
-        patterns = ["*.safetensors", "*.json", "*.jinja", "LICENSE*", "NOTICE*"]
+    patterns = ["*.safetensors", "*.json", "*.jinja", "LICENSE*", "NOTICE*"]
+    try:
         return Path(
             snapshot_download(str(source), allow_patterns=patterns, ignore_patterns=["*/*"])
         )
-    except Exception:  # whatever the Hub client raises: transformers then says it in its words
-        return None
+    except Exception as error:  # the Hub client raises errors of many libraries
+        raise hub_error(str(source), "give the model", error) from None

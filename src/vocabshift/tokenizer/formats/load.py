@@ -152,17 +152,28 @@ def tokenizer_file(path: Path) -> Path:
     )
 
 
+def is_hub_name(source: str | Path) -> bool:
+    """Whether a repository on the Hub can have this name; a file's name is none."""
+    name = str(source)
+    return Path(name).suffix not in _FILE_SUFFIXES and bool(_HUB_NAME.fullmatch(name))
+
+
+def hub_error(name: str, wanted: str, error: Exception) -> FileNotFoundError:
+    """The error of a failed download, in one line: "the Hub does not `wanted`", and why."""
+    reason = " ".join(str(error).split())[:160] or type(error).__name__
+    return FileNotFoundError(
+        f"{name} is no file or folder here, and the Hub does not {wanted}: {reason}"
+    )
+
+
 def _from_hub(source: str | Path) -> Path:
     """Download a Hub tokenizer's files; FileNotFoundError if that is impossible."""
     name = str(source)
-    if Path(name).suffix in _FILE_SUFFIXES or not _HUB_NAME.fullmatch(name):
+    if not is_hub_name(name):
         raise FileNotFoundError(f"{name[:200]} does not exist")
     try:
         from huggingface_hub import snapshot_download
 
         return Path(snapshot_download(name, allow_patterns=list(_HUB_FILES)))
     except Exception as error:  # the Hub client raises errors of many libraries
-        reason = " ".join(str(error).split())[:160]
-        raise FileNotFoundError(
-            f"{name} is no file or folder here, and the Hub does not give it: {reason}"
-        ) from None
+        raise hub_error(name, "give it", error) from None
