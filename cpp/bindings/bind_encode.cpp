@@ -60,25 +60,29 @@ py::tuple encode_texts(GuardedEncoder& self, const py::list& texts, std::size_t 
   }
 }
 
-// A document that is not UTF-8 would send the scanners past its end: each is looked at.
+// A document that is not UTF-8 would send the scanners past its end: each is looked at. The first
+// of those that are not is reported, whatever the number of threads.
 py::tuple encode_documents(GuardedEncoder& self, const py::buffer& data, const IntArray& starts,
                            const IntArray& ends, std::size_t threads) {
   const py::buffer_info info = data.request();
   const Documents documents = documents_of(info, starts, ends);
   std::vector<std::string_view> views(documents.count);
   for (std::size_t i = 0; i < documents.count; ++i) views[i] = documents[i];
-  const auto check = [&](std::size_t i) {
-    if (const std::int64_t bad = first_invalid_utf8(views[i]); bad != kAllValid) {
-      throw std::invalid_argument("document " + std::to_string(i) + " is not UTF-8: byte " +
-                                  std::to_string(bad) + " of it begins no character");
-    }
-  };
+  const std::size_t shards = std::min(threads, views.size());
+  std::vector<std::size_t> first_bad(shards, views.size());
   {
     const LongCall call;
-    parallel_for(std::min(threads, views.size()), [&](std::size_t shard) {
-      const std::size_t shards = std::min(threads, views.size());
-      for (std::size_t i = shard; i < views.size(); i += shards) check(i);
+    parallel_for(shards, [&](std::size_t shard) {
+      std::size_t i = shard;
+      while (i < views.size() && first_invalid_utf8(views[i]) == kAllValid) i += shards;
+      first_bad[shard] = std::min(i, views.size());
     });
+  }
+  const auto bad = std::min_element(first_bad.begin(), first_bad.end());
+  if (bad != first_bad.end() && *bad < views.size()) {
+    throw std::invalid_argument("document " + std::to_string(*bad) + " is not UTF-8: byte " +
+                                std::to_string(first_invalid_utf8(views[*bad])) +
+                                " of it begins no character");
   }
   return batch_arrays(self.run_batch(ViewDocuments(views), threads));
 }
