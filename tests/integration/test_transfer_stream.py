@@ -177,6 +177,36 @@ def test_killed_run_is_gone_on_with(sharded, new, tmp_path, monkeypatch) -> None
     assert not (tmp_path / "out.partial").exists()
 
 
+@pytest.mark.parametrize("change", ["init", "model"])
+def test_shards_of_another_transfer_are_not_taken_over(
+    sharded, old, new, tmp_path, monkeypatch, change
+) -> None:
+    """The same names of the same sizes, of another `--init` or model: every byte is made anew."""
+    out, options = tmp_path / "out", {"init": "mean"}
+    move = Path.rename
+
+    def stop(self: Path, target: Any) -> Path:
+        if self.parent.name == "checkpoints" and not self.name.startswith("."):
+            raise KeyboardInterrupt  # all shards are finished, none has its name yet
+        return move(self, target)
+
+    monkeypatch.setattr(Path, "rename", stop)
+    with pytest.raises(KeyboardInterrupt):
+        transfer_folder(sharded, new, out, **options)
+    monkeypatch.undo()
+    assert list((tmp_path / "out.partial" / "checkpoints").glob("*.safetensors"))
+    if change == "init":
+        options = {"init": "zeros"}
+    else:
+        for file in sharded.glob("*.safetensors"):
+            save_file({name: tensor + 1 for name, tensor in load_file(file).items()}, file)
+    transfer_folder(sharded, new, out, **options)
+    transfer_folder(sharded, new, tmp_path / "once", **options)
+    made, once = _tensors(out), _tensors(tmp_path / "once")
+    assert made.keys() == once.keys()
+    assert all(torch.equal(tensor, once[name]) for name, tensor in made.items())
+
+
 @pytest.mark.parametrize("by_kernel", [True, False])
 @pytest.mark.parametrize(("start", "to", "length"), [(0, 0, 50_000), (17, 4099, 40_961)])
 def test_copied_block_by_block(tmp_path, monkeypatch, by_kernel, start, to, length) -> None:
