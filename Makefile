@@ -4,7 +4,9 @@
 
 PYTHON ?= python3
 DEMO_OUT ?= demo-out
-PYTEST_FLAGS ?= -n 2
+# Tests that share what is costly to load go to one worker: a module, or a group that has a name.
+PYTEST_FLAGS ?= -n 2 --dist loadgroup
+MINUTES ?= 10
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,11 +18,12 @@ CPP := $(shell find cpp -name '*.h' -o -name '*.cpp' | grep -v tables)
 # Tests must not reach for the network, and two workers must not fight for two cores.
 TEST_ENV := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false
 
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test fuzz lint format bench clean
 
 help:
 	@echo "make demo    walk text -> tokenizer -> model -> measured difference (4 minutes at most)"
 	@echo "make test    run all tests"
+	@echo "make fuzz    drawn tests with examples that nobody has seen, for MINUTES=$(MINUTES)"
 	@echo "make lint    ruff, mypy, clang-format: report only"
 	@echo "make format  ruff and clang-format: rewrite"
 	@echo "make bench   time training, encoding, packing and extending beside the tokenizers library"
@@ -31,6 +34,9 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.dev
 	$(TEST_ENV) $(BIN)/python -m pytest --import-mode=importlib $(PYTEST_FLAGS)
+
+fuzz: $(VENV)/.dev
+	$(TEST_ENV) $(BIN)/python benchmarks/fuzz.py --minutes $(MINUTES)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

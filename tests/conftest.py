@@ -7,11 +7,19 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # No test asks for time: Hypothesis' deadline fails a machine that is busy, not the code.
-settings.register_profile("untimed", settings(), deadline=None)
-settings.load_profile("untimed")
+_UNTIMED = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+# The same examples in every run; VOCABSHIFT_EXAMPLES=N draws fresh ones, N times as many.
+_TIMES = int(os.environ.get("VOCABSHIFT_EXAMPLES", "0"))
+settings.register_profile("fixed", _UNTIMED, max_examples=100, derandomize=True)
+settings.register_profile(
+    "fresh", _UNTIMED, max_examples=100 * max(_TIMES, 1), derandomize=False, print_blob=True
+)
+settings.load_profile("fresh" if _TIMES else "fixed")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from strategies import examples
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.text import patterns
 from vocabshift.tokenizer import byte_level, tokenizer_json
@@ -85,7 +86,7 @@ def test_changes_that_do_no_harm_are_loaded(change: str) -> None:
     assert merged == tokenizer.backend.encode("ab", add_special_tokens=False).ids[-len(merged) :]
 
 
-@settings(max_examples=300)
+@examples(300)
 @example(text=True, flips=[])
 @example(text=False, flips=[])
 @given(
@@ -99,7 +100,7 @@ def test_flipped_bytes_are_refused_or_loaded(text: bool, flips: list[tuple[int, 
     load_or_refuse(bytes(data), source)
 
 
-@settings(max_examples=200)
+@examples(200)
 @example(9, 9)
 @given(st.integers(0, len(BRIEF)), st.integers(0, len(BRIEF)))
 def test_cut_out_stretches_are_refused_or_loaded(start: int, end: int) -> None:
@@ -115,7 +116,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.data())
 def test_wrong_types_anywhere_are_refused_or_loaded(data: st.DataObject) -> None:
     document = json.loads(TEXT)
@@ -134,7 +135,7 @@ def test_wrong_types_anywhere_are_refused_or_loaded(data: st.DataObject) -> None
     load_or_refuse(json.dumps(document).encode("utf-8", "surrogatepass"), source)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     st.lists(st.integers(0, 12), unique=True, min_size=1, max_size=5),
     st.lists(
