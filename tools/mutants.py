@@ -13,6 +13,7 @@ or the tests fail without any fault.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import queue
@@ -106,6 +107,15 @@ def tests_of(mutation: Mutation, root: Path) -> list[str]:
     return found
 
 
+def compiled_cores() -> list[Path]:
+    """The compiled core beside the sources, or that of the installed package; else none."""
+    installed = importlib.util.find_spec("vocabshift")
+    folders = [ROOT / "src" / "vocabshift"]
+    folders += map(Path, (installed and installed.submodule_search_locations) or ())
+    found = [sorted(folder.glob("_core*.so")) for folder in folders]
+    return next(filter(None, found), [])
+
+
 class Copy:
     """A copy of the tree, in which faults are planted one after the other."""
 
@@ -118,12 +128,16 @@ class Copy:
             text=True,
         ).stdout.split("\0")
         self.root = folder
-        cores = sorted((ROOT / "src" / "vocabshift").glob("_core*.so"))
-        for file in [*filter(None, listed), *(str(core.relative_to(ROOT)) for core in cores)]:
+        for file in filter(None, listed):
             if (ROOT / file).is_file():
                 (folder / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / file, folder / file)
         self._built = False
+        cores = compiled_cores()
+        for core in cores:
+            shutil.copy2(core, folder / "src" / "vocabshift" / core.name)
+        if not cores:
+            self._build()
 
     def pytest(self, tests: Sequence[str]) -> tuple[bool, str]:
         """Whether they pass, and the name of the first that does not."""
