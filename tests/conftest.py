@@ -21,6 +21,21 @@ settings.register_profile(
 )
 settings.load_profile("fresh" if _TIMES else "fixed")
 
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of one group run in a row and in one worker (`--dist loadgroup`): what they load, they
+    load once. A test that names no group is of its module's."""
+    first: dict[str, int] = {}
+    places = {}
+    for number, item in enumerate(items):
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        group = item.get_closest_marker("xdist_group").args[0]
+        places[item] = first.setdefault(group, number)
+    items.sort(key=places.__getitem__)
+
+
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
