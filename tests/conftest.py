@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -60,6 +64,30 @@ def shared_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
             capture_output=True,
         )
     return folder
+
+
+@pytest.fixture(scope="session")
+def reference_cases() -> Path:
+    """Folder with what the papers' own programs made of texts, beside the real data."""
+    folder = SHARED.with_name("cases")
+    if not folder.exists():
+        pytest.skip("../shared/cases is not there: the reference cases of the papers are needed")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A browser without a window: playwright drives the Chromium or Chrome of the machine."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None or find_spec("playwright") is None:
+        pytest.skip("needs playwright, and Chromium or Google Chrome on the PATH")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 class _Lock:
