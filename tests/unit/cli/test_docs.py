@@ -11,7 +11,7 @@ import pytest
 from vocabshift.cli.main import build_parser
 
 DOCS = Path(__file__).parents[3] / "docs"
-PAGES = sorted(DOCS.glob("*.md"))
+PAGES = sorted(DOCS.rglob("*.md"))
 
 
 def commands(page: Path) -> list[str]:
