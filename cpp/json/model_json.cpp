@@ -1,4 +1,4 @@
-#include "core/model_json.h"
+#include "json/model_json.h"
 
 #include <array>
 #include <cstring>
