@@ -96,7 +96,6 @@ class MergeLoop {
   TokenId nothing_ = 0;  // stands for the neighbour that a first or last token does not have
   std::vector<ChunkMerger> mergers_;  // one per thread
   std::size_t chunks_per_thread_ = 1;
-  Pulse pulse_;
   std::vector<ListEnd> lists_;   // of the new pairs of one side
   std::vector<Candidate> born_;  // new pairs of the merge under way
   std::vector<Merge> merges_;

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -22,8 +21,6 @@
 #include "core/types.h"
 
 namespace vocabshift {
-
-using Pulse = std::function<void()>;  // called now and then from long work; throws to stop it
 
 class Sequences {
  public:
@@ -112,10 +109,10 @@ class Sequences {
   void remove_first_token(ChunkAt at);
 
   // Calls visit(left, right, weight, chunk) for every adjacent pair, overlaps included; `chunk` is
-  // the one that holds the left token. `pulse` is called now and then.
+  // the one that holds the left token.
   template <class F>
-  void for_each_pair(const Pulse& pulse, F&& visit) {
-    is_narrow_ ? for_each_pair_of<Narrow>(pulse, visit) : for_each_pair_of<Wide>(pulse, visit);
+  void for_each_pair(F&& visit) {
+    is_narrow_ ? for_each_pair_of<Narrow>(visit) : for_each_pair_of<Wide>(visit);
   }
 
   // Closes the holes that merges left, so that later passes read less. Chunk positions change.
@@ -126,8 +123,8 @@ class Sequences {
   std::size_t memory_bytes() const { return arena_.capacity(); }
 
  private:
-  static constexpr std::size_t kPulseEvery = 1 << 16;
-  static constexpr std::uint32_t kHeader = 2;  // words before a chunk's tokens
+  static constexpr std::size_t kStopEvery = 1 << 12;  // chunks
+  static constexpr std::uint32_t kHeader = 2;         // words before a chunk's tokens
   static constexpr std::uint32_t kJoinedBefore = 1u << 16;
   static constexpr std::uint32_t kJoinedAfter = 1u << 17;
   static constexpr std::uint32_t kInterned = 1u << 18;  // header[0] is a place in interned_
@@ -148,10 +145,10 @@ class Sequences {
   template <class F>
   void for_each_sequence(F&& visit);
   template <class Token, class F>
-  void for_each_pair_of(const Pulse& pulse, F& visit) {
+  void for_each_pair_of(F& visit) {
     std::size_t chunks = 0;
     for (ChunkAt at = 0; at < end_; at = chunk_after(at)) {
-      if (++chunks % kPulseEvery == 0 && pulse) pulse();
+      if (++chunks % kStopEvery == 0) may_stop(kStopEvery * 16);
       const Chunk here = chunk(at);
       const std::uint32_t length = here.length();
       const Token* tokens = here.tokens<Token>();
