@@ -3,9 +3,12 @@
 
 #include <optional>
 
-#include "bindings/register.h"
+#include "bindings/calls.h"
+#include "bindings/documents.h"
+#include "bindings/texts.h"
 #include "core/hash.h"
 #include "core/pre_tokenize.h"
+#include "core/script_words.h"
 #include "core/unicode.h"
 #include "core/utf8.h"
 
@@ -47,10 +50,24 @@ std::uint64_t fingerprint_of(const py::buffer& data, const std::optional<IntArra
   return state;
 }
 
-std::vector<std::string> split_of(const PreTokenizer& self, const std::string& text) {
-  std::vector<std::string> pieces;
-  self.split(text, [&](std::string_view piece) { pieces.emplace_back(piece); });
-  return pieces;
+py::list split_of(const PreTokenizer& self, const py::str& text) {
+  py::list parts;
+  self.split(utf8_of(text), [&](std::string_view part) { parts.append(py::str(part)); });
+  return parts;
+}
+
+py::tuple words_by_script_of(const PreTokenizer& pre_tokenizer, const py::buffer& data,
+                             const IntArray& starts, const IntArray& ends, std::size_t threads) {
+  const py::buffer_info info = data.request();
+  const Documents documents = documents_of(info, starts, ends);
+  ScriptWords words;
+  {
+    const LongCall call;
+    check_utf8(documents, threads);
+    words = words_by_script(pre_tokenizer, documents, threads);
+  }
+  return py::make_tuple(to_array(std::move(words.starts)), to_array(std::move(words.ends)),
+                        to_array(std::move(words.scripts)));
 }
 
 }  // namespace
@@ -115,6 +132,20 @@ void register_text(py::module_& m) {
                            "Compiled steps: text -> pieces, byte for byte the regexes'.")
       .def(py::init<std::vector<PreTokenizer::Step>>(), py::arg("steps"))
       .def("split", &split_of, py::arg("text"), "The pieces of `text`, as str.");
+
+  m.def("words_by_script", &words_by_script_of, py::arg("pre_tokenizer"), py::arg("data"),
+        py::arg("starts"), py::arg("ends"), py::arg("threads") = 1,
+        "Words of the documents: starts and ends (int64) and numbers (uint8) of their scripts.");
+  m.def(
+      "script_names",
+      [] {
+        py::list names;
+        for (std::size_t i = 0; i < tables::kScriptCount; ++i) {
+          names.append(py::str(tables::kScriptNames[i]));
+        }
+        return names;
+      },
+      "Names of the scripts by their number.");
 }
 
 }  // namespace vocabshift::bindings

@@ -152,7 +152,7 @@ EncoderModel ModelStrings::encoder_model(bool byte_level) const {
     if (!byte_level) {
       bytes = (*this)[i];
     } else if (!images.read((*this)[i], bytes)) {
-      bytes = "\xFF";
+      bytes.assign(1, '\xFF');
       bytes += (*this)[i];
     }
     model.tokens.emplace_back(bytes, ids_[i]);

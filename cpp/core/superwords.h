@@ -54,6 +54,7 @@ class SuperwordStage {
     store_.finish(tokens_);
   }
 
+  std::size_t threads() const { return options_.threads; }
   // Tokens of all documents before the first superword merge.
   Count tokens() const { return tokens_; }
 

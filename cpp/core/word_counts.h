@@ -48,7 +48,7 @@ class WordCounter {
   void add_words(const Documents& words, const Count* counts, std::size_t group);
 
   // The pieces that `inner` cuts the words into, each counted as often as its word, in the same
-  // groups and with the same budget.
+  // groups and with the same budget. std::invalid_argument where a word is not UTF-8.
   WordCounter split_words(const PreTokenizer& inner);
 
   // Calls visit(std::string_view word, Count weighted, Count occurrences) once for every distinct
@@ -97,6 +97,7 @@ class WordCounter {
   }
 
   std::size_t group_count() const { return tables_.size(); }
+  std::size_t threads() const { return threads_; }
 
   // At least as many words, and bytes in them, as for_each_word will visit.
   struct Bound {

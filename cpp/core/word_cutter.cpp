@@ -68,7 +68,9 @@ bool WordCutter::class_before(std::string_view text, std::size_t at, Before* bef
   const auto byte = static_cast<unsigned char>(text[lead]);
   const std::size_t length = byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
   if (is_continuation_byte(text[lead]) || length != at - lead) return false;
-  const std::uint8_t bits = char_class(decode_utf8(text.data() + lead).code_point);
+  const char32_t c = decode_utf8(text.data() + lead).code_point;
+  if (c >= 0x110000) return false;  // a token of a byte-level model may hold any bytes
+  const std::uint8_t bits = char_class(c);
   const bool is_metaspace =
       !metaspace_.empty() && text.substr(lead, length) == std::string_view(metaspace_);
   *before = bits & kSpace || is_metaspace ? kSpaceBefore
