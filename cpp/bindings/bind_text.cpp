@@ -109,13 +109,13 @@ void register_text(py::module_& m) {
       .value("CL100K_REPAIRED", Pattern::kCl100kRepaired)
       .value("QWEN2_REPAIRED", Pattern::kQwen2Repaired)
       .value("TEKKEN_REPAIRED", Pattern::kTekkenRepaired)
-      .value("WALLS", Pattern::kWalls)
-      .value("INDIC_WALLS", Pattern::kIndicWalls)
+      .value("WALLS", Pattern::kBoundaries)
+      .value("INDIC_WALLS", Pattern::kIndicBoundaries)
       .value("DIGIT_TRIPLES", Pattern::kDigitTriples)
       .value("HAN", Pattern::kHan)
       .finalize();
 
-  py::class_<SentencePolicy>(m, "SentenceEnds", "A step that cuts behind sentence terminals.")
+  py::class_<SentencePolicy>(m, "SentenceEnds", "A step that cuts after sentence terminals.")
       .def(py::init([](const std::u32string& terminals, bool period) {
              return SentencePolicy({terminals.begin(), terminals.end()}, period);
            }),
@@ -126,7 +126,7 @@ void register_text(py::module_& m) {
              return SyllableRules(scripts, {linkers.begin(), linkers.end()}, std::move(conjuncts));
            }),
            py::arg("scripts"), py::arg("linkers"), py::arg("conjuncts"));
-  py::class_<JoinedWords>(m, "JoinedWords", "A step: a word pattern without its space wall.")
+  py::class_<JoinedWords>(m, "JoinedWords", "A step: a word pattern without its space boundary.")
       .def(py::init([](Pattern words) { return JoinedWords{words}; }), py::arg("words"));
   py::class_<PreTokenizer>(m, "PreTokenizer",
                            "Compiled steps: text -> pieces, byte for byte the regexes'.")

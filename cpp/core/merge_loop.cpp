@@ -113,7 +113,7 @@ void MergeLoop::apply(Pair pair, TokenId product, Chunks chunks) {
 }
 
 // Cuts chunks into about equal parts between sequences. The last chunks of a part are kept for
-// later, when no other thread writes what is read behind their tokens.
+// later, when no other thread writes what is read after their tokens.
 std::vector<MergeLoop::Part> MergeLoop::parts_of(Chunks chunks) {
   std::vector<Part> parts;
   std::size_t begin = 0;

@@ -1,6 +1,6 @@
 // The merge loop of every trainer: start from a vocabulary and sequences, merge the best pair
 // until there is a reason to stop. Byte-pair encoding exactly as `tokenizers` trains it
-// (method.md section 1): overlapping pairs are counted, merges run left to right.
+// (docs/algorithms/bpe.md): overlapping pairs are counted, merges run left to right.
 #pragma once
 
 #include <functional>

@@ -146,7 +146,7 @@ std::size_t PairIndex::filter_size(const Sequences& sequences) {
                                  1 << 20);
 }
 
-// Most distinct pairs are rare. A sketch of counts, which only overestimates, tells which pairs
+// Most distinct pairs are rare. A sketch of counts, which only overestimates, shows which pairs
 // can reach the floor; only these are counted one by one.
 Count PairIndex::build_sparse(Sequences& sequences,
                               const std::function<Count(Count largest)>& choose_floor) {

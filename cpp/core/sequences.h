@@ -5,7 +5,7 @@
 // hundred million tokens costs no more per occurrence than a short one. Tokens take 16 bits as long
 // as all ids fit (narrow), 32 bits after that: what reads them has the type as a parameter.
 //
-// Chunk layout: [count][state][tokens …][room behind, see match_mask.h]
+// Chunk layout: [count][state][tokens …][room after, see match_mask.h]
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class Sequences {
     friend bool operator==(const Counts&, const Counts&) = default;
   };
 
-  static constexpr ChunkAt kSeamWords = 128;  // more than any chunk and what is read behind it
+  static constexpr ChunkAt kSeamWords = 128;  // more than any chunk and what is read after it
   static constexpr TokenId kNarrowTokens = 1u << 16;  // ids below this fit into 16 bits
   using Narrow = std::uint16_t;
   using Wide = std::uint32_t;
@@ -138,9 +138,9 @@ class Sequences {
     std::size_t operator()(const Counts& counts) const;
   };
 
-  // Of a chunk of so many tokens, header and room behind included.
+  // Of a chunk of so many tokens, header and room after included.
   std::uint64_t chunk_words(std::uint64_t tokens) const {
-    return kHeader + (tokens * (is_narrow_ ? 2 : 4) + kOverwrittenBehind + 3) / 4;
+    return kHeader + (tokens * (is_narrow_ ? 2 : 4) + kOverwrittenAfter + 3) / 4;
   }
   template <class F>
   void for_each_sequence(F&& visit);
@@ -181,7 +181,7 @@ class Sequences {
     return at;
   }
 
-  BigVector<std::byte> arena_;  // end_ words, and what may be read behind them
+  BigVector<std::byte> arena_;  // end_ words, and what may be read after them
   ChunkAt end_ = 0;
   bool is_narrow_;
   // Counts that are weighted, or too large for one word: as many as differ, which is few.

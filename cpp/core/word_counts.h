@@ -24,7 +24,7 @@ struct MemoryBudget {
 };
 
 // Counts words over many blocks of documents, with one table per thread and group. `group` numbers
-// what must be told apart later (documents of one language and weight, say), from 0. Where the
+// what must be kept apart (documents of one language and weight, say), from 0. Where the
 // tables would outgrow their budget they are written out as sorted runs, and what is asked for is
 // read from these; which words there are, and how often, does not depend on it. The budget does
 // not cover the few megabytes that merging runs needs, nor a table of 128 kB per thread and group.

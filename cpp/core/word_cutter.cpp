@@ -35,7 +35,7 @@ WordCutter::WordCutter(const std::vector<std::string_view>& products, std::strin
     }
   }
   for (const auto& [rank, target, last_byte] : inside) {
-    if (rank < crossing_rank_) not_behind_[target].set(last_byte);
+    if (rank < crossing_rank_) not_after_[target].set(last_byte);
   }
   for (std::size_t target = 0; target < kTargets; ++target) {
     const bool ever =
@@ -51,7 +51,7 @@ WordCutter::WordCutter(const std::vector<std::string_view>& products, std::strin
     Before before;
     if (!class_before({text, 2}, 1, &before)) continue;
     for (std::size_t target = 0; target < 128; ++target) {
-      ascii_cuts_[byte][target] = may_cut_[before][target] && !not_behind_[target][byte];
+      ascii_cuts_[byte][target] = may_cut_[before][target] && !not_after_[target][byte];
     }
   }
 }
@@ -90,7 +90,7 @@ std::string_view WordCutter::next_word(std::string_view rest) const {
       continue;
     }
     const std::size_t target = target_at(rest, at);
-    if (target == kTargets || not_behind_[target][byte_before]) {
+    if (target == kTargets || not_after_[target][byte_before]) {
       continue;
     }
     Before before;
