@@ -99,9 +99,9 @@ def train(texts: list[str], size: int, specials: tuple[str, ...] = ()) -> Tokeni
     return as_tokenizer(backend)
 
 
-def old_tokenizer() -> Tokenizer:
+def old_tokenizer(texts: list[str] = ENGLISH, size: int = 283) -> Tokenizer:
     """English, with bos, eos, pad, turn and image tokens, and a template that begins texts."""
-    tokenizer = train(ENGLISH, 283, SPECIALS)
+    tokenizer = train(texts, size, SPECIALS)
     return replace(
         tokenizer,
         post_processor=bos_template("<s>", special_ids(tokenizer)["<s>"]),

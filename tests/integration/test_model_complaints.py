@@ -1,7 +1,7 @@
 """Complaints about models whose vocabulary was changed, one named test each: numbers that go wrong
 in use (loss, generation, heads that are made again, wrappers) and in training (adapters, shards).
 
-As `test_transfer_complaints.py`; the list is in ../shared/spec/adapting.md, section 4.
+As `test_transfer_complaints.py`; each test names the issue thread that it answers.
 """
 
 from __future__ import annotations

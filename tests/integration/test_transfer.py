@@ -433,7 +433,7 @@ def test_damaged_model_folders(folder, new, tmp_path) -> None:
 
 
 @pytest.mark.shared
-def test_rows_of_the_reference_case(shared_data: Path) -> None:
+def test_rows_of_the_reference_case(shared_data: Path, reference_cases: Path) -> None:
     """1,000 Estonian tokens on Llama-3: pieces and rows of the reference toolkit."""
     import numpy as np
 
@@ -442,8 +442,8 @@ def test_rows_of_the_reference_case(shared_data: Path) -> None:
     from vocabshift.surgery.rows import new_matrix
     from vocabshift.tokenizer import byte_level, token_bytes
 
-    cases = Path(__file__).resolve().parents[3] / "shared" / "cases"
-    case = json.loads(gzip.decompress((cases / "fvt_llama3_et_1000.json.gz").read_bytes()))
+    file = reference_cases / "fvt_llama3_et_1000.json.gz"
+    case = json.loads(gzip.decompress(file.read_bytes()))
     llama = vendor(shared_data / "tokenizers-hf" / "llama3")
     find = token_bytes.piece_finder(llama)
     pieces = [find(byte_level.to_bytes(row["token"])) for row in case["rows"]]

@@ -79,7 +79,7 @@ def reloaded_by_version_4(outputs) -> dict[str, Any]:
     """The same with transformers 4."""
     python = os.environ.get("VOCABSHIFT_TRANSFORMERS4")
     if not python:
-        pytest.skip("VOCABSHIFT_TRANSFORMERS4 names no python that has transformers 4.57")
+        pytest.skip("needs VOCABSHIFT_TRANSFORMERS4: a python with transformers 4 (CONTRIBUTING)")
     found = _reload(python, outputs)
     assert found["version"].startswith("4."), found["version"]
     return dict(found["models"])

@@ -1,6 +1,6 @@
 """What people complain of in other tools, one named test each (repository and issue in its name).
 
-The complaints are listed in ../shared/spec/adapting.md, section 4; here is what vocabshift does.
+Each test names the issue thread that it answers; here is what vocabshift does.
 Others of them: `test_model_complaints.py`, `test_vocabulary_complaints.py`.
 """
 

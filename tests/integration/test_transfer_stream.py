@@ -17,12 +17,13 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from hypothesis import given, settings  # noqa: E402
+from hypothesis import given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from safetensors import safe_open  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 import small_models  # noqa: E402
+from strategies import examples  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
 from vocabshift.errors import VocabMismatchError  # noqa: E402
 from vocabshift.models import shard_writer  # noqa: E402
@@ -72,7 +73,7 @@ def _bytes(folder: Path) -> dict[str, bytes]:
     size=st.integers(256, 360),
     seed=st.integers(0, 2**20),
 )
-@settings(max_examples=12, deadline=None)
+@examples(12)
 def test_any_model_is_the_same_from_memory_and_from_disk(
     old, tmp_path_factory, dtype, kind, init, multiple, hidden, size, seed
 ) -> None:

@@ -1,6 +1,6 @@
 """Complaints about words that cannot be added or removed, one named test each.
 
-As `test_transfer_complaints.py`; the list is in ../shared/spec/adapting.md, section 4.
+As `test_transfer_complaints.py`; each test names the issue thread that it answers.
 """
 
 from __future__ import annotations

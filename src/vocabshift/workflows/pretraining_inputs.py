@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vocabshift.cpt.freeze import NEW_ROWS
+from vocabshift.cpt.config import NEW_ROWS
 from vocabshift.cpt.packed_ids import FILE as PACKED
 from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.cpt.run_config import TRACKERS, CptConfig

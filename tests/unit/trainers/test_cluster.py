@@ -146,6 +146,17 @@ def test_disjoint_scripts_lose_nothing() -> None:
         assert part.tokens_united <= part.tokens_alone
 
 
+def test_line_ends_inside_pre_tokens_divide_words() -> None:
+    """Code: ";\\n//" is one pre-token, and SentencePiece reads one word a line."""
+    texts = {"code": ["a();\n//\n//b\nc();\t//\td\n"] * 9, "eng": ["the rain comes"] * 9}
+    counted = []
+    for kind in (vs.ClusterTrainer, vs.ClusterBpeTrainer):
+        made = kind(vocab_size=300, language_vocab_size=300, cluster_by="family")
+        counted.append(made.run(Corpus.from_texts(texts)).report.clusters)
+    assert [("code",), ("eng",)] == [part.languages for part in counted[1]]
+    assert all(part.union > 5 for parts in counted for part in parts)
+
+
 @pytest.mark.parametrize("kind", [vs.ClusterTrainer, vs.ClusterBpeTrainer])
 def test_threads_and_order_of_pieces_change_nothing(kind: type) -> None:
     made = [kind(n_clusters=2, **SMALL).train(corpus(), threads=threads) for threads in (1, 2)]
