@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from vocabshift.models.folder import find_model, number_of_parameters, size_of_weights
 from vocabshift.models.saved import open_saved
-from vocabshift.models.source import find_model, number_of_parameters, size_of_weights
 
 
 @pytest.mark.parametrize(
