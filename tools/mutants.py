@@ -100,7 +100,8 @@ def tests_of(mutation: Mutation, root: Path) -> list[str]:
     found = []
     for name in mutation.tests:
         stem, _, function = name.partition("::")
-        files = sorted((root / "tests").rglob(f"{stem}.py"))
+        # Backwards by folder: unit before integration, for the quick ones find most.
+        files = sorted((root / "tests").rglob(f"{stem}.py"), reverse=True)
         if not files:
             raise StaleError(f"there is no test file {stem}.py")
         found += [f"{file}::{function}" if function else str(file) for file in files]

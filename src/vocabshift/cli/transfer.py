@@ -230,7 +230,8 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "output head": "tied to the embeddings" if result["tied"] else "of its own",
     }
     if "tokenizer_code" in result:
-        # transformers overrides the tokenizer class of these model types: see tokenizer/pretrained_folder.py.
+        # transformers overrides the tokenizer class of these model types: see
+        # tokenizer/pretrained_folder.py.
         facts["tokenizer class"] = (
             f"{result['tokenizer_code']} (this model type needs it; tried with transformers 4.57 "
             "and 5.23, where nothing asks for trust_remote_code)"

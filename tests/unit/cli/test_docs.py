@@ -19,9 +19,10 @@ PAGES = [
 ]
 
 OTHER_PROGRAMS = {
+    "CONTRIBUTING.md": {"--only"},
     "recipes/accelerate/README.md": {"--config_file", "--machine_rank", "--main_process_ip"},
 }
-"""Flags of accelerate that pages name; beside them the recipes' own."""
+"""Flags of accelerate and of tools/ that pages name; beside them the recipes' own."""
 
 RECIPES = {"--smoke"}
 
