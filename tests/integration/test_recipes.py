@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import vocabshift as vs
-from vocabshift.evaluation.statistics.distribution import gini
+from vocabshift.evaluation.metrics.distribution import gini
 from vocabshift.results import Results
 
 ROOT = Path(__file__).resolve().parents[2]

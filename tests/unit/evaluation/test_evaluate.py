@@ -6,12 +6,12 @@ import pytest
 
 from vocabshift.errors import CorpusError, InvalidTokenizerError
 from vocabshift.evaluation.evaluate import evaluate
-from vocabshift.evaluation.linguistic.code_switching import mix
-from vocabshift.evaluation.linguistic.families import FAMILIES
-from vocabshift.evaluation.linguistic.morph_score import Morphemes
-from vocabshift.evaluation.linguistic.robustness import TYPOS
-from vocabshift.evaluation.metrics import METRICS
-from vocabshift.evaluation.subject import Engine
+from vocabshift.evaluation.lines.subject import Engine
+from vocabshift.evaluation.metrics.code_switching import mix
+from vocabshift.evaluation.metrics.linguistic import FAMILIES
+from vocabshift.evaluation.metrics.morph_score import Morphemes
+from vocabshift.evaluation.metrics.ratios import METRICS
+from vocabshift.evaluation.metrics.robustness import TYPOS
 from vocabshift.report.tables import invalid_rows
 from vocabshift.results import Result
 from vocabshift.text.corpus import Corpus

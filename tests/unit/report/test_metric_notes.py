@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vocabshift.evaluation.metrics import METRICS
+from vocabshift.evaluation.metrics.ratios import METRICS
 from vocabshift.report.metric_notes import IN_PLACE_OF_LANGUAGES, NOTES, WHOLE, note_of
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from vocabshift.evaluation.harness.data import local_config, with_files, with_known_splits
 from vocabshift.evaluation.harness.known_tasks import FAMILIES, SUITES, TaskRequest
 from vocabshift.evaluation.harness.rows import reason_of, rows_of
-from vocabshift.evaluation.subject import subject_names
+from vocabshift.evaluation.lines.subject import subject_names
 from vocabshift.models.load import check_model, load_causal_model, load_tokenizer
 from vocabshift.results import Results
 

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from vocabshift.errors import CorpusError
-from vocabshift.evaluation.counts import ALL
-from vocabshift.evaluation.metrics import Terms, estimate
-from vocabshift.results import Result, Results
+from vocabshift.evaluation.metrics.bootstrap import Terms, estimate
+from vocabshift.results import UNLABELLED, Result, Results
 
 if TYPE_CHECKING:
     from vocabshift.text.corpus import Corpus
@@ -218,7 +217,7 @@ def cut_prompts(
     corpus = texts if hasattr(texts, "texts") else Corpus.from_texts(texts)
     documents: dict[str, list[str]] = {}
     for language, text in corpus.texts():
-        own = documents.setdefault(ALL if language is None else language, [])
+        own = documents.setdefault(UNLABELLED if language is None else language, [])
         if text.strip():
             own.append(text)
     if not any(documents.values()):

@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift.errors import CorpusError
-from vocabshift.evaluation.spans.placing import is_same
-from vocabshift.evaluation.statistics.bootstrap import estimate
-from vocabshift.evaluation.subject import engine_of
-from vocabshift.evaluation.texts import ALL
+from vocabshift.evaluation.lines.placing import is_same
+from vocabshift.evaluation.lines.subject import engine_of
+from vocabshift.evaluation.metrics.bootstrap import estimate
 from vocabshift.models.load import check_causal, check_fit, lack_of_memory, positions_of
-from vocabshift.results import Result, Results
+from vocabshift.results import UNLABELLED, Result, Results
 
 if TYPE_CHECKING:
     from vocabshift.text.corpus import Corpus
@@ -214,7 +213,7 @@ def labelled(
     corpus = texts if isinstance(texts, Corpus) else Corpus.from_texts(texts)
     lacking = dict.fromkeys(corpus.languages)
     for label, text in corpus.texts():
-        language = ALL if label is None else label
+        language = UNLABELLED if label is None else label
         if text.strip():
             lacking.pop(language, None)
         yield language, text

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
+from vocabshift.evaluation.lines.subject import Engine, engine_of, subject_names
+from vocabshift.evaluation.metrics.bootstrap import Floats, estimate, grouped
 from vocabshift.evaluation.scoring.score import (
     METRIC,
     DocumentScore,
@@ -24,16 +26,11 @@ from vocabshift.evaluation.scoring.score import (
     score_documents,
     score_rows,
 )
-from vocabshift.evaluation.statistics.bootstrap import Floats, estimate, grouped
-from vocabshift.evaluation.statistics.significance import holm
-from vocabshift.evaluation.subject import Engine, engine_of, subject_names
-from vocabshift.evaluation.texts import ALL
+from vocabshift.evaluation.significance import holm
 from vocabshift.models.load import check_model, load_causal_model
-from vocabshift.results import Results
+from vocabshift.results import UNLABELLED, WHOLE, Results
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from vocabshift.text.corpus import Corpus
 
 
@@ -129,29 +126,6 @@ def exchange_p(differences: Floats) -> float:
     return (1 + n_as_large) / (1 + _DRAWS)
 
 
-def comparison_table(comparisons: Sequence[ScoreComparison]) -> Table:
-    """A rich table of the pairs; names are shown as plain text."""
-    from rich.table import Table
-    from rich.text import Text
-
-    title = Text("bits per byte: pairs of models, by document", style="bold")
-    table = Table("language", "a", "b", title=title, title_justify="left")
-    for column in ("documents", "a - b", "95 % interval", "p", "p (Holm)"):
-        table.add_column(column, justify="right")
-    for row in comparisons:
-        has_interval = row.ci_low is not None and row.ci_high is not None
-        interval = f"{row.ci_low:+.4f} … {row.ci_high:+.4f}" if has_interval else "–"
-        table.add_row(
-            *map(Text, (row.language, row.a, row.b)),
-            *(str(row.n), f"{row.difference:+.4f}", interval),
-            *(f"{row.p_value:.2g}", f"{row.p_holm:.2g}"),
-        )
-    return table
-
-
-# ---
-
-
 @dataclass(frozen=True, slots=True)
 class ScoredModels:
     """What was found: rows by subject and language, pairs by language, and the documents."""
@@ -209,9 +183,9 @@ def with_total(documents: Sequence[DocumentScore]) -> Sequence[DocumentScore]:
     """The documents, and behind them all of them again as "all" where there are more languages
     than one."""
     languages = {document.language for document in documents}
-    if len(languages) == 1 or ALL in languages:
+    if len(languages) == 1 or UNLABELLED in languages:
         return documents
-    return [*documents, *(replace(document, language=ALL) for document in documents)]
+    return [*documents, *(replace(document, language=WHOLE) for document in documents)]
 
 
 def _read(

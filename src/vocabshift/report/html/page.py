@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from vocabshift.evaluation.spans.token_views import LanguageView, TokenizedLine
+from vocabshift.evaluation.lines.views import LanguageView, TokenizedLine
 from vocabshift.report.html.tokens import (
     plain_html,
     token_css,
@@ -161,11 +161,11 @@ def _language(view: LanguageView) -> str:
 
 def _is_lossy(line: TokenizedLine) -> bool:
     """Whether a token stands for text that it cannot give back: few such tokens are no merit."""
-    return any(piece.unknown for piece in line.pieces)
+    return any(token.unknown for token in line.tokens)
 
 
 def _n_tokens(lines: Sequence[TokenizedLine]) -> int:
-    return sum(len(line.pieces) for line in lines)
+    return sum(len(line.tokens) for line in lines)
 
 
 def token_legend() -> str:
