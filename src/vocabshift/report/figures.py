@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING
 
 from vocabshift.evaluation.metrics.registry import describe
 from vocabshift.report.escape import visible
-from vocabshift.report.fonts import families
-from vocabshift.report.html.svg_charts import apart
-from vocabshift.report.html.tables import decimals, mean_over, number
-from vocabshift.report.tables import INVALID, invalid_rows
+from vocabshift.report.labels import apart, families
+from vocabshift.report.tables import INVALID, decimals, invalid_rows, mean_over, number
 from vocabshift.results import WHOLE, Result, Results
 
 if TYPE_CHECKING:

@@ -151,7 +151,9 @@ def _groups(
     labels = [label for label in sorted(found) if not stands_apart(label)]
     pairs = sorted({label for label in found if stands_apart(label)} - {CODE, UNLABELLED})
     apart = [
-        _Group(label, (label,), is_behind=True) for label in (CODE, *pairs, UNLABELLED) if label in found
+        _Group(label, (label,), is_behind=True)
+        for label in (CODE, *pairs, UNLABELLED)
+        if label in found
     ]
     there = {names.get(label, label) for label in labels}
     lacking = [name for name in shape.languages if name not in there]

@@ -1,12 +1,14 @@
-"""Tables of Results: languages down, subjects across, one table for each metric.
+"""Tables of Results: languages down, subjects across, one table for each metric; and of pairs.
 
-Renders from Results alone, for the terminal (rich) and as Markdown. Knows nothing of how a value
-was measured.
+Renders for the terminal (rich) and as Markdown. Owns how a number is written, which values a loss
+of text makes invalid, and the mean over languages. Knows nothing of how a value was measured.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from vocabshift.evaluation.metrics.metric import LOSS
@@ -136,6 +138,34 @@ def _mean(rows: Results, languages: Sequence[str], decimals: int) -> str:
     if len(values) < len(languages):
         return "–"
     return f"{sum(values) / len(values):.{decimals}f}"
+
+
+def decimals(rows: Results) -> int:
+    """Digits behind the point that fit all values."""
+    values = [row.value for row in rows if math.isfinite(row.value)]
+    if all(value.is_integer() for value in map(float, values)):
+        return 0
+    most = max(map(abs, values))
+    return 0 if most >= 1000 else 2 if most >= 1.5 else 3
+
+
+def number(value: float, digits: int) -> str:
+    """A value as it is printed."""
+    return f"{value:,.{digits}f}" if math.isfinite(value) else "–"
+
+
+def mean_over(
+    rows: Results, languages: Sequence[str], invalid: AbstractSet[tuple[str, str]] = frozenset()
+) -> float | None:
+    """Plain mean over all `languages` of one subject; None where one lacks or is invalid.
+
+    What is no natural language stays out of it (`results.averaged`).
+    """
+    labels = set(averaged(languages))
+    own = [row for row in rows if row.language in labels]
+    if len(own) < len(labels) or any((row.subject, row.language) in invalid for row in own):
+        return None
+    return sum(row.value for row in own) / len(own)
 
 
 def subject_comparisons(comparisons: Sequence[SubjectComparison], metric: str) -> Table:

@@ -11,10 +11,10 @@ import pytest
 
 from vocabshift.evaluation.significance import (
     compare_subjects,
-    comparison_table,
     holm,
     rank_biserial,
 )
+from vocabshift.report.tables import subject_comparisons
 from vocabshift.results import Result, Results
 
 LANGUAGES = ["as", "bn", "gu", "hi", "kn", "ta"]
@@ -119,7 +119,7 @@ def test_the_table_holds_the_pairs() -> None:
 
     found = compare_subjects(_results(**{"[red]a": [1, 2, 3, 4, 5, 6], "b": [2, 3, 4, 5, 7, 8]}))
     console = Console(file=StringIO(), width=120)
-    console.print(comparison_table(found, "fertility"))
+    console.print(subject_comparisons(found, "fertility"))
     text = console.file.getvalue()
     assert "[red]a" in text
     assert "+1.00" in text

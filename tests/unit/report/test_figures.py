@@ -10,7 +10,7 @@ from vocabshift.results import Result, Results
 
 pytest.importorskip("matplotlib")
 
-from vocabshift.report import fonts
+from vocabshift.report import labels
 from vocabshift.report.figures import write_figures
 
 ROWS = Results(
@@ -63,20 +63,20 @@ def test_lossy_values_are_not_drawn_as_compression(tmp_path: Path) -> None:
 
 
 def test_a_character_without_a_font_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fonts, "_fonts", lambda: {"DejaVu Sans": _own_font()})
-    monkeypatch.setattr(fonts, "_register_noto", lambda: None)
-    assert ["DejaVu Sans"] == fonts.families("abc é")
+    monkeypatch.setattr(labels, "_fonts", lambda: {"DejaVu Sans": _own_font()})
+    monkeypatch.setattr(labels, "_register_noto", lambda: None)
+    assert ["DejaVu Sans"] == labels.families("abc é")
     with pytest.raises(ValueError, match=r"no font on this system can draw தம.*: install the Noto"):
-        fonts.families("abc தம")
+        labels.families("abc தம")
 
 
 def test_fonts_of_the_system_are_found_where_they_are() -> None:
     try:
-        found = fonts.families("हिन्दी தமிழ்")
+        found = labels.families("हिन्दी தமிழ்")
     except ValueError as error:
         pytest.skip(str(error))
     assert "DejaVu Sans" == found[0]
-    covered = frozenset[str]().union(*(fonts._characters(fonts._fonts()[name]) for name in found))
+    covered = frozenset[str]().union(*(labels._characters(labels._fonts()[name]) for name in found))
     assert set("हिन्दीதமிழ்") <= covered
 
 

@@ -15,7 +15,7 @@ from vocabshift.evaluation.lines.views import VocabularyPart
 from vocabshift.evaluation.metrics.registry import describe
 from vocabshift.report.html.svg_charts import N_PARTS, stacked
 from vocabshift.report.html.tokens import plain_html, visible_html
-from vocabshift.report.tables import INVALID, NOTE, invalid_rows
+from vocabshift.report.tables import INVALID, NOTE, decimals, invalid_rows, mean_over, number
 from vocabshift.results import Result, Results, averaged
 
 N_LEVELS = 9
@@ -122,20 +122,6 @@ def levels(values: Sequence[float]) -> Callable[[float], int]:
     return level
 
 
-def decimals(rows: Results) -> int:
-    """Digits behind the point that fit all values."""
-    values = [row.value for row in rows if math.isfinite(row.value)]
-    if all(value.is_integer() for value in map(float, values)):
-        return 0
-    most = max(map(abs, values))
-    return 0 if most >= 1000 else 2 if most >= 1.5 else 3
-
-
-def number(value: float, digits: int) -> str:
-    """A value as it is printed."""
-    return f"{value:,.{digits}f}" if math.isfinite(value) else "–"
-
-
 def _best(
     of_row: Sequence[Result | None], metric: str, invalid: AbstractSet[tuple[str, str]]
 ) -> Result | None:
@@ -187,25 +173,8 @@ def _mean_row(
     return f'<tfoot><tr><th scope="row">mean</th>{"".join(cells)}</tr></tfoot>'
 
 
-def mean_over(
-    rows: Results, languages: Sequence[str], invalid: AbstractSet[tuple[str, str]] = frozenset()
-) -> float | None:
-    """Plain mean over all `languages` of one subject; None where one lacks or is invalid.
-
-    What is no natural language stays out of it (`results.averaged`).
-    """
-    labels = set(averaged(languages))
-    own = [row for row in rows if row.language in labels]
-    if len(own) < len(labels) or any((row.subject, row.language) in invalid for row in own):
-        return None
-    return sum(row.value for row in own) / len(own)
-
-
 # What vocabularies are spent on: a stacked bar for each tokenizer, and the numbers as a table.
-#
-# Owns which parts get a colour of their own: those with the largest share of any vocabulary. Knows
-# nothing of pages.
-
+# Parts with the largest share of any vocabulary get a colour of their own.
 
 _OTHER = "all others"
 

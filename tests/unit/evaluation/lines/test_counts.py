@@ -13,9 +13,9 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from reference import metrics as slow
 from strategies import examples, text
-from vocabshift.evaluation import counts as module
-from vocabshift.evaluation import subject as engine_module
-from vocabshift.evaluation.lines.counts import Counts, count_lines, encode_lines
+from vocabshift.evaluation.lines import counts as module
+from vocabshift.evaluation.lines import subject as engine_module
+from vocabshift.evaluation.lines.counts import Counts, count_lines
 from vocabshift.evaluation.lines.subject import Engine, engine_of
 from vocabshift.evaluation.lines.token_facts import TokenFacts
 from vocabshift.evaluation.lines.token_spans import token_spans
@@ -150,7 +150,7 @@ def test_no_bos_or_eos(make_tokenizer) -> None:
     plain = make_tokenizer(added_tokens=[AddedToken("<s>", 256)])
     tokenizer = dataclasses.replace(plain, post_processor=template)
     assert 3 == len(tokenizer.backend.encode("ab").ids)
-    ids, offsets = encode_lines(tokenizer, ["ab", "", "<s>a"])
+    ids, offsets = engine_of(tokenizer).encode_batch(["ab", "", "<s>a"])
     assert [0, 2, 2, 4] == offsets.tolist()
     assert 256 == ids[2]  # "<s>" in a text is the token, as everywhere
     assert [2, 2] == counted(tokenizer, ["ab", "<s>a"]).lines.n_tokens.tolist()

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vocabshift.evaluation.spans import token_facts as long_lines
 
 from strategies import examples
-from vocabshift.evaluation.lines import words
+from vocabshift.evaluation.lines import token_facts, words
 from vocabshift.evaluation.lines.counts import count_lines
 from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.evaluation.lines.token_facts import TokenFacts
@@ -19,7 +18,7 @@ numbers = st.lists(st.integers(0, 9), max_size=20)
 
 @pytest.fixture(params=[1, 3, 7])
 def small_parts(request, monkeypatch) -> None:
-    monkeypatch.setattr(long_lines, "AT_ONCE", request.param)
+    monkeypatch.setattr(token_facts, "AT_ONCE", request.param)
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -33,10 +32,10 @@ def test_running_sums_are_those_of_the_whole(values: list[int]) -> None:
         seen.append(part.stop - part.start)
         return array[part]
 
-    assert [sum(values[:n]) for n in range(len(values) + 1)] == long_lines.running_sums(
+    assert [sum(values[:n]) for n in range(len(values) + 1)] == token_facts.running_sums(
         len(values), part_of
     ).tolist()
-    assert all(size <= long_lines.AT_ONCE for size in seen)
+    assert all(size <= token_facts.AT_ONCE for size in seen)
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -47,8 +46,8 @@ def test_repeated_is_a_part_of_repeat(lengths: list[int]) -> None:
     offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
     values = np.arange(len(lengths)) * 10
     parts = [
-        long_lines.repeated(values, offsets, part).tolist()
-        for part in long_lines.parts_of(int(offsets[-1]))
+        token_facts.repeated(values, offsets, part).tolist()
+        for part in token_facts.parts_of(int(offsets[-1]))
     ]
     assert np.repeat(values, lengths).tolist() == [value for part in parts for value in part]
 
@@ -67,7 +66,7 @@ def test_parts_change_no_count(make_tokenizer, monkeypatch) -> None:
     whole_is_text = words._is_text
     monkeypatch.setattr(words, "_is_text", is_text)
     in_parts = count_lines(engine, facts, lines).lines
-    assert max(sizes) <= long_lines.AT_ONCE
+    assert max(sizes) <= token_facts.AT_ONCE
     monkeypatch.undo()
     whole = count_lines(engine, facts, lines).lines
     for name in whole.__slots__:

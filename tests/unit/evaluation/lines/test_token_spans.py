@@ -155,7 +155,7 @@ def test_a_view_says_what_a_token_cuts() -> None:
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     backend.decoder = decoders.ByteLevel()
     (line,) = tokenized_lines(engine_of(backend), ["aक्षद"])
-    cuts = [(piece.cuts_character, piece.cuts_syllable) for piece in line.pieces]
+    cuts = [(token.cuts_character, token.cuts_syllable) for token in line.tokens]
     # "a" | क ् ष, each with an end inside the syllable | द, of which two bytes join as in क
     assert cuts == [(False, False), *[(False, True)] * 3, *[(True, False)] * 2]
 
@@ -166,8 +166,8 @@ def test_superwords_and_special_tokens_are_told() -> None:
     trainer = vs.SuperwordTrainer(vocab_size=290, transition=0.95, special_tokens=["<s>"])
     engine = engine_of(trainer.train(corpus))
     (line,) = tokenized_lines(engine, ["on the mat<s>"])
-    assert [piece.special for piece in line.pieces][-1]
-    assert any(piece.superword for piece in line.pieces)
+    assert [token.special for token in line.tokens][-1]
+    assert any(token.superword for token in line.tokens)
 
 
 @pytest.mark.shared

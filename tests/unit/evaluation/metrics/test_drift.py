@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from reference import metrics as slow
-from vocabshift.evaluation.metrics import drift
 from vocabshift.evaluation.lines.counts import count_lines
 from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.evaluation.lines.token_facts import TokenFacts
+from vocabshift.evaluation.metrics import drift
 from vocabshift.tokenizer.tokenizer import AddedToken
 
 

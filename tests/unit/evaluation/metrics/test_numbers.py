@@ -12,7 +12,7 @@ from tokenizers import Tokenizer as Backend
 
 from real_text import vendor_engine
 from vocabshift.evaluation.lines.subject import Engine, engine_of
-from vocabshift.evaluation.metrics.numbers import FAMILY, ZEROS, numbers, sample_numbers
+from vocabshift.evaluation.metrics.numbers import METRICS, ZEROS, numbers, sample_numbers
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 MakeTokenizer = Callable[..., Tokenizer]
@@ -42,7 +42,7 @@ def test_known_ways_to_cut() -> None:
     values = {
         name: {row.metric: row.value for row in found.where(subject=name)} for name in ENGINES
     }
-    assert all(set(of) == set(FAMILY) for of in values.values())
+    assert all(set(of) == {metric.name for metric in METRICS} for of in values.values())
     assert all(of["single_token_digits"] == 1 for of in values.values())
 
     assert values["digits"]["tokens_per_digit"] == 1

@@ -15,7 +15,7 @@ from reference import linguistic as reference
 from vocabshift.errors import CorpusError
 from vocabshift.evaluation.lines.subject import Engine, engine_of
 from vocabshift.evaluation.lines.texts import read_lines
-from vocabshift.evaluation.metrics.syllable_alignment import FAMILY, syllable_alignment
+from vocabshift.evaluation.metrics.syllable_alignment import METRICS, syllable_alignment
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
@@ -61,7 +61,7 @@ def test_values_by_hand(make_tokenizer: MakeTokenizer) -> None:
         "syllable_border_rate": (2 / 7, 2),
         "whole_syllable_rate": (0, 1),
     }
-    assert set(FAMILY) == set(values)
+    assert {metric.name for metric in METRICS} == set(values)
 
 
 def test_a_tokenizer_of_whole_syllables_cuts_none() -> None:

@@ -1,11 +1,12 @@
-"""Fonts for figures: which families of the system together draw a text.
+"""Labels of figures: which fonts of the system together draw them, and where they stand.
 
 Noto's fonts come first, and are looked up on the disk where matplotlib's list, made once, lacks
-them. Needs the extra [plots]. Knows nothing of figures.
+them; that needs the extra [plots]. Knows nothing of figures.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -79,3 +80,16 @@ def _characters(path: str) -> frozenset[str]:
     from matplotlib.ft2font import FT2Font
 
     return frozenset(map(chr, FT2Font(path).get_charmap()))
+
+
+def apart(spots: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The same places for labels, moved down where two would overlap; in the given order."""
+    placed: list[tuple[float, float]] = []
+    moved: dict[int, tuple[float, float]] = {}
+    for i in sorted(range(len(spots)), key=lambda i: spots[i][1]):
+        x, y = spots[i]
+        while any(abs(x - other_x) < 120 and abs(y - other_y) < 15 for other_x, other_y in placed):
+            y += 3
+        placed.append((x, y))
+        moved[i] = (x, y)
+    return [moved[i] for i in range(len(spots))]
