@@ -1,4 +1,4 @@
-"""The tasks that the papers judge models by: languages, examples, metric, and where files may lie.
+"""The tasks that papers evaluate models by: languages, examples, metric, and where files may lie.
 
 Owns the names that `--tasks` takes and what each means in lm-eval. Prompts stand in `tasks/*.yaml`
 or in lm-eval itself; numbers of the papers in `report/published_scores.jsonl`. Imports nothing

@@ -1,7 +1,9 @@
 """Facts about every token of a vocabulary, as arrays by id: bytes, hash, character, superword.
 
-Owns these. All are told from the bytes that a token stands for in
-text; nothing here looks at a line.
+All follow from the bytes that a token stands for in text; nothing here looks at a line. And NumPy
+work on lines of any length, a part at a time: a line may be a hundred megabytes, and Ctrl-C waits
+for the end of one NumPy call; of parts it waits for one, and what is only needed on the way takes
+the memory of one.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ class TokenFacts:
 
     @cached_property
     def is_superword(self) -> Bools:
-        """Tokens with text on both sides of a space (the rule of `bpe.vocabulary_check`)."""
+        """Tokens with text on both sides of a space (the rule of `checks.vocabulary`)."""
         has_text = np.zeros(len(self._data) + 1, dtype=np.int64)  # bytes of text before each place
         np.cumsum(~_IS_SPACE[self._data], out=has_text[1:])
         token = np.repeat(np.arange(len(self.lengths)), self.lengths)
@@ -81,13 +83,6 @@ class TokenFacts:
         found = np.zeros(len(self.lengths), dtype=np.bool_)
         found[of[within]] = True
         return found
-
-
-# NumPy work on lines of any length, a part at a time.
-#
-# A line may be a hundred megabytes, and Ctrl-C waits for the end of one NumPy call; of parts it
-# waits for one, and what is only needed on the way takes the memory of one. Knows nothing of
-# tokens.
 
 
 AT_ONCE = 1 << 21

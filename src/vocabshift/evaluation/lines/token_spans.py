@@ -1,11 +1,16 @@
 """Where each token of a line stands in it: spans in bytes of UTF-8.
 
-Owns how spans are found. Tokens whose bytes joined are the line (with at most a space in front,
+Three ways, tried in turn. Tokens whose bytes joined are the line (with at most a space in front,
 the dummy prefix of SentencePiece) are laid end to end: exact for every byte-level tokenizer.
-Where a normalizer changed the text, it tells where (see `normalized_spans`). Where that is not
-enough, or words lose their spaces (WordPiece), the offsets of `tokenizers` tell, and tokens that
-share a character share it byte by byte where that adds up.
-Knows nothing of what a span means.
+
+Where a normalizer changed the text, bytes of the normalized text are led back to bytes of the text
+(`edges_in_text`): words that the normalizer leaves alone are the same in both, in the others the
+characters that change are found one by one. That is much faster than asking `tokenizers` for
+offsets, but works only for normalizers that change characters where they stand (NFC, NFKC, lower
+case).
+
+Where that is not enough, or words lose their spaces (WordPiece), the offsets of `tokenizers`
+decide, and tokens that share a character share it byte by byte where that adds up.
 """
 
 from __future__ import annotations
@@ -19,15 +24,6 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.evaluation.lines.subject import Engine, Ids
-
-# Where tokens stand in a text that a normalizer changed, told by the normalizer itself.
-#
-# Owns the way from bytes of the normalized text back to bytes of the text: words that the
-# normalizer leaves alone are the same in both, in the others the characters that change are found
-# one by one. Much faster than asking `tokenizers` for offsets, but only for normalizers that change
-# characters where they stand (NFC, NFKC, lower case); for all others the answer is None. Knows
-# nothing of ids.
-
 
 Int64 = npt.NDArray[np.int64]
 
@@ -125,9 +121,6 @@ def _alike(one: str, other: str) -> tuple[int, int]:
 def _n_alike(one: str, other: str) -> int:
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-
-
-# ---
 
 
 @dataclass(frozen=True, slots=True, eq=False)

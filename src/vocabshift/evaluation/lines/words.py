@@ -2,8 +2,13 @@
 
 Owns where words are (runs between whitespace, as `str.split` cuts), which of them a token cuts,
 and how tokens are shared out among words: a token that touches several words counts for each of
-them in equal parts, one that is whitespace alone for the word behind it (the last one at the end
+them in equal parts, one that is whitespace alone for the word after it (the last one at the end
 of a line), so that the parts add up to the tokens of the line. Knows nothing of tokenizers.
+
+And the bins of `fertility_bin_…`. A word's rank is one plus the number of words that are more
+frequent, in the text itself or in a corpus of its language; words of one frequency have one rank,
+so that no tie is broken by chance. Bins are powers of ten of the rank; "unseen" is for words that
+the corpus does not hold. Words are taken as they stand: case and punctuation belong to them.
 """
 
 from __future__ import annotations
@@ -88,14 +93,6 @@ def tokens_of_words(layout: Layout, starts: Int64, ends: Int64, line: Int64) -> 
     word = np.repeat(first - (np.cumsum(touched) - touched), touched) + np.arange(touched.sum())
     share = np.repeat(1.0 / touched, touched)
     return np.asarray(np.bincount(word, share, int(line_words[-1])), dtype=np.float64)
-
-
-# Words by how frequent they are: the bins of `fertility_bin_…`.
-#
-# A word's rank is one plus the number of words that are more frequent, in the text itself or in a
-# corpus of its language; words of one frequency have one rank, so that no tie is broken by chance.
-# Bins are powers of ten of the rank; "unseen" is for words that the corpus does not hold. Words are
-# whitespace-separated, as they stand: case and punctuation belong to them.
 
 
 Bytes = npt.NDArray[np.uint8]

@@ -2,7 +2,8 @@
 
 Owns the head with its content security policy (style and script by their hashes, all else
 forbidden), the bar with the links and the switch between light and dark, and writing the file.
-Knows nothing of what the sections show. The same sections give the same bytes.
+The same sections give the same bytes. And what several pages have: tabs, and lines of text as
+tokenizers cut them.
 """
 
 from __future__ import annotations
@@ -102,14 +103,12 @@ def _digest(content: str) -> str:
     return "sha256-" + base64.b64encode(digest).decode()
 
 
-# Tabs: several panels of which one is seen at a time; all of them where no script runs.
-#
-# Owns the markup that `page.js` brings to life (ARIA's tabs pattern: arrow keys, Home and End).
-# Knows nothing of what the panels show.
-
-
 def tabs(group: str, label: str, panels: Sequence[tuple[str, str]]) -> str:
-    """`panels` are (name, HTML); `group` is unique on the page, `label` says what is chosen."""
+    """Several panels of which one is seen at a time; all of them where no script runs.
+
+    `page.js` brings the markup to life (ARIA's tabs pattern: arrow keys, Home and End).
+    `panels` are (name, HTML); `group` is unique on the page, `label` says what is chosen.
+    """
     buttons = "".join(
         f'<button type="button" role="tab" id="{group}-tab-{i}" aria-controls="{group}-{i}" '
         f'aria-selected="{"true" if i == 0 else "false"}">{visible_html(name)}</button>'
@@ -124,11 +123,6 @@ def tabs(group: str, label: str, panels: Sequence[tuple[str, str]]) -> str:
         f'<div class="tabs"><div class="strip" role="tablist" aria-label="{label}">{buttons}</div>'
         f"\n{bodies}</div>"
     )
-
-
-# Token views on a page: lines of text as tokenizers cut them, and what the marks mean.
-#
-# Knows nothing of figures.
 
 
 HOW_TO_READ = (
