@@ -9,7 +9,7 @@ import pytest
 
 import vocabshift as vs
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.evaluation.subject import engine_of
+from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
 
 sentencepiece = pytest.importorskip("sentencepiece")
