@@ -17,11 +17,12 @@ import numpy.typing as npt
 from vocabshift.evaluation.spans.placing import place
 from vocabshift.evaluation.spans.token_facts import TokenFacts, running_sums
 from vocabshift.evaluation.spans.words import BINS, Bytes, cut_words, tokens_of_words
-from vocabshift.evaluation.subject import Engine, Ids
+from vocabshift.evaluation.subject import Engine
 from vocabshift.evaluation.texts import ALL
+from vocabshift.tokenizer.any_tokenizer import Ids
 
 if TYPE_CHECKING:
-    from vocabshift.tokenizer.encoder import Encoder
+    from vocabshift.tokenizer.formats.encoder import Encoder
     from vocabshift.tokenizer.tokenizer import Tokenizer
 
 __all__ = ["ALL", "Counts", "LineCounts", "count_lines", "encode_lines"]
@@ -77,7 +78,7 @@ def encode_lines(
     For scoring models. A Tokenizer is compiled in each call: to encode many batches, give an
     Encoder.
     """
-    from vocabshift.tokenizer.encoder import Encoder
+    from vocabshift.tokenizer.formats.encoder import Encoder
 
     encoder = tokenizer if isinstance(tokenizer, Encoder) else Encoder(tokenizer)
     return encoder.encode_batch(lines, threads=threads)

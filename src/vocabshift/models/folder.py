@@ -17,12 +17,12 @@ from vocabshift.storage.output import atomic_folder, check_free
 from vocabshift.storage.provenance import write_provenance
 from vocabshift.surgery import row_sources as transfer_map
 from vocabshift.text.patterns import NAMED, from_spec
-from vocabshift.tokenizer import token_bytes
-from vocabshift.tokenizer.id_map import IdMap
+from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+    from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
+    from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 
 # What other programs will ask of a transferred model: lines for `vocabshift.json` and the screen.
@@ -122,13 +122,13 @@ def check_paths(model: str | Path, *others: Any, out: str | Path, force: bool) -
         raise FileNotFoundError(f"{model} is no model folder: it holds no config.json")
 
 
-def load_own_tokenizer(source: str | Path) -> Tokenizer | PlainTokenizer:
+def load_own_tokenizer(source: str | Path) -> Tokenizer | UnigramOrWordPieceTokenizer:
     """The tokenizer that lies beside a model; VocabMismatchError where there is none."""
     from vocabshift.errors import InvalidTokenizerError
-    from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
+    from vocabshift.tokenizer.formats.load import open_tokenizer
 
     try:
-        return open_prunable(source)
+        return open_tokenizer(source)
     except InvalidTokenizerError as error:
         raise VocabMismatchError(
             f"the model's own tokenizer is needed beside it, and cannot be used: {error}"
@@ -214,13 +214,13 @@ def _not_loaded(source: str | Path, error: Exception) -> ValueError:
 
 def save(
     model: Any,
-    tokenizer: Tokenizer | PlainTokenizer,
+    tokenizer: AnyTokenizer,
     out: str | Path,
     *,
     force: bool,
     config: Mapping[str, Any],
     figures: TransferReport,
-    id_map: IdMap | None = None,
+    id_map: TokenIdMap | None = None,
 ) -> None:
     """Write model and tokenizer as one folder, reopen its tokenizer as users will, rename it.
 
@@ -237,7 +237,7 @@ def save(
         write_provenance(partial, "transfer", config, said)
 
 
-def write_tokenizer(tokenizer: Tokenizer | PlainTokenizer, folder: Path, model_type: str) -> None:
+def write_tokenizer(tokenizer: AnyTokenizer, folder: Path, model_type: str) -> None:
     """Write the tokenizer beside a written config.json, and reopen it as users will.
 
     InvalidTokenizerError where AutoTokenizer gives other ids than the tokenizer.
@@ -246,19 +246,18 @@ def write_tokenizer(tokenizer: Tokenizer | PlainTokenizer, folder: Path, model_t
     from vocabshift.tokenizer import pretrained_folder as reload
 
     probes = list(pretrained_folder.PROBES)
-    if isinstance(tokenizer, Tokenizer):
-        pretrained_folder.write_files(tokenizer, folder)
+    pretrained_folder.write_files(tokenizer, folder)
+    if tokenizer.kind == "BPE":
         probes += own_probes(tokenizer)
     else:
-        tokenizer.write_files(folder)
         probes += [" ".join(list(tokenizer.vocab)[start::400]) for start in range(0, 400, 20)]
     reload.write_auto_class(folder, model_type)
     reload.check_auto(folder, probes)
 
 
-def own_probes(tokenizer: Tokenizer, *, n_tokens: int = 400) -> Iterator[str]:
+def own_probes(tokenizer: AnyTokenizer, *, n_tokens: int = 400) -> Iterator[str]:
     """Text of the tokenizer's own languages: what its tokens, evenly picked, say."""
-    texts = [data for _, data in sorted(token_bytes.token_bytes(tokenizer).items())]
+    texts = [data for _, data in sorted(tokenizer.token_bytes.items())]
     step = max(1, len(texts) // n_tokens)
     words = [data.decode(errors="ignore") for data in texts[::step]]
     for start in range(0, len(words), 50):

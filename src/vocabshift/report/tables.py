@@ -1,7 +1,7 @@
 """Tables of Results: languages down, subjects across, one table for each metric.
 
-Renders from Results alone, for the terminal (rich) and as Markdown. Knows nothing of how a value
-was measured.
+Renders from Results alone, for the terminal (rich) and as Markdown; and vocabularies by script.
+Knows nothing of how a value was measured.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from vocabshift.results import Result, Results
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from vocabshift.checks.vocabulary_report import VocabularyReport
 
 MEAN = "mean"
 """Label of the last row: the plain mean over languages."""
@@ -175,3 +177,25 @@ def _mean(rows: Results, languages: Sequence[str], decimals: int) -> str:
     if len(values) < len(languages):
         return "–"
     return f"{sum(values) / len(values):.{decimals}f}"
+
+
+def vocabulary_table(report: VocabularyReport) -> Table:
+    """A vocabulary by script, for the terminal; the column of training text only where it is
+    known."""
+    from rich.table import Table
+    from rich.text import Text
+
+    has_text = any(row.training_share is not None for row in report.rows)
+    title = Text("vocabulary by script", style="bold")
+    table = Table("", title=title, title_justify="left")
+    columns = ("tokens", "share", "superwords", "mean bytes")
+    for column in (*columns, "share of text") if has_text else columns:
+        table.add_column(column, justify="right")
+    for row in report.rows:
+        cells = [f"{row.tokens:,}", f"{row.share:.2%}", f"{row.superwords:,}"]
+        cells.append(f"{row.mean_bytes:.1f}" if row.tokens else "–")
+        if has_text:
+            share = row.training_share
+            cells.append("–" if share is None else f"{share:.2%}")
+        table.add_row(Text(row.name), *cells)
+    return table

@@ -24,7 +24,7 @@ from vocabshift.surgery.special_ids import match_specials, roles_of_config
 from vocabshift.surgery.stream import RowSource, SmallFiles, transfer_key, write_folder
 from vocabshift.tokenizer.id_map import load as load_id_map
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 BACK = "back"
 
@@ -104,27 +104,35 @@ def _said_by(model: Any) -> tuple[str, ...]:
     return (transfer_key(model),) if isinstance(model, SavedModel) else ()
 
 
-def _n_tokens(tokenizer: Tokenizer | PlainTokenizer) -> int:
-    vocab = tokenizer.vocab if isinstance(tokenizer, PlainTokenizer) else tokenizer.model.vocab
+def _n_tokens(tokenizer: Tokenizer | UnigramOrWordPieceTokenizer) -> int:
+    vocab = (
+        tokenizer.vocab
+        if isinstance(tokenizer, UnigramOrWordPieceTokenizer)
+        else tokenizer.model.vocab
+    )
     return len({*vocab.values(), *(token.id for token in tokenizer.added_tokens)})
 
 
 def _kept_ids(
     model_source: str | Path,
     old: Any,
-    first: Tokenizer | PlainTokenizer,
-    current: Tokenizer | PlainTokenizer,
+    first: Tokenizer | UnigramOrWordPieceTokenizer,
+    current: Tokenizer | UnigramOrWordPieceTokenizer,
 ) -> dict[int, int]:
     """First id -> current id of every token that both have."""
     file = Path(model_source) / FILE
     if file.is_file():
         id_map = load_id_map(file)
-        if isinstance(first, PlainTokenizer) or isinstance(current, PlainTokenizer):
+        if isinstance(first, UnigramOrWordPieceTokenizer) or isinstance(
+            current, UnigramOrWordPieceTokenizer
+        ):
             plain_plan.check_kinds(first, current, id_map)
         else:
             id_map.check(first, current)
         return {old_id: new_id for new_id, old_id in id_map.new_to_old().items()}
-    if isinstance(first, PlainTokenizer) or isinstance(current, PlainTokenizer):
+    if isinstance(first, UnigramOrWordPieceTokenizer) or isinstance(
+        current, UnigramOrWordPieceTokenizer
+    ):
         raise VocabMismatchError(f"{model_source} holds no {FILE}, and without it nothing is known")
     specials = match_specials(first, current, roles_of_config(old.config))
     if specials.tokenizer.row_count != current.row_count:

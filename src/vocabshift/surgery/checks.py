@@ -13,13 +13,13 @@ from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery import row_sources as plain_plan
 from vocabshift.surgery.config_ids import Change
 from vocabshift.tokenizer import token_bytes
-from vocabshift.tokenizer.id_map import IdMap
+from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.id_map import find as find_id_map
 from vocabshift.tokenizer.id_map import load as load_id_map
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
-def check_tokenizers(old: Any, new: Any, id_map: IdMap | None) -> None:
+def check_tokenizers(old: Any, new: Any, id_map: TokenIdMap | None) -> None:
     """VocabMismatchError for two tokenizers that no rows can be moved between, or another map."""
     if plain_plan.check_kinds(old, new, id_map):
         return
@@ -44,11 +44,11 @@ def check_padding(multiple: int | None) -> None:
         raise ValueError(f"pad_to_multiple_of is {multiple}; it must be 1 or more")
 
 
-def open_map(given: IdMap | str | Path | None, new: Any) -> IdMap | None:
+def open_map(given: TokenIdMap | str | Path | None, new: Any) -> TokenIdMap | None:
     """The map given, or the one beside the new tokenizer."""
     if given is None:
         return find_id_map(new)
-    return given if isinstance(given, IdMap) else load_id_map(given)
+    return given if isinstance(given, TokenIdMap) else load_id_map(given)
 
 
 def with_dummies(new: Any, n: int) -> Any:

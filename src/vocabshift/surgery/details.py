@@ -17,11 +17,12 @@ from vocabshift.surgery import overrides as override_table
 from vocabshift.surgery import row_sources as plain_plan
 from vocabshift.surgery import row_sources as token_map
 from vocabshift.surgery.special_ids import match_specials, roles_of_config
-from vocabshift.tokenizer.id_map import IdMap
+from vocabshift.tokenizer.formats.load import open_tokenizer
+from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.id_map import find as find_id_map
 from vocabshift.tokenizer.id_map import load as load_id_map
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer, open_prunable
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 
 @dataclass(frozen=True)
@@ -42,20 +43,22 @@ def token_lists(
     model_source: str | Path,
     tokenizer_source: Any,
     *,
-    id_map: IdMap | str | Path | None = None,
+    id_map: TokenIdMap | str | Path | None = None,
     overrides: str | Path | Mapping[str, Any] | None = None,
 ) -> TokenLists:
     """The lists of a transfer of a saved model; arguments are those of `transfer_folder`.
 
     Nothing is written and no weights are read. VocabMismatchError as for the transfer.
     """
-    old, new = load_own_tokenizer(model_source), open_prunable(tokenizer_source)
+    old, new = load_own_tokenizer(model_source), open_tokenizer(tokenizer_source)
     if id_map is None:
         id_map = find_id_map(tokenizer_source)
-    elif not isinstance(id_map, IdMap):
+    elif not isinstance(id_map, TokenIdMap):
         id_map = load_id_map(id_map)
     if plain_plan.check_kinds(old, new, id_map):
-        assert isinstance(old, PlainTokenizer) and isinstance(new, PlainTokenizer)
+        assert isinstance(old, UnigramOrWordPieceTokenizer) and isinstance(
+            new, UnigramOrWordPieceTokenizer
+        )
         assert id_map is not None
         _, mapping = plain_plan.match_by_map(old, new, id_map)
         return _lists(mapping, _names(old), _names(new))
@@ -71,9 +74,13 @@ def token_lists(
     return _lists(mapping, _names(old), _names(specials.tokenizer))
 
 
-def _names(tokenizer: Tokenizer | PlainTokenizer) -> dict[int, str]:
+def _names(tokenizer: Tokenizer | UnigramOrWordPieceTokenizer) -> dict[int, str]:
     """Id -> token, as the vocabulary spells it."""
-    vocab = tokenizer.vocab if isinstance(tokenizer, PlainTokenizer) else tokenizer.model.vocab
+    vocab = (
+        tokenizer.vocab
+        if isinstance(tokenizer, UnigramOrWordPieceTokenizer)
+        else tokenizer.model.vocab
+    )
     names = {token_id: token for token, token_id in vocab.items()}
     return names | {token.id: token.content for token in tokenizer.added_tokens}
 

@@ -14,7 +14,7 @@ import numpy as np
 from vocabshift.errors import CorpusError
 from vocabshift.surgery.initialize import Sparse
 from vocabshift.surgery.row_sources import Ids, TokenMap, Weights
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:

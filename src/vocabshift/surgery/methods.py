@@ -24,7 +24,7 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from vocabshift.surgery.omp import Donor
     from vocabshift.text.corpus import Corpus
-    from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+    from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 AUTO = "auto"
 """The one that a `score` finds; see `candidates`."""
@@ -80,7 +80,7 @@ def prepare(
     init: str,
     token_map: TokenMap,
     *,
-    old: Tokenizer | PlainTokenizer,
+    old: Tokenizer | UnigramOrWordPieceTokenizer,
     new: Tokenizer,
     tied: bool,
     sources: InitSources | None = None,

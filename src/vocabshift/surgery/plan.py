@@ -28,9 +28,9 @@ from vocabshift.surgery.overrides import read as read_overrides
 from vocabshift.surgery.overrides import resolve as resolve_overrides
 from vocabshift.surgery.row_sources import TokenMap
 from vocabshift.surgery.special_ids import SpecialTokens, match_specials, roles_of_config
-from vocabshift.tokenizer.id_map import IdMap
+from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 # Ids that a wrapper's other embedders answer for: they lie behind the text's, at a fixed place.
 #
@@ -103,7 +103,7 @@ class Plan:
     mapping: token_map.TokenMap
     changes: list[config_ids.Change]
     method: InitContext  # of what the new rows are made
-    id_map: IdMap  # what `transfer_map.json` says
+    id_map: TokenIdMap  # what `transfer_map.json` says
     report: TransferReport
 
     def move(self, old_id: int) -> int | None:
@@ -134,12 +134,12 @@ def method_of(
 def make_plan(
     model: Any,
     matrices: Matrices,
-    old: Tokenizer | PlainTokenizer,
-    new: Tokenizer | PlainTokenizer,
+    old: Tokenizer | UnigramOrWordPieceTokenizer,
+    new: Tokenizer | UnigramOrWordPieceTokenizer,
     *,
     method: Method,
     pad_to_multiple_of: int | None,
-    id_map: IdMap | None,
+    id_map: TokenIdMap | None,
 ) -> Plan:
     """What becomes of every row and id; `model`: whatever has the configs of one.
 
@@ -203,18 +203,20 @@ class _Matched:
 
     specials: SpecialTokens
     mapping: token_map.TokenMap
-    map_back: IdMap
+    map_back: TokenIdMap
     n_overridden: int = 0
 
 
 def _match(
     model: Any,
-    old: Tokenizer | PlainTokenizer,
-    new: Tokenizer | PlainTokenizer,
+    old: Tokenizer | UnigramOrWordPieceTokenizer,
+    new: Tokenizer | UnigramOrWordPieceTokenizer,
     method: Method,
-    id_map: IdMap | None,
+    id_map: TokenIdMap | None,
 ) -> _Matched:
-    if isinstance(old, PlainTokenizer) and isinstance(new, PlainTokenizer):
+    if isinstance(old, UnigramOrWordPieceTokenizer) and isinstance(
+        new, UnigramOrWordPieceTokenizer
+    ):
         assert id_map is not None
         if method.overrides:
             raise ValueError(f"overrides are not taken for a {old.kind} tokenizer")

@@ -19,10 +19,10 @@ from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery.overrides import Overrides
 from vocabshift.surgery.special_ids import SpecialTokens
 from vocabshift.tokenizer import token_bytes
-from vocabshift.tokenizer.id_map import IdMap
+from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 Ids = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]
@@ -193,9 +193,9 @@ def _array(values: Iterable[int]) -> Ids:
 FILE = "transfer_map.json"
 
 
-def map_of(old: Tokenizer, tokenizer: Tokenizer, mapping: TokenMap) -> IdMap:
+def map_of(old: Tokenizer, tokenizer: Tokenizer, mapping: TokenMap) -> TokenIdMap:
     """The map of a transfer; of several tokens that copy one row it names the first."""
-    return IdMap.of_ids(
+    return TokenIdMap.of_ids(
         fingerprint(old),
         fingerprint(tokenizer),
         mapping.old_to_new,
@@ -210,12 +210,14 @@ def map_of(old: Tokenizer, tokenizer: Tokenizer, mapping: TokenMap) -> IdMap:
 # one would be made is not known), so no initializer has anything to do.
 
 
-def check_kinds(old: Any, new: Any, id_map: IdMap | None) -> bool:
+def check_kinds(old: Any, new: Any, id_map: TokenIdMap | None) -> bool:
     """Whether both are Unigram or WordPiece, and the map is theirs.
 
     VocabMismatchError for one of these with another kind, or without a map.
     """
-    plain = [tokenizer for tokenizer in (old, new) if isinstance(tokenizer, PlainTokenizer)]
+    plain = [
+        tokenizer for tokenizer in (old, new) if isinstance(tokenizer, UnigramOrWordPieceTokenizer)
+    ]
     if not plain:
         return False
     if len(plain) == 1:
@@ -234,7 +236,7 @@ def check_kinds(old: Any, new: Any, id_map: IdMap | None) -> bool:
 
 
 def match_by_map(
-    old: PlainTokenizer, new: PlainTokenizer, id_map: IdMap
+    old: UnigramOrWordPieceTokenizer, new: UnigramOrWordPieceTokenizer, id_map: TokenIdMap
 ) -> tuple[SpecialTokens, TokenMap]:
     """Special ids and rows as the map says; VocabMismatchError for a token it lacks."""
     new_to_old = id_map.new_to_old()
@@ -260,5 +262,5 @@ def match_by_map(
     return SpecialTokens(tokenizer, {}, old_to_new, {}), mapping
 
 
-def _ids(tokenizer: PlainTokenizer) -> set[int]:
+def _ids(tokenizer: UnigramOrWordPieceTokenizer) -> set[int]:
     return {*tokenizer.vocab.values(), *(token.id for token in tokenizer.added_tokens)}

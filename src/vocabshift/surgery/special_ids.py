@@ -14,7 +14,8 @@ from typing import Any
 from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery import special_texts
 from vocabshift.tokenizer import chat_tokens
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 ROLES = ("eos", "bos", "pad", "unk", "sep", "cls", "mask")
 """In the order in which they choose: a new token with several roles takes the row of the first."""

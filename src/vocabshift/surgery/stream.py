@@ -30,9 +30,9 @@ from vocabshift.surgery import config_ids, folder_config
 from vocabshift.surgery import row_sources as transfer_map
 from vocabshift.surgery.plan import Plan
 from vocabshift.surgery.rows import new_table
-from vocabshift.tokenizer.id_map import IdMap
+from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 # The shards of a saved model written under new rows: only tables are made, the rest is copied.
 #
@@ -185,10 +185,10 @@ class RowSource:
 class SmallFiles:
     """What the files beside the shards say."""
 
-    tokenizer: Tokenizer | PlainTokenizer
+    tokenizer: Tokenizer | UnigramOrWordPieceTokenizer
     changes: list[config_ids.Change]
     move: Callable[[int], int | None]  # old id -> new id, None for a token that is gone
-    id_map: IdMap | None
+    id_map: TokenIdMap | None
     config: Mapping[str, Any]  # as given, for `vocabshift.json`
 
 

@@ -21,9 +21,9 @@ from vocabshift.surgery.checks import check_padding, check_tokenizers, open_map,
 from vocabshift.surgery.methods import AUTO, Score
 from vocabshift.surgery.plan import Method, Plan, make_plan, method_of
 from vocabshift.surgery.stream import write_streamed
-from vocabshift.tokenizer.id_map import IdMap
+from vocabshift.tokenizer.formats.load import open_tokenizer
+from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
 
 # A model in memory, changed as a plan says: rows, ids in its configs, modules that count tokens.
 #
@@ -73,7 +73,7 @@ def transfer(
     init: str = "fvt",
     seed: int = 0,
     pad_to_multiple_of: int | None = None,
-    id_map: IdMap | str | Path | None = None,
+    id_map: TokenIdMap | str | Path | None = None,
     donor: Any = None,
     corpus: Any = None,
     score: Score | None = None,
@@ -133,7 +133,7 @@ def transfer_with_report(
     init: str = "fvt",
     seed: int = 0,
     pad_to_multiple_of: int | None = None,
-    id_map: IdMap | str | Path | None = None,
+    id_map: TokenIdMap | str | Path | None = None,
     donor: Any = None,
     corpus: Any = None,
     score: Score | None = None,
@@ -144,7 +144,7 @@ def transfer_with_report(
     method = method_of(init, seed, donor=donor, corpus=corpus, score=score, overrides=overrides)
     check_padding(pad_to_multiple_of)
     id_map = open_map(id_map, new)
-    old, new = open_prunable(old), open_prunable(new)
+    old, new = open_tokenizer(old), open_tokenizer(new)
     check_tokenizers(old, new, id_map)
     new = with_dummies(new, reserve_dummies)
     matrices = find_matrices(model)
@@ -171,7 +171,7 @@ def transfer_folder(
     dtype: Any = None,
     seed: int = 0,
     pad_to_multiple_of: int | None = None,
-    id_map: IdMap | str | Path | None = None,
+    id_map: TokenIdMap | str | Path | None = None,
     donor: Any = None,
     corpus: Any = None,
     score: Score | None = None,
@@ -202,7 +202,7 @@ def transfer_folder(
     model_folder.check_paths(model_source, *inputs, out=out, force=force)
     id_map = open_map(id_map, tokenizer_source)
     old = model_folder.load_own_tokenizer(model_source)
-    new = open_prunable(tokenizer_source)
+    new = open_tokenizer(tokenizer_source)
     check_tokenizers(old, new, id_map)
     new = with_dummies(new, reserve_dummies)
     config = {

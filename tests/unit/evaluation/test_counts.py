@@ -21,8 +21,9 @@ from vocabshift.evaluation.spans.token_spans import token_spans
 from vocabshift.evaluation.spans.words import bins_of_lines, bins_of_words, count_words
 from vocabshift.evaluation.subject import Engine, engine_of
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 def counted(tokenizer, lines, **options) -> Counts:

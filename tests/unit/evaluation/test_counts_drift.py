@@ -12,7 +12,7 @@ from vocabshift.evaluation import counts as drift
 from vocabshift.evaluation.counts import count_lines
 from vocabshift.evaluation.spans.token_facts import TokenFacts
 from vocabshift.evaluation.subject import engine_of
-from vocabshift.tokenizer.tokenizer import AddedToken
+from vocabshift.tokenizer.added_tokens import AddedToken
 
 
 def test_distances_are_those_of_the_definition() -> None:

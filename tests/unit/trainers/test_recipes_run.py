@@ -13,7 +13,7 @@ from tokenizers import Tokenizer as Backend
 import vocabshift
 from vocabshift.errors import CorpusError, InvalidTokenizerError, UnreachableTokenError
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
+from vocabshift.tokenizer.formats.load import open_tokenizer
 from vocabshift.trainers import recipes as run
 from vocabshift.trainers.base import Work
 from vocabshift.trainers.recipes import RECIPES, make_trainer, train_to_folder
@@ -57,7 +57,7 @@ def test_the_folder_and_the_keys_of_the_contract(
     assert TEXTS == [backend.decode(encoding.ids) for encoding in encodings]
     config = json.loads((out / "tokenizer_config.json").read_text(encoding="utf-8"))
     assert config["clean_up_tokenization_spaces"] is False
-    assert result["vocab_size"] == open_prunable(out).vocab_size
+    assert result["vocab_size"] == open_tokenizer(out).vocab_size
 
 
 def test_provenance(tmp_path: Path) -> None:

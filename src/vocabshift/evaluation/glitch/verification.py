@@ -19,7 +19,7 @@ import numpy.typing as npt
 from vocabshift.errors import VocabMismatchError
 from vocabshift.evaluation.glitch.verdicts import verdict_of
 from vocabshift.models.load import lack_of_memory, positions_of
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.token_bytes import texts_of_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
 

@@ -22,8 +22,9 @@ from vocabshift.evaluation.linguistic import (
 from vocabshift.evaluation.linguistic.morph_score import Morphemes
 from vocabshift.evaluation.spans.flat_spans import flat_spans
 from vocabshift.evaluation.statistics.bootstrap import Family, ratio_rows
-from vocabshift.evaluation.subject import Engine, Ids
+from vocabshift.evaluation.subject import Engine
 from vocabshift.results import Result
+from vocabshift.tokenizer.any_tokenizer import Ids
 
 Name = Literal["alignment", "numbers", "robustness", "code switching", "morphemes"]
 

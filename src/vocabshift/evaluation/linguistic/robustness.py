@@ -21,10 +21,11 @@ import regex
 from vocabshift.evaluation.counts import Ints
 from vocabshift.evaluation.spans.flat_spans import FlatSpans, flat_spans
 from vocabshift.evaluation.statistics.bootstrap import Family, Terms, ratio_rows
-from vocabshift.evaluation.subject import Engine, Ids
+from vocabshift.evaluation.subject import Engine
 from vocabshift.evaluation.texts import read_lines
 from vocabshift.results import Result, Results
 from vocabshift.text.normalize import normalizer_function
+from vocabshift.tokenizer.any_tokenizer import Ids
 
 # Small changes of a text that mean nothing, or little: typos, normal forms, spaces and case.
 #

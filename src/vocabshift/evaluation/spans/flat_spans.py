@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from vocabshift.evaluation.counts import Ints
 from vocabshift.evaluation.spans.token_spans import spans_of_ids
-from vocabshift.evaluation.subject import Engine, Ids
+from vocabshift.evaluation.subject import Engine
+from vocabshift.tokenizer.any_tokenizer import Ids
 
 
 @dataclass(frozen=True, slots=True, eq=False)

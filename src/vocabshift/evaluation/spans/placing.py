@@ -21,7 +21,8 @@ import numpy.typing as npt
 from vocabshift.evaluation.spans.token_facts import TokenFacts, parts_of, repeated, running_sums
 from vocabshift.evaluation.spans.token_spans import spans_of_ids
 from vocabshift.evaluation.spans.words import Layout, lay_out
-from vocabshift.evaluation.subject import Engine, Ids
+from vocabshift.evaluation.subject import Engine
+from vocabshift.tokenizer.any_tokenizer import Ids
 
 Int64 = npt.NDArray[np.int64]
 

@@ -18,7 +18,8 @@ from unicodedata import category
 import numpy as np
 import numpy.typing as npt
 
-from vocabshift.evaluation.subject import Engine, Ids
+from vocabshift.evaluation.subject import Engine
+from vocabshift.tokenizer.any_tokenizer import Ids
 
 # Where tokens stand in a text that a normalizer changed, told by the normalizer itself.
 #

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.tokenizer import components
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.formats.sentencepiece import Piece, PieceType, Settings, from_pieces
 from vocabshift.tokenizer.model import BpeModel, Merge
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 # GGUF files: the key-value header, read with every length checked against the file's end.
 #

@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.tokenizer import byte_level, components
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.formats import known_ranks
 from vocabshift.tokenizer.model import BpeModel, Merge
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 # Merges for vocabularies that come without any: from ranks, or from SentencePiece scores.
 #
