@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from vocabshift.checks.drift import UNLABELLED
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.sentences import SentencePolicy
-from vocabshift.tokenizer import chat_tokens
-from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.added_tokens import RESERVED, AddedToken, use_of
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, tokens_by_id
 from vocabshift.tokenizer.corpus_reader import added_splitter
 from vocabshift.tokenizer.formats.encoder import Encoder
@@ -181,7 +180,7 @@ MOST = 10_000
 NEVER_IN_UTF8 = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))
 """Bytes that stand in no UTF-8 text."""
 
-# Subtle: not a name that chat_tokens takes for a vendor's reserved token: a transfer would copy
+# Subtle: not a name that `use_of` takes for a vendor's reserved token: a transfer would copy
 # that token's row.
 _OURS = "<|vocabshift_unused_{}|>"
 _OURS_AGAIN = re.compile(r"<\|vocabshift_unused_\d+\|>")
@@ -238,5 +237,5 @@ def called_unused(tokenizer: Tokenizer) -> list[int]:
         i
         for token, i in named.items()
         if not _OURS_AGAIN.fullmatch(token)
-        and (_VENDORS.fullmatch(token) or chat_tokens.use_of(token) == chat_tokens.RESERVED)
+        and (_VENDORS.fullmatch(token) or use_of(token) == RESERVED)
     )

@@ -1,4 +1,5 @@
-"""Added tokens: what is cut out of a text before the model sees it, and which id each one gets.
+"""Added tokens: what is cut out of a text before the model sees it, which id each one gets, and
+what chat models use it for.
 
 Trap: `tokenizers` ignores the id that `tokenizer.json` states for an added token; a token outside
 `model.vocab` is numbered anew at load. Found with 0.22 and 0.23; held by a property test.
@@ -7,6 +8,7 @@ Trap: `tokenizers` ignores the id that `tokenizer.json` states for an added toke
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +18,40 @@ from vocabshift.tokenizer.components import DAMAGED
 from vocabshift.tokenizer.model import MAX_ID, BpeModel
 
 _FLAGS = ("special", "normalized", "single_word", "lstrip", "rstrip")
+
+_CHAT_NAMES = {
+    "turn start": (
+        *("<|start_header_id|>", "<|header_start|>", "<|im_start|>", "<start_of_turn>"),
+        *("<|START_OF_TURN_TOKEN|>", "<|start_of_role|>", "<|start|>"),
+    ),
+    "header end": ("<|end_header_id|>", "<|header_end|>", "<|end_of_role|>", "<|message|>"),
+    "turn end": (
+        *("<|eot_id|>", "<|eot|>", "<|im_end|>", "<end_of_turn>", "<|END_OF_TURN_TOKEN|>"),
+        "<|end|>",
+    ),
+    "tool call": (
+        "<|python_tag|>",
+        "<|python_start|>",
+        "<tool_call>",
+        "[TOOL_CALLS]",
+        "<|tool_call|>",
+    ),
+    "tool call end": ("<|python_end|>", "</tool_call>", "<|/tool_call|>"),
+    "tool result": ("<tool_response>", "[TOOL_RESULTS]", "<|tool_response|>"),
+    "tool result end": ("</tool_response>", "[/TOOL_RESULTS]"),
+    "tools": ("<tools>", "[AVAILABLE_TOOLS]"),
+    "tools end": ("</tools>", "[/AVAILABLE_TOOLS]"),
+    "thought": ("<think>", "<|thinking_start|>", "[THINK]"),
+    "thought end": ("</think>", "<|thinking_end|>", "[/THINK]"),
+}
+_USES = {name: use for use, names in _CHAT_NAMES.items() for name in names}
+
+_RESERVED = re.compile(
+    r"<\|?(?:reserved(?:_special)?_token|reserved|unused|SPECIAL|extra|dummy)_?-?\d+\|?>|"
+    r"\[unused\d+\]"
+)
+RESERVED = "reserved"
+"""The use of tokens that a family keeps for later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +137,10 @@ def check_added(added: Iterable[AddedToken], model: BpeModel) -> None:
                     else f"the vocabulary says {known}"
                 )
             )
+
+
+def use_of(token: str) -> str | None:
+    """What a special token is for: a name shared by families, "reserved", or None."""
+    if _RESERVED.fullmatch(token):
+        return RESERVED
+    return _USES.get(token)

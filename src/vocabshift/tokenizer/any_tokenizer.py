@@ -193,14 +193,6 @@ def join(parts: Sequence[Ids]) -> tuple[Ids, Offsets]:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32), offsets
 
 
-def join_lists(rows: Sequence[Sequence[int]]) -> tuple[Ids, Offsets]:
-    """The same of ids that `tokenizers` has returned."""
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum([len(row) for row in rows], out=offsets[1:])
-    flat = np.fromiter(itertools.chain.from_iterable(rows), np.int32, int(offsets[-1]))
-    return flat, offsets
-
-
 def join_batches(batches: Sequence[tuple[Ids, Offsets]]) -> tuple[Ids, Offsets]:
     """One batch of several, in order; a single one is handed on as it is."""
     if len(batches) == 1:
@@ -221,6 +213,18 @@ def surround(ids: Ids, offsets: Offsets, before: Ids, after: Ids) -> tuple[Ids, 
     out[longer[:-1, None] + np.arange(len(before))] = before
     out[longer[1:, None] - np.arange(len(after), 0, -1)] = after
     return out, longer
+
+
+def encode_flat(
+    backend: tokenizers.Tokenizer, texts: Sequence[str], *, parse_special: bool
+) -> tuple[Ids, Offsets]:
+    """Flat ids and offsets (n_texts + 1,) of texts, as `tokenizers` encodes them."""
+    with special_tokens_as(backend, parse_special=parse_special):
+        found = backend.encode_batch_fast(list(texts), add_special_tokens=False)
+    rows = [encoding.ids for encoding in found]
+    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum([len(row) for row in rows], out=offsets[1:])
+    return np.fromiter(itertools.chain.from_iterable(rows), np.int32, int(offsets[-1])), offsets
 
 
 def decode_flat(backend: tokenizers.Tokenizer, ids: Ids, offsets: Offsets) -> list[str]:

@@ -31,11 +31,10 @@ from vocabshift.tokenizer.any_tokenizer import (
     Ids,
     Offsets,
     decode_flat,
+    encode_flat,
     ids_of_tokens,
     ids_without,
     join_batches,
-    join_lists,
-    special_tokens_as,
 )
 from vocabshift.tokenizer.components import Spec, check_normalizer, with_ids
 from vocabshift.tokenizer.splits import Splits, no_splits
@@ -47,8 +46,7 @@ if TYPE_CHECKING:
 
 KINDS = ("Unigram", "WordPiece")
 
-_AT_ONCE = 1000
-"""Documents that `tokenizers` encodes at once: it makes large objects of them."""
+_AT_ONCE = 1000  # documents that `tokenizers` encodes at once: it makes large objects of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +66,8 @@ class UnigramOrWordPieceTokenizer:
     def from_json(
         cls, source: str | bytes | Mapping[str, Any], *, name: str = "tokenizer"
     ) -> UnigramOrWordPieceTokenizer:
-        """The tokenizer of a `tokenizer.json`, given as its text or its parsed object.
-
-        InvalidTokenizerError for anything that is not a sound tokenizer of one of KINDS.
-        """
+        """The tokenizer of a `tokenizer.json`, given as its text or its parsed object;
+        InvalidTokenizerError for anything that is not a sound tokenizer of one of KINDS."""
         data = source if isinstance(source, Mapping) else parsed_json.parse(source)
         kind = parsed_json.kind_of(data)
         if kind not in KINDS:
@@ -187,9 +183,7 @@ class UnigramOrWordPieceTokenizer:
     ) -> tuple[Ids, Offsets]:
         """Flat ids (int32) of the texts and offsets (n_texts + 1,), int64; no BOS or EOS."""
         del threads  # their number is the library's own
-        with special_tokens_as(self.backend, parse_special=parse_special) as backend:
-            found = backend.encode_batch_fast(list(texts), add_special_tokens=False)
-        return join_lists([encoding.ids for encoding in found])
+        return encode_flat(self.backend, texts, parse_special=parse_special)
 
     def encode_documents(
         self, data: Buffer, starts: NDArray[np.int64], ends: NDArray[np.int64], *, threads: int = 1
@@ -214,10 +208,9 @@ class UnigramOrWordPieceTokenizer:
         return self.renumbered(ids_without(self, ids, keep_ids=keep_ids))
 
     def renumbered(self, old_to_new: Mapping[int, int]) -> Self:
-        """The tokenizer of the tokens in `old_to_new` alone, scores kept; their order stays.
+        """The tokenizer of the tokens in `old_to_new` alone, scores kept.
 
-        ValueError for new ids with holes, or in another order, of a Unigram tokenizer: they are
-        places in a list.
+        ValueError where a Unigram tokenizer would get holes: its ids are places in a list.
         """
         model = dict(self._model)
         if self.kind == "Unigram":
@@ -268,12 +261,12 @@ class UnigramOrWordPieceTokenizer:
         the unknown token and tokens inside a word are not counted.
         """
         model = self.backend.model
-        outside = {token.content for token in self.added_tokens} | {self.unk_token}
+        added = (token.content for token in self.added_tokens)
+        outside = {*added, *self.byte_pieces(), self.unk_token}
         return tuple(
             token
             for token, token_id in self.vocab.items()
             if token not in outside
-            and not BYTE_PIECE.fullmatch(token)
             and not token.startswith(self.continuing_prefix or "\0")
             and [piece.id for piece in model.tokenize(token)] != [token_id]
         )
