@@ -41,17 +41,17 @@ def byte_level_processor(bos: tuple[str, int] | None) -> dict[str, Any]:
             "trim_offsets": False,
             "use_regex": False,
         }
-    plain = {
+    byte_level = {
         "type": "ByteLevel",
         "add_prefix_space": True,
         "trim_offsets": False,
         "use_regex": True,
     }
-    return {"type": "Sequence", "processors": [plain, bos_template(*bos)]}
+    return {"type": "Sequence", "processors": [byte_level, bos_template(*bos)]}
 
 
 def bos_template(bos: str, bos_id: int, eos: tuple[str, int] | None = None) -> dict[str, Any]:
-    """The template that puts `bos` before (and `eos` behind) each text."""
+    """The template that puts `bos` before (and `eos` after) each text."""
 
     def part(sequence: str, type_id: int) -> list[dict[str, Any]]:
         steps: list[dict[str, Any]] = [{"SpecialToken": {"id": bos, "type_id": type_id}}]

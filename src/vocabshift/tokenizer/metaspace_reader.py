@@ -77,7 +77,7 @@ def missing_characters(
 
 
 def with_characters(tokenizer: Tokenizer, characters: Sequence[str]) -> Tokenizer:
-    """The tokenizer with these characters as tokens; their ids stand behind all others."""
+    """The tokenizer with these characters as tokens; their ids follow all others."""
     if not characters:
         return tokenizer
     first = tokenizer.row_count
@@ -113,7 +113,7 @@ def _count(
 def _normalized(
     tokenizer: Tokenizer, block: Prepared, label: str | None, keeps: dict[str | None, bool]
 ) -> Iterator[Documents]:
-    """The block as the tokenizer normalizes it; `keeps` is told whether anything is left."""
+    """The block as the tokenizer normalizes it; `keeps` says by label whether anything is left."""
     normalize = tokenizer.backend.normalizer.normalize_str
 
     def texts() -> Iterator[bytes]:
@@ -143,7 +143,7 @@ _AT_ONCE = 1000
 
 
 class GroupCutter:
-    """One tokenizer, ready to cut text; tokens are told by their place in the order of the ids.
+    """One tokenizer, ready to cut text; tokens are known by their place in the order of the ids.
 
     `rules`: by default those of the tokenizer's SentencePiece model where it came with one, and
     otherwise the usual ones. ValueError for a tokenizer that does not spell the space "▁".

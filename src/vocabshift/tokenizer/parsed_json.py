@@ -1,6 +1,6 @@
 """The text of a `tokenizer.json` as an object, and the model that the object holds.
 
-The long values (vocabulary and merges) are read by the core where they are plain. Owns what a sound
+The long values (vocabulary and merges) are read by the core where they hold nothing rare. Owns what a sound
 `model` object is, for BPE, Unigram and WordPiece.
 """
 
@@ -57,7 +57,7 @@ def _parse_model_apart(data: bytes) -> Parsed | None:
         return None
     try:
         parsed = Parsed(_parse(read[3]))
-    except ValueError:  # to be told of the whole
+    except ValueError:  # the whole is reported
         return None
     parsed["model"]["vocab"], parsed["model"]["merges"], parsed.strings, _ = read
     return parsed

@@ -1,6 +1,6 @@
 """How a tokenizer's components are run, so that its ids are those of `tokenizers`.
 
-Three ways: wholly in the core; in the core behind a normalizer of ours or a part of `tokenizers`;
+Three ways: wholly in the core; in the core after a normalizer of ours or a part of `tokenizers`;
 or, for the few kinds of tokenizer that the core does not know, wholly in `tokenizers`. All three
 give the same ids; only speed differs.
 """
@@ -44,11 +44,11 @@ class Pipeline:
 
     @property
     def engine(self) -> Engine:
-        """What runs: the core alone, the core behind parts of `tokenizers`, or `tokenizers`."""
+        """What runs: the core alone, the core after parts of `tokenizers`, or `tokenizers`."""
         if self._core is None:
             return "tokenizers"
-        behind = self._normalize is not None or self._pre_tokenizer is not None
-        return "core behind tokenizers" if behind else "core"
+        has_parts = self._normalize is not None or self._pre_tokenizer is not None
+        return "core behind tokenizers" if has_parts else "core"
 
     @property
     def model(self) -> _core.Encoder | None:

@@ -69,8 +69,7 @@ def config_of_fast(fast: Any) -> tuple[dict[str, Any], str | None]:
     """The config and the chat template of a transformers tokenizer."""
     config = dict(getattr(fast, "init_kwargs", {}))
     config.update(fast.special_tokens_map)
-    plain = neutral_config(config)
-    kept = {key: value for key, value in plain.items() if _is_json(value)}
+    kept = {key: value for key, value in neutral_config(config).items() if _is_json(value)}
     template = fast.chat_template if isinstance(fast.chat_template, str) else None
     return _with_role_texts(kept), template
 
@@ -190,7 +189,7 @@ def neutral_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _input_names(template: Mapping[str, Any] | None) -> list[str]:
-    """Segments are told apart only where the template does: T5 takes no token_type_ids."""
+    """Segments are marked only where the template does: T5 takes no token_type_ids."""
     given = template or {}
     has_segments = given.get("type") == "BertProcessing" or '"type_id": 1' in json.dumps(given)
     return ["input_ids", *(["token_type_ids"] if has_segments else []), "attention_mask"]

@@ -28,7 +28,7 @@ FindPieces = Callable[[bytes], list[int]]
 
 
 def is_byte_level(tokenizer: TokenizerParts) -> bool:
-    """Whether token strings are byte images; told by the pipeline, not by the vocabulary.
+    """Whether token strings are byte images, which the pipeline shows, not the vocabulary.
 
     Subtle: a large SentencePiece vocabulary may hold all 256 images as ordinary characters.
     """
@@ -59,7 +59,7 @@ def token_bytes(tokenizer: TokenizerParts) -> dict[int, bytes]:
 
     Added tokens are spelled as they stand in text, whatever the model's spelling.
     """
-    lone_bytes, plain, added = {}, {}, {}
+    lone_bytes, spelt, added = {}, {}, {}
     outside = {token.id: token for token in tokenizer.added_tokens}
     for token, token_id in tokenizer.model.vocab.items():
         if token_id in outside:
@@ -67,12 +67,12 @@ def token_bytes(tokenizer: TokenizerParts) -> dict[int, bytes]:
         if tokenizer.model.byte_fallback and (lone := ANY_BYTE_PIECE.fullmatch(token)):
             lone_bytes[token_id] = bytes([int(lone[1], 16)])
         else:
-            plain[token] = token_id
+            spelt[token] = token_id
     for token_id, entry in outside.items():
         if not entry.special:
             added[token_id] = entry.content.encode()
-    spelled = _images_bytes if is_byte_level(tokenizer) else _texts_bytes(tokenizer)
-    texts = dict(zip(plain.values(), spelled(list(plain)), strict=True))
+    to_bytes = _images_bytes if is_byte_level(tokenizer) else _texts_bytes(tokenizer)
+    texts = dict(zip(spelt.values(), to_bytes(list(spelt)), strict=True))
     # The order is a promise: where several tokens have the same bytes the last one is preferred.
     return {**lone_bytes, **added, **texts}
 

@@ -89,7 +89,7 @@ def to_json(tokenizer: TokenizerParts) -> str:
     """The text of `tokenizer.json`: ids as stated, vocabulary by id, merges as pairs.
 
     Added tokens stay outside `model.vocab` where `tokenizers` then gives them the ids stated
-    here; where it would not (holes, tokens appended behind them) all are written into it.
+    here; where it would not (holes, tokens appended after them) all are written into it.
     """
     model = tokenizer.model
     added = sorted(tokenizer.added_tokens, key=lambda token: token.id)

@@ -53,7 +53,7 @@ class Encoder:
 
     @property
     def engine(self) -> Engine:
-        """What runs: the core alone, the core behind parts of `tokenizers`, or `tokenizers`."""
+        """What runs: the core alone, the core after parts of `tokenizers`, or `tokenizers`."""
         return self._with_special.engine
 
     @property

@@ -193,7 +193,7 @@ def _load_file(file: Path, pattern: str | None, *, name: str) -> Tokenizer:
         raise InvalidTokenizerError("the file is empty")
     if head.startswith(gguf.MAGIC):
         with file.open("rb") as stream:
-            # Mapped, for a model's GGUF holds gigabytes of tensors behind its vocabulary.
+            # Mapped, for a model's GGUF holds gigabytes of tensors after its vocabulary.
             data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         with data:
             return gguf.from_gguf(data, pattern=pattern, name=name)  # type: ignore[arg-type]
@@ -228,8 +228,8 @@ def _refuse_pattern(pattern: str | None, kind: str) -> None:
 
 def _stem(file: Path) -> str:
     """A name for a file: its folder's where the file name says nothing."""
-    plain = file.name.split(".")[0] in ("tokenizer", "tekken")
-    return file.resolve().parent.name if plain else file.stem
+    says_nothing = file.name.split(".")[0] in ("tokenizer", "tekken")
+    return file.resolve().parent.name if says_nothing else file.stem
 
 
 def tokenizer_file(path: Path) -> Path:
