@@ -3,9 +3,11 @@
 Owns the layout of the header (github.com/ggml-org/ggml, docs/gguf.md; versions 2 and 3,
 little-endian), read with every length checked against the file's end, and what the
 `tokenizer.ggml.*` keys mean. Tensors are never touched. Written here because a vocabulary of 256
-thousand tokens takes the gguf package 13 seconds, and one second here. Byte-level BPE ("gpt2") only *names* its pre-tokenizer
-in `tokenizer.ggml.pre`: the names below are llama.cpp's, with the normalizer and merge skipping of
-the vendor's own tokenizer.json. "llama" and "gemma4" are SentencePiece-like.
+thousand tokens takes the gguf package 13 seconds, and one second here.
+
+Byte-level BPE ("gpt2") only *names* its pre-tokenizer in `tokenizer.ggml.pre`: the names below are
+llama.cpp's, with the normalizer and merge skipping of the vendor's own tokenizer.json. "llama" and
+"gemma4" are SentencePiece-like.
 """
 
 from __future__ import annotations
