@@ -3,8 +3,8 @@
     python benchmarks/prune.py --tokenizer FOLDER --text TEXT... --order leaf-frequency --runs 5
 
 CPU seconds of one thread, the least of several runs, and the peak memory of the process. The
-toolkit to compare with (tokenizer-extension) is no package; compare on Llama-3 and the 4 MB of
-../shared/cases/inputs/eten.train.txt.zst.
+toolkit to compare with (tokenizer-extension) is no package: its figures for Llama-3 and the 4 MB of
+../shared/cases/inputs/eten.train.txt.zst are in benchmarks/RESULTS.md.
 """
 
 from __future__ import annotations

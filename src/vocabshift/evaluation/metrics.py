@@ -1,6 +1,6 @@
 """Every metric by name, and the ratios: pure functions of the counts of lines.
 
-Owns the registry that `metrics=` and `--metrics` know, and the definitions of method.md §7 that
+Owns the registry that `--metrics` knows, and the definitions (docs/algorithms/metrics.md) that
 are a ratio of two sums over lines (IST's micro-average). Other families define theirs in files of
 their own (`distribution`, `fairness`, `drift`, `vocabulary`, those of `linguistic`) and are listed
 here. To add a metric

@@ -4,9 +4,9 @@ Owns the orders by name, and two ways to take tokens out in an order without mak
 stays unreachable: `when_free` lets a token wait until everything made of it has gone,
 `dependents_first` sends what is made of it ahead. Bytes and special tokens never stand in the
 order; that does not move the others, for a byte is made of nothing, so that taking it out would
-free nobody. Source: "Teaching Old Tokenizers New Words", section 4 and appendix A. Where that
-paper's toolkit takes the parts of a token that stays (frequency, id), ours waits or takes the whole
-first.
+free nobody. Source: "Teaching Old Tokenizers New Words", section 4 and appendix A; the exact rules
+are in docs/algorithms/pruning.md. Where the paper's toolkit takes the parts of a token that stays
+(frequency, id), ours waits or takes the whole first.
 """
 
 from __future__ import annotations

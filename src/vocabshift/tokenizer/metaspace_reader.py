@@ -4,7 +4,7 @@ Owns encoding a text and cutting its tokens where two neighbours can never be me
 rules of the SentencePiece model; no merge reaches across, so bytes per group are the ceiling of
 what new tokens can do. Owns also which characters of a text the vocabulary lacks: they come before
 merges, for no merge can take up what stands as bytes or as unknown. Knows nothing of what is
-learned.
+learned. Source: docs/algorithms/continued.md.
 """
 
 from __future__ import annotations

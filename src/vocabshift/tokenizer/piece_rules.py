@@ -2,7 +2,7 @@
 
 Owns the rules of one model (fields of its TrainerSpec) and the characters with a role of their own.
 How the rules are applied is the core's (`PieceRule`). Sources: sentencepiece_model.proto and
-trainer_interface.cc of sentencepiece.
+trainer_interface.cc of sentencepiece; docs/algorithms/continued.md.
 """
 
 from __future__ import annotations

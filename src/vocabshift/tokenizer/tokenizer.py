@@ -163,7 +163,7 @@ class Tokenizer(TokenizerParts):
         """The tokenizer whose merges alone decide; itself where they do so already."""
         if not self.model.ignore_merges:
             return self
-        return replace(self, model=replace(self.model, ignore_merges=False, _checked=True))
+        return replace(self, model=self.model.unchecked(ignore_merges=False))
 
     def unreachable(self) -> tuple[str, ...]:
         """Tokens that the merges do not rebuild (STT), by id; added tokens are left out."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -172,7 +172,7 @@ def fingerprint(tokenizer: TokenizerParts) -> str:
 
 def _bare(tokenizer: TokenizerParts) -> TokenizerParts:
     """It without vocabulary and merges, and without what does not change the ids of a text."""
-    model = replace(tokenizer.model, vocab={}, merges=(), _checked=True)
+    model = tokenizer.model.unchecked(vocab={}, merges=())
     return TokenizerParts(
         model,
         tokenizer.normalizer,

@@ -1,6 +1,6 @@
 """The vocabulary of a GGUF file as a Tokenizer.
 
-Owns the layout of the header (github.com/ggml-org/ggml, docs/gguf.md; versions 2 and 3,
+Owns the layout of the header (github.com/ggml-org/ggml/blob/master/docs/gguf.md; versions 2 and 3,
 little-endian), read with every length checked against the file's end, and what the
 `tokenizer.ggml.*` keys mean. Tensors are never touched. Written here because a vocabulary of 256
 thousand tokens takes the gguf package 13 seconds, and one second here.
