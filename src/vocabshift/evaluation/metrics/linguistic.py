@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from vocabshift.errors import CorpusError
 from vocabshift.evaluation.lines.counts import Ints
 from vocabshift.evaluation.lines.placing import flat_spans
-from vocabshift.evaluation.lines.subject import Engine, Ids
+from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.evaluation.metrics import (
     code_switching,
     morph_score,
@@ -23,6 +23,7 @@ from vocabshift.evaluation.metrics import (
 from vocabshift.evaluation.metrics.bootstrap import ratio_rows
 from vocabshift.evaluation.metrics.morph_score import Morphemes
 from vocabshift.results import Result
+from vocabshift.tokenizer.any_tokenizer import Ids
 
 _ALIGNMENT, _NUMBERS, _ROBUSTNESS, _SWITCHING, _MORPHEMES = (
     frozenset(metric.name for metric in family.METRICS)
