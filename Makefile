@@ -1,26 +1,35 @@
 # Two commands for a newcomer: `make demo` and `make test`. Each makes .venv where there is none,
 # installs what it needs, and needs nothing else but Python 3.11+, a C++20 compiler and make.
 # The package is installed as a user would install it (not editable), again whenever it changed.
+# For the daily loop, `make check` puts an editable build into the same .venv; the next `make test`
+# replaces it.
 
 PYTHON ?= python3
 DEMO_OUT ?= demo-out
-PYTEST_FLAGS ?= -n 2
+# Tests that share what is costly to load go to one worker: a module, or a group that has a name.
+PYTEST_FLAGS ?= -n 2 --dist loadgroup
+MINUTES ?= 10
 
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := $(shell find src cpp -type f ! -name '*.pyc' ! -name '*.so') \
            pyproject.toml constraints.txt README.md LICENSE
+CORE := $(shell find cpp -type f) pyproject.toml constraints.txt
 CPP := $(shell find cpp -name '*.h' -o -name '*.cpp' | grep -v tables)
 
-# Tests must not reach for the network, and two workers must not fight for two cores.
-TEST_ENV := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false
+# Tests must not reach for the network, and two workers must not fight for two cores. Files of
+# tests are compiled once, not by every worker in every run: half the time of collecting them.
+TEST_ENV := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false \
+            PYTHONDONTWRITEBYTECODE=
 
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test check fuzz lint format bench clean
 
 help:
 	@echo "make demo    walk text -> tokenizer -> model -> measured difference (4 minutes at most)"
 	@echo "make test    run all tests"
+	@echo "make fuzz    drawn tests with examples that nobody has seen, for MINUTES=$(MINUTES)"
+	@echo "make check   editable build, lint, the quick tests of what changed since main"
 	@echo "make lint    ruff, mypy, clang-format: report only"
 	@echo "make format  ruff and clang-format: rewrite"
 	@echo "make bench   time training, encoding, packing and extending beside the tokenizers library"
@@ -32,11 +41,22 @@ demo: $(VENV)/.demo
 test: $(VENV)/.dev
 	$(TEST_ENV) $(BIN)/python -m pytest --import-mode=importlib $(PYTEST_FLAGS)
 
+fuzz: $(VENV)/.dev
+	$(TEST_ENV) $(BIN)/python benchmarks/fuzz.py --minutes $(MINUTES)
+
+check: $(VENV)/.editable
+	$(lint)
+	$(TEST_ENV) $(BIN)/python tools/check_changed.py -- $(PYTEST_FLAGS)
+
 lint: $(VENV)/.dev
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror $(CPP)
+	$(lint)
+
+define lint
+$(BIN)/ruff check .
+$(BIN)/ruff format --check .
+$(BIN)/mypy
+$(BIN)/clang-format --dry-run --Werror $(CPP)
+endef
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix-only .
@@ -65,5 +85,16 @@ define install
 test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 @echo "installing vocabshift[$(1)] and what it needs into $(VENV) (a few minutes at first)"
 $(PIP) install -c constraints.txt '.[$(1)]'
+@rm -f $(VENV)/.editable
 @touch $@
 endef
+
+# Python files are used where they lie, so only the core makes this stamp old. The build folder
+# stays, and ninja compiles what changed.
+$(VENV)/.editable: $(CORE)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "building vocabshift in place, with what tests need in $(VENV) (a few minutes at first)"
+	$(PIP) install -c constraints.txt 'scikit-build-core>=0.11' 'pybind11>=3.0' cmake ninja
+	$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev]'
+	@rm -f $(VENV)/.demo $(VENV)/.dev
+	@touch $@

@@ -5,7 +5,7 @@
 
 CPU seconds of one thread, the least of several runs, each in a process of its own; wall is that of
 the same run, memory the high-water mark of the process. The toolkit of the paper
-(tokenizer-extension) is no package: its figures are in ../shared/spec/adapting.md, section 1.7.
+(tokenizer-extension) is no package: its figures are in benchmarks/RESULTS.md.
 
 Beside others (--peers): "tokenizers" trains as many tokens from nothing behind the same
 pre-tokenizer, which is another result and only there for scale; "plain" is the slow twin that our

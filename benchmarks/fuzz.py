@@ -3,11 +3,11 @@
     python benchmarks/fuzz.py --minutes 60
     python benchmarks/fuzz.py --minutes 10 --only encoder superword
 
-`make test` looks at the same examples in every run. Here the same comparisons (core against
-tests/reference and against `tokenizers`: training, superwords, boundless, picky, encoding, cutting,
-counting, extension, pruning) get fresh text of many scripts, patterns and options, in an order that
-changes, until the time is over. The first difference ends the run, with the smallest case that
-shows it and a command that shows it again. The last line says how many cases were compared.
+`make test` looks at the same examples in every run. Here every drawn test (above all the core
+against tests/reference and against `tokenizers`) gets fresh text of many scripts, patterns and
+options, in an order that changes, until the time is over: `make fuzz`. The first difference ends
+the run, with the smallest case that shows it and a command that shows it again; write that case
+above the test as @example. The last line says how many cases were compared.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-TESTS = Path("tests") / "property"
-EFFORT = "2"  # times the examples of `make test`; any but 1 makes Hypothesis draw anew
+TESTS = Path("tests")
+EFFORT = "2"  # times the examples of `make test`; any number makes Hypothesis draw anew
 
 
 class Fuzz:

@@ -3,7 +3,7 @@
     python benchmarks/growth.py --texts b/s1.txt b/s5.txt b/s20.txt b/s50.txt b/b100.txt b/b300.txt
     python benchmarks/growth.py --texts b/s1.txt b/s5.txt --vocab-sizes 8000 16000 --runs 1
 
-The texts are those of ../shared/bench/make_corpora.py. One table for each recipe (bpe: one stage,
+The texts are described in benchmarks/RESULTS.md. One table for each recipe (bpe: one stage,
 ist: both stages). In the first half the text grows and the vocabulary is the first of
 `--vocab-sizes`; in the second the vocabulary grows on the largest text. CPU seconds and wall are
 the least of `--runs`, memory is the peak above that of a process that has loaded everything. The

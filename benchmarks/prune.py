@@ -4,7 +4,7 @@
 
 CPU seconds of one thread, the least of several runs, and the peak memory of the process. The
 toolkit that it stands beside (tokenizer-extension) is no package: its figures for Llama-3 and the
-4 MB of ../shared/cases/inputs/eten.train.txt.zst are in ../shared/spec/adapting.md, section 1.7.
+4 MB of ../shared/cases/inputs/eten.train.txt.zst are in benchmarks/RESULTS.md.
 """
 
 from __future__ import annotations

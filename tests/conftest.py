@@ -3,15 +3,42 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # No test asks for time: Hypothesis' deadline fails a machine that is busy, not the code.
-settings.register_profile("untimed", settings(), deadline=None)
-settings.load_profile("untimed")
+_UNTIMED = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+# The same examples in every run; VOCABSHIFT_EXAMPLES=N draws fresh ones, N times as many.
+_TIMES = int(os.environ.get("VOCABSHIFT_EXAMPLES", "0"))
+settings.register_profile("fixed", _UNTIMED, max_examples=100, derandomize=True)
+settings.register_profile(
+    "fresh", _UNTIMED, max_examples=100 * max(_TIMES, 1), derandomize=False, print_blob=True
+)
+settings.load_profile("fresh" if _TIMES else "fixed")
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of one group run in a row and in one worker (`--dist loadgroup`): what they load, they
+    load once. A test that names no group is of its module's."""
+    first: dict[str, int] = {}
+    places = {}
+    for number, item in enumerate(items):
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        group = item.get_closest_marker("xdist_group").args[0]
+        places[item] = first.setdefault(group, number)
+    items.sort(key=places.__getitem__)
+
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -37,6 +64,30 @@ def shared_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
             capture_output=True,
         )
     return folder
+
+
+@pytest.fixture(scope="session")
+def reference_cases() -> Path:
+    """Folder with what the papers' own programs made of texts, beside the real data."""
+    folder = SHARED.with_name("cases")
+    if not folder.exists():
+        pytest.skip("../shared/cases is not there: the reference cases of the papers are needed")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A browser without a window: playwright drives the Chromium or Chrome of the machine."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None or find_spec("playwright") is None:
+        pytest.skip("needs playwright, and Chromium or Google Chrome on the PATH")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 class _Lock:

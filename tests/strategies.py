@@ -1,28 +1,18 @@
-"""Hypothesis strategies that several property tests share: text and corpora in many scripts.
-
-Set VOCABSHIFT_EXAMPLES to a number to look that many times harder, with fresh seeds.
-"""
+"""Hypothesis strategies that several property tests share: text and corpora in many scripts."""
 
 from __future__ import annotations
 
-import os
-
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from vocabshift.text.sentences import TERMINALS
 
-_EFFORT = int(os.environ.get("VOCABSHIFT_EXAMPLES", "1"))
+_USUAL_EXAMPLES = 100  # of a test that does not say how many, in the profile "fixed"
 
 
 def examples(count: int) -> settings:
-    """`count` examples, the same in every run unless VOCABSHIFT_EXAMPLES asks for more."""
-    return settings(
-        max_examples=count * _EFFORT,
-        derandomize=_EFFORT == 1,
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
+    """`count` examples, as many times more as the profile asks for (tests/conftest.py)."""
+    return settings(max_examples=count * settings().max_examples // _USUAL_EXAMPLES)
 
 
 LETTERS = (

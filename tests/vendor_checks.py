@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from real_text import eval_lines
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.encoder import Encoder
 from vocabshift.tokenizer.reachability import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
+
+
+def vendor_params(paths: Iterable[str]) -> list[Any]:
+    """Parameters. Tests of one vendor, in all files, run in a row and share what is loaded."""
+    names = [(path, path.rsplit("/", maxsplit=1)[-1]) for path in paths]
+    return [pytest.param(p, id=n, marks=pytest.mark.xdist_group(f"vendor {n}")) for p, n in names]
 
 
 def some_languages(shared_data: Path) -> Corpus:

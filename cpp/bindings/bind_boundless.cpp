@@ -1,55 +1,15 @@
 #include <pybind11/stl.h>
 
-#include "bindings/register.h"
+#include "bindings/calls.h"
+#include "bindings/documents.h"
 #include "core/boundless_segmentation.h"
 #include "core/boundless_stage.h"
-#include "core/merge_stack.h"
-#include "core/script_words.h"
-#include "core/token_count.h"
-#include "core/unicode.h"
 
 namespace vocabshift::bindings {
 
 namespace {
 
-using TokenArray = py::array_t<std::uint32_t, py::array::c_style | py::array::forcecast>;
-using CountArray = py::array_t<std::uint64_t, py::array::c_style | py::array::forcecast>;
 using Forbidden = std::set<std::string, std::less<>>;
-
-std::vector<Merge> merges_of(const TokenArray& merges, std::size_t tokens) {
-  if (merges.ndim() != 2 || merges.shape(1) != 3) {
-    throw std::invalid_argument("merges must have shape (n, 3)");
-  }
-  const auto view = merges.unchecked<2>();
-  std::vector<Merge> result;
-  for (py::ssize_t i = 0; i < view.shape(0); ++i) {
-    for (py::ssize_t j = 0; j < 3; ++j) {
-      if (view(i, j) >= tokens) throw std::invalid_argument("a merge names an unknown id");
-    }
-    result.push_back({view(i, 0), view(i, 1), view(i, 2), 0});
-  }
-  return result;
-}
-
-py::array_t<std::uint32_t> array_of(const std::vector<Merge>& merges) {
-  py::array_t<std::uint32_t> array({static_cast<py::ssize_t>(merges.size()), py::ssize_t{3}});
-  auto view = array.mutable_unchecked<2>();
-  for (std::size_t i = 0; i < merges.size(); ++i) {
-    const auto row = static_cast<py::ssize_t>(i);
-    view(row, 0) = merges[i].left;
-    view(row, 1) = merges[i].right;
-    view(row, 2) = merges[i].product;
-  }
-  return array;
-}
-
-py::list list_of(const Vocabulary& vocabulary) {
-  py::list tokens;
-  for (TokenId id = 0; id < vocabulary.size(); ++id) {
-    tokens.append(py::bytes(vocabulary[id].data(), vocabulary[id].size()));
-  }
-  return tokens;
-}
 
 GivenCuts cuts_of(const std::optional<IntArray>& piece_ends,
                   const std::optional<IntArray>& word_ends) {
@@ -69,8 +29,8 @@ std::unique_ptr<BoundlessStage> make_stage(const std::vector<py::bytes>& tokens,
                                            std::size_t vocab_size, Count min_frequency,
                                            std::size_t expected_words, std::size_t threads) {
   BoundlessStage::Words learned;
-  for (const py::bytes& token : tokens) learned.tokens.add(static_cast<std::string_view>(token));
-  learned.merges = merges_of(merges, tokens.size());
+  learned.tokens = vocabulary_of(tokens);
+  learned.merges = merges_of<Merge>(merges, [&](TokenId id) { return id < tokens.size(); });
   if (tokens.size() != learned.merges.size() + 256) {
     throw std::invalid_argument("tokens must be the 256 bytes and one for every merge");
   }
@@ -98,6 +58,7 @@ void add_documents(BoundlessStage& self, const py::buffer& data, const IntArray&
   const Documents documents = documents_of(info, starts, ends);
   const GivenCuts cuts = cuts_of(piece_ends, word_ends);
   const LongCall call;
+  check_utf8(documents, self.threads());
   (self.*Method)(documents, cuts, group);
 }
 
@@ -113,8 +74,9 @@ std::unique_ptr<BoundlessSegmentation> make_segmentation(
     const std::vector<bool>& may_join, const std::vector<std::uint32_t>& lengths,
     const PreTokenizer& pieces, const PreTokenizer& word_pattern, std::size_t threads) {
   return std::make_unique<BoundlessSegmentation>(
-      words, exported, merges_of(supermerges, lengths.size()), may_join, lengths,
-      WordsInPieces(pieces, word_pattern, threads));
+      words, exported,
+      merges_of<Merge>(supermerges, [&](TokenId id) { return id < lengths.size(); }), may_join,
+      lengths, WordsInPieces(pieces, word_pattern, threads));
 }
 
 void add_to_segmentation(BoundlessSegmentation& self, const py::buffer& data,
@@ -125,21 +87,18 @@ void add_to_segmentation(BoundlessSegmentation& self, const py::buffer& data,
   const Documents documents = documents_of(info, starts, ends);
   const GivenCuts cuts = cuts_of(piece_ends, word_ends);
   const LongCall call;
+  check_utf8(documents, self.threads());
   self.add(documents, cuts);
 }
 
 void register_stage(py::module_& m) {
   py::class_<BoundlessTrained>(m, "BoundlessTrained", "Word merges and supermerges of one run.")
       .def_property_readonly(
-          "merges", [](const BoundlessTrained& self) { return array_of(self.merges); },
+          "merges", [](const BoundlessTrained& self) { return rows_of(self.merges); },
           "(n_merges, 3) uint32: left id, right id, product id; both kinds, as they were taken.")
       .def_property_readonly(
           "counts",
-          [](const BoundlessTrained& self) {
-            std::vector<Count> counts;
-            for (const Merge& merge : self.merges) counts.push_back(merge.count);
-            return to_array(std::move(counts));
-          },
+          [](const BoundlessTrained& self) { return column_of(self.merges, &Merge::count); },
           "(n_merges,) uint64: weighted count of each pair when it was merged.")
       .def_property_readonly(
           "is_supermerge",
@@ -151,8 +110,6 @@ void register_stage(py::module_& m) {
           "tokens", [](const BoundlessTrained& self) { return list_of(self.vocabulary); },
           "Bytes of every token, by id.")
       .def_readonly("stopped", &BoundlessTrained::stopped)
-      .def_readonly("tokens_saved", &BoundlessTrained::tokens_saved,
-                    "Tokens that supermerges have saved, every occurrence counted once.")
       .def_readonly("peak_memory_bytes", &BoundlessTrained::peak_memory_bytes);
 
   py::class_<BoundlessStage>(m, "BoundlessStage",
@@ -164,7 +121,7 @@ void register_stage(py::module_& m) {
       .def("count_borders", &add_documents<&BoundlessStage::count_borders>, py::arg("data"),
            py::arg("starts"), py::arg("ends"), py::arg("group") = 0,
            py::arg("piece_ends") = py::none(), py::arg("word_ends") = py::none(),
-           "First pass: the documents data[starts[i]:ends[i]], valid UTF-8.")
+           "First pass: the documents data[starts[i]:ends[i]], UTF-8.")
       .def("count_runs", &add_documents<&BoundlessStage::count_runs>, py::arg("data"),
            py::arg("starts"), py::arg("ends"), py::arg("group") = 0,
            py::arg("piece_ends") = py::none(), py::arg("word_ends") = py::none(),
@@ -185,7 +142,7 @@ void register_segmentation(py::module_& m) {
            py::keep_alive<1, 3>())
       .def("add", &add_to_segmentation, py::arg("data"), py::arg("starts"), py::arg("ends"),
            py::arg("piece_ends") = py::none(), py::arg("word_ends") = py::none(),
-           "Segment the documents data[starts[i]:ends[i]] both ways, valid UTF-8.")
+           "Segment the documents data[starts[i]:ends[i]] both ways, UTF-8.")
       .def_property_readonly("boundless_tokens",
                              [](const Segmentation& s) { return s.counts().boundless_tokens; })
       .def_property_readonly("exported_tokens",
@@ -196,81 +153,11 @@ void register_segmentation(py::module_& m) {
                              [](const Segmentation& s) { return s.counts().documents_differing; });
 }
 
-py::tuple words_by_script_of(const PreTokenizer& pre_tokenizer, const py::buffer& data,
-                             const IntArray& starts, const IntArray& ends, std::size_t threads) {
-  const py::buffer_info info = data.request();
-  const Documents documents = documents_of(info, starts, ends);
-  ScriptWords words;
-  {
-    const LongCall call;
-    words = words_by_script(pre_tokenizer, documents, threads);
-  }
-  return py::make_tuple(to_array(std::move(words.starts)), to_array(std::move(words.ends)),
-                        to_array(std::move(words.scripts)));
-}
-
-Count count_tokens_of(const Encoder& encoder, const PreTokenizer& pre_tokenizer,
-                      const py::buffer& data, const IntArray& starts, const IntArray& ends,
-                      std::size_t threads) {
-  const py::buffer_info info = data.request();
-  const Documents documents = documents_of(info, starts, ends);
-  const LongCall call;
-  return count_tokens(encoder, pre_tokenizer, documents, threads);
-}
-
 }  // namespace
 
 void register_boundless(py::module_& m) {
   register_stage(m);
   register_segmentation(m);
-
-  py::class_<MergeStack>(m, "MergeStack", "A merge list in which every token stays in reach.")
-      .def(py::init<std::size_t>(), py::arg("max_tokens"))
-      .def(
-          "push",
-          [](MergeStack& self, const py::bytes& token) {
-            const Stoppable stoppable(signal_check());
-            return self.push(static_cast<std::string_view>(token));
-          },
-          py::arg("token"),
-          "Into how many tokens the merges so far cut it: 1, known; 2, taken now; more, left out.")
-      .def_property_readonly(
-          "parts",
-          [](const MergeStack& self) {
-            py::list parts;
-            for (const TokenId id : self.parts()) {
-              const std::string_view bytes = self.vocabulary()[id];
-              parts.append(py::bytes(bytes.data(), bytes.size()));
-            }
-            return parts;
-          },
-          "The tokens that the last push was cut into.")
-      .def_property_readonly(
-          "size", [](const MergeStack& self) { return self.vocabulary().size(); },
-          "Tokens so far, the 256 bytes included.")
-      .def_property_readonly(
-          "tokens", [](const MergeStack& self) { return list_of(self.vocabulary()); },
-          "Bytes of every token, by id.")
-      .def_property_readonly(
-          "merges", [](const MergeStack& self) { return array_of(self.merges()); },
-          "(n_merges, 3) uint32: left id, right id, product id.");
-
-  m.def("words_by_script", &words_by_script_of, py::arg("pre_tokenizer"), py::arg("data"),
-        py::arg("starts"), py::arg("ends"), py::arg("threads") = 1,
-        "Words of the documents: starts and ends (int64) and numbers (uint8) of their scripts.");
-  m.def(
-      "script_names",
-      [] {
-        py::list names;
-        for (std::size_t i = 0; i < tables::kScriptCount; ++i) {
-          names.append(py::str(tables::kScriptNames[i]));
-        }
-        return names;
-      },
-      "Names of the scripts by their number.");
-  m.def("count_tokens", &count_tokens_of, py::arg("encoder"), py::arg("pre_tokenizer"),
-        py::arg("data"), py::arg("starts"), py::arg("ends"), py::arg("threads") = 1,
-        "Tokens of the documents data[starts[i]:ends[i]], valid UTF-8.");
 }
 
 }  // namespace vocabshift::bindings

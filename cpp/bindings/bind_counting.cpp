@@ -1,23 +1,23 @@
 #include <pybind11/stl.h>
 
-#include "bindings/register.h"
+#include "bindings/calls.h"
+#include "bindings/documents.h"
 #include "core/word_counts.h"
 
 namespace vocabshift::bindings {
 
 namespace {
 
-using CountArray = py::array_t<Count, py::array::c_style | py::array::forcecast>;
-
 void add_documents(WordCounter& self, const py::buffer& data, const IntArray& starts,
                    const IntArray& ends, std::size_t group) {
   const py::buffer_info info = data.request();
   const Documents documents = documents_of(info, starts, ends);
   const LongCall call;
+  check_utf8(documents, self.threads());
   self.add(documents, group);
 }
 
-// Texts that lie one behind the other, each with a count.
+// Texts that lie one after the other, each with a count.
 struct Counted {
   Counted(const py::buffer& data, const IntArray& ends_given, const CountArray& counts_given)
       : info(data.request()), starts(ends_given.size()), ends(ends_given), counts(counts_given) {
@@ -46,6 +46,7 @@ void add_counted(WordCounter& self, const py::buffer& data, const IntArray& ends
                  const CountArray& counts, std::size_t group) {
   const Counted counted(data, ends, counts);
   const LongCall call;
+  check_utf8(counted.documents, self.threads());
   self.add_counted(counted.documents, counted.counts.data(), group);
 }
 
@@ -140,18 +141,17 @@ void register_counting(py::module_& m) {
            "Tables that would take more than `memory_bytes` (0: no limit) go to nameless files in "
            "`spill_folder`.")
       .def("add", &add_documents, py::arg("data"), py::arg("starts"), py::arg("ends"),
-           py::arg("group") = 0, "Count the documents data[starts[i]:ends[i]], valid UTF-8.")
+           py::arg("group") = 0, "Count the documents data[starts[i]:ends[i]], UTF-8.")
       .def("add_counted", &add_counted, py::arg("data"), py::arg("ends"), py::arg("counts"),
            py::arg("group") = 0,
            "Count the words of each document counts[i] times; documents lie without a gap and end "
-           "at ends[i], valid UTF-8.")
+           "at ends[i], UTF-8.")
       .def("add_words", &add_words, py::arg("data"), py::arg("ends"), py::arg("counts"),
            py::arg("group") = 0,
            "Add words as they are, counts[i] times; they lie without a gap and end at ends[i].")
       .def("split_words", &WordCounter::split_words, py::arg("inner"), py::call_guard<LongCall>(),
            "A counter of the pieces that `inner` cuts the words into, as often as these.")
       .def_property_readonly("group_count", &WordCounter::group_count)
-      .def_property_readonly("spilled", &WordCounter::spilled, "Whether some words are on disk.")
       .def("sorted_blocks", &sorted_blocks, py::arg("visit"), py::arg("block_bytes") = 1 << 20,
            "Call visit(group, data, ends, counts) until all words were handed over: of each group "
            "in the order of their bytes, in blocks whose data has about `block_bytes`.")

@@ -4,10 +4,12 @@
 #include <mutex>
 #include <string>
 
-#include "bindings/register.h"
+#include "bindings/arrays.h"
+#include "bindings/calls.h"
+#include "bindings/documents.h"
 #include "bindings/texts.h"
 #include "core/text_encoder.h"
-#include "core/utf8.h"
+#include "core/token_count.h"
 
 namespace vocabshift::bindings {
 
@@ -60,30 +62,30 @@ py::tuple encode_texts(GuardedEncoder& self, const py::list& texts, std::size_t 
   }
 }
 
-// A document that is not UTF-8 would send the scanners past its end: each is looked at.
 py::tuple encode_documents(GuardedEncoder& self, const py::buffer& data, const IntArray& starts,
                            const IntArray& ends, std::size_t threads) {
   const py::buffer_info info = data.request();
   const Documents documents = documents_of(info, starts, ends);
   std::vector<std::string_view> views(documents.count);
   for (std::size_t i = 0; i < documents.count; ++i) views[i] = documents[i];
-  const auto check = [&](std::size_t i) {
-    if (const std::int64_t bad = first_invalid_utf8(views[i]); bad != kAllValid) {
-      throw std::invalid_argument("document " + std::to_string(i) + " is not UTF-8: byte " +
-                                  std::to_string(bad) + " of it begins no character");
-    }
-  };
   {
     const LongCall call;
-    parallel_for(std::min(threads, views.size()), [&](std::size_t shard) {
-      const std::size_t shards = std::min(threads, views.size());
-      for (std::size_t i = shard; i < views.size(); i += shards) check(i);
-    });
+    check_utf8(documents, threads);
   }
   return batch_arrays(self.run_batch(ViewDocuments(views), threads));
 }
 
-py::list split_added(const GuardedEncoder& self, const std::string& text, bool normalized) {
+Count count_tokens_of(const Encoder& encoder, const PreTokenizer& pre_tokenizer,
+                      const py::buffer& data, const IntArray& starts, const IntArray& ends,
+                      std::size_t threads) {
+  const py::buffer_info info = data.request();
+  const Documents documents = documents_of(info, starts, ends);
+  const LongCall call;
+  check_utf8(documents, threads);
+  return count_tokens(encoder, pre_tokenizer, documents, threads);
+}
+
+py::list split_added(const GuardedEncoder& self, const py::str& text, bool normalized) {
   py::list parts;
   const auto token = [&](TokenId id, std::string_view part) {
     parts.append(py::make_tuple(py::str(part), id));
@@ -92,7 +94,7 @@ py::list split_added(const GuardedEncoder& self, const std::string& text, bool n
     parts.append(py::make_tuple(py::str(part), py::none()));
   };
   self.get().raw_tokens().split(
-      text,
+      utf8_of(text),
       [&](std::string_view part) {
         if (normalized) {
           self.get().normalized_tokens().split(part, plain, token);
@@ -116,21 +118,24 @@ bool has_added(const GuardedEncoder& self, const py::buffer& data) {
 
 void register_encode(py::module_& m) {
   py::class_<AddedToken>(m, "AddedToken", "A token that is cut out of the text first.")
-      .def(py::init<std::string, TokenId, bool, bool, bool>(), py::arg("content"), py::arg("id"),
-           py::arg("lstrip") = false, py::arg("rstrip") = false, py::arg("is_text") = false);
+      .def(py::init([](const py::str& content, TokenId id, bool lstrip, bool rstrip, bool is_text) {
+             return AddedToken{std::string(utf8_of(content)), id, lstrip, rstrip, is_text};
+           }),
+           py::arg("content"), py::arg("id"), py::arg("lstrip") = false, py::arg("rstrip") = false,
+           py::arg("is_text") = false);
 
   py::class_<GuardedEncoder>(m, "TextEncoder", "From documents to ids.")
-      .def(
-          py::init([](const Encoder& encoder, const std::vector<AddedToken>& raw_tokens,
-                      const std::vector<AddedToken>& normalized_tokens, const std::string& prepend,
-                      const std::string& space_becomes, std::optional<PreTokenizer> pre_tokenizer) {
-            return std::make_unique<GuardedEncoder>(
-                encoder, TextEncoder::Options{raw_tokens, normalized_tokens, prepend, space_becomes,
-                                              std::move(pre_tokenizer)});
-          }),
-          py::arg("encoder"), py::kw_only(), py::arg("raw_tokens") = std::vector<AddedToken>(),
-          py::arg("normalized_tokens") = std::vector<AddedToken>(), py::arg("prepend") = "",
-          py::arg("space_becomes") = "", py::arg("pre_tokenizer") = py::none())
+      .def(py::init([](const Encoder& encoder, const std::vector<AddedToken>& raw_tokens,
+                       const std::vector<AddedToken>& normalized_tokens, const py::str& prepend,
+                       const py::str& space_becomes, std::optional<PreTokenizer> pre_tokenizer) {
+             return std::make_unique<GuardedEncoder>(
+                 encoder, TextEncoder::Options{
+                              raw_tokens, normalized_tokens, std::string(utf8_of(prepend)),
+                              std::string(utf8_of(space_becomes)), std::move(pre_tokenizer)});
+           }),
+           py::arg("encoder"), py::kw_only(), py::arg("raw_tokens") = std::vector<AddedToken>(),
+           py::arg("normalized_tokens") = std::vector<AddedToken>(), py::arg("prepend") = "",
+           py::arg("space_becomes") = "", py::arg("pre_tokenizer") = py::none())
       .def(
           "encode",
           [](GuardedEncoder& self, const py::str& text) {
@@ -172,6 +177,10 @@ void register_encode(py::module_& m) {
       .def("split_added", &split_added, py::arg("text"), py::arg("normalized"),
            "[(part, id or None)]: the text cut at the added tokens that are looked for first, and, "
            "where `normalized` says that the text is so already, at the others.");
+
+  m.def("count_tokens", &count_tokens_of, py::arg("encoder"), py::arg("pre_tokenizer"),
+        py::arg("data"), py::arg("starts"), py::arg("ends"), py::arg("threads") = 1,
+        "Tokens of the documents data[starts[i]:ends[i]], UTF-8.");
 }
 
 }  // namespace vocabshift::bindings

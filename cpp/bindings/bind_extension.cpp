@@ -1,7 +1,8 @@
 #include <pybind11/native_enum.h>
 #include <pybind11/stl.h>
 
-#include "bindings/register.h"
+#include "bindings/arrays.h"
+#include "bindings/calls.h"
 #include "core/replay.h"
 #include "core/train.h"
 
@@ -9,32 +10,14 @@ namespace vocabshift::bindings {
 
 namespace {
 
-using IdRows = py::array_t<TokenId, py::array::c_style | py::array::forcecast>;
-
-std::vector<ModelMerge> merges_of(const IdRows& rows) {
-  if (rows.ndim() != 2 || rows.shape(1) != 3) {
-    throw std::invalid_argument("merges must be an array of shape (n_merges, 3)");
-  }
-  std::vector<ModelMerge> merges;
-  merges.reserve(static_cast<std::size_t>(rows.shape(0)));
-  const auto view = rows.unchecked<2>();
-  for (py::ssize_t i = 0; i < rows.shape(0); ++i) {
-    merges.push_back({view(i, 0), view(i, 1), view(i, 2)});
-  }
-  return merges;
-}
-
 Trained continue_bpe(WordCounter& counter, const WordWeights& weights, std::size_t vocab_size,
                      const Encoder* encoder, const std::vector<py::bytes>& tokens,
                      const std::vector<TokenId>& held, Count min_frequency, const MergeRule& rule,
                      TieBreak tie_break, Duplicates duplicates, bool keep_words,
                      std::size_t memory_bytes, std::size_t threads, const py::object& progress) {
   const Tick tick = make_tick(progress);
-  Start start{encoder, {}, duplicates, std::vector<bool>(tokens.size()), keep_words};
-  start.vocabulary.reserve(tokens.size());
-  for (const py::bytes& token : tokens) {
-    start.vocabulary.add(static_cast<std::string_view>(token));
-  }
+  Start start{encoder, vocabulary_of(tokens), duplicates, std::vector<bool>(tokens.size()),
+              keep_words};
   for (const TokenId id : held) {
     if (id >= tokens.size()) throw std::invalid_argument("a token that is held is not there");
     start.held[id] = true;
@@ -46,10 +29,11 @@ Trained continue_bpe(WordCounter& counter, const WordWeights& weights, std::size
   return train_bpe(counter, weights, limits, rule, std::move(start), memory_bytes, tick);
 }
 
-py::tuple replay(WordCounter& counter, const Encoder* encoder, const IdRows& rows,
+py::tuple replay(WordCounter& counter, const Encoder* encoder, const TokenArray& rows,
                  const py::object& progress) {
   const Tick tick = make_tick(progress);
-  const std::vector<ModelMerge> merges = merges_of(rows);
+  // An id that no word is segmented into only means a merge that never happens.
+  const auto merges = merges_of<ModelMerge>(rows, [](TokenId) { return true; });
   std::vector<Replay> replays;
   {
     const LongCall call;
@@ -80,7 +64,6 @@ void register_extension(py::module_& m) {
   py::native_enum<Duplicates>(m, "Duplicates", "enum.Enum",
                               "What happens to a pair whose product is a token already.")
       .value("REUSE_ID", Duplicates::kReuseId)
-      .value("REFUSE_PAIR", Duplicates::kRefusePair)
       .value("REUSE_UNHELD", Duplicates::kReuseUnheld)
       .finalize();
 

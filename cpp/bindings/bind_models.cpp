@@ -2,27 +2,24 @@
 // ids.
 #include <pybind11/stl.h>
 
-#include "bindings/register.h"
+#include "bindings/arrays.h"
+#include "bindings/calls.h"
+#include "bindings/texts.h"
 #include "core/encode.h"
-#include "core/model_json.h"
 #include "core/model_strings.h"
 #include "core/utf8.h"
+#include "json/model_json.h"
 
 namespace vocabshift::bindings {
 
 namespace {
 
-using TokenArray = py::array_t<std::uint32_t, py::array::c_style | py::array::forcecast>;
-
 Encoder make_encoder(const std::vector<py::bytes>& tokens, const TokenArray& ids,
                      const TokenArray& merges, bool byte_level, bool ignore_merges,
                      bool byte_fallback, std::optional<TokenId> unk, bool fuse_unk,
-                     const std::string& space) {
+                     const py::str& space) {
   if (ids.ndim() != 1 || static_cast<std::size_t>(ids.size()) != tokens.size()) {
     throw std::invalid_argument("every token needs an id");
-  }
-  if (merges.ndim() != 2 || merges.shape(1) != 3) {
-    throw std::invalid_argument("merges must have shape (n, 3)");
   }
   EncoderModel model;
   model.tokens.reserve(tokens.size());
@@ -32,24 +29,20 @@ Encoder make_encoder(const std::vector<py::bytes>& tokens, const TokenArray& ids
     if (id >= kNoToken) throw std::invalid_argument("a token id is too large");
     if (id >= known.size()) known.resize(id + std::size_t{1});
     known[id] = true;
+    // Characters of such tokens are looked up: a broken one would be read past its end.
+    if (!byte_level && first_invalid_utf8(static_cast<std::string_view>(tokens[i])) != kAllValid) {
+      throw std::invalid_argument("token " + std::to_string(i) + " is not UTF-8");
+    }
     model.tokens.emplace_back(static_cast<std::string>(tokens[i]), id);
   }
-  const auto view = merges.unchecked<2>();
-  model.merges.reserve(static_cast<std::size_t>(view.shape(0)));
-  for (py::ssize_t i = 0; i < view.shape(0); ++i) {
-    for (py::ssize_t j = 0; j < 3; ++j) {
-      if (view(i, j) >= known.size() || !known[view(i, j)]) {
-        throw std::invalid_argument("a merge names an unknown id");
-      }
-    }
-    model.merges.push_back({view(i, 0), view(i, 1), view(i, 2)});
-  }
+  model.merges =
+      merges_of<ModelMerge>(merges, [&](TokenId id) { return id < known.size() && known[id]; });
   model.byte_level = byte_level;
   model.ignore_merges = ignore_merges;
   model.byte_fallback = byte_fallback;
   model.unk = unk.value_or(kNoToken);
   model.fuse_unk = fuse_unk;
-  model.space = space;
+  model.space = utf8_of(space);
   const LongCall call;
   return Encoder(model);
 }
@@ -59,49 +52,24 @@ py::object owned(PyObject* made) {
   return py::reinterpret_steal<py::object>(made);
 }
 
-// A str as UTF-8, without the copy that PyUnicode_AsUTF8 leaves in it. UnicodeEncodeError for half
-// a surrogate pair.
-void append_str(py::handle text, std::string& out) {
-  if (!PyUnicode_Check(text.ptr())) throw py::type_error("a token is no str");
-  const Py_ssize_t size = PyUnicode_GET_LENGTH(text.ptr());
-  const void* const data = PyUnicode_DATA(text.ptr());
-  if (PyUnicode_IS_ASCII(text.ptr())) {
-    out.append(static_cast<const char*>(data), static_cast<std::size_t>(size));
-    return;
-  }
-  const int kind = PyUnicode_KIND(text.ptr());
-  for (Py_ssize_t i = 0; i < size; ++i) {
-    const Py_UCS4 character = PyUnicode_READ(kind, data, i);
-    if (character >= 0xD800 && character < 0xE000) {
-      owned(PyUnicode_AsUTF8String(text.ptr()));  // raises
-      throw std::logic_error("half a surrogate pair was encoded");
-    }
-    append_utf8(character, out);
-  }
-}
-
 std::optional<ModelStrings> strings_of(const py::dict& vocab, const py::tuple& merges,
                                        TokenId max_id) {
   ModelStrings strings;
   std::string left, right;
   for (const auto& [token, id] : vocab) {
-    left.clear();
-    append_str(token, left);
+    const std::string_view text = utf8_in(token, left);
     try {
-      strings.add_token(left, id.cast<TokenId>());
+      strings.add_token(text, id.cast<TokenId>());
     } catch (const py::cast_error&) {
       return std::nullopt;
     }
   }
   for (const py::handle merge : merges) {
-    if (!PyTuple_Check(merge.ptr()) || PyTuple_GET_SIZE(merge.ptr()) != 2) {
+    if (!PyTuple_Check(merge.ptr()) || PyTuple_Size(merge.ptr()) != 2) {
       throw py::type_error("a merge is no pair");
     }
-    left.clear();
-    right.clear();
-    append_str(PyTuple_GET_ITEM(merge.ptr(), 0), left);
-    append_str(PyTuple_GET_ITEM(merge.ptr(), 1), right);
-    strings.add_merge(left, right);
+    strings.add_merge(utf8_in(PyTuple_GetItem(merge.ptr(), 0), left),
+                      utf8_in(PyTuple_GetItem(merge.ptr(), 1), right));
   }
   if (!strings.finish(max_id)) return std::nullopt;
   return strings;
@@ -127,12 +95,11 @@ py::tuple merges_of(const ModelStrings& strings, const py::dict& vocab) {
   py::tuple merges(strings.merges().size());
   for (std::size_t rank = 0; rank < strings.merges().size(); ++rank) {
     const ModelStrings::Merge& merge = strings.merges()[rank];
-    PyObject* const pair = PyTuple_New(2);
-    if (!pair) throw py::error_already_set();
-    PyTuple_SET_ITEM(pair, 0, Py_NewRef(texts[merge.left]));
-    PyTuple_SET_ITEM(pair, 1, Py_NewRef(texts[merge.right]));
-    PyObject_GC_UnTrack(pair);  // holds only strings: the collector need not look at it, ever
-    PyTuple_SET_ITEM(merges.ptr(), static_cast<Py_ssize_t>(rank), pair);
+    py::object pair = owned(PyTuple_Pack(2, texts[merge.left], texts[merge.right]));
+#if VOCABSHIFT_USES_CPYTHON_INTERNALS
+    PyObject_GC_UnTrack(pair.ptr());  // holds only strings: the collector need not look, ever
+#endif
+    PyTuple_SetItem(merges.ptr(), static_cast<Py_ssize_t>(rank), pair.release().ptr());
   }
   return merges;
 }
@@ -164,14 +131,15 @@ py::object read_model(const py::bytes& data, TokenId max_id) {
 
 Encoder compile(const ModelStrings& strings, bool byte_level, bool ignore_merges,
                 bool byte_fallback, std::optional<TokenId> unk, bool fuse_unk,
-                const std::string& space) {
+                const py::str& space) {
+  const std::string_view space_text = utf8_of(space);
   const LongCall call;
   EncoderModel model = strings.encoder_model(byte_level);
   model.ignore_merges = ignore_merges;
   model.byte_fallback = byte_fallback;
   model.unk = unk.value_or(kNoToken);
   model.fuse_unk = fuse_unk;
-  model.space = space;
+  model.space = space_text;
   return Encoder(model);
 }
 

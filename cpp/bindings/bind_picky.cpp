@@ -3,7 +3,8 @@
 #include <memory>
 #include <optional>
 
-#include "bindings/register.h"
+#include "bindings/arrays.h"
+#include "bindings/calls.h"
 #include "core/picky_train.h"
 
 namespace vocabshift::bindings {
@@ -34,19 +35,6 @@ PickyTrained train(WordCounter& counter, const std::vector<std::pair<Count, std:
   return trained;
 }
 
-py::array_t<std::uint32_t> events_of(const PickyTrained& self) {
-  const std::vector<PickyEvent>& events = self.loop->events();
-  py::array_t<std::uint32_t> array({static_cast<py::ssize_t>(events.size()), py::ssize_t{3}});
-  auto view = array.mutable_unchecked<2>();
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    const auto row = static_cast<py::ssize_t>(i);
-    view(row, 0) = events[i].left;
-    view(row, 1) = events[i].right;
-    view(row, 2) = events[i].product;
-  }
-  return array;
-}
-
 }  // namespace
 
 void register_picky(py::module_& m) {
@@ -64,15 +52,14 @@ void register_picky(py::module_& m) {
       .def_readonly("tokens_differing", &PickyComparison::tokens_differing);
 
   py::class_<PickyTrained>(m, "PickyTrained", "Merges and removals, and the words they leave.")
-      .def_property_readonly("events", &events_of,
-                             "(n_events, 3) uint32: left id, right id, product id of a merge; the "
-                             "token and twice 2^32 - 1 of a removal.")
+      .def_property_readonly(
+          "events", [](const PickyTrained& self) { return rows_of(self.loop->events()); },
+          "(n_events, 3) uint32: left id, right id, product id of a merge; the "
+          "token and twice 2^32 - 1 of a removal.")
       .def_property_readonly(
           "counts",
           [](const PickyTrained& self) {
-            std::vector<Count> counts;
-            for (const PickyEvent& event : self.loop->events()) counts.push_back(event.count);
-            return to_array(std::move(counts));
+            return column_of(self.loop->events(), &PickyEvent::count);
           },
           "(n_events,) uint64: weighted, merges made or occurrences split.")
       .def_property_readonly(
@@ -86,15 +73,7 @@ void register_picky(py::module_& m) {
           },
           "Of every removal, in order, what the token fell into.")
       .def_property_readonly(
-          "tokens",
-          [](const PickyTrained& self) {
-            py::list tokens;
-            for (TokenId id = 0; id < self.loop->vocabulary().size(); ++id) {
-              const std::string_view bytes = self.loop->vocabulary()[id];
-              tokens.append(py::bytes(bytes.data(), bytes.size()));
-            }
-            return tokens;
-          },
+          "tokens", [](const PickyTrained& self) { return list_of(self.loop->vocabulary()); },
           "Bytes of every token, by id, those that were removed included.")
       .def_property_readonly(
           "present", [](const PickyTrained& self) { return self.loop->present(); },

@@ -1,10 +1,10 @@
 #include <pybind11/stl.h>
 
-#include "bindings/register.h"
+#include "bindings/calls.h"
+#include "bindings/documents.h"
 #include "core/character_counts.h"
 #include "core/piece_rule.h"
 #include "core/token_groups.h"
-#include "core/utf8.h"
 
 namespace vocabshift::bindings {
 
@@ -62,11 +62,7 @@ py::tuple characters_of(const py::buffer& data, const IntArray& starts, const In
   std::vector<Count> counts;
   {
     const LongCall call;
-    for (std::size_t i = 0; i < documents.count; ++i) {
-      if (first_invalid_utf8(documents[i]) != kAllValid) {
-        throw std::invalid_argument("document " + std::to_string(i) + " is not UTF-8");
-      }
-    }
+    check_utf8(documents, threads);
     for (const auto& [character, count] : count_characters(documents, threads)) {
       characters.push_back(character);
       counts.push_back(count);

@@ -3,9 +3,12 @@
 
 #include <optional>
 
-#include "bindings/register.h"
+#include "bindings/calls.h"
+#include "bindings/documents.h"
+#include "bindings/texts.h"
 #include "core/hash.h"
 #include "core/pre_tokenize.h"
+#include "core/script_words.h"
 #include "core/unicode.h"
 #include "core/utf8.h"
 
@@ -47,10 +50,24 @@ std::uint64_t fingerprint_of(const py::buffer& data, const std::optional<IntArra
   return state;
 }
 
-std::vector<std::string> split_of(const PreTokenizer& self, const std::string& text) {
-  std::vector<std::string> pieces;
-  self.split(text, [&](std::string_view piece) { pieces.emplace_back(piece); });
-  return pieces;
+py::list split_of(const PreTokenizer& self, const py::str& text) {
+  py::list parts;
+  self.split(utf8_of(text), [&](std::string_view part) { parts.append(py::str(part)); });
+  return parts;
+}
+
+py::tuple words_by_script_of(const PreTokenizer& pre_tokenizer, const py::buffer& data,
+                             const IntArray& starts, const IntArray& ends, std::size_t threads) {
+  const py::buffer_info info = data.request();
+  const Documents documents = documents_of(info, starts, ends);
+  ScriptWords words;
+  {
+    const LongCall call;
+    check_utf8(documents, threads);
+    words = words_by_script(pre_tokenizer, documents, threads);
+  }
+  return py::make_tuple(to_array(std::move(words.starts)), to_array(std::move(words.ends)),
+                        to_array(std::move(words.scripts)));
 }
 
 }  // namespace
@@ -92,13 +109,13 @@ void register_text(py::module_& m) {
       .value("CL100K_REPAIRED", Pattern::kCl100kRepaired)
       .value("QWEN2_REPAIRED", Pattern::kQwen2Repaired)
       .value("TEKKEN_REPAIRED", Pattern::kTekkenRepaired)
-      .value("WALLS", Pattern::kWalls)
-      .value("INDIC_WALLS", Pattern::kIndicWalls)
+      .value("WALLS", Pattern::kBoundaries)
+      .value("INDIC_WALLS", Pattern::kIndicBoundaries)
       .value("DIGIT_TRIPLES", Pattern::kDigitTriples)
       .value("HAN", Pattern::kHan)
       .finalize();
 
-  py::class_<SentencePolicy>(m, "SentenceEnds", "A step that cuts behind sentence terminals.")
+  py::class_<SentencePolicy>(m, "SentenceEnds", "A step that cuts after sentence terminals.")
       .def(py::init([](const std::u32string& terminals, bool period) {
              return SentencePolicy({terminals.begin(), terminals.end()}, period);
            }),
@@ -109,12 +126,26 @@ void register_text(py::module_& m) {
              return SyllableRules(scripts, {linkers.begin(), linkers.end()}, std::move(conjuncts));
            }),
            py::arg("scripts"), py::arg("linkers"), py::arg("conjuncts"));
-  py::class_<JoinedWords>(m, "JoinedWords", "A step: a word pattern without its space wall.")
+  py::class_<JoinedWords>(m, "JoinedWords", "A step: a word pattern without its space boundary.")
       .def(py::init([](Pattern words) { return JoinedWords{words}; }), py::arg("words"));
   py::class_<PreTokenizer>(m, "PreTokenizer",
                            "Compiled steps: text -> pieces, byte for byte the regexes'.")
       .def(py::init<std::vector<PreTokenizer::Step>>(), py::arg("steps"))
       .def("split", &split_of, py::arg("text"), "The pieces of `text`, as str.");
+
+  m.def("words_by_script", &words_by_script_of, py::arg("pre_tokenizer"), py::arg("data"),
+        py::arg("starts"), py::arg("ends"), py::arg("threads") = 1,
+        "Words of the documents: starts and ends (int64) and numbers (uint8) of their scripts.");
+  m.def(
+      "script_names",
+      [] {
+        py::list names;
+        for (std::size_t i = 0; i < tables::kScriptCount; ++i) {
+          names.append(py::str(tables::kScriptNames[i]));
+        }
+        return names;
+      },
+      "Names of the scripts by their number.");
 }
 
 }  // namespace vocabshift::bindings

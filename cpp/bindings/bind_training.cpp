@@ -1,67 +1,15 @@
 #include <pybind11/native_enum.h>
 #include <pybind11/stl.h>
 
-#include <chrono>
-
-#include "bindings/register.h"
+#include "bindings/calls.h"
+#include "bindings/documents.h"
+#include "bindings/texts.h"
 #include "core/superwords.h"
 #include "core/train.h"
 
 namespace vocabshift::bindings {
 
 namespace {
-
-// True at most ten times a second: each look at signals may have to wait for other Python threads.
-class Seldom {
- public:
-  bool operator()() {
-    const auto now = Clock::now();
-    if (now - last_ < std::chrono::milliseconds(100)) return false;
-    last_ = now;
-    return true;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point last_ = Clock::now();
-};
-
-void check_signals() {
-  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-}
-
-}  // namespace
-
-Tick make_tick(const py::object& progress) {
-  return [progress, is_time = Seldom()](std::uint64_t done, std::uint64_t total) mutable {
-    if (!is_time()) return;
-    py::gil_scoped_acquire acquire;
-    check_signals();
-    if (!progress.is_none()) progress(done, total);
-  };
-}
-
-std::function<void()> signal_check() {
-  return [is_time = Seldom()]() mutable {
-    if (!is_time()) return;
-    const py::gil_scoped_acquire acquire;
-    check_signals();
-  };
-}
-
-namespace {
-
-py::array_t<std::uint32_t> merges_array(const std::vector<Merge>& merges) {
-  py::array_t<std::uint32_t> array({static_cast<py::ssize_t>(merges.size()), py::ssize_t{3}});
-  auto view = array.mutable_unchecked<2>();
-  for (std::size_t i = 0; i < merges.size(); ++i) {
-    const auto row = static_cast<py::ssize_t>(i);
-    view(row, 0) = merges[i].left;
-    view(row, 1) = merges[i].right;
-    view(row, 2) = merges[i].product;
-  }
-  return array;
-}
 
 std::set<char32_t> as_set(const std::u32string& characters) {
   return {characters.begin(), characters.end()};
@@ -73,12 +21,6 @@ MergeRule make_rule(std::size_t max_token_bytes, std::size_t max_words,
                     const std::optional<PieceRule>& pieces) {
   return {max_token_bytes,  max_words,   std::move(forbidden), as_set(terminals),
           whole_characters, whole_first, as_set(conjoiners),   pieces};
-}
-
-Vocabulary vocabulary_of(const std::vector<py::bytes>& tokens) {
-  Vocabulary vocabulary;
-  for (const py::bytes& token : tokens) vocabulary.add(static_cast<std::string_view>(token));
-  return vocabulary;
 }
 
 Trained train_bpe_of(WordCounter& counter, const WordWeights& weights, std::size_t vocab_size,
@@ -129,6 +71,7 @@ void add_to_stage(OwningSuperwordStage& self, const py::buffer& data, const IntA
     throw std::invalid_argument("every document needs one count");
   }
   const LongCall call;
+  check_utf8(documents, self.get().threads());
   if (counts) {
     self.get().add_counted(documents, counts->data(), group);
   } else {
@@ -175,9 +118,9 @@ void register_rules(py::module_& m) {
            py::arg("target"))
       .def(
           "split",
-          [](const SentenceWeights& self, const std::string& document) {
+          [](const SentenceWeights& self, const py::str& document) {
             std::vector<SentenceWeights::Sentence> sentences;
-            self.split(document, sentences);
+            self.split(utf8_of(document), sentences);
             std::vector<std::pair<std::size_t, std::uint32_t>> result;
             for (const auto& sentence : sentences)
               result.emplace_back(sentence.end, sentence.factor);
@@ -199,27 +142,13 @@ void register_training(py::module_& m) {
 
   py::class_<Trained>(m, "Trained", "The merges that training found.")
       .def_property_readonly(
-          "merges", [](const Trained& self) { return merges_array(self.merges); },
+          "merges", [](const Trained& self) { return rows_of(self.merges); },
           "(n_merges, 3) uint32: left id, right id, product id.")
       .def_property_readonly(
-          "counts",
-          [](const Trained& self) {
-            std::vector<Count> counts;
-            counts.reserve(self.merges.size());
-            for (const Merge& merge : self.merges) counts.push_back(merge.count);
-            return to_array(std::move(counts));
-          },
+          "counts", [](const Trained& self) { return column_of(self.merges, &Merge::count); },
           "(n_merges,) uint64: weighted count of each pair when it was merged.")
       .def_property_readonly(
-          "tokens",
-          [](const Trained& self) {
-            py::list tokens;
-            for (TokenId id = 0; id < self.vocabulary.size(); ++id) {
-              const std::string_view bytes = self.vocabulary[id];
-              tokens.append(py::bytes(bytes.data(), bytes.size()));
-            }
-            return tokens;
-          },
+          "tokens", [](const Trained& self) { return list_of(self.vocabulary); },
           "Bytes of every token, by id.")
       .def_readonly("stopped", &Trained::stopped)
       .def_readonly("training_tokens", &Trained::tokens)
@@ -242,7 +171,7 @@ void register_training(py::module_& m) {
            py::arg("counted") = false, py::arg("resume") = false)
       .def("add", &add_to_stage, py::arg("data"), py::arg("starts"), py::arg("ends"),
            py::arg("group") = 0, py::arg("counts") = py::none(),
-           "Encode the documents data[starts[i]:ends[i]], valid UTF-8.")
+           "Encode the documents data[starts[i]:ends[i]], UTF-8.")
       .def(
           "finish", [](OwningSuperwordStage& self) { self.get().finish(); },
           "Nothing may be added afterwards; ends the file.")

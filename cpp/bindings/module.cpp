@@ -12,4 +12,5 @@ PYBIND11_MODULE(_core, m) {
   vocabshift::bindings::register_extension(m);
   vocabshift::bindings::register_boundless(m);
   vocabshift::bindings::register_picky(m);
+  vocabshift::bindings::register_merge_stack(m);
 }

@@ -12,7 +12,7 @@ namespace vocabshift::bindings {
 
 namespace {
 
-constexpr std::size_t kBehind = 8;  // bytes that may be written behind the text
+constexpr std::size_t kOverwritten = 8;  // bytes that may be written after the text
 
 #if defined(__SSE2__)
 
@@ -60,8 +60,8 @@ bool eights_to_utf8(const std::uint16_t** from, const std::uint16_t* end, char**
 
 #endif
 
-// UTF-8 of `length` characters at `to`, where there is room for 4 bytes each and kBehind; returns
-// the end, or null for a lone surrogate.
+// UTF-8 of `length` characters at `to`, where there is room for 4 bytes each and kOverwritten;
+// returns the end, or null for a lone surrogate.
 template <class Char>
 char* to_utf8(const Char* from, std::size_t length, char* to) {
   const Char* const end = from + length;
@@ -76,7 +76,7 @@ char* to_utf8(const Char* from, std::size_t length, char* to) {
       *to++ = static_cast<char>(c);
       continue;
     }
-    const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;  // bytes behind the first
+    const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;  // bytes after the first
     constexpr unsigned kFirst[] = {0, 0xC0, 0xE0, 0xF0};
     *to++ = static_cast<char>(kFirst[more] | c >> 6 * more);
     for (int i = more - 1; i >= 0; --i) *to++ = static_cast<char>(0x80 | (c >> 6 * i & 0x3F));
@@ -86,46 +86,58 @@ char* to_utf8(const Char* from, std::size_t length, char* to) {
 
 }  // namespace
 
-StrDocuments::Text StrDocuments::text_of(PyObject* text) {
-  const auto length = static_cast<std::size_t>(PyUnicode_GET_LENGTH(text));
-  if (PyUnicode_IS_ASCII(text)) return {PyUnicode_DATA(text), length, 0};
-#if !defined(PYPY_VERSION)
-  if (PyUnicode_IS_COMPACT(text)) {  // may have been asked for its UTF-8 before, and keep it
-    const auto* const known = reinterpret_cast<const PyCompactUnicodeObject*>(text);
+StrView StrView::of(py::handle text) {
+  PyObject* const object = text.ptr();
+  if (!PyUnicode_Check(object)) {
+    throw py::type_error(std::string("need a str, not ") + Py_TYPE(object)->tp_name);
+  }
+#if VOCABSHIFT_USES_CPYTHON_INTERNALS
+  const auto length = static_cast<std::size_t>(PyUnicode_GET_LENGTH(object));
+  if (PyUnicode_IS_ASCII(object)) return {PyUnicode_DATA(object), length, 0};
+  if (PyUnicode_IS_COMPACT(object)) {  // may have been asked for its UTF-8 before, and keep it
+    const auto* const known = reinterpret_cast<const PyCompactUnicodeObject*>(object);
     if (known->utf8) return {known->utf8, static_cast<std::size_t>(known->utf8_length), 0};
   }
+  return {PyUnicode_DATA(object), length, static_cast<int>(PyUnicode_KIND(object))};
+#else
+  const std::string_view utf8 = utf8_of(text);
+  return {utf8.data(), utf8.size(), 0};
 #endif
-  return {PyUnicode_DATA(text), length, static_cast<int>(PyUnicode_KIND(text))};
 }
 
-StrDocuments::StrDocuments(const py::list& texts) : held_(texts) {
-  texts_.reserve(held_.size());
-  for (const py::handle text : held_) {
-    if (!PyUnicode_Check(text.ptr())) {
-      utf8_of(text);  // raises the interpreter's TypeError
-    }
-    texts_.push_back(text_of(text.ptr()));
-  }
-}
-
-std::size_t StrDocuments::size(std::size_t i) const {
-  const Text& text = texts_[i];
-  return text.bytes == 2 ? text.length * 5 / 2 : text.length;
-}
-
-std::string_view StrDocuments::get(std::size_t i, std::string& room) const {
-  const Text& text = texts_[i];
+std::string_view utf8_in(const StrView& text, std::string& room) {
   if (text.bytes == 0) return {static_cast<const char*>(text.data), text.length};
-  const std::size_t most = text.length * (text.bytes == 4 ? 4 : text.bytes + 1) + kBehind;
+  const std::size_t most = text.length * (text.bytes == 4 ? 4 : text.bytes + 1) + kOverwritten;
   if (room.size() < most) room.resize(most);
   char* const begin = room.data();
   const char* const end =
       text.bytes == 1   ? to_utf8(static_cast<const std::uint8_t*>(text.data), text.length, begin)
       : text.bytes == 2 ? to_utf8(static_cast<const std::uint16_t*>(text.data), text.length, begin)
                         : to_utf8(static_cast<const std::uint32_t*>(text.data), text.length, begin);
+  return end ? std::string_view(begin, end) : std::string_view();
+}
+
+std::string_view utf8_in(py::handle text, std::string& room) {
+  const std::string_view utf8 = utf8_in(StrView::of(text), room);
+  return utf8.data() ? utf8 : utf8_of(text);  // raises
+}
+
+StrDocuments::StrDocuments(const py::list& texts) : held_(texts) {
+  texts_.reserve(held_.size());
+  for (const py::handle text : held_) texts_.push_back(StrView::of(text));
+}
+
+std::size_t StrDocuments::size(std::size_t i) const {
+  const StrView& text = texts_[i];
+  return text.bytes == 2 ? text.length * 5 / 2 : text.length;
+}
+
+std::string_view StrDocuments::get(std::size_t i, std::string& room) const {
+  const std::string_view utf8 = utf8_in(texts_[i], room);
   // A borrowed reference: this thread may not count any.
-  if (!end) throw LoneSurrogate(PyTuple_GET_ITEM(held_.ptr(), static_cast<Py_ssize_t>(i)));
-  return {begin, end};
+  if (!utf8.data())
+    throw LoneSurrogate(py::handle(PyTuple_GetItem(held_.ptr(), static_cast<Py_ssize_t>(i))));
+  return utf8;
 }
 
 }  // namespace vocabshift::bindings

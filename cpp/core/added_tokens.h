@@ -62,7 +62,7 @@ class AddedTokens {
     std::int32_t token = -1;  // index into tokens_ of the token that ends here
   };
 
-  // Where a token may begin next, at or behind `at`; the end of the text, if nowhere.
+  // Where a token may begin next, at or after `at`; the end of the text, if nowhere.
   std::size_t next_start(std::string_view text, std::size_t at) const {
     if (only_start_ >= 0) {  // "<" nearly always
       const void* const found =

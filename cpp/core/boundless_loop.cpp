@@ -181,7 +181,6 @@ void BoundlessLoop::merge_places(std::uint32_t pair, Unit product) {
     const At other = next_[at];
     if (units_[other] != right) continue;
     const Run& run = runs_[run_of_[at]];
-    result_.tokens_saved += run.occurrences;
     units_[at] = product;
     units_[other] = kNoToken;
     next_[at] = next_[other];

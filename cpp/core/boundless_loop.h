@@ -35,7 +35,6 @@ struct BoundlessTrained {
   std::vector<Merge> merges;        // both kinds, in the order in which they were taken
   std::vector<bool> is_supermerge;  // of each merge
   Stopped stopped = Stopped::kVocabSize;
-  Count tokens_saved = 0;             // by supermerges; every occurrence counts once
   std::size_t peak_memory_bytes = 0;  // of the runs and pairs
 };
 

@@ -32,6 +32,7 @@ class BoundlessSegmentation {
     Count documents_differing = 0;  // segmented otherwise by the exported tokenizer
   };
   const Counts& counts() const { return counts_; }
+  std::size_t threads() const { return cutter_.threads(); }
 
  private:
   struct Worker {

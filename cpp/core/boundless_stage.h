@@ -40,6 +40,7 @@ class BoundlessStage {
   BoundlessTrained train(const MergeRule& rule, const Tick& tick);
 
   Count floor() const { return floor_; }
+  std::size_t threads() const { return cutter_.threads(); }
 
  private:
   // Tokens of neighbouring words that may join, kNoToken for others and between pieces.

@@ -1,5 +1,5 @@
 // The classes of 64 bytes of text at a time, as bits: what scan_words.h and
-// scan_walls.h find words and walls with.
+// scan_boundaries.h find words and boundaries with.
 //
 // Only where the compiler's baseline has SSE2 (every x86-64): elsewhere scanners go character by
 // character (scan.h). Owns no rule of any pattern.

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/stop.h"
+
 namespace vocabshift {
 
 namespace {
 
-constexpr std::size_t kAhead = 12;            // chunks to prefetch before the one being merged
-constexpr std::size_t kPulseEvery = 1 << 14;  // chunks, which take a millisecond or two
+constexpr std::size_t kAhead = 12;           // chunks to prefetch before the one being merged
+constexpr std::size_t kStopEvery = 1 << 12;  // chunks
 
 // condition ? yes : no without a branch.
 TokenId choose(bool condition, TokenId yes, TokenId no) {
@@ -72,12 +74,11 @@ void ChunkMerger::join(const ChunkMerger& later) {
   tokens_saved += later.tokens_saved;
 }
 
-void ChunkMerger::merge(Sequences& sequences, Chunks chunks, Pair pair, TokenId product,
-                        const Pulse& pulse) {
+void ChunkMerger::merge(Sequences& sequences, Chunks chunks, Pair pair, TokenId product) {
   if (sequences.is_narrow()) {
-    merge_all<Sequences::Narrow>(sequences, chunks, pair, product, pulse);
+    merge_all<Sequences::Narrow>(sequences, chunks, pair, product);
   } else {
-    merge_all<Sequences::Wide>(sequences, chunks, pair, product, pulse);
+    merge_all<Sequences::Wide>(sequences, chunks, pair, product);
   }
 }
 
@@ -169,8 +170,7 @@ void ChunkMerger::merge_at(Sequences& sequences, Sequences::ChunkAt at, std::uin
 }
 
 template <class Token>
-void ChunkMerger::merge_all(Sequences& sequences, Chunks chunks, Pair pair, TokenId product,
-                            const Pulse& pulse) {
+void ChunkMerger::merge_all(Sequences& sequences, Chunks chunks, Pair pair, TokenId product) {
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     if (i + kAhead < chunks.size()) sequences.prefetch(chunks[i + kAhead]);
     left.make_room();
@@ -181,7 +181,7 @@ void ChunkMerger::merge_all(Sequences& sequences, Chunks chunks, Pair pair, Toke
     } else {
       merge_in_part<Token>(sequences, chunks[i], pair, product);
     }
-    if (pulse && i % kPulseEvery == kPulseEvery - 1) pulse();
+    if (i % kStopEvery == kStopEvery - 1) may_stop(kStopEvery * 16);
   }
 }
 

@@ -50,7 +50,7 @@ class ChunkMerger {
 
   // Merges every occurrence of the pair in `chunks` (ascending; some may not hold it any more).
   // A product that follows a product has `pair.left` on its right, see MergeLoop::update_counts.
-  void merge(Sequences& sequences, Chunks chunks, Pair pair, TokenId product, const Pulse& pulse);
+  void merge(Sequences& sequences, Chunks chunks, Pair pair, TokenId product);
   void join(const ChunkMerger& later);
   void clear();
 
@@ -59,8 +59,7 @@ class ChunkMerger {
 
  private:
   template <class Token>
-  void merge_all(Sequences& sequences, Chunks chunks, Pair pair, TokenId product,
-                 const Pulse& pulse);
+  void merge_all(Sequences& sequences, Chunks chunks, Pair pair, TokenId product);
   template <class Token>
   void merge_in_word(Sequences& sequences, Sequences::Chunk word, Sequences::ChunkAt at, Pair pair,
                      TokenId product);

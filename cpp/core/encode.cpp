@@ -1,6 +1,7 @@
 #include "core/encode.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "core/stop.h"
@@ -147,6 +148,10 @@ void Encoder::symbols_of(std::string_view text, std::vector<TokenId>& out) const
     }
     push_waiting();
     return;
+  }
+  // Documents were checked, but words may have been counted as they came, or read from a file.
+  if (first_invalid_utf8(text) != kAllValid) {
+    throw std::invalid_argument("a model of characters was given a word that is not UTF-8");
   }
   for (std::size_t at = 0; at < text.size();) {
     const std::string_view character = text.substr(at, decode_utf8(text.data() + at).length);

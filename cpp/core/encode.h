@@ -3,8 +3,8 @@
 // Owns initial symbols, merge skipping, and which of the ways to the same ids is taken: the cache
 // of words, the linear-time way where the merges are trees, merging by rank otherwise. A piece may
 // be a whole sentence (superword tokenizers): then words are encoded with the ranks that cannot
-// reach across a space, and the short sequence of tokens is merged with all ranks. Source:
-// method.md section 5.
+// reach across a space, and the short sequence of tokens is merged with all ranks: see
+// docs/algorithms/encoding.md.
 #pragma once
 
 #include <array>

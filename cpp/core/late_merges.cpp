@@ -61,13 +61,13 @@ LateMerges::LateMerges(const std::vector<ModelMerge>& merges, std::size_t first,
   const Ends right_ends(merges, first, &ModelMerge::right);
   const Ends left_ends(merges, first, &ModelMerge::left);
   std::vector<Pair> pairs;
-  std::vector<TokenId> before, behind;
+  std::vector<TokenId> before, after;
   for (std::size_t rank = first; rank < merges.size(); ++rank) {
     if (!right_ends.find(merges[rank].left, before)) return;
-    if (!left_ends.find(merges[rank].right, behind)) return;
-    if (pairs.size() + before.size() * behind.size() > kMostPairs) return;
+    if (!left_ends.find(merges[rank].right, after)) return;
+    if (pairs.size() + before.size() * after.size() > kMostPairs) return;
     for (const TokenId left : before) {
-      for (const TokenId right : behind) pairs.push_back({left, right});
+      for (const TokenId right : after) pairs.push_back({left, right});
     }
   }
   bits_.assign(std::bit_ceil(pairs.size() * kBitsPerPair + 64) / 64, 0);

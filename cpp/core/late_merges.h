@@ -19,7 +19,7 @@ namespace vocabshift {
 class LateMerges {
  public:
   LateMerges() : table_(0) {}
-  // The merges from rank `first` on, which must be all that can happen; `all` tells the rank of a
+  // The merges from rank `first` on, which must be all that can happen; `all` has the rank of a
   // pair that is listed twice.
   LateMerges(const std::vector<ModelMerge>& merges, std::size_t first, const MergeTable& all);
 

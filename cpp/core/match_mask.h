@@ -14,10 +14,10 @@
 
 namespace vocabshift {
 
-// Tokens are looked at and moved in whole blocks. Of a run in memory, this many bytes behind its
+// Tokens are looked at and moved in whole blocks. Of a run in memory, this many bytes after its
 // tokens may be overwritten, and this many more may be read.
-inline constexpr std::size_t kOverwrittenBehind = 14;
-inline constexpr std::size_t kReadBehind = 72;
+inline constexpr std::size_t kOverwrittenAfter = 14;
+inline constexpr std::size_t kReadAfter = 72;
 
 // Bit i is set where tokens[i], tokens[i + 1] is the pair; length <= 64.
 template <class Token>
@@ -68,7 +68,8 @@ std::uint64_t match_mask(const Token* tokens, std::uint32_t length, Pair pair) {
     mask |= static_cast<std::uint64_t>(static_cast<std::uint32_t>(_mm_movemask_epi8(matches))) << i;
     i += 16;
   } while (i + 1 < length);
-  return mask & (~std::uint64_t{0} >> (65 - length));  // the last block may have looked behind
+  return mask &
+         (~std::uint64_t{0} >> (65 - length));  // the last block may have looked past the end
 }
 
 #else

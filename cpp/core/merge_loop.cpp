@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kAhead = 12;           // index entries to prefetch before the one being used
 constexpr Count kFloorStep = 8;              // the floor falls by this factor
-constexpr std::size_t kPulseEvery = 64;      // merges
+constexpr std::size_t kTickEvery = 64;       // merges
 constexpr std::size_t kStopEvery = 1 << 12;  // occurrences
 
 }  // namespace
@@ -31,7 +31,7 @@ bool MergeLoop::may_make(TokenId existing) const {
 
 void MergeLoop::build_index(const std::function<Count(Count largest)>& choose_floor) {
   if (floor_ != 0) sequences_.compact();  // merges have emptied most of the room they took
-  floor_ = index_.build(sequences_, vocabulary_.size(), choose_floor, pulse_);
+  floor_ = index_.build(sequences_, vocabulary_.size(), choose_floor);
   std::vector<Candidate> candidates;
   candidates.reserve(index_.size());
   index_.for_each(
@@ -46,9 +46,6 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
   chunks_per_thread_ = std::max<std::size_t>(limits.chunks_per_thread, 1);
   const std::size_t start = vocabulary_.size();
   if (floor_ == 0) queue_.order_by(vocabulary_, limits.tie_break);
-  pulse_ = [&] {
-    if (tick) tick(vocabulary_.size() - start, limits.vocab_size - start);
-  };
   if (start < limits.vocab_size && floor_ == 0) {
     // By Zipf's law the k-th merge counts about 1/k of the first, on real text some times less.
     // Building the index costs more than keeping some thousands of pairs too many. A bad guess
@@ -60,7 +57,7 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
   while (vocabulary_.size() < limits.vocab_size) {
     if (sequences_.is_narrow() && vocabulary_.size() >= Sequences::kNarrowTokens) {
       sequences_.widen();
-      index_.rebuild(sequences_, floor_, pulse_);
+      index_.rebuild(sequences_, floor_);
     }
     if (queue_.empty()) {
       if (floor_ > lowest) {
@@ -93,7 +90,9 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
     }
     // Subtle: with a reused id pairs of that token gain occurrences, which the index excludes.
     if (is_duplicate) build_index([&](Count) { return floor_; });
-    if (merges_.size() % kPulseEvery == 0) pulse_();
+    if (tick && merges_.size() % kTickEvery == 0) {
+      tick(vocabulary_.size() - start, limits.vocab_size - start);
+    }
   }
   return Stopped::kVocabSize;
 }
@@ -102,11 +101,10 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
 void MergeLoop::apply(Pair pair, TokenId product, Chunks chunks) {
   const std::vector<Part> parts = parts_of(chunks);
   parallel_for(parts.size(), [&](std::size_t i) {
-    // Only the calling thread may be stopped.
-    mergers_[i].merge(sequences_, parts[i].chunks, pair, product, i == 0 ? pulse_ : Pulse());
+    mergers_[i].merge(sequences_, parts[i].chunks, pair, product);
   });
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    mergers_[i].merge(sequences_, parts[i].seam, pair, product, Pulse());
+    mergers_[i].merge(sequences_, parts[i].seam, pair, product);
     if (i > 0) mergers_[0].join(mergers_[i]);
   }
   tokens_saved_ += mergers_[0].tokens_saved;
@@ -115,7 +113,7 @@ void MergeLoop::apply(Pair pair, TokenId product, Chunks chunks) {
 }
 
 // Cuts chunks into about equal parts between sequences. The last chunks of a part are kept for
-// later, when no other thread writes what is read behind their tokens.
+// later, when no other thread writes what is read after their tokens.
 std::vector<MergeLoop::Part> MergeLoop::parts_of(Chunks chunks) {
   std::vector<Part> parts;
   std::size_t begin = 0;

@@ -1,6 +1,6 @@
 // The merge loop of every trainer: start from a vocabulary and sequences, merge the best pair
 // until there is a reason to stop. Byte-pair encoding exactly as `tokenizers` trains it
-// (method.md section 1): overlapping pairs are counted, merges run left to right.
+// (docs/algorithms/bpe.md): overlapping pairs are counted, merges run left to right.
 #pragma once
 
 #include <functional>
@@ -96,7 +96,6 @@ class MergeLoop {
   TokenId nothing_ = 0;  // stands for the neighbour that a first or last token does not have
   std::vector<ChunkMerger> mergers_;  // one per thread
   std::size_t chunks_per_thread_ = 1;
-  Pulse pulse_;
   std::vector<ListEnd> lists_;   // of the new pairs of one side
   std::vector<Candidate> born_;  // new pairs of the merge under way
   std::vector<Merge> merges_;

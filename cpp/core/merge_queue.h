@@ -1,7 +1,7 @@
 // THE tie-break rule, written here and nowhere else: the highest count first; among equal counts
 // the smaller (left, right), compared by ids or by spelling. Sources: by ids, BpeTrainer of
-// `tokenizers` (method.md section 1); by spelling, the continued BPE of "Teaching Old Tokenizers
-// New Words" (its toolkit's heap of (-count, (left, right)) with Python strings).
+// `tokenizers` (docs/algorithms/bpe.md); by spelling, the continued BPE of "Teaching Old Tokenizers
+// New Words" (arXiv 2512.03989; its toolkit's heap of (-count, (left, right)) with Python strings).
 #pragma once
 
 #include <algorithm>

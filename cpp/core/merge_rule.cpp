@@ -13,7 +13,7 @@ namespace {
 
 constexpr char32_t kZeroWidthNonJoiner = 0x200C;
 constexpr char32_t kZeroWidthJoiner = 0x200D;
-constexpr char32_t kNone = 0x110000;  // behind the last code point
+constexpr char32_t kNone = 0x110000;  // after the last code point
 
 // The whole characters of a part of UTF-8 text, and whether it begins or ends inside one.
 struct Characters {
@@ -76,13 +76,13 @@ class SyllableCheck {
     return count == 0 ? kNone : whole_[count - 1];
   }
 
-  // Whether a letter behind all of them may belong to their last syllable.
+  // Whether a letter after all of them may belong to their last syllable.
   bool is_open() const {
     const std::optional<char32_t> letter = conjoined(whole_.size());
     return letter && (*letter == kNone || char_class(*letter) & kLetter);
   }
 
-  // Whether the letter behind the first `count` characters is known to belong to their last one.
+  // Whether the letter after the first `count` characters is known to belong to their last one.
   bool joins(std::size_t count) const {
     const std::optional<char32_t> letter = conjoined(count);
     return letter && (*letter == kNone || is_syllabic(*letter)) && is_syllabic(whole_[count]);
@@ -98,7 +98,7 @@ class SyllableCheck {
     for (std::size_t i = 1; i < whole_.size(); ++i) {
       if (is_inside_only(whole_[i])) continue;
       const bool is_letter = char_class(whole_[i]) & kLetter;
-      // A space goes with the word behind it.
+      // A space goes with the word after it.
       if (joins(i) || (is_letter && i == 1 && whole_[0] == ' ')) {
         continue;
       }

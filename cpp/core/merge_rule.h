@@ -1,6 +1,7 @@
 // May this pair ever merge? Permanent per pair and decided on the bytes of the product, so that
-// every uncrossed occurrence of a string is segmented alike. Sources: SuperBPE's filters; the
-// terminal prohibition of Matra, section 3.4; method.md sections 2 and 3.
+// every uncrossed occurrence of a string is segmented alike. Sources: SuperBPE's filters
+// (docs/algorithms/superwords.md); the terminal prohibition of Matra, section 3.4
+// (docs/algorithms/matra.md).
 #pragma once
 
 #include <cstddef>
@@ -23,11 +24,11 @@ struct MergeRule {
   std::set<char32_t> terminals = {};
   // A product begins and ends between characters.
   bool whole_characters = false;
-  // A product that begins inside a character holds nothing behind it: the last bytes of a terminal
+  // A product that begins inside a character holds nothing after it: the last bytes of a terminal
   // never join what follows.
   bool whole_first = false;
   // Not empty: grapheme-safe. A product that holds more than (a part of) one orthographic syllable
-  // begins and ends between syllables. These are the signs that join the letter behind them, if it
+  // begins and ends between syllables. These are the signs that join the letter after them, if it
   // is of a script that has such a sign, to the syllable before (virama, coeng); what is a mark is
   // the core's knowledge.
   std::set<char32_t> conjoiners = {};

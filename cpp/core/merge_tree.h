@@ -4,7 +4,7 @@
 // last (no merge inside a token can see what stands around it). Of several merges with one product
 // the others never happen. Where every such last merge joins tokens that are made by earlier
 // merges, text t1 t2 … tn is encoded so exactly if every neighbouring pair t1 t2 is: and whether a
-// pair is can be told by undoing its merges from the last one back, looking for one that would
+// pair is follows from undoing its merges from the last one back, looking for one that would
 // have joined the two sides first. So the encoding is found by trying the longest token at each
 // place, then shorter ones, going back where none fits. Source: "So many tokens, so little time"
 // (github/rust-gems, crate bpe); tests hold it equal to merge_by_rank.
@@ -37,7 +37,7 @@ class MergeTree {
 
   MergeTree() = default;  // not usable
   // Of the first `limit` merges. `byte_ids`: the ids of the 256 bytes; `table`: all merges, which
-  // tells of a pair that is listed twice that its later rank counts.
+  // says which rank counts of a pair that is listed twice: the later.
   MergeTree(const std::array<TokenId, 256>& byte_ids, const std::vector<ModelMerge>& merges,
             std::size_t limit, const MergeTable& table);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kUpper = 0xFFFFFFFF00000000ull;
 
-// The byte of each code point of GPT-2's byte images (see tokenizer/byte_level.py), or kNoByte.
+// The byte of each code point of GPT-2's byte images (the bytes_to_unicode table), or kNoByte.
 class ByteImages {
  public:
   ByteImages() {
@@ -152,7 +152,7 @@ EncoderModel ModelStrings::encoder_model(bool byte_level) const {
     if (!byte_level) {
       bytes = (*this)[i];
     } else if (!images.read((*this)[i], bytes)) {
-      bytes = "\xFF";
+      bytes.assign(1, '\xFF');
       bytes += (*this)[i];
     }
     model.tokens.emplace_back(bytes, ids_[i]);

@@ -1,5 +1,5 @@
 // A file of the system that was opened by name, or has none. Owns how errors of the system are
-// told (std::system_error with the name); knows nothing of what is in it.
+// reported (std::system_error with the name); knows nothing of what is in it.
 #pragma once
 
 #include <cstddef>

@@ -90,24 +90,22 @@ std::size_t PairIndex::memory_bytes() const {
 }
 
 Count PairIndex::build(Sequences& sequences, TokenId vocabulary_size,
-                       const std::function<Count(Count largest)>& choose_floor,
-                       const Pulse& pulse) {
+                       const std::function<Count(Count largest)>& choose_floor) {
   reset(0);
-  return vocabulary_size <= kBytes ? build_from_bytes(sequences, choose_floor, pulse)
-                                   : build_sparse(sequences, choose_floor, pulse);
+  return vocabulary_size <= kBytes ? build_from_bytes(sequences, choose_floor)
+                                   : build_sparse(sequences, choose_floor);
 }
 
 // Of 256 tokens all pairs fit into one table, which is indexed instead of searched.
 Count PairIndex::build_from_bytes(Sequences& sequences,
-                                  const std::function<Count(Count largest)>& choose_floor,
-                                  const Pulse& pulse) {
+                                  const std::function<Count(Count largest)>& choose_floor) {
   struct Cell {
     Count count = 0;
     ChunkAt last_chunk = kNowhere;
     std::uint32_t chunk_count = 0;
   };
   std::vector<Cell> cells(std::size_t{kBytes} * kBytes);
-  sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count count, ChunkAt at) {
+  sequences.for_each_pair([&](TokenId left, TokenId right, Count count, ChunkAt at) {
     Cell& cell = cells[left * kBytes + right];
     cell.count += count;
     cell.chunk_count += cell.last_chunk != at;
@@ -133,7 +131,7 @@ Count PairIndex::build_from_bytes(Sequences& sequences,
       ends[left * kBytes + right] = {list, kNowhere, 1};
     }
   }
-  sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count, ChunkAt at) {
+  sequences.for_each_pair([&](TokenId left, TokenId right, Count, ChunkAt at) {
     ListEnd& end = ends[left * kBytes + right];
     const bool is_new = end.last_chunk != at;
     *(is_new ? end.next : &ignored) = at;
@@ -148,35 +146,34 @@ std::size_t PairIndex::filter_size(const Sequences& sequences) {
                                  1 << 20);
 }
 
-// Most distinct pairs are rare. A sketch of counts, which only overestimates, tells which pairs
+// Most distinct pairs are rare. A sketch of counts, which only overestimates, shows which pairs
 // can reach the floor; only these are counted one by one.
 Count PairIndex::build_sparse(Sequences& sequences,
-                              const std::function<Count(Count largest)>& choose_floor,
-                              const Pulse& pulse) {
+                              const std::function<Count(Count largest)>& choose_floor) {
   BigVector<Count> sketch(filter_size(sequences), 0);
-  sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count count, ChunkAt) {
+  sequences.for_each_pair([&](TokenId left, TokenId right, Count count, ChunkAt) {
     sketch[filter_place(Pair{left, right}.key(), sketch.size())] += count;
   });
   const Count floor = choose_floor(*std::max_element(sketch.begin(), sketch.end()));
   const Bits filter(sketch.size(), [&](std::size_t at) { return sketch[at] >= floor; });
-  count_pairs(sequences, floor, filter, sketch.size(), pulse);
+  count_pairs(sequences, floor, filter, sketch.size());
   return floor;
 }
 
-void PairIndex::rebuild(Sequences& sequences, Count floor, const Pulse& pulse) {
+void PairIndex::rebuild(Sequences& sequences, Count floor) {
   const std::size_t size = filter_size(sequences);
   Bits filter(size);
   for_each([&](const Entry& entry) {
     if (entry.count >= floor) filter.set(filter_place(entry.key, size));
   });
   reset(0);
-  count_pairs(sequences, floor, filter, size, pulse);
+  count_pairs(sequences, floor, filter, size);
 }
 
 // `may_reach_floor`, by filter_place: no pair of the floor's count or more is missing.
 void PairIndex::count_pairs(Sequences& sequences, Count floor, const Bits& may_reach_floor,
-                            std::size_t filter_size, const Pulse& pulse) {
-  sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count count, ChunkAt at) {
+                            std::size_t filter_size) {
+  sequences.for_each_pair([&](TokenId left, TokenId right, Count count, ChunkAt at) {
     const std::uint64_t key = Pair{left, right}.key();
     if (!may_reach_floor[filter_place(key, filter_size)]) return;
     Entry* entry = &slot_for(key);
@@ -193,7 +190,7 @@ void PairIndex::count_pairs(Sequences& sequences, Count floor, const Bits& may_r
     entry->last_chunk = at;
   });
   keep_from(floor);
-  sequences.for_each_pair(pulse, [&](TokenId left, TokenId right, Count, ChunkAt at) {
+  sequences.for_each_pair([&](TokenId left, TokenId right, Count, ChunkAt at) {
     const std::uint64_t key = Pair{left, right}.key();
     if (!may_reach_floor[filter_place(key, filter_size)]) return;
     Entry* entry = find(key);

@@ -36,10 +36,10 @@ class PairIndex {
   // Counts all pairs of `sequences` and keeps those of at least the floor, which is chosen once the
   // largest count is known; returns it.
   Count build(Sequences& sequences, TokenId vocabulary_size,
-              const std::function<Count(Count largest)>& choose_floor, const Pulse& pulse);
+              const std::function<Count(Count largest)>& choose_floor);
 
   // The same pairs, where nothing has changed but where their chunks are.
-  void rebuild(Sequences& sequences, Count floor, const Pulse& pulse);
+  void rebuild(Sequences& sequences, Count floor);
 
   // nullptr where the pair is not kept.
   Entry* find(std::uint64_t key);
@@ -72,16 +72,14 @@ class PairIndex {
   static constexpr TokenId kBytes = 256;
 
   Count build_from_bytes(Sequences& sequences,
-                         const std::function<Count(Count largest)>& choose_floor,
-                         const Pulse& pulse);
-  Count build_sparse(Sequences& sequences, const std::function<Count(Count largest)>& choose_floor,
-                     const Pulse& pulse);
+                         const std::function<Count(Count largest)>& choose_floor);
+  Count build_sparse(Sequences& sequences, const std::function<Count(Count largest)>& choose_floor);
   static std::size_t filter_size(const Sequences& sequences);
   static std::size_t filter_place(std::uint64_t key, std::size_t size) {
     return hash_pair(key) >> 32 & (size - 1);
   }
   void count_pairs(Sequences& sequences, Count floor, const Bits& may_reach_floor,
-                   std::size_t filter_size, const Pulse& pulse);
+                   std::size_t filter_size);
   void keep_from(Count floor);
   void reset(std::size_t expected);
   void grow();

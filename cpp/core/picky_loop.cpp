@@ -98,7 +98,7 @@ void PickyLoop::index_pairs() {
   const auto for_each_pair = [&](auto&& visit) {
     for (Word word = 0; word < tokens_.word_count(); ++word) {
       Place at = tokens_.begin(word);
-      for (Place next; (next = tokens_.behind(at)) != PlacedTokens::kNowhere; at = next) {
+      for (Place next; (next = tokens_.after(at)) != PlacedTokens::kNowhere; at = next) {
         may_stop(4);
         visit(Pair{tokens_.at(at), tokens_.at(next)}, word, at);
       }

@@ -19,13 +19,13 @@ void PickyLoop::merge_places(Row row, Pair pair, TokenId product) {
   for (const Place at : places_) {
     may_stop(8);
     if (tokens_.at(at) != pair.left) continue;
-    const Place other = tokens_.behind(at);
+    const Place other = tokens_.after(at);
     if (other == PlacedTokens::kNowhere || tokens_.at(other) != pair.right) continue;
     const Word word = tokens_.word_of(at);
     for (const Weight& weight : weights_of(word)) sums_[weight.language] += weight.count;
-    const Place before = tokens_.before(at), behind = tokens_.behind(other);
+    const Place before = tokens_.before(at), after = tokens_.after(other);
     if (before != PlacedTokens::kNowhere) see(left_, tokens_.at(before), word, before);
-    if (behind != PlacedTokens::kNowhere) see(right_, tokens_.at(behind), word, at);
+    if (after != PlacedTokens::kNowhere) see(right_, tokens_.at(after), word, at);
     tokens_.merge(at, product);
     ++merged;
     if (removes) places_of_[product].push_back(at);
@@ -67,7 +67,7 @@ void PickyLoop::remove_if_rare(TokenId token, Count merged) {
     may_stop(8);
     const Word word = tokens_.word_of(at);
     for (const Weight& weight : weights_of(word)) sums_[weight.language] += weight.count;
-    const Place left = tokens_.before(at), right = tokens_.behind(at);
+    const Place left = tokens_.before(at), right = tokens_.after(at);
     if (left != PlacedTokens::kNowhere) see(left_, tokens_.at(left), word, left);
     if (right != PlacedTokens::kNowhere) see(right_, tokens_.at(right), word, at + offsets[last]);
     tokens_.split(at, parts);

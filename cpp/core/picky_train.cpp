@@ -18,7 +18,7 @@ void for_each_word(const PickyLoop& loop, Visit&& visit) {
   for (PlacedTokens::Word word = 0; word < tokens.word_count(); ++word) {
     text.clear();
     ends.clear();
-    for (auto at = tokens.begin(word); at != PlacedTokens::kNowhere; at = tokens.behind(at)) {
+    for (auto at = tokens.begin(word); at != PlacedTokens::kNowhere; at = tokens.after(at)) {
       may_stop(4);
       text.append(loop.vocabulary()[tokens.at(at)]);
       ends.push_back(static_cast<std::uint32_t>(text.size()));

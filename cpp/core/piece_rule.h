@@ -1,7 +1,7 @@
 // Which texts may be a SentencePiece piece: the rules that its trainer holds every piece to, so
 // that what is added to a vocabulary looks like what is there. Source: IsValidSentencePiece in
-// sentencepiece's trainer_interface.cc; adapting.md section 1.3. Which options a model was trained
-// with, and which characters are digits, is policy, handed in.
+// sentencepiece's trainer_interface.cc; see docs/algorithms/continued.md. Which options a model was
+// trained with, and which characters are digits, is policy, handed in.
 //
 // All but one of these rules forbid for good: what is wrong in a text is wrong in every longer one.
 // So a text is folded, character by character or token by token, into a shape, and two neighbours
@@ -22,7 +22,7 @@ struct PieceShape {
 
   std::uint32_t characters = 0;
   std::uint8_t first_script = kSeeThrough;  // that the text before must have
-  std::uint8_t last_script = kSeeThrough;   // that the text behind must have
+  std::uint8_t last_script = kSeeThrough;   // that the text after must have
   bool is_possible = true;                  // may be (a part of) a piece
   bool is_alone = false;                    // may be a piece, never a part of one
   bool is_space = true;                     // holds nothing but spaces

@@ -2,8 +2,8 @@
 //
 // One 32-bit unit per byte of text. A token stands where it begins and, if it is longer than one
 // unit, marked at its last unit too: the token before a place is found from that mark, the one
-// behind it from the token's length. What is between is a hole, so that a place is a token's
-// beginning exactly if it holds the token's id. A border stands before and behind every word.
+// after it from the token's length. What is between is a hole, so that a place is a token's
+// beginning exactly if it holds the token's id. A border stands before and after every word.
 #pragma once
 
 #include <algorithm>
@@ -73,12 +73,12 @@ class PlacedTokens {
     if (unit == kBorder) return kNowhere;
     return at - lengths_[unit & ~kEnd];
   }
-  Place behind(Place at) const {
+  Place after(Place at) const {
     const Place next = at + lengths_[units_[at]];
     return units_[next] == kBorder ? kNowhere : next;
   }
 
-  // The token at a place and the one behind it become `product`, which is as long as both.
+  // The token at a place and the one after it become `product`, which is as long as both.
   void merge(Place at, TokenId product) {
     const Place seam = at + lengths_[units_[at]];
     units_[seam - 1] = units_[seam] = kHole;

@@ -7,7 +7,7 @@ namespace vocabshift {
 
 std::vector<Replay> replay_merges(WordCounter& words, const Encoder* encoder,
                                   const std::vector<ModelMerge>& merges, const Tick& tick) {
-  constexpr std::size_t kPulseEvery = 1 << 14;  // words
+  constexpr std::size_t kTickEvery = 1 << 14;  // words
   MergeTable table(merges.size());
   for (std::uint32_t rank = 0; rank < merges.size(); ++rank) {
     table.set({merges[rank].left, merges[rank].right}, rank, merges[rank].product);
@@ -24,7 +24,7 @@ std::vector<Replay> replay_merges(WordCounter& words, const Encoder* encoder,
     Replay& replay = replays[group];
     replay.happened.resize(merges.size());
     words.for_each_word_of(group, [&](std::string_view word, Count count) {
-      if (tick && ++done % kPulseEvery == 0) tick(done, total);
+      if (tick && ++done % kTickEvery == 0) tick(done, total);
       const std::span<const TokenId> segmented = segment(word);
       replay.words += count;
       replay.tokens += count * segmented.size();

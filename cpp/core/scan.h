@@ -1,7 +1,7 @@
 // One pass over UTF-8 for the words-patterns: gpt2, cl100k, qwen2, o200k, tekken, matra, and those
 // with marks or joiners in their words.
 // Header-only: the loops inline into counting and encoding. Owns the primitives that the other
-// scanners (scan_walls.h, scan_syllables.h) are made of too.
+// scanners (scan_boundaries.h, scan_syllables.h) are made of too.
 //
 // The rules below are the regex alternatives, tried in their order, with what backtracking would
 // find computed directly. Subtle: \p{M} is a letter to o200k's two letter classes *and* may be the
@@ -73,7 +73,7 @@ const char* match_contraction(const char* at, const char* end) {
 // [Lu Lt Lm Lo M]* [Ll Lm Lo M]+ | [Lu Lt Lm Lo M]+ [Ll Lm Lo M]*, or `at` where neither matches.
 // Subtle: o200k tries its first alternative without the optional prefix before the second one with
 // it. That matters where the prefix is a mark, which is a letter too: see kFirstOnly.
-// With kJoiners a joiner is one more mark, but only behind a letter of this word: the ZWJ of an
+// With kJoiners a joiner is one more mark, but only after a letter of this word: the ZWJ of an
 // emoji sequence may follow a mark too (a variation selector).
 template <bool kFirstOnly, bool kJoiners>
 const char* match_cased(const char* at, const char* end) {
@@ -218,11 +218,11 @@ const char* next_word(const char* at, const char* end) {
   return match_rest<Rules>(at, end, first);
 }
 
-// Whether a piece of the text from `begin` is a single space and a letter, behind a letter or its
-// mark: (?<=[\p{L}\p{M}&&[^\ufe0f]])(?= \p{L}).
-inline bool follows_word(const char* begin, std::string_view piece) {
-  const char* const at = piece.data();
-  if (at == begin || piece.size() < 2 || *at != ' ') return false;
+// Whether a pre-token of the text from `begin` is a single space and a letter, after a letter or
+// its mark: (?<=[\p{L}\p{M}&&[^\ufe0f]])(?= \p{L}).
+inline bool follows_word(const char* begin, std::string_view pre_token) {
+  const char* const at = pre_token.data();
+  if (at == begin || pre_token.size() < 2 || *at != ' ') return false;
   if (!(class_at(at + 1).bits & kLetter)) return false;
   const char* previous = at - 1;
   while (is_continuation_byte(*previous)) --previous;

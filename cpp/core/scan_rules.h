@@ -9,7 +9,7 @@ struct Gpt2 {
   static constexpr bool kCasedLetters = false;   // letters as cased runs with marks (o200k)
   static constexpr bool kMarkedLetters = false;  // [\p{L}\p{M}]+ instead of \p{L}+
   static constexpr bool kMarksFollow = false;    // \p{L}[\p{L}\p{M}\u200c\u200d]* instead of \p{L}+
-  static constexpr bool kJoiners = false;  // ZWJ and ZWNJ behind a letter of the word stay in it
+  static constexpr bool kJoiners = false;  // ZWJ and ZWNJ after a letter of the word stay in it
   static constexpr bool kSpacePrefixOnly = true;  // " ?" instead of "[^\r\n\p{L}\p{N}]?"
   static constexpr bool kLeadingContraction = true;
   static constexpr bool kTrailingContraction = false;

@@ -1,5 +1,5 @@
-// Orthographic syllables of the scripts of India, one piece each: a letter, its marks and joiners,
-// and the letters that a virama joins to it. What is no such syllable is cut as words are.
+// Orthographic syllables of the scripts of India, one pre-token each: a letter, its marks and
+// joiners, and the letters that a virama joins to it. What is no such syllable is cut as words are.
 //
 // Which scripts are written in syllables, which signs join letters and which sequences join
 // without one of these is policy, handed in (src/vocabshift/text/syllables.py has the regex that
@@ -18,7 +18,7 @@ namespace vocabshift {
 
 class SyllableRules {
  public:
-  // `scripts`: by their names in unicode.h. `linkers`: marks that join the letter behind them to
+  // `scripts`: by their names in unicode.h. `linkers`: marks that join the letter after them to
   // the one before. `conjuncts`: sequences that count as one letter; each begins with a letter of
   // `scripts`, an earlier one wins. std::invalid_argument where that does not hold.
   SyllableRules(const std::vector<std::string>& scripts, const std::vector<char32_t>& linkers,
@@ -96,7 +96,7 @@ inline const char* match_other_letters(const char* at, const char* end,
 }
 
 template <class F>
-void syllables(std::string_view text, const SyllableRules& rules, F&& piece) {
+void syllables(std::string_view text, const SyllableRules& rules, F&& pre_token) {
   const char* at = text.data();
   const char* const end = at + text.size();
   while (at < end) {
@@ -116,7 +116,7 @@ void syllables(std::string_view text, const SyllableRules& rules, F&& piece) {
       }
       if (stop == at) stop = match_rest<O200k>(at, end, first);
     }
-    piece(std::string_view(at, stop));
+    pre_token(std::string_view(at, stop));
     at = stop;
   }
 }

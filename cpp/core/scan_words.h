@@ -4,7 +4,7 @@
 // Of a block of bytes all places where a word may begin are found at once, from the bits of
 // their classes: no loop over a word, and hardly a branch that depends on the text. What needs more
 // than a look at a neighbour (an apostrophe before a letter, whitespace before a newline, capitals
-// behind a mark …) is called hard here: the block is used up to there, and next_word goes on.
+// after a mark …) is called hard here: the block is used up to there, and next_word goes on.
 // Tests hold both ways equal (tests/property/test_scan_blocks.py).
 #pragma once
 
@@ -67,7 +67,7 @@ std::uint64_t word_starts(const CharBlock& block, unsigned* known, unsigned* fir
     hard |= block.upper & (block.other | block.mark) << 1;
   }
 
-  // A space goes with the punctuation behind it, newlines (and slashes) with that before them.
+  // A space goes with the punctuation after it, newlines (and slashes) with that before them.
   const std::uint64_t punctuation_starts = punctuation & ~(punctuation << 1) & ~(block.space << 1);
   std::uint64_t tail = 0;
   if constexpr (Rules::kTail > 0) {
@@ -88,7 +88,7 @@ std::uint64_t word_starts(const CharBlock& block, unsigned* known, unsigned* fir
 
   *first_hard = static_cast<unsigned>(std::countr_zero(hard));
   *known = std::min(block.size, *first_hard);
-  if (*known > 0 && white >> (*known - 1) & 1) {  // how a run of blanks is cut its end tells
+  if (*known > 0 && white >> (*known - 1) & 1) {  // how a run of blanks is cut depends on its end
     *known = 64 - static_cast<unsigned>(std::countl_zero(~white & bits_below(*known)));
   }
   return starts & block.leads & bits_below(*known);
@@ -101,16 +101,16 @@ struct BlockEnd {
   const char* hard_until;
 };
 
-// Calls `piece` for the words that begin at `at` and are sure to end within the block.
+// Calls `pre_token` for the words that begin at `at` and are sure to end within the block.
 template <class Rules, class F>
-BlockEnd words_of_block(const char* at, F& piece) {
+BlockEnd words_of_block(const char* at, F& pre_token) {
   const CharBlock block(at);
   unsigned known, hard;
   std::uint64_t starts = word_starts<Rules>(block, &known, &hard);
   const char* begin = at;
   for (starts &= ~std::uint64_t{1}; starts != 0; starts &= starts - 1) {
     const char* const end = at + std::countr_zero(starts);
-    piece(std::string_view(begin, end));
+    pre_token(std::string_view(begin, end));
     begin = end;
   }
   // Where hard characters stand close together, the way word by word is taken for longer.
@@ -123,17 +123,17 @@ BlockEnd words_of_block(const char* at, F& piece) {
 #endif
 
 template <class Rules, class F>
-void words(std::string_view text, F&& piece) {
+void words(std::string_view text, F&& pre_token) {
   const char* at = text.data();
   const char* const end = at + text.size();
 #if defined(__SSE2__)
   if constexpr (kHasBlocks<Rules>) {
     while (end - at >= static_cast<std::ptrdiff_t>(CharBlock::kBytes)) {
-      const BlockEnd block = words_of_block<Rules>(at, piece);
+      const BlockEnd block = words_of_block<Rules>(at, pre_token);
       at = block.next;
       while (at < block.hard_until && at < end) {
         const char* const stop = next_word<Rules>(at, end);
-        piece(std::string_view(at, stop));
+        pre_token(std::string_view(at, stop));
         at = stop;
       }
     }
@@ -141,7 +141,7 @@ void words(std::string_view text, F&& piece) {
 #endif
   while (at < end) {
     const char* const stop = next_word<Rules>(at, end);
-    piece(std::string_view(at, stop));
+    pre_token(std::string_view(at, stop));
     at = stop;
   }
 }

@@ -20,7 +20,7 @@ void Sequences::lay_out(std::uint64_t words) {
         "the distinct words of the corpus hold more than 4 billion tokens; "
         "train on a sample");
   }
-  arena_.resize(end * sizeof(std::uint32_t) + kReadBehind);
+  arena_.resize(end * sizeof(std::uint32_t) + kReadAfter);
   end_ = static_cast<ChunkAt>(end);
 }
 

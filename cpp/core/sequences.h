@@ -5,13 +5,12 @@
 // hundred million tokens costs no more per occurrence than a short one. Tokens take 16 bits as long
 // as all ids fit (narrow), 32 bits after that: what reads them has the type as a parameter.
 //
-// Chunk layout: [count][state][tokens …][room behind, see match_mask.h]
+// Chunk layout: [count][state][tokens …][room after, see match_mask.h]
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -22,8 +21,6 @@
 #include "core/types.h"
 
 namespace vocabshift {
-
-using Pulse = std::function<void()>;  // called now and then from long work; throws to stop it
 
 class Sequences {
  public:
@@ -38,7 +35,7 @@ class Sequences {
     friend bool operator==(const Counts&, const Counts&) = default;
   };
 
-  static constexpr ChunkAt kSeamWords = 128;  // more than any chunk and what is read behind it
+  static constexpr ChunkAt kSeamWords = 128;  // more than any chunk and what is read after it
   static constexpr TokenId kNarrowTokens = 1u << 16;  // ids below this fit into 16 bits
   using Narrow = std::uint16_t;
   using Wide = std::uint32_t;
@@ -112,10 +109,10 @@ class Sequences {
   void remove_first_token(ChunkAt at);
 
   // Calls visit(left, right, weight, chunk) for every adjacent pair, overlaps included; `chunk` is
-  // the one that holds the left token. `pulse` is called now and then.
+  // the one that holds the left token.
   template <class F>
-  void for_each_pair(const Pulse& pulse, F&& visit) {
-    is_narrow_ ? for_each_pair_of<Narrow>(pulse, visit) : for_each_pair_of<Wide>(pulse, visit);
+  void for_each_pair(F&& visit) {
+    is_narrow_ ? for_each_pair_of<Narrow>(visit) : for_each_pair_of<Wide>(visit);
   }
 
   // Closes the holes that merges left, so that later passes read less. Chunk positions change.
@@ -126,8 +123,8 @@ class Sequences {
   std::size_t memory_bytes() const { return arena_.capacity(); }
 
  private:
-  static constexpr std::size_t kPulseEvery = 1 << 16;
-  static constexpr std::uint32_t kHeader = 2;  // words before a chunk's tokens
+  static constexpr std::size_t kStopEvery = 1 << 12;  // chunks
+  static constexpr std::uint32_t kHeader = 2;         // words before a chunk's tokens
   static constexpr std::uint32_t kJoinedBefore = 1u << 16;
   static constexpr std::uint32_t kJoinedAfter = 1u << 17;
   static constexpr std::uint32_t kInterned = 1u << 18;  // header[0] is a place in interned_
@@ -141,17 +138,17 @@ class Sequences {
     std::size_t operator()(const Counts& counts) const;
   };
 
-  // Of a chunk of so many tokens, header and room behind included.
+  // Of a chunk of so many tokens, header and room after included.
   std::uint64_t chunk_words(std::uint64_t tokens) const {
-    return kHeader + (tokens * (is_narrow_ ? 2 : 4) + kOverwrittenBehind + 3) / 4;
+    return kHeader + (tokens * (is_narrow_ ? 2 : 4) + kOverwrittenAfter + 3) / 4;
   }
   template <class F>
   void for_each_sequence(F&& visit);
   template <class Token, class F>
-  void for_each_pair_of(const Pulse& pulse, F& visit) {
+  void for_each_pair_of(F& visit) {
     std::size_t chunks = 0;
     for (ChunkAt at = 0; at < end_; at = chunk_after(at)) {
-      if (++chunks % kPulseEvery == 0 && pulse) pulse();
+      if (++chunks % kStopEvery == 0) may_stop(kStopEvery * 16);
       const Chunk here = chunk(at);
       const std::uint32_t length = here.length();
       const Token* tokens = here.tokens<Token>();
@@ -184,7 +181,7 @@ class Sequences {
     return at;
   }
 
-  BigVector<std::byte> arena_;  // end_ words, and what may be read behind them
+  BigVector<std::byte> arena_;  // end_ words, and what may be read after them
   ChunkAt end_ = 0;
   bool is_narrow_;
   // Counts that are weighted, or too large for one word: as many as differ, which is few.

@@ -1,5 +1,6 @@
 // Where long work may be stopped by whoever called the core (Ctrl-C), without a parameter on the
-// way down: the caller says what to ask, loops say how much they have done.
+// way down: the caller says what to ask, loops say how much they have done. A Tick (types.h), by
+// contrast, reports progress and is passed to the loops that can measure it.
 //
 // Owns how often is asked. A loop that may be stopped leaves only what is thrown away with it, or
 // is as good as before.

@@ -1,4 +1,5 @@
-// The superword stage, exactly and in little memory (IST section 3; method.md sections 2 and 4).
+// The superword stage, exactly and in little memory (IST section 3;
+// docs/algorithms/superwords.md).
 //
 // Pieces of text (sentences, say) are encoded with the merges of the first stage, as the exported
 // tokenizer will encode them. Pieces hardly repeat, so counting them compresses nothing; but let
@@ -54,6 +55,7 @@ class SuperwordStage {
     store_.finish(tokens_);
   }
 
+  std::size_t threads() const { return options_.threads; }
   // Tokens of all documents before the first superword merge.
   Count tokens() const { return tokens_; }
 

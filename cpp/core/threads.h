@@ -11,6 +11,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/stop.h"
@@ -18,8 +19,8 @@
 
 namespace vocabshift {
 
-// Threads of one parallel_for: the calling one asks whether to go on, also while it waits for the
-// others, and these ask what it was told.
+// Threads of one parallel_for: the calling one asks its own check, also while it waits for the
+// others, and the others stop when it was stopped.
 class StopTogether {
  public:
   StopTogether() : caller_check_(Stoppable::current()) {}
@@ -34,6 +35,7 @@ class StopTogether {
       throw;
     }
   }
+  void stop_others() { is_stopped_ = true; }
   void check_other() const {
     if (is_stopped_) throw StoppedElsewhere();
   }
@@ -60,6 +62,34 @@ class StopTogether {
   std::size_t ended_ = 0;
 };
 
+// Joins its threads however the scope is left: a std::thread that is destroyed unjoined ends the
+// process. (std::jthread would do, but older versions of libc++ lack it.)
+class JoinedThreads {
+ public:
+  explicit JoinedThreads(StopTogether& together) : together_(together) {}
+  ~JoinedThreads() {
+    if (!threads_.empty()) together_.stop_others();  // left by an exception: their work is in vain
+    join();
+  }
+  JoinedThreads(const JoinedThreads&) = delete;
+  JoinedThreads& operator=(const JoinedThreads&) = delete;
+
+  void reserve(std::size_t threads) { threads_.reserve(threads); }
+  std::size_t size() const { return threads_.size(); }
+  template <class F, class... Args>
+  void start(F&& body, Args&&... args) {
+    threads_.emplace_back(std::forward<F>(body), std::forward<Args>(args)...);
+  }
+  void join() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+ private:
+  StopTogether& together_;
+  std::vector<std::thread> threads_;
+};
+
 // Runs work(shard) for 0 <= shard < shards, each on its own thread as far as the system gives any;
 // rethrows the first exception in shard order. What stops the calling thread stops all of them.
 template <class F>
@@ -72,21 +102,21 @@ void parallel_for(std::size_t shards, F&& work) {
   const auto guarded = [&](std::size_t shard, auto&& body) {
     try {
       body();
-    } catch (const StoppedElsewhere&) {  // the thread that was stopped tells why
+    } catch (const StoppedElsewhere&) {  // the thread that was stopped reports why
     } catch (...) {
       if (!failures[shard]) failures[shard] = std::current_exception();
     }
   };
   StopTogether together;
-  std::vector<std::thread> threads;
-  threads.reserve(shards - 1);
   const auto on_thread = [&](std::size_t shard) {
     const Stoppable stoppable([&] { together.check_other(); });
     guarded(shard, [&] { work(shard); });
     together.end_one();
   };
+  JoinedThreads threads(together);
+  threads.reserve(shards - 1);
   try {
-    while (threads.size() < shards - 1) threads.emplace_back(on_thread, threads.size() + 1);
+    while (threads.size() < shards - 1) threads.start(on_thread, threads.size() + 1);
   } catch (const std::system_error&) {  // no more threads to be had: this one does the rest
   }
   {
@@ -97,7 +127,7 @@ void parallel_for(std::size_t shards, F&& work) {
     guarded(0, [&] { work(std::size_t{0}); });
     guarded(0, [&] { together.wait_for(threads.size()); });
   }
-  for (std::thread& thread : threads) thread.join();
+  threads.join();
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }

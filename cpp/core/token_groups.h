@@ -1,7 +1,7 @@
 // Groups of tokens: what stands in the place of words where a tokenizer encodes a document as a
 // whole. The tokens of a document are cut between neighbours that can never be merged; what is
-// between two cuts is counted by its ids, for one string may be segmented in two ways. Source:
-// adapting.md section 1.3.
+// between two cuts is counted by its ids, for one string may be segmented in two ways: see
+// docs/algorithms/continued.md.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Bytes <-> code points. What happens to bad bytes is decided here: they are found and reported,
-// never replaced; everything behind this door may assume valid UTF-8.
+// never replaced; everything past this door may assume valid UTF-8.
 #pragma once
 
 #include <cstdint>

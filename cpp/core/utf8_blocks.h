@@ -18,7 +18,7 @@ inline constexpr std::size_t kUtf8Block = 64;
 #if defined(__SSE2__)
 
 // Whether the bytes from `at` on, kUtf8Block and one more, which begin with a whole character, are
-// well-formed so far; `whole` is then where the last character begins that may go on behind the
+// well-formed so far; `whole` is then where the last character begins that may go on after the
 // block, or kUtf8Block.
 inline bool is_valid_block(const unsigned char* at, std::size_t* whole) {
   const auto is_less = [](__m128i bytes, int than) {  // as signed bytes: 0x80 … 0xFF are below 0

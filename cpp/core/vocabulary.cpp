@@ -25,7 +25,7 @@ TokenId Vocabulary::add(std::string_view bytes) {
   }
   const std::size_t mask = slots_.size() - 1;
   std::size_t at = hash_bytes(bytes) & mask;
-  while (slots_[at] != kNoToken) at = (at + 1) & mask;  // a double comes behind its first
+  while (slots_[at] != kNoToken) at = (at + 1) & mask;  // a double comes after its first
   slots_[at] = id;
   return id;
 }

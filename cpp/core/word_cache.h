@@ -3,7 +3,7 @@
 //
 // Owns one table that grows with the number of words. A slot is half a cache line: a short word is
 // compared as two machine words and its ids lie beside it; of a longer word, or one of many ids,
-// the slot tells where these are. What is found is always compared whole, so the cache can only
+// the slot holds where these are. What is found is always compared whole, so the cache can only
 // change speed. Knows nothing of models.
 #pragma once
 

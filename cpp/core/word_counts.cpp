@@ -1,9 +1,11 @@
 #include "core/word_counts.h"
 
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "core/stop.h"
+#include "core/utf8.h"
 #include "core/word_file.h"
 
 namespace vocabshift {
@@ -123,6 +125,9 @@ WordCounter WordCounter::split_words(const PreTokenizer& inner) {
     if (!limited()) pieces.tables_[group][0]->reserve(words);  // most are not cut any further
   }
   const auto add = [&](Batch& batch, std::string_view word, Count count) {
+    if (first_invalid_utf8(word) != kAllValid) {
+      throw std::invalid_argument("a counted word is not UTF-8, and cannot be cut further");
+    }
     inner.split(word, [&](std::string_view piece) { batch.add(piece, count); });
     batch.flush();  // the word may not outlive the visit
   };

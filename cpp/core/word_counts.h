@@ -24,7 +24,7 @@ struct MemoryBudget {
 };
 
 // Counts words over many blocks of documents, with one table per thread and group. `group` numbers
-// what must be told apart later (documents of one language and weight, say), from 0. Where the
+// what must be kept apart (documents of one language and weight, say), from 0. Where the
 // tables would outgrow their budget they are written out as sorted runs, and what is asked for is
 // read from these; which words there are, and how often, does not depend on it. The budget does
 // not cover the few megabytes that merging runs needs, nor a table of 128 kB per thread and group.
@@ -48,7 +48,7 @@ class WordCounter {
   void add_words(const Documents& words, const Count* counts, std::size_t group);
 
   // The pieces that `inner` cuts the words into, each counted as often as its word, in the same
-  // groups and with the same budget.
+  // groups and with the same budget. std::invalid_argument where a word is not UTF-8.
   WordCounter split_words(const PreTokenizer& inner);
 
   // Calls visit(std::string_view word, Count weighted, Count occurrences) once for every distinct
@@ -97,6 +97,7 @@ class WordCounter {
   }
 
   std::size_t group_count() const { return tables_.size(); }
+  std::size_t threads() const { return threads_; }
 
   // At least as many words, and bytes in them, as for_each_word will visit.
   struct Bound {

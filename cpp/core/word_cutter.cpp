@@ -35,7 +35,7 @@ WordCutter::WordCutter(const std::vector<std::string_view>& products, std::strin
     }
   }
   for (const auto& [rank, target, last_byte] : inside) {
-    if (rank < crossing_rank_) not_behind_[target].set(last_byte);
+    if (rank < crossing_rank_) not_after_[target].set(last_byte);
   }
   for (std::size_t target = 0; target < kTargets; ++target) {
     const bool ever =
@@ -51,7 +51,7 @@ WordCutter::WordCutter(const std::vector<std::string_view>& products, std::strin
     Before before;
     if (!class_before({text, 2}, 1, &before)) continue;
     for (std::size_t target = 0; target < 128; ++target) {
-      ascii_cuts_[byte][target] = may_cut_[before][target] && !not_behind_[target][byte];
+      ascii_cuts_[byte][target] = may_cut_[before][target] && !not_after_[target][byte];
     }
   }
 }
@@ -68,7 +68,9 @@ bool WordCutter::class_before(std::string_view text, std::size_t at, Before* bef
   const auto byte = static_cast<unsigned char>(text[lead]);
   const std::size_t length = byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
   if (is_continuation_byte(text[lead]) || length != at - lead) return false;
-  const std::uint8_t bits = char_class(decode_utf8(text.data() + lead).code_point);
+  const char32_t c = decode_utf8(text.data() + lead).code_point;
+  if (c >= 0x110000) return false;  // a token of a byte-level model may hold any bytes
+  const std::uint8_t bits = char_class(c);
   const bool is_metaspace =
       !metaspace_.empty() && text.substr(lead, length) == std::string_view(metaspace_);
   *before = bits & kSpace || is_metaspace ? kSpaceBefore
@@ -88,7 +90,7 @@ std::string_view WordCutter::next_word(std::string_view rest) const {
       continue;
     }
     const std::size_t target = target_at(rest, at);
-    if (target == kTargets || not_behind_[target][byte_before]) {
+    if (target == kTargets || not_after_[target][byte_before]) {
       continue;
     }
     Before before;

@@ -1,14 +1,14 @@
 // Where a piece may be cut so that early merges cannot tell: words for the encoder's cache.
 //
-// Let C be a set of places between two characters, told by the class of the first and the ASCII
+// Let C be a set of places between two characters, given by the class of the first and the ASCII
 // character (or metaspace) that follows, and R the first rank whose product holds such a place.
 // Below R no merge reaches across a cut in C, so the parts between cuts can be encoded one by one
 // with the ranks below R, and all ranks applied to what comes out. R is the first rank that joins a
-// letter and a space behind it (the first superword); C is every kind of place that no rank below
-// R holds. Source: method.md section 5.
+// letter and a space after it (the first superword); C is every kind of place that no rank below
+// R holds. See docs/algorithms/encoding.md.
 //
 // Subtle: a product of bytes may begin inside a character. Then only the last byte before the
-// place is known, and no cut is made behind characters that end in it.
+// place is known, and no cut is made after characters that end in it.
 #pragma once
 
 #include <array>
@@ -46,7 +46,7 @@ class WordCutter {
   std::string metaspace_;  // "" where a space is a space
   std::uint32_t crossing_rank_ = 0xFFFFFFFFu;
   std::array<std::array<bool, kTargets>, 4> may_cut_{};  // [Before][target]
-  std::array<std::bitset<256>, kTargets> not_behind_{};  // [target][last byte]
+  std::array<std::bitset<256>, kTargets> not_after_{};   // [target][last byte]
   std::array<bool, 256> is_target_{};                    // by first byte, for speed; and, of ASCII
   std::array<std::bitset<128>, 128> ascii_cuts_{};       // [byte before][target], both at one look
 };

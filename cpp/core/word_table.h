@@ -95,7 +95,7 @@ class WordTable {
     for (std::size_t at = part * width; at < end; ++at) {
       if (slots_[at].length != 0) look_at(slots_[at]);
     }
-    // Words that found their place taken stand behind it, without a gap, around the end.
+    // Words that found their place taken stand after it, without a gap, around the end.
     for (std::size_t at = end; bits != 0; ++at) {
       const Slot& slot = slots_[at & (slots_.size() - 1)];
       if (slot.length == 0) break;

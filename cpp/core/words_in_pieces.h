@@ -12,6 +12,7 @@
 #include "core/pre_tokenize.h"
 #include "core/stop.h"
 #include "core/threads.h"
+#include "core/utf8.h"
 
 namespace vocabshift {
 
@@ -61,10 +62,11 @@ class WordsInPieces {
     std::size_t next_word = 0;
     for (std::size_t i = 0; i < documents.count; ++i) {
       for (std::int64_t start = documents.starts[i]; start < documents.ends[i];) {
-        const std::int64_t end = take(cuts.piece_ends, next_piece, start, documents.ends[i]);
+        const std::int64_t end =
+            take(documents, cuts.piece_ends, next_piece, start, documents.ends[i]);
         ends.clear();
         for (std::int64_t at = start; at < end;) {
-          at = take(cuts.word_ends, next_word, at, end);
+          at = take(documents, cuts.word_ends, next_word, at, end);
           may_stop(1);
           ends.push_back(static_cast<std::size_t>(at - start));
         }
@@ -77,10 +79,13 @@ class WordsInPieces {
     }
   }
 
-  // The next of `ends`, which must lie behind `start` and no further than `limit`.
-  static std::int64_t take(std::span<const std::int64_t> ends, std::size_t& next,
-                           std::int64_t start, std::int64_t limit) {
-    if (next == ends.size() || ends[next] <= start || ends[next] > limit) {
+  // The next of `ends`, which must lie after `start`, no further than `limit` and between two
+  // characters.
+  static std::int64_t take(const Documents& documents, std::span<const std::int64_t> ends,
+                           std::size_t& next, std::int64_t start, std::int64_t limit) {
+    if (next == ends.size() || ends[next] <= start || ends[next] > limit ||
+        (ends[next] < limit &&
+         is_continuation_byte(documents.text[static_cast<std::size_t>(ends[next])]))) {
       throw std::invalid_argument("the cuts do not fit the documents");
     }
     return ends[next++];

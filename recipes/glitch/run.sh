@@ -4,7 +4,7 @@
 #
 #   recipes/glitch/run.sh                           text from ../shared/data-unpacked
 #   DATA=/my/text OUT=runs/mine recipes/glitch/run.sh
-#   recipes/glitch/run.sh --smoke                   our own sample texts, half a minute
+#   recipes/glitch/run.sh --smoke                   our own sample texts, about ten seconds
 #
 # A model that OUT holds already is not trained again. Variables, with their defaults:
 #   DATA=../shared/data-unpacked   train/en.txt and train/hi.txt, as its unpack.sh leaves it

@@ -18,6 +18,8 @@ from statistics import mean
 from vocabshift.results import Results
 
 NAMES = {"bpe": "BPE", "unigram": "Unigram"}
+_MORPH_SCORES = {"morph_segment_score": "segments", "morph_score": "borders"}
+"""The study's MorphScore is the share of segments; the other is Arnett & Bergen's."""
 Cells = Sequence[str | float]
 
 
@@ -142,18 +144,18 @@ class Study:
         return table("Clusters (Table 13)", ["", "languages"], rows)
 
     def table_7(self) -> str | None:
-        """MorphScore, where there are words with their morphemes."""
+        """The study's MorphScore and Arnett & Bergen's, where there are words with morphemes."""
         if not (self.out / "morphemes.jsonl").exists():
             return None
-        rows = self._read("morphemes.jsonl").where(metric="morph_score")
-        languages = rows.distinct("language")
+        rows = self._read("morphemes.jsonl")
+        languages = rows.where(metric="morph_score").distinct("language")
+        columns = [(metric, label) for metric in _MORPH_SCORES for label in languages]
         subjects = [f"{r}-{s}-n" for r in NAMES for s in self.sizes] + self.clusters
         cells = [
-            [s, *(rows.value(s, language, "morph_score") for language in languages)]
-            for s in subjects
+            [s, *(rows.value(s, label, metric) for metric, label in columns)] for s in subjects
         ]
         title = "MorphScore of words split in two (Table 7 and Figure 2)"
-        return table(title, ["", *languages], cells)
+        return table(title, ["", *(f"{_MORPH_SCORES[m]}, {label}" for m, label in columns)], cells)
 
     def table_8(self) -> str:
         """BPE and OBPE in one script."""

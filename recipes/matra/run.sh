@@ -80,6 +80,8 @@ vocabshift evaluate "${NAMES[@]/#/$OUT/}" ${VENDORS[@]+"${VENDORS[@]}"} \
 PHASES=()
 for name in "${NAMES[@]}"; do PHASES+=("$name=$OUT/$name.json"); done
 write_tables subjects matra-2 matra-3 matra-4
+"$PYTHON" recipes/matra/other_reading.py "${NAMES[@]/#/$OUT/}" ${VENDORS[@]+"${VENDORS[@]}"} \
+  --text "${PARALLEL[@]}" >"$OUT/matra-2-other.md"
 "$PYTHON" recipes/ist/table.py --phases "${PHASES[@]}" >"$OUT/phases.md"
 cat "$OUT/subjects.md" "$OUT/phases.md" >"$OUT/tables.md"
 REBUILD="# as recipes/matra/run.sh does
@@ -88,5 +90,5 @@ write_card matra matra-200k
 "$PYTHON" recipes/ist/vocabulary.py "$OUT/matra" --corpus "${CORPUS[@]}" $THREADS >"$OUT/vocabulary.md"
 cat "$OUT/invariants.md" "$OUT/invariants-beside-others.md" "$OUT/tables.md" "$OUT/vocabulary.md"
 if [ -n "${RECORD:-}" ]; then
-  record matra matra-200k recipes/matra/README.md matra-2.md matra-3.md matra-4.md
+  record matra matra-200k recipes/matra/README.md matra-2.md matra-2-other.md matra-3.md matra-4.md
 fi

@@ -110,7 +110,7 @@ def test_size_rows_and_logits_stay(kind: str, first: str, place: Path, capsys: A
     loaded = type(model).from_pretrained(out).eval()
     with torch.no_grad():
         expected, got = (each(input_ids=batch).logits for each in (model, loaded))
-    assert torch.equal(expected[..., kept], got[..., kept])
+    torch.testing.assert_close(expected[..., kept], got[..., kept])  # rows are equal, see above
     tied = loaded.get_input_embeddings().weight is loaded.get_output_embeddings().weight
     assert tied == result["tied"]
 

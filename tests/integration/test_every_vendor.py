@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from real_text import eval_lines
-from vendor_checks import check_against_base, decoded, sample, some_languages
+from real_text import vendor as loaded
+from vendor_checks import check_against_base, decoded, sample, some_languages, vendor_params
 from vocabshift.extension.extend import extend_with_report
 from vocabshift.pruning.effects import Pruning
 from vocabshift.pruning.prune import open_subject, prune_subject
@@ -43,9 +44,9 @@ class Vendor:
     encoder: Encoder
 
 
-@pytest.fixture(scope="module", params=VENDORS, ids=lambda path: path.split("/")[1])
+@pytest.fixture(scope="module", params=vendor_params(VENDORS))
 def vendor(request: pytest.FixtureRequest, shared_data: Path) -> Vendor:
-    base = load_tokenizer(shared_data / request.param)
+    base = loaded(shared_data / request.param)
     return Vendor(request.param.split("/")[1], base, Encoder(base))
 
 

@@ -22,7 +22,6 @@ from vocabshift.tokenizer.reachability import unreachable_tokens
 
 pytestmark = pytest.mark.shared
 
-CASES = Path(__file__).resolve().parents[3] / "shared" / "cases"
 VOCABULARIES = (
     "tokenizers-hf/mistral7b-v1",
     "tokenizers-hf/mistral7b-v3",
@@ -31,10 +30,11 @@ VOCABULARIES = (
 )
 
 
-def test_the_reference_case(shared_data: Path) -> None:
+def test_the_reference_case(shared_data: Path, reference_cases: Path) -> None:
     """16,000 merges and counts of the paper's toolkit on Mistral-7B-v1 and Estonian."""
-    case = json.loads(gzip.decompress((CASES / "cont_mistral7b-v1_et.json.gz").read_bytes()))
-    packed = (CASES / "inputs" / "et.train.txt.zst").read_bytes()
+    file = reference_cases / "cont_mistral7b-v1_et.json.gz"
+    case = json.loads(gzip.decompress(file.read_bytes()))
+    packed = (reference_cases / "inputs" / "et.train.txt.zst").read_bytes()
     text = zstandard.ZstdDecompressor().stream_reader(packed).read().decode()
     learned = learn_metaspace(
         vendor(shared_data / "tokenizers-hf" / "mistral7b-v1"),

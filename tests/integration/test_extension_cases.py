@@ -15,25 +15,21 @@ from vocabshift.extension.continued import learn
 from vocabshift.extension.counting import count_byte_level
 from vocabshift.text.corpus import Corpus
 
-CASES = Path(__file__).resolve().parents[3] / "shared" / "cases"
-
 pytestmark = pytest.mark.shared
 
 
 @pytest.fixture
-def estonian() -> Corpus:
+def estonian(reference_cases: Path) -> Corpus:
     """The text that the cases were made with; one line is one document."""
-    file = CASES / "inputs" / "et.train.txt.zst"
-    if not file.exists():
-        pytest.skip("../shared/cases is not there")
+    file = reference_cases / "inputs" / "et.train.txt.zst"
     with zstandard.open(file, "rt", encoding="utf-8") as stream:
         return Corpus.from_texts({"et": stream.read().split("\n")})
 
 
-def test_llama3_estonian(estonian: Corpus, shared_data: Path) -> None:
+def test_llama3_estonian(estonian: Corpus, shared_data: Path, reference_cases: Path) -> None:
     """16,000 tokens, their merges and counts are those of the paper's toolkit."""
     base = TrainingBase(vendor(shared_data / "tokenizers-hf" / "llama3"))
-    with gzip.open(CASES / "cont_llama3_et.json.gz") as stream:
+    with gzip.open(reference_cases / "cont_llama3_et.json.gz") as stream:
         case = json.load(stream)
 
     text = count_byte_level(base, estonian)

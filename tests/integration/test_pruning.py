@@ -18,7 +18,6 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.shared
 
-CASES = Path(__file__).resolve().parents[3] / "shared" / "cases"
 ORDERS = {
     "leaf-frequency": "leaf_frequency",
     "leaf-id": "leaf_last_n",
@@ -26,10 +25,9 @@ ORDERS = {
 }
 
 
-def case_corpus() -> Corpus:
-    if not CASES.exists():
-        pytest.skip("../shared/cases is not there")
-    return Corpus.from_files({"eten": CASES / "inputs" / "eten.train.txt.zst"})
+@pytest.fixture
+def case_corpus(reference_cases: Path) -> Corpus:
+    return Corpus.from_files({"eten": reference_cases / "inputs" / "eten.train.txt.zst"})
 
 
 @pytest.fixture(scope="module")
@@ -38,16 +36,19 @@ def llama3(shared_data: Path) -> Tokenizer:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_reference_orders_at_every_position(llama3: Tokenizer, order: str) -> None:
+def test_reference_orders_at_every_position(
+    llama3: Tokenizer, order: str, reference_cases: Path, case_corpus: Corpus
+) -> None:
     """Special tokens, bytes and "<0xNN>", which the reference prunes too, are taken out of its."""
-    file = CASES / f"prune_llama3_eten_{ORDERS[order]}.ids.json.gz"
-    corpus = case_corpus()
+    file = reference_cases / f"prune_llama3_eten_{ORDERS[order]}.ids.json.gz"
     vocab = llama3.model.vocab
     never = {token.id for token in llama3.added_tokens} | {vocab[image] for image in ALPHABET}
     with gzip.open(file, "rt") as stream:
         expected = [token_id for token_id in json.load(stream) if token_id not in never]
     assert len(expected) == 127_744
-    pruning = prune_with_report(llama3, corpus, n_tokens=len(expected), order=order, measure=False)
+    pruning = prune_with_report(
+        llama3, case_corpus, n_tokens=len(expected), order=order, measure=False
+    )
     assert pruning.removed.tolist() == expected
     assert pruning.report.unreachable_before == 588
 

@@ -7,6 +7,8 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,15 +16,35 @@ import pytest
 import vocabshift as vs
 from vocabshift.evaluation.metrics.distribution import gini
 from vocabshift.results import Results
+from warm_python import WarmPython
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(recipe: str, out: Path) -> str:
+Run = Callable[[str, Path], str]
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    """Stands in for python: one recipe starts it ten times and more."""
+    heavy = [
+        name for name in ("torch", "transformers", "scipy.stats") if find_spec(name.split(".")[0])
+    ]
+    process = WarmPython(tmp_path_factory.mktemp("warm"), *heavy)
+    yield process
+    process.close()
+
+
+@pytest.fixture
+def run(warm: WarmPython) -> Run:
+    return lambda recipe, out: run_with(warm.executable, recipe, out)
+
+
+def run_with(python: str | Path, recipe: str, out: Path) -> str:
     """What the recipe prints on standard output."""
     source = str(Path(vs.__file__).parents[1])
     path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")]))
-    environment = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": path, "OUT": str(out)}
+    environment = {**os.environ, "PYTHON": str(python), "PYTHONPATH": path, "OUT": str(out)}
     for name in (
         "DATA",
         "VENDORS",
@@ -71,7 +93,7 @@ def cells(markdown: str) -> dict[str, list[str]]:
     ],
 )
 def test_a_recipe_writes_its_tokenizers_and_tables(
-    recipe: str, ours: str, others: list[str], tmp_path: Path
+    recipe: str, ours: str, others: list[str], run: Run, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     printed = run(f"{recipe}/run.sh", out)
@@ -106,7 +128,8 @@ def test_a_recipe_writes_its_tokenizers_and_tables(
 
 
 def test_the_ablation_compares_each_ingredient(tmp_path: Path) -> None:
-    printed = run("ist/ablate.sh", tmp_path / "out")
+    """With real starts of python, as the other recipes have them outside of these tests."""
+    printed = run_with(sys.executable, "ist/ablate.sh", tmp_path / "out")
     rows = cells(printed)
     assert "mean, against all" == rows["tokenizer"][-1]
     assert "0.00%" == rows["all"][-1]
@@ -115,7 +138,7 @@ def test_the_ablation_compares_each_ingredient(tmp_path: Path) -> None:
         assert rows[name][-1].endswith("%")
 
 
-def test_continued_bpe_writes_its_tables_and_makes_nothing_twice(tmp_path: Path) -> None:
+def test_continued_bpe_writes_its_tables_and_makes_nothing_twice(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "out"
     printed = run("continued_bpe/run.sh", out)
     for name in ("curves", "unchanged", "prune", "multilingual"):
@@ -155,7 +178,7 @@ def test_continued_bpe_writes_its_tables_and_makes_nothing_twice(tmp_path: Path)
     assert again == {file: written[file] for file in again}
 
 
-def test_the_indic_study_writes_its_tables(tmp_path: Path) -> None:
+def test_the_indic_study_writes_its_tables(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "out"
     printed = run("indic_study/run.sh", out)
     numbers = [1, 2, 3, 4, 5, 8, 13, 15, 16, 17, 18, 19]  # 7 needs words with their morphemes
@@ -179,7 +202,7 @@ def test_the_indic_study_writes_its_tables(tmp_path: Path) -> None:
     assert "Sequence" == spec["type"]
 
 
-def test_the_extrinsic_test_trains_and_judges_small_models(tmp_path: Path) -> None:
+def test_the_extrinsic_test_trains_and_judges_small_models(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "out"
     printed = run("indic_study/extrinsic.sh", out)
     assert (out / "runs" / "extrinsic.md").read_text(encoding="utf-8") in printed
@@ -200,7 +223,7 @@ def test_the_extrinsic_test_trains_and_judges_small_models(tmp_path: Path) -> No
     assert all(row[3] > 0 for row in found["cluster", "decoder", 0]["sentences"])
 
 
-def test_the_front_compares_recipe_vocabshift_with_ist_and_matra(tmp_path: Path) -> None:
+def test_the_front_compares_recipe_vocabshift_with_ist_and_matra(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "out"
     rows = cells(run("indic_study/front.sh", out))
     results = Results.from_jsonl((out / "results.jsonl").read_text(encoding="utf-8"))
@@ -212,7 +235,7 @@ def test_the_front_compares_recipe_vocabshift_with_ist_and_matra(tmp_path: Path)
     assert {"ist-english-4", "matra", "vocabshift-nfc", "nfc-balance-0"} <= set(rows)
 
 
-def test_the_adaptation_study_compares_every_arm(tmp_path: Path) -> None:
+def test_the_adaptation_study_compares_every_arm(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("sklearn")
     out = tmp_path / "out"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,6 @@ from vocabshift.report.html.compare import write_comparison
 from vocabshift.report.html.report import write_html
 from vocabshift.results import Result, Results
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium or google-chrome is there")
-
 HOSTILE = (
     "</p><script>window.hacked=1</script><img src=http://127.0.0.1:9/x onerror=hacked=1>\u202e"
 )
@@ -33,21 +26,15 @@ MOST_BYTES = 3_000_000
 Open = Callable[..., Any]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as running:
-        launched = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield launched
-        launched.close()
-
-
 @pytest.fixture
-def open_page(browser: Any) -> Iterator[Open]:
+def open_page(chromium: Any) -> Iterator[Open]:
     """Opens a file in a page that lets no request out; checks at the end that it kept quiet."""
     contexts, complaints = [], []
 
     def open_file(path: Path, *, width: int = 1280, scheme: str = "light") -> Any:
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme
+        )
         contexts.append(context)
         page = context.new_page()
 

@@ -2,7 +2,8 @@
 
 `kill -9` itself: a process that does nothing more. Where it happens is decided in two ways. At the
 seams: the process kills itself right before or right after it has made a phase a finished
-checkpoint. And anywhere: it is killed from outside after a while.
+checkpoint. And anywhere: the kernel ends it after some of the CPU time that the command needs. The
+processes are forks of one that has imported the package; those on a full disk are real starts.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from warm_python import WarmProcess, WarmPython
+
 # The command line, with a trap in the store: KILL names the phase, WHEN the side of the rename.
-# Every phase that is finished is told on stderr as "finished PHASE".
+# Every phase that is finished is told on stderr as "finished PHASE". AFTER: seconds of CPU time;
+# then the kernel ends the process, by a signal that it does not handle.
 _TRAPPED = """
 import os, signal, sys
 from pathlib import Path
@@ -29,6 +33,7 @@ from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.cli.main import main
 
 phase, when = os.environ.get("KILL"), os.environ.get("WHEN")
+signal.setitimer(signal.ITIMER_PROF, float(os.environ.get("AFTER", 0)))
 commit, rename = Checkpoints.commit, Path.rename
 
 def die():
@@ -58,27 +63,37 @@ Command = Callable[[Path], list[str]]
 """The words of a verb that writes to the folder given."""
 
 
-def start(words: list[str], *, kill: str = "", when: str = "") -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", _TRAPPED, *words],
-        env={**os.environ, "KILL": kill, "WHEN": when},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@pytest.fixture(scope="module", autouse=True)
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The process that all others are forks of."""
+    _warm.append(WarmPython(tmp_path_factory.mktemp("warm")))
+    yield
+    _warm.pop().close()
 
 
-def finish(words: list[str]) -> list[str]:
-    """Run to the end; the phases that it did."""
+_warm: list[WarmPython] = []
+
+
+def start(words: list[str], **how: str) -> WarmProcess:
+    return _warm[0].start(["-c", _TRAPPED, *words], {**os.environ, **how})
+
+
+def run_to_the_end(words: list[str]) -> tuple[list[str], float]:
+    """The phases that it did, and the CPU time that it took."""
     process = start(words)
     _, errors = process.communicate()
     assert 0 == process.returncode, errors
     told = [line for line in errors.splitlines() if line.startswith("finished ")]
-    return [line.removeprefix("finished ") for line in told]
+    return [line.removeprefix("finished ") for line in told], process.cpu_seconds
+
+
+def finish(words: list[str]) -> list[str]:
+    """Run to the end; the phases that it did."""
+    return run_to_the_end(words)[0]
 
 
 def kill_at(words: list[str], phase: str, when: str) -> None:
-    process = start(words, kill=phase, when=when)
+    process = start(words, KILL=phase, WHEN=when)
     _, errors = process.communicate()
     assert -signal.SIGKILL == process.returncode, errors
 
@@ -131,23 +146,37 @@ def check_kills_in_a_row(command: Command, work: Path) -> None:
     assert contents(work / "undisturbed") == contents(work / "out")
 
 
+def is_killed_at_work(words: list[str], out: Path, expected: dict[str, bytes], when: float) -> bool:
+    """Whether it ends after `when` seconds of CPU time; else its output, whole, is put away."""
+    process = start(words, AFTER=str(when))
+    _, errors = process.communicate()
+    assert process.returncode in (0, -signal.SIGPROF), errors
+    if not out.exists():
+        assert process.returncode != 0
+        return True
+    assert expected == contents(out)
+    shutil.rmtree(out)
+    return False
+
+
 def check_any_moment(command: Command, work: Path, *, times: int) -> None:
-    """Kill after a random while, several times in a row, then let it end."""
-    began = time.monotonic()
-    finish(command(work / "undisturbed"))
-    seconds = time.monotonic() - began
+    """Kill after a random part of its CPU time, and what goes on once more, then let it end."""
+    _, seconds = run_to_the_end(command(work / "undisturbed"))
+    expected = contents(work / "undisturbed")
     chance = random.Random(1)
+    begun = 0
     for turn in range(times):
         out = work / f"out{turn}"
-        for _ in range(2):
-            process = start(command(out))
-            time.sleep(chance.uniform(0, seconds))
-            process.kill()
-            process.communicate()
-        if not out.exists():
-            finish(command(out))
-        assert contents(work / "undisturbed") == contents(out)
+        words = command(out)
+        when = seconds * (turn + chance.random()) / times  # early and late ones
+        while not is_killed_at_work(words, out, expected, when):
+            when *= 0.8  # no two runs take the same time
+        begun += out.with_name(out.name + ".partial").exists()
+        is_killed_at_work(words, out, expected, chance.uniform(0.01, seconds))
+        finish(words)
+        assert expected == contents(out)
         assert nothing_is_left(out)
+    assert begun >= times // 2, "most were killed before they had begun"
 
 
 def check_other_configs(command: Command, others: list[Command], work: Path) -> None:

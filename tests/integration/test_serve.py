@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,7 +21,6 @@ from vocabshift.demo.sample_texts import beginnings
 
 pytest.importorskip("uvicorn", reason="needs the [serve] extra")
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 HOSTILE = (
     '<img src=x onerror="window.ran=1"><script>window.ran=1</script>\n'
     "<!--</textarea>&lt;b&gt;]]> javascript:window.ran=1\n"
@@ -117,28 +115,24 @@ Page = Any
 
 
 @pytest.fixture(scope="module")
-def open_page(url: str) -> Iterator[Callable[..., Page]]:
+def open_page(url: str, chromium: Any) -> Iterator[Callable[..., Page]]:
     """Opens the page in Chromium; afterwards nothing may have gone wrong in any."""
-    api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium to open the page in")
     troubles: list[str] = []
     requests: list[str] = []
-    with api.sync_playwright() as browsers:
-        browser = browsers.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
 
-        def open_it(**options: Any) -> Page:
-            page = browser.new_page(**options)
-            page.on("console", lambda message: troubles.append(message.text))
-            page.on("pageerror", lambda error: troubles.append(str(error)))
-            page.on("dialog", lambda dialog: troubles.append(dialog.message))
-            page.on("request", lambda request: requests.append(request.url))
-            page.goto(url)
-            page.wait_for_selector("body[data-ready]")
-            return page
+    def open_it(**options: Any) -> Page:
+        page = chromium.new_page(**options)
+        page.on("console", lambda message: troubles.append(message.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("dialog", lambda dialog: troubles.append(dialog.message))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(url)
+        page.wait_for_selector("body[data-ready]")
+        return page
 
-        yield open_it
-        browser.close()
+    yield open_it
+    for context in chromium.contexts:
+        context.close()
     assert [] == troubles
     assert requests
     assert [] == [one for one in requests if not one.startswith(url)]

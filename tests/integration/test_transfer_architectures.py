@@ -15,13 +15,11 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 import small_models  # noqa: E402
-from vocabshift.surgery.transfer import (  # noqa: E402
-    TransferReport,
-    transfer,
-    transfer_folder,
-)
+from vocabshift.surgery.report import TransferReport  # noqa: E402
+from vocabshift.surgery.transfer import transfer_folder  # noqa: E402
 from vocabshift.tokenizer.formats.load import load_tokenizer  # noqa: E402
 from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
+from vocabshift.workflows.transfer import transfer  # noqa: E402
 
 RELOAD = Path(__file__).parents[1] / "reload_models.py"
 
@@ -81,7 +79,7 @@ def reloaded_by_version_4(outputs) -> dict[str, Any]:
     """The same with transformers 4."""
     python = os.environ.get("VOCABSHIFT_TRANSFORMERS4")
     if not python:
-        pytest.skip("VOCABSHIFT_TRANSFORMERS4 names no python that has transformers 4.57")
+        pytest.skip("needs VOCABSHIFT_TRANSFORMERS4: a python with transformers 4 (CONTRIBUTING)")
     found = _reload(python, outputs)
     assert found["version"].startswith("4."), found["version"]
     return dict(found["models"])

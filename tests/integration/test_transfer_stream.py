@@ -17,20 +17,20 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from hypothesis import given, settings  # noqa: E402
+from hypothesis import given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from safetensors import safe_open  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 import small_models  # noqa: E402
+from strategies import examples  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
 from vocabshift.errors import VocabMismatchError  # noqa: E402
 from vocabshift.models import shard_writer  # noqa: E402
-from vocabshift.surgery.transfer import (  # noqa: E402
-    transfer,
-    transfer_folder,
-)
+from vocabshift.surgery.options import TransferOptions  # noqa: E402
+from vocabshift.surgery.transfer import transfer_folder  # noqa: E402
 from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
+from vocabshift.workflows.transfer import transfer  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def _bytes(folder: Path) -> dict[str, bytes]:
     size=st.integers(256, 360),
     seed=st.integers(0, 2**20),
 )
-@settings(max_examples=12, deadline=None)
+@examples(12)
 def test_any_model_is_the_same_from_memory_and_from_disk(
     old, tmp_path_factory, dtype, kind, init, multiple, hidden, size, seed
 ) -> None:
@@ -86,7 +86,7 @@ def test_any_model_is_the_same_from_memory_and_from_disk(
     model = small_models.build(kind, old, **width).to(dtype)
     source = small_models.save(model, old, place / "model", max_shard_size="20KB")
     options = {"init": init, "seed": seed, "pad_to_multiple_of": multiple}
-    transfer_folder(source, new, place / "out", **options)
+    transfer_folder(source, new, place / "out", TransferOptions(**options))
     model = type(model).from_pretrained(source)
     transfer(model, old=old, new=new, **options)
     streamed = type(model).from_pretrained(place / "out").state_dict()
@@ -175,6 +175,36 @@ def test_killed_run_is_gone_on_with(sharded, new, tmp_path, monkeypatch) -> None
     once = _bytes(tmp_path / "once")
     assert all(once[name] == data for name, data in shards.items())
     assert not (tmp_path / "out.partial").exists()
+
+
+@pytest.mark.parametrize("change", ["init", "model"])
+def test_shards_of_another_transfer_are_not_taken_over(
+    sharded, old, new, tmp_path, monkeypatch, change
+) -> None:
+    """The same names of the same sizes, of another `--init` or model: every byte is made anew."""
+    out, options = tmp_path / "out", {"init": "mean"}
+    move = Path.rename
+
+    def stop(self: Path, target: Any) -> Path:
+        if self.parent.name == "checkpoints" and not self.name.startswith("."):
+            raise KeyboardInterrupt  # all shards are finished, none has its name yet
+        return move(self, target)
+
+    monkeypatch.setattr(Path, "rename", stop)
+    with pytest.raises(KeyboardInterrupt):
+        transfer_folder(sharded, new, out, TransferOptions(**options))
+    monkeypatch.undo()
+    assert list((tmp_path / "out.partial" / "checkpoints").glob("*.safetensors"))
+    if change == "init":
+        options = {"init": "zeros"}
+    else:
+        for file in sharded.glob("*.safetensors"):
+            save_file({name: tensor + 1 for name, tensor in load_file(file).items()}, file)
+    transfer_folder(sharded, new, out, TransferOptions(**options))
+    transfer_folder(sharded, new, tmp_path / "once", TransferOptions(**options))
+    made, once = _tensors(out), _tensors(tmp_path / "once")
+    assert made.keys() == once.keys()
+    assert all(torch.equal(tensor, once[name]) for name, tensor in made.items())
 
 
 @pytest.mark.parametrize("by_kernel", [True, False])

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from real_text import vendor
+from vendor_checks import vendor_params
 from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import from_json, to_json
@@ -21,14 +23,12 @@ CONVERTED = {
     "mistral7b-v1": "mistral-v1/tokenizer.model.v1",
     "mistral7b-v3": "mistral-v3/mistral_instruct_tokenizer_240323.model.v3",
 }
-SENTENCEPIECE = ("llama2/tokenizer.model", CONVERTED["mistral7b-v1"], CONVERTED["mistral7b-v3"])
-RANKS = {
-    "cl100k_base": "cl100k_base/cl100k_base.tiktoken",
-    "o200k_base": "o200k_base/o200k_base.tiktoken",
-    "p50k_base": "p50k_r50k/p50k_base.tiktoken",
+SENTENCEPIECE = {
+    "llama2": "llama2/tokenizer.model",
+    **{name: CONVERTED[name] for name in ("mistral7b-v1", "mistral7b-v3")},
 }
-HF_FILES = ("anthropic-claude2/tokenizer.json", "deepseek/tokenizer.json")
-GGUF = ("gguf-command-r/ggml-vocab-command-r.gguf", "gguf-gemma-4/ggml-vocab-gemma-4.gguf")
+P50K = "p50k_r50k/p50k_base.tiktoken"
+HF_FILES = {name: f"{name}/tokenizer.json" for name in ("anthropic-claude2", "deepseek")}
 TRICKY = (
     *("", " ", "  lead", "tail   ", "a\n  ", "a \n\n  b  ", "\r\n\r\n x", "12345 678", "\n" * 9),
     *(
@@ -57,10 +57,10 @@ def ids(tokenizer: Tokenizer, texts: tuple[str, ...]) -> list[list[int]]:
     return [encoding.ids for encoding in encodings]
 
 
-@pytest.mark.parametrize("folder", CONVERTED)
+@pytest.mark.parametrize("folder", vendor_params(CONVERTED))
 def test_raw_vendor_file_equals_the_converted_folder(shared_data: Path, folder: str) -> None:
-    raw = load_tokenizer(shared_data / "tokenizers" / CONVERTED[folder])
-    converted = load_tokenizer(shared_data / "tokenizers-hf" / folder)
+    raw = vendor(shared_data / "tokenizers" / CONVERTED[folder])
+    converted = vendor(shared_data / "tokenizers-hf" / folder)
     assert raw.model.vocab == converted.model.vocab
     assert raw.model.merges == converted.model.merges
     assert raw.model.ignore_merges == converted.model.ignore_merges
@@ -74,23 +74,23 @@ def test_raw_vendor_file_equals_the_converted_folder(shared_data: Path, folder: 
         assert raw.config.get(role) == converted.config.get(role)
 
 
-@pytest.mark.parametrize("name", RANKS)
+@pytest.mark.parametrize("folder", vendor_params(("cl100k_base", "o200k_base", "p50k_r50k")))
 def test_rank_files_encode_as_tiktoken(
-    shared_data: Path, texts: tuple[str, ...], name: str, monkeypatch: pytest.MonkeyPatch
+    shared_data: Path, texts: tuple[str, ...], folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tiktoken = pytest.importorskip("tiktoken")
     from tiktoken_ext import openai_public
 
     from vocabshift.tokenizer.formats.tiktoken import read_ranks
 
-    file = shared_data / "tokenizers" / RANKS[name]
+    (file,) = (shared_data / "tokenizers" / folder).glob("*.tiktoken")
     # Its own constructor with its own pattern, but our copy of the file instead of a download.
     monkeypatch.setattr(
         openai_public, "load_tiktoken_bpe", lambda *_, **__: read_ranks(file.read_bytes())
     )
-    encoding = tiktoken.Encoding(**getattr(openai_public, name)())
+    encoding = tiktoken.Encoding(**getattr(openai_public, file.stem)())
     expected = [encoding.encode(text, allowed_special="all") for text in texts]
-    tokenizer = load_tokenizer(file)
+    tokenizer = vendor(shared_data / "tokenizers" / folder)
     assert ids(tokenizer, texts) == expected
     assert ids(from_json(to_json(tokenizer)), texts) == expected
     for token in tokenizer.added_tokens:
@@ -101,35 +101,36 @@ def test_r50k_is_recognised_inside_p50k(shared_data: Path) -> None:
     from vocabshift.tokenizer.formats import known_ranks
     from vocabshift.tokenizer.formats import tiktoken as ranks
 
-    p50k = ranks.read_ranks((shared_data / "tokenizers" / RANKS["p50k_base"]).read_bytes())
+    p50k = ranks.read_ranks((shared_data / "tokenizers" / P50K).read_bytes())
     r50k = {token: rank for token, rank in p50k.items() if rank < 50_256}
     known = known_ranks.recognise(r50k)
     assert known is not None
     assert known.name == "r50k"
 
 
-@pytest.mark.parametrize("file", SENTENCEPIECE)
+@pytest.mark.parametrize("name", vendor_params(SENTENCEPIECE))
 def test_sentencepiece_models_encode_as_sentencepiece(
-    shared_data: Path, texts: tuple[str, ...], file: str
+    shared_data: Path, texts: tuple[str, ...], name: str
 ) -> None:
     sentencepiece = pytest.importorskip("sentencepiece")
-    path = shared_data / "tokenizers" / file
+    path = shared_data / "tokenizers" / SENTENCEPIECE[name]
     processor = sentencepiece.SentencePieceProcessor(str(path))
     # A control token in the text is cut out here, and spelt out there: left out.
     plain = tuple(text for text in texts if "<" not in text and "[" not in text)
-    assert ids(load_tokenizer(path), plain) == [processor.encode(text) for text in plain]
+    assert ids(vendor(path), plain) == [processor.encode(text) for text in plain]
 
 
-@pytest.mark.parametrize("file", (*HF_FILES, *(f"../tokenizers-hf/{f}" for f in CONVERTED)))
+@pytest.mark.parametrize("name", vendor_params((*HF_FILES, *CONVERTED)))
 def test_loaded_and_saved_again_encodes_as_the_original_file(
-    shared_data: Path, texts: tuple[str, ...], tmp_path: Path, file: str
+    shared_data: Path, texts: tuple[str, ...], tmp_path: Path, name: str
 ) -> None:
     from tokenizers import Tokenizer as Backend
 
-    path = shared_data / "tokenizers" / file
+    converted = shared_data / "tokenizers-hf" / name
+    path = shared_data / "tokenizers" / HF_FILES[name] if name in HF_FILES else converted
     original = Backend.from_file(str(path if path.is_file() else path / "tokenizer.json"))
     expected = [encoding.ids for encoding in original.encode_batch(list(texts))]
-    folder = load_tokenizer(path).save_pretrained(tmp_path / "out")
+    folder = vendor(path).save_pretrained(tmp_path / "out")
     saved = Backend.from_file(str(folder / "tokenizer.json"))
     assert [encoding.ids for encoding in saved.encode_batch(list(texts))] == expected
     assert saved.get_vocab() == original.get_vocab()
@@ -138,18 +139,18 @@ def test_loaded_and_saved_again_encodes_as_the_original_file(
     assert isinstance(merges[0], list)
 
 
-@pytest.mark.parametrize("file", GGUF)
+@pytest.mark.parametrize("name", vendor_params(("gguf-command-r", "gguf-gemma-4")))
 def test_gguf_vocabularies_are_the_same_after_saving(
-    shared_data: Path, texts: tuple[str, ...], tmp_path: Path, file: str
+    shared_data: Path, texts: tuple[str, ...], tmp_path: Path, name: str
 ) -> None:
-    tokenizer = load_tokenizer(shared_data / "tokenizers" / file)
+    tokenizer = vendor(shared_data / "tokenizers" / name)
     folder = tokenizer.save_pretrained(tmp_path / "out")
     again = load_tokenizer(folder)
     expected = ids(tokenizer, texts)
     assert ids(again, texts) == expected
     assert again.model.merges == tokenizer.model.merges
     assert again.chat_template == tokenizer.chat_template
-    lossless = "gemma" in file
+    lossless = "gemma" in name
     for text, text_ids in zip(texts, expected, strict=True):
         decoded = tokenizer.backend.decode(text_ids, skip_special_tokens=False)
         # Command-R composes (NFC); Gemma's "▁" cannot be told from a space.
@@ -157,15 +158,16 @@ def test_gguf_vocabularies_are_the_same_after_saving(
             assert decoded == text
 
 
-def test_gemma_and_command_r_have_their_published_sizes(shared_data: Path) -> None:
-    command_r, gemma = (load_tokenizer(shared_data / "tokenizers" / file) for file in GGUF)
+@pytest.mark.parametrize("name", vendor_params(["gguf-command-r"]))
+def test_command_r_has_its_published_sizes(shared_data: Path, name: str) -> None:
+    command_r = vendor(shared_data / "tokenizers" / name)
     assert (command_r.row_count, len(command_r.model.merges)) == (256_000, 253_333)
+
+
+@pytest.mark.parametrize("name", vendor_params(["gguf-gemma-4"]))
+def test_gemma_has_its_published_sizes(shared_data: Path, name: str) -> None:
+    gemma = vendor(shared_data / "tokenizers" / name)
     assert (gemma.row_count, len(gemma.model.merges)) == (262_144, 514_906)
     assert gemma.config["bos_token"] == "<bos>"
-    assert gemma.backend.encode("Hello  world\n\n").tokens == [
-        "<bos>",
-        "Hello",
-        "▁▁",
-        "world",
-        "\n\n",
-    ]
+    tokens = gemma.backend.encode("Hello  world\n\n").tokens
+    assert tokens == ["<bos>", "Hello", "▁▁", "world", "\n\n"]

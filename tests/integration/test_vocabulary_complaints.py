@@ -1,6 +1,6 @@
 """Complaints about words that cannot be added or removed, one named test each.
 
-As `test_transfer_complaints.py`; the list is in ../shared/spec/adapting.md, section 4.
+As `test_transfer_complaints.py`; each test names the issue thread that it answers.
 """
 
 from __future__ import annotations
@@ -156,7 +156,11 @@ def test_llmpruner_2_the_model_follows(old, place) -> None:
     loaded = type(model).from_pretrained(place / "moved").eval()
     with torch.no_grad():
         before, after = model(input_ids=first).logits, loaded(input_ids=ids).logits
-    assert torch.equal(before[..., kept], after[..., [back[i] for i in kept]])
+    moved_to = [back[i] for i in kept]
+    old_rows = model.get_input_embeddings().weight
+    assert torch.equal(old_rows[kept], loaded.get_input_embeddings().weight[moved_to])
+    # Products of another width are summed in another order on some processors.
+    torch.testing.assert_close(before[..., kept], after[..., moved_to])
     sizes = [(folder / "model.safetensors").stat().st_size for folder in (source, place / "moved")]
     assert sizes[1] < sizes[0]
 
@@ -171,7 +175,7 @@ def test_gliner_366_textpruner_7_an_encoder_without_a_head(old, place) -> None:
     texts = [torch.tensor([vs.Encoder(t).encode("the cat").tolist()]) for t in (old, smaller)]
     with torch.no_grad():
         before, after = model(input_ids=texts[0]).logits, loaded(input_ids=texts[1]).logits
-    assert torch.equal(before, after)
+    torch.testing.assert_close(before, after)
     assert len(loaded.get_input_embeddings().weight) == old.row_count - 15
 
 

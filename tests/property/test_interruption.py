@@ -1,11 +1,12 @@
 """Ctrl-C is answered inside the long calls of the core, not behind them.
 
 A timer signals the process; its handler counts. A call that never looks for signals lets the
-handler run once, when it is over. How much work it takes until a call has looked three times is
-not told: sizes grow until it has, or until a call was deaf for seconds of its own work.
+handler run once, when it is over. How much work it takes until a call has looked three times
+depends on the machine: sizes grow until it has, up to eight times what a usual machine needs.
 
-Where a call has several parts, each must look: the longest time between two looks is a
-part of a call of half a second.
+Where a call has several parts, each must look: the longest silence is a part of the whole call.
+Both are CPU time of one call, so only their share counts, and the best of three calls: a busy
+machine may stretch one, and a deaf part is deaf in all.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from vocabshift.text.patterns import compile_pattern, get_pattern
 from vocabshift.tokenizer.model import compile_merges
 
 LOOKS = 3
-DEAF = 3.0  # seconds of CPU time of one call, in which some thirty looks are due
+MOST = 1 << 26  # bytes of work in one call; 4 to 8 MB give three looks, a tenth of a second
 rng = np.random.default_rng(0)
 BYTES = [token.to_bytes(1, "big") for token in range(256)]
 
@@ -142,18 +143,17 @@ WORKS: dict[str, tuple[Callable[[bytes], Callable[[], object]], Callable[[int], 
 def test_signals_are_looked_for_inside(name: str) -> None:
     prepare, text = WORKS[name]
     size = 1 << 22
-    while True:
+    found = []
+    while size <= MOST:
         work = prepare(text(size))
         with counted_signals() as looks:
-            begin = time.process_time()
             looks[0] = 0
             work()
-            inside = looks[0]
-            took = time.process_time() - begin
-        if inside >= LOOKS:
+            found.append(looks[0])
+        if found[-1] >= LOOKS:
             return
-        assert took < DEAF, f"{inside} looks in {took:.1f} s"
         size *= 2
+    pytest.fail(f"looks of calls with 4, 8, 16… MB: {found}")
 
 
 def joining(data: bytes) -> Callable[[], object]:
@@ -188,7 +188,8 @@ QUIET: dict[str, tuple[Callable[[bytes], Callable[[], object]], Callable[[int], 
 def test_no_part_is_deaf(name: str) -> None:
     prepare, text, share = QUIET[name]
     size = 1 << 24
-    while True:
+    shares: list[float] = []
+    while len(shares) < 3 and min(shares, default=1.0) >= share:
         work = prepare(text(size))
         with counted_silence() as silence:
             begin = time.process_time()
@@ -196,9 +197,10 @@ def test_no_part_is_deaf(name: str) -> None:
             work()
             took = time.process_time() - begin
         if took >= 0.5:
-            break
-        size *= 2
-    assert silence[1] < share * took, f"{silence[1]:.2f} of {took:.2f} s"
+            shares.append(silence[1] / took)
+        else:
+            size *= 2
+    assert min(shares) < share
 
 
 @pytest.mark.parametrize("threads", [1, 2])

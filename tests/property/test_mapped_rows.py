@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from strategies import examples
 from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
 from vocabshift.cpt.packed_ids import MappedRows, PackedIds
 from vocabshift.cpt.packing import draw, pack_ids
@@ -28,7 +29,7 @@ BYTES = Tokenizer(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     texts=st.lists(st.text("ab é", min_size=1, max_size=9), min_size=1, max_size=8),
     length=st.integers(2, 12),

@@ -48,6 +48,10 @@ def products(draw: st.DrawFn) -> bytes:
 
 @example(product="।".encode()[1:], chosen="।", limits=(0, 0), whole=False, conjoiners="")
 @example(product=b"\xa4a", chosen=".", limits=(0, 0), whole=True, conjoiners="")
+@example(product="अक्\u200d".encode(), chosen="", limits=(0, 0), whole=False, conjoiners="्")
+@example(product="अक्\u200c".encode(), chosen="", limits=(0, 0), whole=False, conjoiners="्")
+@example(product="क्\u200dष".encode(), chosen="", limits=(0, 0), whole=False, conjoiners="्")
+@example(product="\u200dष".encode(), chosen="", limits=(0, 0), whole=False, conjoiners="्")
 @examples(750)
 @given(
     product=products(),
@@ -68,6 +72,23 @@ def test_the_rule_equals_its_plain_twin(
         "conjoiners": conjoiners,
     }
     assert merge_rule.allows(product, **options) == _core.MergeRule(**options).allows(product)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("product", "allowed"),
+    [
+        ("क्\u200d", True),  # a part of one syllable
+        ("क्\u200dष", True),  # one syllable
+        ("अक्\u200d", False),  # the letter after it is of the last syllable
+        ("अक्\u200c", True),  # ZWNJ parts: the next letter begins another
+        ("\u200dष", False),  # begins inside of one and goes on
+        ("अक्\u200dष", True),  # whole syllables
+    ],
+)
+def test_a_zero_width_joiner_joins(product: str, allowed: bool) -> None:
+    """Half forms are written with it (क्‍ष): a token that ends there cuts a syllable."""
+    assert allowed == _core.MergeRule(conjoiners=CONJOINERS).allows(product.encode())
+    assert allowed == merge_rule.allows(product.encode(), conjoiners=CONJOINERS)
 
 
 @example(text="\u0d4dE")  # a Latin letter is not joined

@@ -37,7 +37,6 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import from_json, to_json
 from vocabshift.trainers.byte_level import BpeTrainer
 
-CASES = Path(__file__).resolve().parents[3] / "shared" / "cases"
 BASE_TEXT = ["the cat and the dog sat on the mat", "कि की का के", "one two three 123"] * 2
 METHODS: tuple[NaiveMethod, ...] = ("regen", "append", "prepend", "add-tokens")
 BASES = {
@@ -169,29 +168,29 @@ def estonian_auxiliary(base: Path, estonian: Corpus) -> Auxiliary:
 
 
 @pytest.fixture(scope="module")
-def estonian(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    if not CASES.exists():
-        pytest.skip("../shared/cases is not there")
+def estonian(reference_cases: Path, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     path = tmp_path_factory.mktemp("cases") / "et.txt"
-    with (CASES / "inputs" / "et.train.txt.zst").open("rb") as file:
+    with (reference_cases / "inputs" / "et.train.txt.zst").open("rb") as file:
         path.write_bytes(zstandard.ZstdDecompressor().stream_reader(file).read())
     return Corpus.from_specs([str(path)])
 
 
-def read(name: str) -> Any:
-    return json.loads(gzip.decompress((CASES / name).read_bytes()))
+def read(file: Path) -> Any:
+    return json.loads(gzip.decompress(file.read_bytes()))
 
 
 @pytest.mark.shared
-def test_the_reference_case(shared_data: Path, estonian: Corpus) -> None:
+def test_the_reference_case(shared_data: Path, reference_cases: Path, estonian: Corpus) -> None:
     """Every merge of the auxiliary tokenizer, every new token, every merge of regen at 4,000."""
     base = vendor(shared_data / "tokenizers-hf" / "llama3")
     auxiliary = estonian_auxiliary(shared_data / "tokenizers-hf" / "llama3", estonian)
-    case = read("naive_llama3_et.json.gz")
+    case = read(reference_cases / "naive_llama3_et.json.gz")
     assert 63_488 == len(case["aux_merges"])
     assert [tuple(merge) for merge in case["aux_merges"]] == list(auxiliary.merges)
     assert case["new_tokens_in_aux_order"] == auxiliary.new_tokens(base)
-    merges = [tuple(merge) for merge in read("naive_llama3_et_regen4000_merges.json.gz")]
+    merges = [
+        tuple(merge) for merge in read(reference_cases / "naive_llama3_et_regen4000_merges.json.gz")
+    ]
     assert 9_409 == len(merges)
     assert merges == list(regen(base, auxiliary, n_tokens=4_000).merges)
 

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from real_text import eval_lines
 from reference.pre_tokenize import pre_tokenizer
+from repaired import repaired_pattern
 from strategies import DIGITS, LETTERS, SPACES, examples
 from strategies import text as texts
-from vocabshift.text.patterns import NAMED, Split, compile_pattern, repair, sentence_split
+from vocabshift.text.patterns import NAMED, Split, compile_pattern, sentence_split
 from vocabshift.text.regexes import (
     CL100K,
     DIGIT_TRIPLES,
@@ -43,7 +44,8 @@ POLICIES = {
 }
 WORDS = {"gpt2": GPT2, "cl100k": CL100K, "qwen2": QWEN2, "o200k": O200K, "tekken": TEKKEN}
 REPAIRED = {
-    f"{name} repaired": repair(NAMED[name]) or () for name in ("gpt2", "cl100k", "qwen2", "tekken")
+    f"{name} repaired": repaired_pattern(NAMED[name])
+    for name in ("gpt2", "cl100k", "qwen2", "tekken")
 }
 STEPS = (
     *(Split(r) for r in (GPT2, CL100K, QWEN2, O200K, TEKKEN, MATRA, INDIC, SYLLABLES)),

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from real_text import eval_lines
 from reference.pre_tokenize import is_letter, may_follow, pre_tokenizer, without_followers
+from repaired import repaired_pattern
 from strategies import emoji_and_marks, examples
 from strategies import text as texts
-from vocabshift.text.patterns import NAMED, Pattern, Split, get_pattern, repair
+from vocabshift.text.patterns import NAMED, Pattern, Split, get_pattern
 from vocabshift.text.regexes import CL100K
 
 OWN = {
@@ -39,8 +40,7 @@ UNMARKED = ("gpt2", "cl100k", "qwen2")  # of these, the named ones whose words h
 @functools.cache
 def both(name: str) -> tuple[Callable[[str], list[str]], Callable[[str], list[str]]]:
     """The pattern and its repair, run by `tokenizers`."""
-    repaired = repair(PATTERNS[name])
-    assert repaired is not None
+    repaired = repaired_pattern(PATTERNS[name])
     return pre_tokenizer(PATTERNS[name]), pre_tokenizer(repaired)
 
 
@@ -107,8 +107,7 @@ def plain_lines(shared_data: Path) -> tuple[list[str], int]:
 @pytest.mark.shared
 def test_what_the_repair_gains_in_hindi_and_tamil(shared_data: Path) -> None:
     """Bytes per piece of cl100k: some 5 before, those of whole words after."""
-    repaired = repair(get_pattern(CL100K))
-    assert repaired is not None
+    repaired = repaired_pattern(get_pattern(CL100K))
     for language, most_before, least_after in (("hi", 5.3, 11.5), ("ta", 5.9, 20.0)):
         lines = eval_lines(shared_data)[f"sib200-flores/{language}.txt"]
         n_bytes = sum(len(line.encode()) for line in lines)

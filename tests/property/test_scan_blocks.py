@@ -15,15 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.pre_tokenize import pre_tokenizer
+from repaired import repaired_pattern
 from strategies import emoji_and_marks, examples
 from strategies import text as texts
-from vocabshift.text.patterns import NAMED, compile_pattern, repair
+from vocabshift.text.patterns import NAMED, compile_pattern
 
 PATTERNS = {
     **{name: NAMED[name] for name in ("cl100k", "qwen2", "o200k", "tekken", "indic")},
     "matra": NAMED["matra"][:1],
     **{
-        f"{name} repaired": repair(NAMED[name]) or ()
+        f"{name} repaired": repaired_pattern(NAMED[name])
         for name in ("gpt2", "cl100k", "qwen2", "tekken")
     },
 }

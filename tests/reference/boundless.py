@@ -1,6 +1,6 @@
 """BoundlessBPE written plainly: count all pairs of both kinds, merge the best, count all again.
 
-Source: arXiv 2504.00178; method.md section 6. A piece of text is a list of units. A unit is a word,
+Source: arXiv 2504.00178. A piece of text is a list of units. A unit is a word,
 cut into tokens, or several words that supermerges have joined, which is one token. Inside a word
 neighbouring tokens make a pair; outside, two neighbouring units that are one token each and may
 join. The best pair has the highest count, then the smallest (left_id, right_id).

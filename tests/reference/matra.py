@@ -1,6 +1,6 @@
 """Matra written plainly: every pair is counted again before every merge, each where it stands.
 
-Source: method.md sections 2 and 3, with Matra's section 3. Weights are exact: counts of words and
+Source: docs/algorithms/matra.md, with Matra's section 3. Weights are exact: counts of words and
 sentences in units of 1/4096, rounded half up.
 """
 

@@ -1,8 +1,8 @@
 """OBPE written plainly: count all pairs in every language, merge the best, count all again.
 
 Source: Patil et al., "Overlap-based Vocabulary Generation Improves Cross-lingual Transfer Among
-Related Languages" (ACL 2022), with the generalized mean of the authors' code (spec/peers.md,
-section 1.5). Ties are ours: equal scores go to the smaller (left_id, right_id).
+Related Languages" (ACL 2022), with the generalized mean of the authors' code
+(docs/algorithms/overlap.md). Ties are ours: equal scores go to the smaller (left_id, right_id).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """PickyBPE written plainly: count everything anew after every event.
 
 Source: Chizhov et al., "BPE Gets Picky" (EMNLP 2024), with the rules of the authors' code
-(spec/peers.md, section 1.5). Ties, symbols and what fills the vocabulary are ours: the smaller
+(docs/algorithms/picky.md). Ties, symbols and what fills the vocabulary are ours: the smaller
 (left_id, right_id), bytes, tokens that are there.
 """
 

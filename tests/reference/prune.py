@@ -1,4 +1,4 @@
-"""Pruning written plainly from adapting.md, section 1.6: every token encoded, every merge recorded.
+"""Pruning written plainly (docs/algorithms/pruning.md): every token encoded, every merge written.
 
 Tokens are strings as the vocabulary spells them; a piece is encoded by the lowest rank first, the
 leftmost of these, and every merge is written down.

@@ -1,6 +1,6 @@
 """The superword stage written plainly: every piece is encoded by rank, then merged like any other.
 
-Source: method.md section 2, with IST and SuperBPE.
+Source: docs/algorithms/superwords.md, with IST and SuperBPE (arXiv 2503.13423).
 """
 
 from __future__ import annotations

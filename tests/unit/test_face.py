@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -75,3 +77,16 @@ def test_training_loads_neither_torch_nor_transformers() -> None:
     code = "import vocabshift as vs; vs.BpeTrainer, vs.SuperwordTrainer, vs.Encoder, vs.check"
     heavy = {"torch", "transformers", "datasets", "pyarrow"}
     assert set() == heavy & loaded_by(code)
+
+
+def test_the_version_is_written_once() -> None:
+    """The build reads it from the package, by the pattern that scikit-build-core documents."""
+    root = Path(__file__).parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "version" in project["project"]["dynamic"]
+    assert "version" not in project["project"]
+    source = project["tool"]["scikit-build"]["metadata"]["version"]
+    assert "scikit_build_core.metadata.regex" == source["provider"]
+    text = (root / source["input"]).read_text(encoding="utf-8")
+    pattern = r"(?im)^(?:__version__|VERSION)(?: ?\:.*?)? *= *(['\"])v?(.+?)\1"
+    assert [vs.__version__] == [match[2] for match in re.finditer(pattern, text)]

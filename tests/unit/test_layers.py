@@ -1,196 +1,184 @@
-"""The walls of the house: an import goes strictly downwards, heavy packages stay in their rooms."""
+"""The floors of the package: an import goes strictly downwards, heavy packages stay where they are.
+
+The floors are written here, not fitted to the files; `tools/house.py` reads the imports and prints
+the figures.
+"""
 
 from __future__ import annotations
 
 import ast
+import importlib.util
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import vocabshift
 
-SOURCE = Path(vocabshift.__file__).parent
-MODULES = {
-    path.relative_to(SOURCE.parent).with_suffix("").as_posix().replace("/", "."): path
-    for path in sorted(SOURCE.rglob("*.py"))
+FLOORS = (
+    {"_core", "errors", "progress"},
+    {"storage", "results"},
+    {"text"},
+    {"tokenizer"},
+    {"checks", "models"},
+    {"trainers", "extension", "pruning", "surgery", "cpt", "evaluation"},  # no arrow between them
+    {"report"},
+    {"workflows", "playground"},
+    {""},  # the face
+    {"cli", "demo"},
+    {"__main__"},
+)
+DEEPEST_CHAIN = 6
+LONGEST_FILE = 300
+MOST_FILES = 250
+
+# Rooms that may import a package from outside; a room that is not named may not, not even inside a
+# function. `_core` counts: who uses the core directly must keep its promises.
+MAY_IMPORT = {
+    "torch": {"surgery", "models", "cpt", "demo", "evaluation"},
+    "transformers": {"surgery", "models", "cpt", "demo", "evaluation", "tokenizer"},
+    "accelerate": {"cpt", "evaluation"},
+    "lm_eval": {"evaluation"},
+    "liger_kernel": {"cpt"},
+    "scipy": {"evaluation", "trainers"},
+    "rapidfuzz": {"evaluation"},
+    "tiktoken": {"tokenizer"},
+    "pyarrow": {"text", "cpt"},
+    "datasets": {"text", "evaluation"},
+    "matplotlib": {"report"},
+    "huggingface_hub": {"storage", "tokenizer", "models", "report"},
+    "starlette": {"playground"},
+    "uvicorn": {"playground"},
 }
-
-WORKSHOPS = {"trainers", "extension", "pruning", "surgery", "cpt", "evaluation"}
-LAYERS = {
-    **dict.fromkeys(("_core", "errors", "results", "provenance"), 0),
-    **dict.fromkeys(("output_folder", "checkpoints", "weight_files"), 0),
-    **dict.fromkeys(("text", "report"), 1),
-    "bpe": 2,
-    **dict.fromkeys(WORKSHOPS, 3),
-    **dict.fromkeys(
-        ("", "planning", "adaptation", "auto_init", "superword_extension"), 4
-    ),  # "": the package itself
-    "adaptation_card": 4,
-    "adaptation_request": 4,
-    "playground": 4,
-    **dict.fromkeys(("pretraining_config", "pretraining_log"), 4),
-    "pretraining_inputs": 5,
-    "continued_pretraining": 6,
-    "model_adaptation": 5,  # joins what joins the workshops
-    **dict.fromkeys(("cli", "demo", "__main__"), 7),
-}
-
-# Prefixes of the modules that may import a package; the rest may not, not even inside a function.
-ROOMS = {
-    "vocabshift._core": (
-        *(
-            "text.counting",
-            "text.count_folder",
-            "text.count_reader",
-            "text.count_shards",
-            "text.patterns",
-            "text.lines",
-            "text.syllables",
-        ),
-        *("bpe.encoder", "bpe.pipeline", "bpe.compiled_model", "bpe.reachability"),
-        "bpe.model_strings",
-        *(
-            "bpe.vocabulary_report",
-            "bpe.tokenizer_reader",
-            "bpe.token_groups",
-            "bpe.missing_characters",
-        ),
-        *("trainers.", "extension.", "pruning.orders"),
-    ),
-    "torch": (
-        *("surgery.", "cpt.", "demo."),
-        *("evaluation.causal_model", "evaluation.score", "evaluation.glitch"),
-        *("evaluation.latency_local", "evaluation.harness"),
-    ),
-    "transformers": (
-        *("surgery.", "cpt.", "demo.", "bpe.tokenizer_json", "bpe.reload", "report.hub"),
-        *("evaluation.causal_model", "evaluation.score", "evaluation.glitch"),
-        *("evaluation.latency_local", "evaluation.harness"),
-    ),
-    "accelerate": ("cpt.", "evaluation.harness"),
-    "lm_eval": ("evaluation.harness",),
-    "liger_kernel": ("cpt.liger",),
-    "scipy": ("evaluation.", "trainers.language_clusters"),
-    "rapidfuzz": ("evaluation.drift", "evaluation.robustness"),
-    "tiktoken": ("bpe.tiktoken_encoding",),
-    "pyarrow": ("text.", "cpt.packed_shards"),
-    "datasets": ("text.", "evaluation.harness", "evaluation.tasks."),
-    "matplotlib": ("report.curves", "report.figures", "report.fonts"),
-    "huggingface_hub": ("report.card", "report.hub", "bpe.load", "surgery.", "evaluation.glitch"),
-    "starlette": ("playground.",),
-    "uvicorn": ("playground.",),
-}
-FACE_ALONE = ("cli.", "demo.")  # these know the public face, and what a verb needs beside it
+# Rooms whose files may load a heavy package with themselves; elsewhere only inside functions.
+AT_IMPORT_TIME = {"torch": {"cpt", "surgery", "models", "evaluation"}, "pyarrow": {"cpt"}}
+HEAVY = {"torch", "transformers", "datasets", "pyarrow"}
 
 
-def room(module: str) -> str:
-    """First folder or file below the package; "" for the package itself."""
-    return module.split(".")[1] if "." in module else ""
+def load_house() -> ModuleType:
+    """The program that measures the package."""
+    file = Path(__file__).parents[2] / "tools" / "house.py"
+    spec = importlib.util.spec_from_file_location("house", file)
+    assert spec is not None and spec.loader is not None
+    program = importlib.util.module_from_spec(spec)
+    sys.modules["house"] = program  # dataclasses look their module up
+    spec.loader.exec_module(program)
+    return program
 
 
-def imports(module: str) -> Iterator[tuple[str, bool]]:
-    """(imported module, whether at import time) of a file; what only type checkers see is left
-    out."""
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
-    yield from _imports(tree, at_import_time=True)
+house = load_house()
+PACKAGE = house.read(Path(str(vocabshift.__file__)).parent)
 
 
-def _imports(node: ast.AST, *, at_import_time: bool) -> Iterator[tuple[str, bool]]:
-    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-        for child in node.orelse:
-            yield from _imports(child, at_import_time=at_import_time)
-        return
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            yield alias.name, at_import_time
-    elif isinstance(node, ast.ImportFrom):
-        assert node.level == 0, "imports are absolute"
-        for alias in node.names:
-            full = f"{node.module}.{alias.name}"
-            is_module = full in MODULES or full == "vocabshift._core" or full == "vocabshift.adapt"
-            package = f"{full}.__init__" in MODULES
-            is_module = is_module or package or full == "vocabshift.__version__"
-            yield (full if is_module else str(node.module)), at_import_time
-    in_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-    for child in ast.iter_child_nodes(node):
-        yield from _imports(child, at_import_time=at_import_time and not in_function)
+def floor_of(module: str) -> int:
+    """Which floor a module stands on."""
+    for number, rooms in enumerate(FLOORS):
+        if house.room(module) in rooms:
+            return number
+    raise AssertionError(f"{module} is in no room: move it into one, or add the room to its floor")
 
 
-def name_of(module: str) -> str:
-    return module.removesuffix(".__init__")
+def test_imports_go_strictly_downwards() -> None:
+    upwards = [
+        f"{module} imports {imported.module}"
+        for module, imports in PACKAGE.imports.items()
+        for imported in imports
+        if imported.module.split(".")[0] == "vocabshift"
+        and imported.module != "vocabshift.__version__"  # a constant of the package, not its face
+        and house.room(imported.module) != house.room(module)
+        and not {house.room(imported.module), house.room(module)} <= {"cli", "demo"}
+        and floor_of(imported.module) >= floor_of(module)
+    ]
+    assert [] == upwards
 
 
-def is_in(module: str, rooms: tuple[str, ...]) -> bool:
-    inside = name_of(module).removeprefix("vocabshift.")
-    return any(
-        inside == place or inside.startswith(place if place.endswith(".") else place + ".")
-        for place in rooms
-    )
+def test_imports_are_absolute() -> None:
+    relative = [
+        module
+        for module, imports in PACKAGE.imports.items()
+        if any(imported.module.startswith(".") for imported in imports)
+    ]
+    assert [] == relative
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_imports_go_strictly_downwards(module: str) -> None:
-    own = room(name_of(module))
-    assert own in LAYERS, f"{module} stands in no layer: add it to the walls, or move it"
-    for imported, _ in imports(module):
-        if imported.split(".")[0] != "vocabshift" or own == room(imported):
-            continue
-        if imported == "vocabshift.__version__":  # a constant of the package, not its face
-            continue
-        assert room(imported) in LAYERS, f"{module} imports {imported}, which has no layer"
-        if own in ("cli", "demo", "__main__") and room(imported) in ("cli", "demo"):
-            continue
-        assert LAYERS[room(imported)] < LAYERS[own], f"{module} imports {imported}"
+def test_the_command_line_and_the_demo_know_the_face_and_the_workflows_alone() -> None:
+    assert [] == house.deep_imports(PACKAGE)
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_heavy_packages_and_the_core_stay_in_their_rooms(module: str) -> None:
-    for imported, at_import_time in imports(module):
-        for package, rooms in ROOMS.items():
-            if imported == package or imported.startswith(package + "."):
-                assert is_in(module, rooms), f"{module} imports {package}"
-        if not is_in(module, ("surgery.", "cpt.", "evaluation.", "demo.")):
-            heavy = imported.split(".")[0] in ("torch", "transformers", "datasets", "pyarrow")
-            assert not (heavy and at_import_time), f"{module} imports {imported} at import time"
+def test_there_are_no_circles() -> None:
+    """Imports inside functions too: they break a circle for the interpreter, not for a reader."""
+    assert [] == house.circles(PACKAGE)
+    assert [] == house.folder_circles(PACKAGE)
 
 
-def test_imports_inside_a_folder_have_no_circle() -> None:
-    """Imports inside functions too: they break a circle for the interpreter, not for a reader.
+def test_a_reader_need_not_go_deep() -> None:
+    """From any file, at most six files of its folder stand one above the other."""
+    too_deep = [
+        " -> ".join(chain)
+        for chain in house.deepest_chains(PACKAGE).values()
+        if len(chain) > DEEPEST_CHAIN
+    ]
+    assert [] == too_deep
 
-    Only the Tokenizer itself may: its `save_pretrained` and `to_hf` hand over to the files that
-    know how.
-    """
-    arrows = {
-        name_of(module): {
-            name
-            for name, at_import_time in imports(module)
-            if name.startswith("vocabshift.")
-            and (at_import_time or module != "vocabshift.tokenizer.tokenizer")
-        }
-        for module in MODULES
+
+def test_the_top_level_holds_rooms_and_the_face() -> None:
+    assert [] == house.loose(PACKAGE)
+
+
+def test_files_can_be_read_in_one_go() -> None:
+    lengths = {
+        module: len(path.read_text(encoding="utf-8").splitlines())
+        for module, path in PACKAGE.files.items()
     }
-    done: set[str] = set()
-    circles: list[str] = []
-
-    def visit(module: str, path: tuple[str, ...]) -> None:
-        if module in path:
-            circles.append(" -> ".join((*path[path.index(module) :], module)))
-        elif module not in done:
-            for imported in sorted(arrows.get(module, ())):
-                visit(imported, (*path, module))
-            done.add(module)
-
-    for module in arrows:
-        visit(module, ())
-    assert [] == circles
+    assert {} == {module: length for module, length in lengths.items() if length > LONGEST_FILE}
+    assert MOST_FILES >= len(lengths)
 
 
-def test_only_one_file_knows_the_json() -> None:
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_packages_from_outside_stay_in_their_rooms(package: str) -> None:
+    elsewhere = [
+        module
+        for module, imports in PACKAGE.imports.items()
+        for imported in imports
+        if imported.module.split(".")[0] == package
+        and house.room(module) not in MAY_IMPORT[package]
+    ]
+    assert [] == elsewhere
+
+
+def test_heavy_packages_are_loaded_when_they_are_used() -> None:
+    early = [
+        f"{module} imports {imported.module}"
+        for module, imports in PACKAGE.imports.items()
+        for imported in imports
+        if imported.at_import_time
+        and (package := imported.module.split(".")[0]) in HEAVY
+        and house.room(module) not in AT_IMPORT_TIME.get(package, set())
+    ]
+    assert [] == early
+
+
+def test_what_is_imported_is_declared() -> None:
+    """`pyproject.toml` names these, or what it names depends on them."""
+    declared = {
+        *("numpy", "tokenizers", "regex", "safetensors", "zstandard", "rich", "sentencepiece"),
+        *("google", "gguf", "vocabshift", *MAY_IMPORT),
+    }
+    imported = {
+        (module, outside)
+        for module, imports in PACKAGE.imports.items()
+        for name in imports
+        if (outside := name.module.split(".")[0]) not in declared | set(sys.stdlib_module_names)
+    }
+    assert set() == imported
+
+
+def test_only_one_room_knows_the_layout_of_a_tokenizer_file() -> None:
     """No workshop reads or writes `tokenizer.json` by itself."""
-    for module, path in MODULES.items():
-        if room(name_of(module)) in WORKSHOPS:
+    workshops = FLOORS[5]
+    for module, path in PACKAGE.files.items():
+        if house.room(module) in workshops:
             text = path.read_text(encoding="utf-8")
             assert '"added_tokens"' not in text, module
             assert '"model"]' not in text, module
@@ -198,30 +186,31 @@ def test_only_one_file_knows_the_json() -> None:
 
 def test_no_name_that_says_nothing() -> None:
     words = {"utils", "util", "helpers", "helper", "common", "misc", "legacy"}
-    assert [] == [module for module in MODULES if words & set(module.replace("_", ".").split("."))]
+    assert [] == [
+        module for module in PACKAGE.files if words & set(module.replace("_", ".").split("."))
+    ]
 
 
-def test_every_module_says_what_it_owns() -> None:
-    for module, path in MODULES.items():
-        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-        is_empty = not path.read_text(encoding="utf-8").strip()
-        assert docstring or is_empty, f"{module} has no docstring"
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [
+        module
+        for module, path in PACKAGE.files.items()
+        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert [] == silent
 
 
-def test_nothing_outside_is_imported_that_is_no_dependency() -> None:
-    known = {
-        *("numpy", "tokenizers", "regex", "safetensors", "zstandard", "rich", "sentencepiece"),
-        *("google", "gguf", "torch", "transformers", "pyarrow", "datasets", "vocabshift"),
-        *("accelerate", "lm_eval", "scipy", "rapidfuzz", "matplotlib"),
-        "liger_kernel",
-        *("starlette", "uvicorn"),
-        "tiktoken",
-        "huggingface_hub",  # tokenizers depends on it
-    }
-    outside = {
-        (module, imported.split(".")[0])
-        for module in MODULES
-        for imported, _ in imports(module)
-        if imported.split(".")[0] not in known | set(sys.stdlib_module_names)
-    }
-    assert set() == outside
+def test_unit_tests_mirror_the_modules() -> None:
+    """`tests/unit/ROOM/test_MODULE.py` or `test_MODULE_WHAT.py` tests `ROOM/MODULE.py`."""
+    unit = Path(__file__).parent
+    rooms = {path.parent.relative_to(house.SOURCE) for path in house.SOURCE.rglob("__init__.py")}
+    strays = [
+        str(path.relative_to(unit))
+        for path in sorted(unit.rglob("test_*.py"))
+        if path.parent.relative_to(unit) in rooms - {Path()}
+        and not any(
+            f"{path.stem.removeprefix('test_')}_".startswith(f"{module.stem}_")
+            for module in (house.SOURCE / path.parent.relative_to(unit)).glob("*.py")
+        )
+    ]
+    assert [] == strays

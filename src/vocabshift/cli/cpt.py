@@ -1,35 +1,45 @@
 """`vocabshift cpt`: continue the pre-training of a model, as a TOML file says.
 
-Owns the verb's flags, `key=value` on the command line, and what is seen while it runs.
+Owns the verb's flags, the phases among its keys, and what is seen while it runs. How a file and
+`key=value` words are read is `cli.config`'s.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import time
-import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.options import UsageError, add_threads, add_verb, size, threads
+from vocabshift.cli.options import (
+    UsageError,
+    add_config,
+    add_threads,
+    add_verb,
+    fill,
+    parse_key,
+    read_toml,
+    size,
+    split_given,
+    threads,
+    with_underscores,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _SIZES = ("n_bytes", "evaluate_bytes")  # may be written "2GB"
+_FLAGS = ("threads", "force", "no_resume")  # that a file may hold too
 _LINE_SECONDS = 60.0
-_KEY = re.compile(r"[A-Za-z_][\w.]*=")
 
 _DESCRIPTION = """\
-Train a model folder on text, through phases, and write it as another model folder. CONFIG is a
-flat TOML file (docs/cpt.md); key=value on the command line goes before it. Budgets are bytes of
-text, so that models with different tokenizers are trained on the same. A run that was stopped,
-by Ctrl-C, SIGTERM or a crash, goes on exactly where it was when it is started again.
-Several GPUs: accelerate launch -m vocabshift cpt CONFIG. Needs the [hf] extra."""
+Train a model folder on text, through phases, and write another model folder. CONFIG.toml holds
+the keys of docs/cpt.md; key=value on the command line takes precedence over it. Budgets are bytes
+of text, so that models with different tokenizers train on the same text. A run that was stopped by
+Ctrl-C, SIGTERM or a crash resumes where it stopped when the same command is given again.
+Several GPUs: accelerate launch -m vocabshift cpt CONFIG.toml. Needs the [hf] extra."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -42,13 +52,7 @@ def add_parser(subparsers: Any) -> None:
         "  vocabshift cpt cpt.toml\n"
         "  vocabshift cpt cpt.toml n_bytes=200MB learning_rate=1e-4 out=runs/short --control\n",
     )
-    parser.add_argument("config", metavar="CONFIG", help="TOML file")
-    parser.add_argument(
-        "keys",
-        metavar="key=value",
-        nargs="*",
-        help="for what CONFIG says; phases.0.key too",
-    )
+    add_config(parser, keys="the keys of docs/cpt.md (of a phase: phases.0.key=value)")
     parser.add_argument(
         "--control",
         action="store_true",
@@ -62,19 +66,7 @@ def add_parser(subparsers: Any) -> None:
         "--force", action="store_true", help="replace the output where it exists already"
     )
     add_threads(parser)
-    parser.set_defaults(run=run, show=show, status=lambda *_: 0)
-
-
-def keys_behind_config(words: Sequence[str]) -> list[str]:
-    """The command line with every key=value behind CONFIG, for argparse wants them together."""
-    keys = [word for word in words if _KEY.match(word)]
-    rest = [word for word in words if not _KEY.match(word)]
-    if rest[:1] != ["cpt"]:
-        return list(words)
-    for at in range(1, len(rest)):
-        if not rest[at].startswith("-") and rest[at - 1] not in ("-j", "--threads"):
-            return [*rest[: at + 1], *keys, *rest[at + 1 :]]
-    return list(words)
+    parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -83,7 +75,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from vocabshift.cpt.run_config import CptConfig
     from vocabshift.workflows.continue_pretraining import continue_pretraining
 
-    config = CptConfig.from_mapping(read_config(args.config, args.keys))
+    path, keys = split_given(args)
+    if path is None and not keys:
+        raise UsageError(f"CONFIG.toml is required (see: {args.parser.prog} --help)")
+    table = read_config(path, keys)
+    flags = {name: table.pop(name) for name in _FLAGS if name in table}
+    fill(args, flags, path or "key=value")
+    config = CptConfig.from_mapping(table)
     with progress_bar(in_bytes=True) as packing, _watched(config.phases) as on_record:
         result = continue_pretraining(
             config,
@@ -99,15 +97,17 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     return result or {}
 
 
-def read_config(path: str, keys: list[str]) -> dict[str, Any]:
+def read_config(path: str | None, keys: list[str]) -> dict[str, Any]:
     """The table of a TOML file with `keys` ("name=value", "phases.0.name=value") set in it.
 
     UsageError for what is no TOML, and for a key=value that has no place.
     """
-    try:
-        table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:  # damaged TOML, or bytes that are not UTF-8
-        raise UsageError(f"{path} is not a TOML file: {error}") from None
+    table = read_toml(path) if path else {}
+    if isinstance(table.get("phases"), list):
+        table["phases"] = [
+            with_underscores(each, f"{path}: phases") if isinstance(each, dict) else each
+            for each in table["phases"]
+        ]
     for text in keys:
         _set(table, text)
     for place in (table, *_phases(table)):
@@ -126,21 +126,15 @@ def _phases(table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _set(table: dict[str, Any], text: str) -> None:
-    key, separator, value = text.partition("=")
-    if not separator:
-        raise UsageError(f"{text!r} is no key=value")
-    try:
-        parsed = tomllib.loads(f"value = {value}")["value"]
-    except (ValueError, RecursionError):
-        parsed = value
+    key, value = parse_key(text)
     phases = _phases(table)
     match key.split("."):
         case [name]:
             if any(name in each for each in phases):
-                raise UsageError(f"{name} is set in a phase; write phases.0.{name}={value}")
-            table[name] = parsed
+                raise UsageError(f"{name} is set in a phase; write phases.0.{name}=VALUE")
+            table[name] = value
         case ["phases", number, name] if number.isdecimal() and int(number) < len(phases):
-            phases[int(number)][name] = parsed
+            phases[int(number)][name] = value
         case _:
             raise UsageError(f"{key!r} names no place in the file, which has {len(phases)} phases")
 

@@ -134,7 +134,7 @@ def add_parser(subparsers: Any) -> None:
         "give an existing tokenizer new words",
         "Learn new tokens where an existing tokenizer's merges end (continued BPE), and put them\n"
         "behind all ids that it has. Every new token is reachable, nothing that is there moves.\n"
-        "Where words are cut at combining marks (Llama-3, Qwen), no number of tokens helps beyond\n"
+        "Where words are cut at combining marks (Llama-3, Qwen3), no number of tokens helps past\n"
         "a ceiling; --pre-tokenizer repaired lifts it, and text without marks stays as it is.",
         "  vocabshift extend meta-llama/Llama-3.2-1B --corpus hi=hindi.txt ta=tamil.txt "
         "--n-tokens 16000 --pre-tokenizer repaired -o llama3-indic\n"

@@ -39,7 +39,7 @@ from vocabshift.cli import (
     train,
     transfer,
 )
-from vocabshift.cli.options import Parser, UsageError
+from vocabshift.cli.options import Parser, UsageError, config_first
 
 VERBS = (
     *(demo, normalize, count, train, plan, extend, prune, adapt, transfer),
@@ -91,7 +91,7 @@ def _run(words: Sequence[str]) -> int:
     if not words:
         raise UsageError("name a verb, such as: vocabshift demo (see: vocabshift --help)")
     try:
-        args: argparse.Namespace = build_parser().parse_args(cpt.keys_behind_config(words))
+        args: argparse.Namespace = build_parser().parse_args(config_first(words))
     except SystemExit:  # argparse, after --help and --version
         return 0
     # Libraries print as they like; with --json, stdout is for the one object.

@@ -1,7 +1,6 @@
 """`vocabshift train`: learn a tokenizer from text.
 
-Owns the verb's flags, and the flat TOML that may stand in for them. Paths in a TOML are taken from
-the current folder, as on the command line.
+Owns the verb's flags. A TOML file and key=value words may stand in for them: see `cli.config`.
 """
 
 from __future__ import annotations
@@ -11,10 +10,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import (
+    add_config,
     add_many,
     add_output,
     add_threads,
     add_verb,
+    fill_from_config,
     positive,
     share,
     size,
@@ -138,12 +139,15 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "train",
         "learn a tokenizer from text",
-        "Learn a tokenizer from text and write it as a Hugging Face folder.",
+        "Learn a tokenizer from text and write it as a Hugging Face folder. Options may also\n"
+        "come from a TOML file and key=value words, given before the flags. A flag overrides\n"
+        "key=value, and key=value overrides the file.",
         "  vocabshift train --recipe ist --corpus hi=hindi.txt en=english.jsonl.gz "
         "--vocab-size 32000 -o ist\n"
-        "  vocabshift train --config ist.toml --corpus ta=hf:wikimedia/wikipedia:20231101.ta "
-        "-j 4 -o ist-ta --json\n",
+        "  vocabshift train ist.toml vocab_size=64000 --corpus "
+        "ta=hf:wikimedia/wikipedia:20231101.ta -j 4 -o ist-ta --json\n",
     )
+    add_config(parser, keys="these options, without the hyphens in front")
     parser.add_argument("--recipe", metavar="RECIPE", help="one of: " + ", ".join(RECIPES))
     add_source(parser)
     parser.add_argument(
@@ -241,7 +245,6 @@ def add_parser(subparsers: Any) -> None:
         type=positive,
         help="also add N special tokens that no text has: the reference of `vocabshift glitch`",
     )
-    parser.add_argument("--config", metavar="F.toml", help="flat TOML of these options; flags win")
     parser.add_argument(
         "--memory", metavar="SIZE", type=size, help="budget such as 8GB (default: no limit)"
     )
@@ -273,10 +276,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from vocabshift.cli.console import progress_bar
     from vocabshift.storage.output import check_free
 
-    if args.config:
-        from vocabshift.cli.options import fill_from_toml
-
-        fill_from_toml(args, args.parser, args.config)
+    fill_from_config(args)
     options = recipe_options(args)
     out = check_free(Path(args.out), force=args.force)
     source = source_of(args)

@@ -2,8 +2,8 @@
 
 Owns when a checkpoint is due, which are kept, and what makes another run of it: `run.json` says
 what the weights depend on, and a run that differs in it is refused. Every checkpoint is whole or
-not there (`vocabshift.storage.checkpoints`). The random state is no part of one: every step begins from a
-seed of its own. Knows nothing of models.
+not there (`vocabshift.storage.checkpoints`). The random state is no part of one: every step begins
+from a seed of its own. Knows nothing of models.
 """
 
 from __future__ import annotations

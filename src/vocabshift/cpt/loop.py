@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cpt.config import LoopConfig, Phase
-from vocabshift.cpt.freeze import NEW_ROWS, NewRows, phase_parameters
+from vocabshift.cpt.config import NEW_ROWS, LoopConfig, NewRows, Phase, phase_parameters
 from vocabshift.cpt.objectives import special_ids
 from vocabshift.cpt.optimize import learning_rate_share
 from vocabshift.cpt.packed_ids import MappedRows, PackedIds

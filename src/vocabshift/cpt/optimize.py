@@ -18,8 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vocabshift.cpt.config import LoopConfig, Phase
-from vocabshift.cpt.freeze import NewRows
+from vocabshift.cpt.config import LoopConfig, NewRows, Phase
 from vocabshift.cpt.processes import padded, shares
 from vocabshift.cpt.steps import Rows
 

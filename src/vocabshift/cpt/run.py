@@ -19,10 +19,11 @@ import torch
 from numpy.typing import NDArray
 
 from vocabshift.cpt import checkpoints as state
-from vocabshift.cpt.config import LoopConfig, Phase
-from vocabshift.cpt.freeze import (
+from vocabshift.cpt.config import (
     NEW_ROWS,
+    LoopConfig,
     NewRows,
+    Phase,
     decay_groups,
     phase_parameters,
     trained_parameters,

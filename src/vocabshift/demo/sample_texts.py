@@ -53,7 +53,8 @@ def beginnings(n_documents: int) -> dict[str, list[str]]:
     by_language = {Path(file.name).stem: file for file in _files()}
     found = {}
     for language in languages():
-        lines = by_language[language].read_text(encoding="utf-8").split("\n")[:n_documents]
+        text = by_language[language].read_text(encoding="utf-8").removesuffix("\n")
+        lines = text.split("\n")[:n_documents]
         is_json = by_language[language].name.endswith(".jsonl")
         found[language] = [str(json.loads(line)["text"]) if is_json else line for line in lines]
     return found

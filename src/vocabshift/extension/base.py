@@ -42,7 +42,7 @@ class TrainingBase:
         """The model as it is, merge skipping included; ids are places."""
         model = self.tokenizer.model
         if model.size != len(self.names):
-            model = replace(model, vocab=self.places, _checked=True)
+            model = model.unchecked(vocab=self.places)
         return compile_model(model, byte_level=self.byte_level)
 
     @cached_property
@@ -117,7 +117,7 @@ def extended(
     BpeModel(vocab, learned.merges)  # refuses merges that do not fit; the old ones are known to
     old = base.model.merges
     merges = (*learned.merges, *old) if merges_first else (*old, *learned.merges)
-    return replace(base, model=replace(base.model, vocab=vocab, merges=merges, _checked=True))
+    return replace(base, model=base.model.unchecked(vocab=vocab, merges=merges))
 
 
 def holes(base: Tokenizer) -> list[int]:

@@ -82,11 +82,10 @@ def count_byte_level(
 
 # Continued BPE for SentencePiece BPE tokenizers in Hugging Face form ("▁" for the space).
 #
-# Source: "Teaching Old Tokenizers New Words" (arXiv:2512.03989), section 3; adapting.md section
-# 1.3. A document is encoded as a whole, so what is counted is groups of tokens
-# (`bpe.token_groups`), and merges obey the rules that the model's own pieces were trained by.
-# Characters that the vocabulary lacks come first, the most frequent before the others, until the
-# text is covered.
+# Source: arXiv:2512.03989, section 3; docs/algorithms/continued.md.
+# A document is encoded as a whole, so what is counted is groups of tokens (`bpe.token_groups`), and
+# merges obey the rules that the model's own pieces were trained by. Characters that the vocabulary
+# lacks come first, the most frequent before the others, until the text is covered.
 #
 # Where we differ from the paper's toolkit: the rules are read from the model where it is given, and
 # are SentencePiece's own (the prolonged sound mark goes with kana).

@@ -189,7 +189,7 @@ class BpeSubject:
 
     @cached_property
     def _merging_encoder(self) -> Encoder:
-        model = replace(self.tokenizer.model, ignore_merges=False, _checked=True)
+        model = self.tokenizer.model.unchecked(ignore_merges=False)
         return Encoder(replace(self.tokenizer, model=model))
 
 

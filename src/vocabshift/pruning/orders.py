@@ -1,7 +1,7 @@
 """In which order tokens go: a score for each, and what decides between equal ones.
 
 Owns the orders by name. Source: "Teaching Old Tokenizers New Words", section 4 and appendix A; the
-exact rules are in ../shared/spec/adapting.md, section 1.6. Where that toolkit's orders would take
+exact rules are in docs/algorithms/pruning.md. Where the paper's toolkit's orders would take
 the parts of a token that stays (frequency, id), ours waits or takes the whole first (see `leaf`).
 """
 

@@ -2,7 +2,7 @@
 
 Owns the matching of special tokens (same text first, then same role), the enlarged new tokenizer
 that holds every special token of the old one, and the ids in `config.json` and
-`generation_config.json`. The new tokenizer is never renumbered: what it lacks goes behind it.
+`generation_config.json`. The new tokenizer is never renumbered: what it lacks is appended.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _rename(
 def _same_use(kept: list[AddedToken], enlarged: Tokenizer, matched: set[int]) -> dict[int, int]:
     """New id -> old id for new special tokens that have the use of an old one under another name.
 
-    They begin with its row; the old token stays beside them. Reserved ones are all alike.
+    They begin with its row; the old token stays too. Reserved ones are all alike.
     """
     old_ids: dict[str, int] = {}
     for token in kept:

@@ -68,7 +68,7 @@ def _chat_template(tokenizer: Tokenizer, old: Tokenizer, renamed: Mapping[str, s
 def _post_processor(
     tokenizer: Tokenizer, old: Tokenizer, renamed: Mapping[str, str]
 ) -> Spec | None:
-    """The new one's own; where it adds no special token, with the old one's template behind it."""
+    """The new one's own; where it adds no special token, followed by the old one's template."""
     own = tokenizer.post_processor
     if _templates(own):
         return own

@@ -12,15 +12,17 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.text.count_shards import AGAIN, Block, ShardWriter, read_shard
-from vocabshift.text.counting import CorpusReader
 from vocabshift.text.normalize import normalizer_spec
 from vocabshift.text.patterns import NAMED, Pattern, Split
 from vocabshift.text.records import check_installed
+
+if TYPE_CHECKING:
+    from vocabshift.text.counting import CorpusReader
 
 FILE = "counts.json"
 FORMAT = 1

@@ -8,7 +8,7 @@ tests, and a list with any other step runs through `tokenizers` itself, slower.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from vocabshift import _core
@@ -126,15 +126,6 @@ def get_pattern(name_or_regex: str | Pattern) -> Pattern:
         message = f"{name_or_regex!r} is not a regex that tokenizers can run: {error}"
         raise ValueError(message) from None
     return (Split(name),)
-
-
-def repair(pattern: Pattern) -> Pattern | None:
-    """The pattern with words that marks and joiners may go on in; None where nothing is to be
-    repaired. See `regex_repair` for what changes and what cannot."""
-    steps = [(split, repair_regex(split.regex)) for split in pattern]
-    if all(regex is None for _, regex in steps):
-        return None
-    return tuple(replace(split, regex=regex or split.regex) for split, regex in steps)
 
 
 def to_spec(pattern: Pattern) -> dict[str, Any]:

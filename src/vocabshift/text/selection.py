@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import regex
@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from vocabshift.errors import CorpusError
 from vocabshift.text.documents import Documents, pack
 from vocabshift.text.languages import find_language
-from vocabshift.text.readers import Source
+
+if TYPE_CHECKING:
+    from vocabshift.text.readers import Source
 
 
 class Choice(Protocol):

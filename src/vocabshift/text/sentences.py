@@ -92,12 +92,3 @@ def parse_sentence_regex(regex: str) -> SentencePolicy | None:
     except ValueError:
         return None
     return policy if regex and policy.regex == regex else None
-
-
-def terminal_bytes(policy: SentencePolicy) -> frozenset[bytes]:
-    """UTF-8 of each character that no token may contain if none is to span a sentence end.
-
-    The policy's terminals and the newline; the period only where it is always one ("sentence" is
-    about what follows it, which a token need not contain).
-    """
-    return frozenset(character.encode() for character in policy.everywhere + "\n")

@@ -80,7 +80,7 @@ class Weighed:
     def fixed_point_weights(self, unit: int = 1) -> list[int]:
         """Weight of each group in the core's unit: 1 where all are alike, else WEIGHT_UNIT times.
 
-        Rescaled so that the smallest is at least 1 (method.md, section 1). ValueError where counts
+        Rescaled: the smallest is at least 1 (docs/algorithms/bpe.md). ValueError where counts
         of these weights, each times `unit` at the most, could outgrow 64 bits.
         """
         weights, scale = self.weights, self._scale()

@@ -55,7 +55,7 @@ class Encoder:
         """For other processes, and for the cache of `datasets`: the tokenizer, without what was
         computed from it, so that it is the same bytes whatever was done before."""
         model = self.tokenizer.model
-        return type(self), (replace(self.tokenizer, model=replace(model)),)
+        return type(self), (replace(self.tokenizer, model=model.unchecked()),)
 
     @property
     def engine(self) -> Engine:

@@ -1,6 +1,6 @@
 """`token_map.json`: which id of an earlier tokenizer is which id of this one.
 
-Owns the file (design.md, contract), its checks and how maps are joined into a chain: whatever
+Owns the file, its checks and how maps are joined into a chain: whatever
 changes a tokenizer writes a map beside it that begins at the first tokenizer of the chain. Knows
 nothing of what was changed, and of models only that the map's `old` is theirs.
 """

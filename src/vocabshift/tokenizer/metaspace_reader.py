@@ -2,7 +2,7 @@
 
 Owns encoding a text and cutting its tokens where two neighbours can never be merged, under the
 rules of the SentencePiece model; no merge reaches across, so bytes per group are the ceiling of
-what new tokens can do. Source: adapting.md section 1.3. Knows nothing of what is learned.
+what new tokens can do. Source: docs/algorithms/continued.md. Knows nothing of what is learned.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 
 # Characters with a role of their own in SentencePiece pieces, as data.
 #
-# Sources: trainer_interface.cc of sentencepiece; adapting.md section 1.3.
+# Sources: trainer_interface.cc of sentencepiece; docs/algorithms/continued.md.
 
 
 NEVER_IN_PIECES = "\x00\t\n \u2585"

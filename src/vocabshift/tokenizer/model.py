@@ -6,7 +6,7 @@ Owns what a BPE model is and which contradictions are refused. Knows nothing of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, fields
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -87,12 +87,9 @@ class BpeModel:
     fuse_unk: bool = False
     continuing_subword_prefix: str | None = None
     end_of_word_suffix: str | None = None
-    _checked: bool = field(default=False, repr=False)
     strings: InitVar[Strings | None] = None  # of the same, where they have been read already
 
     def __post_init__(self, strings: Strings | None) -> None:
-        if self._checked:
-            return
         if self.continuing_subword_prefix:
             self._check_ids()
             self._check_merges()
@@ -103,6 +100,19 @@ class BpeModel:
         unk = self.unk_token
         if unk is not None and unk not in self.vocab and not self.is_byte_level:
             raise InvalidTokenizerError(f"unk_token {unk!r} is not in the vocabulary")
+
+    def unchecked(self, **changes: Any) -> BpeModel:
+        """A copy with other fields that is not checked again: the caller knows it to be sound.
+
+        The one way to a model that passes by the check of the constructor.
+        """
+        model = object.__new__(BpeModel)
+        for field in fields(self):
+            value = changes.pop(field.name, getattr(self, field.name))
+            object.__setattr__(model, field.name, value)
+        if changes:
+            raise TypeError(f"a BpeModel has no {', '.join(changes)}")
+        return model
 
     def _check_strings(self, strings: Strings | None) -> None:
         strings = strings or read_strings(self.vocab, self.merges, MAX_ID)

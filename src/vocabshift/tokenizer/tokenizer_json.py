@@ -280,5 +280,5 @@ def fingerprint(tokenizer: Tokenizer) -> str:
 
 def _bare(tokenizer: Tokenizer) -> Tokenizer:
     """It without vocabulary and merges, and without what does not change the ids of a text."""
-    model = replace(tokenizer.model, vocab={}, merges=(), _checked=True)
+    model = tokenizer.model.unchecked(vocab={}, merges=())
     return replace(tokenizer, model=model, post_processor=None, decoder=None)

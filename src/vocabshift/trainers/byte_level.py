@@ -203,7 +203,7 @@ def is_superword(token: bytes) -> bool:
     return b" " in token.strip()
 
 
-# Plain byte-level BPE: merge for merge what `tokenizers` learns (method.md, section 1).
+# Plain byte-level BPE: merge for merge what `tokenizers` learns (docs/algorithms/bpe.md).
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ Algorithm 1 of the Indic study (section 3.2.2; Chung et al. 2020) for Unigram mo
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -131,8 +132,11 @@ def words_by_language(reader: CorpusReader, counter: _core.WordCounter) -> dict[
     for i, group in enumerate(reader.groups):
         of_language = words[str(group.language)]
         for data, count in counter.words(i):
-            if is_word(word := data.decode().strip()):
-                of_language[word] += max(1, round(count * weights[i] / unit))
+            weighted = max(1, round(count * weights[i] / unit))
+            # A line end may lie inside a pre-token (";\n//"), and SentencePiece reads a table.
+            for word in re.split(r"[\t\n]+", data.decode().strip()):
+                if is_word(word):
+                    of_language[word] += weighted
     return words
 
 

@@ -1,7 +1,7 @@
 """Matra: two stages, words of Indian scripts count more, no superword holds a sentence terminal.
 
 Source: "Matra: Sentence-Constrained Superword Tokenization for India's Scheduled Languages",
-section 3; method.md, section 3, says how we read it. IST cuts the data at sentence ends, Matra
+section 3; docs/algorithms/matra.md says how we read it. IST cuts the data at sentence ends, Matra
 refuses the token: the exported pattern has no sentence wall, and needs none, because no token that
 could cross one exists.
 

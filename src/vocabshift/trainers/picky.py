@@ -7,7 +7,7 @@ they differ from the authors' code, stand in the core's picky_loop.h; with thres
 removed and the merges are those of recipe bpe.
 
 What is exported is not PickyBPE. Its own encoder replays the events, merges and removals; a merge
-list in `tokenizer.json` has no place for a removal. We write an ordinary one (method.md section 6):
+list in `tokenizer.json` has no place for a removal. We write an ordinary one:
 
 - Kept tokens go on a stack (merge_stack.h) in the order in which they were first made. One whose
   bytes the merges below leave as two tokens is merged from these two.

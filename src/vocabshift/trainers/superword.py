@@ -26,7 +26,7 @@ from vocabshift.trainers.stages import Stage, WordWeight, learn_words
 # The superword stage: merges across words, inside the pieces of the exported pattern.
 #
 # It starts from the pieces as the merges so far segment them, by rank over the whole piece: exactly
-# what the exported tokenizer will do (method.md, section 2). The encoded text is kept in a file
+# what the exported tokenizer does (docs/algorithms/superwords.md). The encoded text is in a file
 # where there is a place for it: memory stays small, and a killed run goes on from there.
 
 

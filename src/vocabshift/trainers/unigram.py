@@ -39,8 +39,8 @@ from vocabshift.trainers.special_tokens import check_special_tokens
 
 # Unigram language models by SentencePiece's own trainer, from counted words.
 #
-# Owns the call (method.md section 6: no code of ours). Knows nothing of corpora, for words come
-# with their counts, nor of the tokenizer that is made of the pieces.
+# Owns the call (docs/algorithms/unigram.md). Knows nothing of corpora, for words come with
+# their counts, nor of the tokenizer that is made of the pieces.
 
 
 _THREADS = 16

@@ -13,8 +13,7 @@ from typing import Any
 from vocabshift.errors import CorpusError, InvalidTokenizerError
 from vocabshift.extension.options import ExtensionOptions
 from vocabshift.extension.pre_tokenizer_repair import repaired
-from vocabshift.models.folder import load_own_tokenizer
-from vocabshift.models.source import find_model
+from vocabshift.models.folder import find_model, load_own_tokenizer
 from vocabshift.pruning.request import check_request
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.held_out import EVERY, hold_out

@@ -1,9 +1,12 @@
 """The command line of `cpt`: a key may stand anywhere."""
 
+from pathlib import Path
+
 import pytest
 
-from vocabshift.cli.cpt import keys_behind_config
+from vocabshift.cli.cpt import read_config, run
 from vocabshift.cli.main import build_parser
+from vocabshift.cli.options import config_first, split_given
 
 
 @pytest.mark.parametrize(
@@ -17,16 +20,36 @@ from vocabshift.cli.main import build_parser
 )
 def test_keys_may_stand_anywhere(words: str) -> None:
     """Before, behind and between flags they mean the same."""
-    args = build_parser().parse_args(keys_behind_config(["cpt", *words.split()]))
-    assert ("c.toml", ["a=1", "phases.0.b=2"], True, 2) == (
-        args.config,
-        args.keys,
-        args.control,
-        args.threads,
-    )
+    args = build_parser().parse_args(config_first(["cpt", *words.split()]))
+    assert ("c.toml", ["a=1", "phases.0.b=2"]) == split_given(args)
+    assert (True, 2) == (args.control, args.threads)
 
 
 def test_other_verbs_are_left_alone() -> None:
     """SPECs hold equals signs too."""
     words = ["encode", "t", "hi=a.txt", "--json", "en=b.txt"]
-    assert words == keys_behind_config(words)
+    assert words == config_first(words)
+
+
+def test_hyphens_are_underscores(tmp_path: Path) -> None:
+    """In the file, in its phases and on the command line, as for `train`."""
+    file = tmp_path / "c.toml"
+    file.write_text('sequence-length = 64\n[[phases]]\nn-bytes = "2KB"\nlearning_rate = 1e-3\n')
+    table = read_config(str(file), ["batch-size=2", "phases.0.learning-rate=1e-4"])
+    assert (64, 2) == (table["sequence_length"], table["batch_size"])
+    assert [{"n_bytes": 2000, "learning_rate": 1e-4}] == table["phases"]
+
+
+def test_flags_may_stand_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`threads`, `force` and `no-resume`, as for `train`; a flag goes before them."""
+    asked = {}
+
+    def note(config: object, **options: object) -> None:
+        asked.update(options)
+
+    monkeypatch.setattr("vocabshift.workflows.continue_pretraining.continue_pretraining", note)
+    file = tmp_path / "c.toml"
+    file.write_text('model = "m"\ndata = "d"\nout = "o"\nn_bytes = 5\nforce = true\nthreads = 2\n')
+    words = ["cpt", str(file), "no-resume=true", "-j", "1"]
+    run(build_parser().parse_args(config_first(words)))
+    assert (True, False, 1) == (asked["force"], asked["resume"], asked["threads"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from vocabshift.cli.main import build_parser
-from vocabshift.cli.options import UsageError, fill_from_toml
+from vocabshift.cli.options import UsageError, config_first, fill_from_config, split_given
 
 
 @pytest.fixture
@@ -17,8 +17,9 @@ def fill(tmp_path: Path):
     def run(toml: str | bytes, *words: str):
         path = tmp_path / "f.toml"
         path.write_bytes(toml if isinstance(toml, bytes) else toml.encode())
-        args = build_parser().parse_args(["train", *words])
-        fill_from_toml(args, args.parser, str(path))
+        line = config_first(["train", "--config", str(path), *words])
+        args = build_parser().parse_args(line)
+        fill_from_config(args)
         return args
 
     return run
@@ -43,11 +44,54 @@ def test_flags_win(fill) -> None:
     assert (400, ["b", "c"]) == (args.vocab_size, args.corpus)
 
 
+def test_a_key_on_the_command_line_goes_before_the_file(fill) -> None:
+    """Its value is read as TOML, or else as a string; a flag goes before both."""
+    toml = 'vocab_size = 300\nforce = true\nrecipe = "bpe"\nmemory = "8GB"\n'
+    keys = (
+        "vocab-size=400",
+        "force=false",
+        "recipe=ist",
+        "corpus=hi=a.txt",
+        "special_tokens=['x']",
+    )
+    args = fill(toml, *keys)
+    assert (400, False, "ist", 8 * 10**9) == (args.vocab_size, args.force, args.recipe, args.memory)
+    assert (["hi=a.txt"], ["x"]) == (args.corpus, args.special_tokens)
+    assert 500 == fill(toml, *keys, "--vocab-size", "500").vocab_size
+
+
+@pytest.mark.parametrize("words", ["F a=1 b=2 --force", "a=1 F b=2 --force", "--config F a=1 b=2"])
+def test_the_file_is_named_in_two_ways(words: str) -> None:
+    """As the first words or by a flag: both mean the same, for both verbs."""
+    for verb in ("train", "cpt"):
+        args = build_parser().parse_args(config_first([verb, *words.split()]))
+        assert ("F", ["a=1", "b=2"]) == split_given(args)
+
+
+def test_specs_of_train_are_not_keys() -> None:
+    """Flags that take several words keep those with an equals sign."""
+    words = ["train", "--config", "f.toml", "vocab_size=3", "--corpus", "hi=a.txt", "en=b.txt"]
+    args = build_parser().parse_args(config_first(words))
+    assert (["vocab_size=3"], ["hi=a.txt", "en=b.txt"]) == (args.given, args.corpus)
+
+
+def test_two_files_are_refused() -> None:
+    args = build_parser().parse_args(["train", "a.toml", "--config", "b.toml"])
+    with pytest.raises(UsageError, match=r"'b.toml' is no key=value, and 'a.toml' is the CONFIG"):
+        split_given(args)
+
+
+def test_a_bad_key_on_the_command_line(fill) -> None:
+    with pytest.raises(UsageError, match=r"key=value: unknown key 'sise'; the nearest option"):
+        fill("", "sise=3")
+
+
 @pytest.mark.parametrize(
     ("toml", "message"),
     [
         ("vocab_sise = 3", "unknown key 'vocab_sise'; the nearest option is 'vocab_size'"),
         ("config = 'x'", "unknown key 'config'"),
+        ("vocab-size = 3\nvocab_size = 4", "'vocab_size' is given twice"),
         ("transition = 1.5", "above 0 and up to 1"),
         ("vocab_size = true", "one value is needed"),
         ("vocab_size = [1, 2]", "one value is needed"),

@@ -115,11 +115,11 @@ def calls(monkeypatch) -> list[tuple]:
         calls.append(("train", recipe, corpus, options, out, *said))
         return {"out": str(out), **TRAINED}
 
-    def transfer_folder(model, tokenizer, out, *, init, force, score=None, **streaming):
+    def transfer_folder(model, tokenizer, out, options, *, force, **streaming):
         assert not any(streaming[key] for key in ("hard_links", "dry_run"))
         assert streaming["resume"]
-        tried = {} if score is None else {"mean": 1.5, "fvt": 2.25}
-        calls.append(("transfer", model, tokenizer, out, init, force))
+        tried = {} if options.score is None else {"mean": 1.5, "fvt": 2.25}
+        calls.append(("transfer", model, tokenizer, out, options.init, force))
         return SimpleNamespace(
             n_copied=5,
             n_initialized=3,
@@ -127,7 +127,7 @@ def calls(monkeypatch) -> list[tuple]:
             tied=True,
             vocab_size=8,
             rows=8,
-            init=next(iter(tried), init),
+            init=next(iter(tried), options.init),
             tried=tried,
             n_overridden=0,
             ambiguous={9: [1, 2]},

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reference.masking import mask
+from vocabshift.cpt.config import LoopConfig
 from vocabshift.cpt.objectives import Masking, causal, masked
 from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
 
@@ -62,6 +63,11 @@ def test_shares_are_those_of_bert() -> None:
     assert float(is_kept.float().mean()) == pytest.approx(0.1 + 0.1 / 57, abs=0.01)
     random = inputs[chosen][~is_masked & ~is_kept]
     assert set(random.tolist()) == set(range(60)) - {0, 1, 4}
+
+
+def test_the_default_share_is_that_of_bert() -> None:
+    """15 % (1810.04805): models that were trained so are continued so."""
+    assert 0.15 == LoopConfig().mask_share
 
 
 def test_division_of_a_batch_changes_nothing() -> None:

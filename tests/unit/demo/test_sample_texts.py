@@ -59,3 +59,10 @@ def test_lines_are_clean(split: tuple[dict[str, Path], dict[str, Path]]) -> None
                 assert "\r" not in text
                 if path.suffix == ".txt":
                     assert text == text.strip()
+
+
+def test_more_documents_than_there_are() -> None:
+    """A file's last line ends in a newline: no empty document follows it."""
+    everything = sample_texts.beginnings(10_000)
+    assert all(text for own in everything.values() for text in own)
+    assert everything == sample_texts.beginnings(max(map(len, everything.values())))

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from repaired import repaired_pattern
 from vocabshift.extension.pre_tokenizer_repair import repair_drift, repaired
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.patterns import get_pattern, repair, to_spec
+from vocabshift.text.patterns import get_pattern, to_spec
 from vocabshift.text.regexes import CL100K, GPT2
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.encoder import Encoder
@@ -39,7 +40,7 @@ def llama_like(make: Make) -> Tokenizer:
 def test_only_the_pre_tokenizer_changes(make_byte_level: Make) -> None:
     base = llama_like(make_byte_level)
     mended = repaired(base)
-    assert to_spec(repair(get_pattern("cl100k")) or ()) == mended.pre_tokenizer
+    assert to_spec(repaired_pattern(get_pattern("cl100k"))) == mended.pre_tokenizer
     assert replace(mended, pre_tokenizer=base.pre_tokenizer).__dict__ == base.__dict__
     text = f"the {MARKED}the<end>{MARKED} "
     assert mended.backend.encode(text).ids == Encoder(mended).encode(text).tolist()
@@ -50,7 +51,7 @@ def test_only_the_pre_tokenizer_changes(make_byte_level: Make) -> None:
 def test_byte_level_with_its_own_regex_is_taken_apart(make_byte_level: Make) -> None:
     base = make_byte_level(*WORDS, pre_tokenizer=BYTE_LEVEL)
     steps = (repaired(base).pre_tokenizer or {})["pretokenizers"]
-    new = (repair(get_pattern("gpt2")) or ())[0].regex
+    new = repaired_pattern(get_pattern("gpt2"))[0].regex
     assert [split(new), {**BYTE_LEVEL, "use_regex": False}] == steps
     implied = {key: value for key, value in BYTE_LEVEL.items() if key != "use_regex"}
     again = repaired(replace(base, pre_tokenizer=implied))
@@ -64,7 +65,7 @@ def test_other_steps_stay_where_they_are(make_byte_level: Make) -> None:
     last = {**BYTE_LEVEL, "use_regex": False}
     spec = {"type": "Sequence", "pretokenizers": [digits, inner, last]}
     mended = repaired(make_byte_level(*WORDS, pre_tokenizer=spec))
-    new = (repair(get_pattern(CL100K)) or ())[0].regex
+    new = repaired_pattern(get_pattern(CL100K))[0].regex
     assert [digits, own, split(new), last] == (mended.pre_tokenizer or {})["pretokenizers"]
     assert mended.backend.encode("कि 12").tokens  # `tokenizers` runs it
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ pytest.importorskip("matplotlib")
 from vocabshift.report import labels
 from vocabshift.report.figures import write_figures
 
+INDIC = "हिन्दीதமிழ்"
 ROWS = Results(
     Result(subject, language, metric, value, 4, value * 0.9, value * 1.1)
     for metric, scale in (("fertility", 1.0), ("bytes_per_token", 2.0), ("renyi_efficiency", 0.1))
@@ -28,10 +30,9 @@ def test_every_figure_is_written_as_svg_and_png(tmp_path: Path) -> None:
         *("bars.svg", "bars.png", "heatmap.svg", "heatmap.png", "renyi.svg", "renyi.png")
     ]
     for path in written:
-        start = path.read_bytes()[:200]
-        assert (
-            start.startswith(b"\x89PNG") if path.suffix == ".png" else b"<svg" in start or b"<?xml"
-        )
+        head = {".svg": b"<?xml", ".png": b"\x89PNG"}[path.suffix]
+        assert path.read_bytes().startswith(head)
+        assert path.suffix == ".png" or b"<svg" in path.read_bytes()
     fertility = write_figures(ROWS.where(metric="fertility"), tmp_path)
     assert {"bars", "heatmap"} == {path.stem for path in fertility}
 
@@ -70,14 +71,67 @@ def test_a_character_without_a_font_is_named(monkeypatch: pytest.MonkeyPatch) ->
         labels.families("abc தம")
 
 
+def test_a_noto_font_that_came_after_matplotlib_made_its_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The font is made here: no font of the machine has these characters for the test."""
+    from matplotlib import font_manager
+
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", _own_fonts())
+    new = _write_font(tmp_path / "NotoSansTest-Regular.ttf", "Noto Sans Test", INDIC)
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [str(new)])
+    assert ["DejaVu Sans", "Noto Sans Test"] == labels.families(f"abc {INDIC}")
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", _own_fonts())
+    monkeypatch.setattr(font_manager, "findSystemFonts", list)
+    with pytest.raises(ValueError, match="no font on this system"):
+        labels.families(INDIC)
+
+
 def test_fonts_of_the_system_are_found_where_they_are() -> None:
-    try:
-        found = labels.families("हिन्दी தமிழ்")
-    except ValueError as error:
-        pytest.skip(str(error))
+    """Looked for without the code under test: in the character maps of all files of fonts."""
+    from matplotlib import font_manager
+
+    files = [path for path in font_manager.findSystemFonts() if "Noto" in Path(path).name]
+    there = frozenset[str]().union(*(labels._characters(path) for path in files))
+    if not set(INDIC) <= there:
+        pytest.skip("no Noto font for Devanagari and Tamil is installed (fonts-noto-core)")
+    found = labels.families(INDIC)
     assert "DejaVu Sans" == found[0]
     covered = frozenset[str]().union(*(labels._characters(labels._fonts()[name]) for name in found))
-    assert set("हिन्दीதமிழ்") <= covered
+    assert set(INDIC) <= covered
+
+
+def _own_fonts() -> list[Any]:
+    """Entries of matplotlib's list for the fonts that it brings along."""
+    from matplotlib import font_manager, get_data_path
+
+    entries = font_manager.fontManager.ttflist
+    return [entry for entry in entries if str(entry.fname).startswith(get_data_path())]
+
+
+def _write_font(path: Path, family: str, characters: str) -> Path:
+    """A font whose glyphs are all one square."""
+    from fontTools.fontBuilder import FontBuilder
+    from fontTools.pens.ttGlyphPen import TTGlyphPen
+
+    pen = TTGlyphPen(None)
+    pen.moveTo((0, 0))
+    for corner in ((0, 500), (500, 500), (500, 0)):
+        pen.lineTo(corner)
+    pen.closePath()
+    square = pen.glyph()
+    names = {ord(character): f"u{ord(character):04X}" for character in characters}
+    builder = FontBuilder(1000, isTTF=True)
+    builder.setupGlyphOrder([".notdef", *names.values()])
+    builder.setupCharacterMap(names)
+    builder.setupGlyf(dict.fromkeys([".notdef", *names.values()], square))
+    builder.setupHorizontalMetrics(dict.fromkeys([".notdef", *names.values()], (600, 0)))
+    builder.setupHorizontalHeader(ascent=800, descent=-200)
+    builder.setupNameTable({"familyName": family, "styleName": "Regular"})
+    builder.setupOS2(usWeightClass=400)
+    builder.setupPost()
+    builder.save(path)
+    return path
 
 
 def _own_font() -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
+from statistics import fmean
 
 from rich.console import Console
 
-from vocabshift.report.task_table import beside, task_table, with_means
+from vocabshift.report.task_table import beside, published_scores, task_table, with_means
 from vocabshift.results import Result, Results
 
 RESULTS = Results(
@@ -44,6 +47,36 @@ def test_the_papers_stand_beside() -> None:
     assert any("0.500 ±0.100" in line and "0.600" in line for line in lines)
     assert any("no training comet 0.432 ±0.008" in line for line in lines)
     assert any("drop/em" in line and "tokenizer f1 0.048" in line for line in lines)
+
+
+def test_the_papers_numbers_are_as_they_were_checked() -> None:
+    """A slip of a digit would pass for a paper's result, and nothing else would notice it."""
+    scores = published_scores()
+    lines = "".join(json.dumps(list(score.to_dict().values())) + "\n" for score in scores)
+    assert 120 == len(scores)
+    assert "962ba6f13e29f395" == hashlib.sha256(lines.encode()).hexdigest()[:16]
+
+
+def test_the_papers_means() -> None:
+    """Of each table's columns, which say where a wrong number is."""
+    values: dict[tuple[str, str], list[float]] = {}
+    for score in published_scores():
+        values.setdefault((score.source.rpartition(", ")[2], score.subject), []).append(score.value)
+    found = {key: (len(column), round(fmean(column), 4)) for key, column in values.items()}
+    assert found == {
+        ("Table 8", "LLaMA-4 tokenizer"): (16, 0.3264),
+        ("Table 8", "IST tokenizer"): (16, 0.3294),
+        ("Table 11", "Llama-3.2 as it is"): (8, 0.4612),
+        ("Table 11", "Llama-3.2 with IST"): (8, 0.4525),
+        ("Table 5", "Llama-3.2-1B, no training"): (9, 0.5427),
+        ("Table 5", "Llama-3.2-1B, default tokenizer"): (9, 0.608),
+        ("Table 5", "Llama-3.2-1B, 16k naive"): (9, 0.5956),
+        ("Table 5", "Llama-3.2-1B, 16k continued"): (9, 0.6041),
+        ("Table 5", "Llama-3.2-3B, no training"): (9, 0.6549),
+        ("Table 5", "Llama-3.2-3B, default tokenizer"): (9, 0.7174),
+        ("Table 5", "Llama-3.2-3B, 16k naive"): (9, 0.715),
+        ("Table 5", "Llama-3.2-3B, 16k continued"): (9, 0.7093),
+    }
 
 
 def test_bits_per_byte_have_three_decimals() -> None:

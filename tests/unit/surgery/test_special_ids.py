@@ -139,6 +139,15 @@ def test_template_under_a_new_name(make_byte_level) -> None:
     assert "<t>{{ messages }}" == tokenizer.chat_template
 
 
+def test_own_chat_template_stays(make_byte_level) -> None:
+    """It speaks of tokens that the old tokenizer may not have; the old one fills a gap alone."""
+    old = make_byte_level(specials=("<s>",), chat_template="<s>{{ messages }}")
+    new = make_byte_level(specials=("<t>",), chat_template="<t>{{ messages[0] }}")
+    assert "<t>{{ messages[0] }}" == match_specials(old, new).tokenizer.chat_template
+    bare = make_byte_level(specials=("<s>",))
+    assert "<s>{{ messages }}" == match_specials(old, bare).tokenizer.chat_template
+
+
 def test_facts_about_the_model_stay_with_it(make_byte_level) -> None:
     """Its longest text, for one; a new tokenizer that says no limit does not lift it."""
     old = make_byte_level(config={"model_max_length": 4096, "padding_side": "left"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tokenizers import Regex
 
+from repaired import repaired_pattern
 from vocabshift.text import patterns, regexes
 from vocabshift.text.patterns import Split
 from vocabshift.text.regexes import repair_regex
@@ -64,7 +65,7 @@ def test_the_published_rewrite_of_cl100k() -> None:
 
 
 def test_o200k_becomes_indic() -> None:
-    assert patterns.NAMED["indic"] == patterns.repair(patterns.NAMED["o200k"])
+    assert patterns.NAMED["indic"] == repaired_pattern(patterns.NAMED["o200k"])
 
 
 @pytest.mark.parametrize(
@@ -79,26 +80,13 @@ def test_o200k_becomes_indic() -> None:
     ],
 )
 def test_words_with_marks_are_whole(name: str, text: str, pieces: list[str]) -> None:
-    repaired = patterns.repair(patterns.NAMED[name])
-    assert repaired is not None
+    repaired = repaired_pattern(patterns.NAMED[name])
     assert pieces == patterns.splitter(repaired)(text)
-
-
-def test_steps_and_flags_around_a_word_pattern_stay() -> None:
-    own = (Split(r"\p{N}"), Split(r"\p{L}+", "Removed", True), Split(r"\s+", "MergedWithNext"))
-    repaired = (own[0], Split(WORD, "Removed", True), own[2])
-    assert repaired == patterns.repair(own)
-
-
-def test_nothing_to_repair() -> None:
-    assert patterns.repair(()) is None
-    assert patterns.repair(patterns.NAMED["indic"]) is None
 
 
 @pytest.mark.parametrize("name", ["gpt2", "cl100k", "qwen2", "o200k", "tekken"])
 def test_repaired_patterns_have_scanners(name: str) -> None:
-    repaired = patterns.repair(patterns.NAMED[name])
-    assert repaired is not None
+    repaired = repaired_pattern(patterns.NAMED[name])
     assert patterns.compile_pattern(repaired) is not None
     joined = (Split(regexes.join_words(repaired[0].regex)),)
     assert patterns.compile_pattern(joined) is not None

@@ -10,12 +10,7 @@ from tokenizers import Regex, pre_tokenizers
 
 from vocabshift import _core
 from vocabshift.text.languages import SCHEDULED
-from vocabshift.text.sentences import (
-    TERMINALS,
-    SentencePolicy,
-    parse_sentence_regex,
-    terminal_bytes,
-)
+from vocabshift.text.sentences import TERMINALS, SentencePolicy, parse_sentence_regex
 
 
 def cut(policy: SentencePolicy, text: str) -> list[str]:
@@ -96,15 +91,6 @@ def test_every_period_may_be_a_wall() -> None:
     policy = SentencePolicy(ascii_period="always")
     assert ["a.", "b...", " 3.", "14!.", " e.", "g.", " x"] == cut(policy, "a.b... 3.14!. e.g. x")
     assert [".", "x"] == cut(SentencePolicy("", "always"), ".x")
-
-
-def test_terminal_bytes() -> None:
-    """What no token may contain where the rule is about tokens."""
-    assert {b"\n", b"!", "।".encode()} == terminal_bytes(SentencePolicy("!।", "never"))
-    assert {b"\n", b"!", b"."} == terminal_bytes(SentencePolicy("!", "always"))
-    assert {b"\n"} == terminal_bytes(SentencePolicy("", "sentence"))
-    assert b"." not in terminal_bytes(SentencePolicy())
-    assert len(SentencePolicy().terminals) + 1 == len(terminal_bytes(SentencePolicy()))
 
 
 def test_a_period_may_be_none() -> None:

@@ -188,6 +188,29 @@ def test_from_pretrained_folder_and_file(small: Tokenizer, tmp_path: Path) -> No
         assert peer(small, "abc ab <s>") == encoder.encode("abc ab <s>").tolist()
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_the_first_bad_document_is_reported(small: Tokenizer, threads: int) -> None:
+    """A message that depends on the number of threads sends people to another document each time.
+
+    Document 6 falls to the first of two threads, 1 to the second.
+    """
+    documents = [b"ab"] * 40
+    for number in (1, 6, 12, 30):
+        documents[number] = b"a" * number + b"\xff"
+    ends = np.cumsum([len(document) for document in documents])
+    starts = ends - [len(document) for document in documents]
+    with pytest.raises(ValueError, match="document 1 is not UTF-8: byte 1 of it"):
+        Encoder(small).encode_documents(b"".join(documents), starts, ends, threads=threads)
+
+
+def test_the_first_lone_surrogate_is_reported(small: Tokenizer) -> None:
+    """Though another thread finds a later one long before."""
+    texts = ["abc क " * 40_000 + "\ud801", "\ud802"]
+    for threads in (1, 2, 2, 2, 2, 2, 2, 2):
+        with pytest.raises(UnicodeEncodeError, match=r"\\ud801"):
+            Encoder(small).encode_batch(texts, threads=threads)
+
+
 def test_lone_surrogates_are_no_text(small: Tokenizer) -> None:
     encoder = Encoder(small)
     with pytest.raises(UnicodeEncodeError):

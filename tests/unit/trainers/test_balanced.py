@@ -52,6 +52,12 @@ def test_a_language_that_takes_more_tokens_counts_more() -> None:
     assert found[0] > found[1] > found[2]
 
 
+def test_defaults_are_those_that_were_measured() -> None:
+    """The results in docs were made with them; another value is another recipe."""
+    assert 2.0 == BalancedTrainer(vocab_size=900).balance
+    assert 5_000 == WORDS
+
+
 def test_languages_have_as_many_characters_at_first() -> None:
     reader = CorpusReader(CORPUS, get_pattern("indic"), language_weights={})
     reader.count_words()

@@ -50,7 +50,6 @@ def test_a_word_joins_only_when_it_is_one_token() -> None:
     assert [b"ab", b" ab", b" ab ab"] == learned.joined.tokens[256:]
     assert [False, False, True] == learned.joined.is_supermerge.tolist()
     assert [3, 3, 2] == learned.joined.counts.tolist()
-    assert 1 == learned.joined.tokens_saved  # left to right, without overlap
 
 
 def test_words_that_hold_no_letter_stay_apart() -> None:

@@ -35,6 +35,20 @@ def test_what_both_languages_have_comes_first() -> None:
     assert b"ab" == first_token(texts, overlap_alpha=0.5, overlap_power="min")
 
 
+@pytest.mark.parametrize("order", [("h1", "h2"), ("h2", "h1")])
+def test_the_best_high_resource_language_counts(order: tuple[str, str]) -> None:
+    """One relative is enough: "ab" is frequent in a low language and in one high one of two.
+
+    "xy" scores 20 / 2, and "ab" (8 + 1 + 8) / 2 + min(8, 8) / 2 = 12.5. With the worst language it
+    would be 8.5 + min(1, 8) / 2 = 9.
+    """
+    of_high = dict(zip(order, (8, 1), strict=True))
+    texts = {name: ["ab"] * times + ["xy"] * 10 for name, times in of_high.items()}
+    texts["low"] = ["ab"] * 8
+    trainer = OverlapTrainer(vocab_size=257, high_resource=("h1", "h2"), overlap_power="min")
+    assert "ab" == list(trainer.train(Corpus.from_texts(texts)).model.vocab)[256]
+
+
 def test_the_power_of_the_mean() -> None:
     """Counts of 9 and 1 share less the lower the power is."""
     texts = {"hi": ["ab"] * 9 + ["xy"] * 12, "low": ["ab"]}

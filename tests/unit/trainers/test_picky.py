@@ -114,6 +114,11 @@ def test_special_tokens_in_the_text_are_counted_by_both() -> None:
     assert (4, 4) == (report.training_tokens, report.replayed_tokens)
 
 
+def test_the_threshold_is_the_papers() -> None:
+    """Below it the recipe removes tokens that PickyBPE keeps, and is another one."""
+    assert 0.9 == PickyTrainer(vocab_size=300).threshold
+
+
 @pytest.mark.parametrize("threshold", [0, -0.1, 1.0001, 2, float("nan")])
 def test_threshold_outside(threshold: float) -> None:
     with pytest.raises(ValueError, match=r"threshold is .*; give a share above 0 and up to 1"):

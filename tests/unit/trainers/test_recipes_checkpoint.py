@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+import vocabshift
 from vocabshift.text.corpus import Corpus
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.recipes import training_key
@@ -28,6 +31,16 @@ def test_every_option_changes_the_key(tmp_path: Path) -> None:
     assert keys[0] == training_key(BpeTrainer(vocab_size=300), corpus)
     labelled = Corpus.from_specs([f"en={tmp_path / 'a.txt'}"])
     assert training_key(trainers[0], labelled) not in keys
+
+
+def test_budget_and_version_change_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A budget may leave words out, and another version may learn other merges."""
+    (tmp_path / "a.txt").write_text("one two\n", encoding="utf-8")
+    corpus, trainer = Corpus.from_specs([str(tmp_path / "a.txt")]), BpeTrainer(vocab_size=300)
+    keys = {training_key(trainer, corpus, budget) for budget in (0, 10**6, 10**7)}
+    monkeypatch.setattr(vocabshift, "__version__", "0.0.0")
+    keys.add(training_key(trainer, corpus))
+    assert 4 == len(keys)
 
 
 def test_the_content_of_a_tokenizer_that_gives_special_tokens_counts(tmp_path: Path) -> None:

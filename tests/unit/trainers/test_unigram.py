@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.unigram import unigram_tokenizer, unreachable_pieces
 from vocabshift.trainers.recipes import train_to_folder
-from vocabshift.trainers.unigram import learn_unigram
+from vocabshift.trainers.unigram import learn_unigram, weighted_words, word_reader
 
 
 def corpus() -> Corpus:
@@ -81,6 +82,36 @@ def test_its_ids_are_those_of_sentencepiece(tmp_path: Path) -> None:
     peer = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "m.model"))
     for text in ("the hat", "then they नमस्ते", " at  the é", "नमननम"):
         assert peer.encode(text) == tokenizer.backend.encode(text).ids
+
+
+def test_words_count_as_often_as_they_occur() -> None:
+    """And parts by their weights: where every word counts once, no weight does anything."""
+    texts = {"a": ["on on on at"], "b": ["in in at"]}
+    for heavy, light in ((1.0, 1.0), (4.0, 0.5)):
+        weighted = Corpus.from_texts(texts, weights={"a": heavy, "b": light})
+        reader = word_reader(TRAINER, weighted)
+        counts: Counter[str] = Counter()
+        for word, count in weighted_words(reader, reader.count_words()):
+            counts[word.strip()] += count
+        assert counts["on"] == pytest.approx(3 * heavy, abs=1)
+        assert counts["in"] == pytest.approx(2 * light, abs=1)
+
+
+def test_weights_and_sampling_move_pieces_between_languages() -> None:
+    """`--sampling-alpha` and SPEC@WEIGHT are there for this, and must not be taken for nothing."""
+
+    def is_latin(piece: str) -> bool:
+        return len(piece) > 2 and piece.strip("▁").isascii() and not piece.startswith("<")
+
+    def latin(weight: float, alpha: float | None = None) -> int:
+        folder = Path(vs.__file__).parent / "demo" / "texts"
+        files = {name: folder / f"{name}.txt" for name in ("hin", "eng")}
+        weighted = Corpus.from_files(files, weights={"eng": weight})
+        trained = vs.UnigramTrainer(vocab_size=900, sampling_alpha=alpha).train(weighted)
+        return sum(map(is_latin, trained.vocab))
+
+    assert latin(0.05) < latin(1.0) < latin(20.0)
+    assert latin(20.0, 0.1) < latin(20.0)
 
 
 @given(st.text(max_size=30).filter(lambda text: "▁" not in text))

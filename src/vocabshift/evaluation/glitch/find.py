@@ -21,8 +21,9 @@ from vocabshift.evaluation.glitch.indicators import Drift, Scores, drift
 from vocabshift.evaluation.glitch.references import Reference, find_reference
 from vocabshift.evaluation.glitch.verdicts import Threshold, threshold
 from vocabshift.evaluation.glitch.verification import Verification, verify
+from vocabshift.models.folder import local_folder
 from vocabshift.models.load import load_causal_model
-from vocabshift.models.row_blocks import ModelTables, local_folder, open_tables
+from vocabshift.models.row_blocks import ModelTables, open_tables
 from vocabshift.progress import Progress
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.load import load_tokenizer

@@ -19,9 +19,9 @@ from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
 
 # GGUF files: the key-value header, read with every length checked against the file's end.
 #
-# Owns the layout (github.com/ggml-org/ggml, docs/gguf.md; versions 2 and 3, little-endian). Tensors
-# are never touched. Written here because a vocabulary of 256 thousand tokens takes the gguf package
-# 13 seconds, and one second here.
+# Owns the layout (github.com/ggml-org/ggml/blob/master/docs/gguf.md; 2 and 3, little-endian).
+# Tensors are never touched. Written here because a vocabulary of 256 thousand tokens takes the gguf
+# package 13 seconds, and one second here.
 
 
 MAGIC = b"GGUF"

@@ -7,11 +7,11 @@ Owns telling the formats apart, by content and never by name (Llama-3's rank fil
 from __future__ import annotations
 
 import mmap
-import re
 from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import InvalidTokenizerError
+from vocabshift.storage.hub import download
 from vocabshift.tokenizer import parsed_json, pretrained_folder, tokenizer_json
 from vocabshift.tokenizer.formats import gguf as gguf_file
 from vocabshift.tokenizer.formats import gguf as gguf_vocab
@@ -21,8 +21,6 @@ from vocabshift.tokenizer.formats import tiktoken as ranks
 from vocabshift.tokenizer.formats import tiktoken as tiktoken_encoding
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
-_HUB_NAME = re.compile(r"(?=.{1,96}$)[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
-_FILE_SUFFIXES = {".json", ".model", ".gguf", ".tiktoken", ".txt", ".bin"}
 _IN_FOLDER = (
     *("tokenizer.json", "tekken*.json", "tokenizer.model*", "*.tiktoken", "*.model.v*"),
     "*.gguf",
@@ -64,13 +62,16 @@ def encoding_name(source: str | Path) -> str | None:
 
 
 def local_path(source: str | Path) -> Path:
-    """The folder or file of a tokenizer; of a Hub name, where it was downloaded to."""
+    """The folder or file of a tokenizer; of a Hub name, where it was downloaded to.
+
+    FileNotFoundError where there is neither.
+    """
     path = Path(source)
     try:
         exists = path.exists()
     except (OSError, ValueError):  # a name too long, or with a zero byte
         exists = False
-    return path if exists else _from_hub(source)
+    return path if exists else download(str(source), _HUB_FILES)
 
 
 def as_tokenizer(tokenizer: Any) -> Tokenizer:
@@ -150,19 +151,3 @@ def tokenizer_file(path: Path) -> Path:
     raise InvalidTokenizerError(
         f"{folder} holds no tokenizer: none of {', '.join(_IN_FOLDER)} is there"
     )
-
-
-def _from_hub(source: str | Path) -> Path:
-    """Download a Hub tokenizer's files; FileNotFoundError if that is impossible."""
-    name = str(source)
-    if Path(name).suffix in _FILE_SUFFIXES or not _HUB_NAME.fullmatch(name):
-        raise FileNotFoundError(f"{name[:200]} does not exist")
-    try:
-        from huggingface_hub import snapshot_download
-
-        return Path(snapshot_download(name, allow_patterns=list(_HUB_FILES)))
-    except Exception as error:  # the Hub client raises errors of many libraries
-        reason = " ".join(str(error).split())[:160]
-        raise FileNotFoundError(
-            f"{name} is no file or folder here, and the Hub does not give it: {reason}"
-        ) from None

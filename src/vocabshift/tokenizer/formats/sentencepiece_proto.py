@@ -1,7 +1,7 @@
 """SentencePieceRules: what a SentencePiece model was trained to accept as a piece.
 
 Owns the fields of the TrainerSpec that rule merges, and their defaults. How they are applied is the
-core's (`PieceRule`). Source: sentencepiece_model.proto; adapting.md section 1.3.
+core's (`PieceRule`). Source: sentencepiece_model.proto; docs/algorithms/continued.md.
 """
 
 from __future__ import annotations

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from reference import glitch as slow
+from strategies import examples
 from vocabshift.evaluation.glitch import indicators
 from vocabshift.models import row_blocks as tables
 from vocabshift.models.row_blocks import RowTable
@@ -34,7 +35,7 @@ def rows(seed: int, n: int = 60, width: int = 9) -> Any:
 
 
 @given(seed=st.integers(0, 2**32 - 1), n_reference=st.integers(1, 7))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_every_distance_is_that_of_one_row_at_a_time(
     tmp_path_factory: pytest.TempPathFactory, seed: int, n_reference: int
 ) -> None:

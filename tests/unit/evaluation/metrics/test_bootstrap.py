@@ -29,6 +29,15 @@ def test_interval_is_reproducible_and_shared() -> None:
     assert (3.0, 3.0, 3.0) == (constant.value, constant.low, constant.high)
 
 
+def test_intervals_are_those_of_the_version_before() -> None:
+    """Reports are compared across versions: another seed would move every interval."""
+    column = (np.arange(1, 41) ** 2, np.arange(3, 43))
+    (found,) = estimate([column])
+    assert (found.low, found.high) == pytest.approx(
+        (21.263641500618732, 27.50011615109469), rel=1e-9
+    )
+
+
 def test_many_lines_are_grouped() -> None:
     """Above the limit the interval rests on groups and stays as wide as it should be."""
     values = np.random.default_rng(5).poisson(9, 20_001)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import vocabshift as vs
@@ -60,7 +60,6 @@ def expected(engine: Engine, lines: list[str]) -> dict[str, float]:
     return {name: above / below for name, (above, below) in sums.items() if below}
 
 
-@settings(deadline=None)
 @given(st.lists(LINES, min_size=1, max_size=4))
 def test_equals_the_reference(lines: list[str]) -> None:
     """NULs and lone marks among them; blank lines are left out."""

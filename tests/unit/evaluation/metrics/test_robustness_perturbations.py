@@ -11,16 +11,21 @@ from hypothesis import strategies as st
 
 from vocabshift.evaluation.metrics.robustness import CHANGES, TYPOS, TypoKind, typo
 
-LINES = st.text(st.sampled_from("abcdé क्षिमनकட ல்\t\0🙂\u0301"), max_size=16)
+LINES = st.text(st.sampled_from("abcdé क्षिमनकट ல்\t\0🙂\u0301"), max_size=16)
+# At least one word is long enough for each kind of typo, whatever is around it.
+WORDS = ("abcd", "éabc", "क्षिक", "தமிழ்", "e\u0301a\u0301b\u0301")
+WITH_A_PLACE = st.builds(
+    lambda before, word, after: before + word + after,
+    *(LINES, st.sampled_from(WORDS), LINES),
+)
 
 
 @pytest.mark.parametrize("kind", TYPOS)
-@given(line=LINES)
+@given(line=WITH_A_PLACE)
 def test_a_typo_stays_in_its_word(kind: TypoKind, line: str) -> None:
     """What stands before and behind the word is as it was; the word's first character stays."""
     made = typo(line, kind)
-    if made is None:
-        return
+    assert made is not None
     assert made == typo(line, kind)
     assert made.text != line
     assert made.text[: made.begin + 1] == line[: made.begin + 1]

@@ -70,6 +70,11 @@ def test_many_documents_agree_with_scipy(shift: float) -> None:
     assert exchange_p(gains) == pytest.approx(found.pvalue, abs=0.015)
 
 
+def test_the_exchange_that_was_seen_is_counted() -> None:
+    """(1 + k) / (1 + N): a p value of 0, which k / N gives, is never right (Phipson 2010)."""
+    assert exchange_p(np.ones(200)) == 1 / 10_000
+
+
 def test_documents_in_their_thousands_are_grouped() -> None:
     """A difference of nothing is not found, one of a tenth of the spread is."""
     gains = np.random.default_rng(5).normal(0.0, 1.0, 9_000)

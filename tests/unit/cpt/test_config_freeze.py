@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from vocabshift.cpt.freeze import (
+from vocabshift.cpt.config import (
     NewRows,
     check_phase,
     decay_groups,

@@ -1,5 +1,5 @@
-// Scanners that cut a few characters out and leave the gaps between them whole: the walls of the
-// superword stage, digit triples from the right, Han characters one by one.
+// Scanners that cut a few characters out and leave the gaps between them whole: the boundaries
+// of the superword stage, digit triples from the right, Han characters one by one.
 //
 // Each equals one regex of src/vocabshift/text/regexes.py, Isolated. Linear in the text, also
 // where the regex engine is not.
@@ -26,11 +26,11 @@ inline bool joins_word(const char* begin, const char* at) {
          std::string_view(previous, at) != "\xEF\xB8\x8F";
 }
 
-// End of a wall at `at`, or `at`:
+// End of a boundary at `at`, or `at`:
 // \p{N}{1,3}| ?[^\s\p{L}\p{N}\p{M}]{2,}[\r\n/]*|\s*[\r\n]+|\s+(?!\S)
 // With kJoiners no run of punctuation begins with a joiner that belongs to the word before it.
 template <bool kJoiners>
-const char* match_wall(const char* begin, const char* at, const char* end, Classed first) {
+const char* match_boundary(const char* begin, const char* at, const char* end, Classed first) {
   if (first.bits & kNumber) return match_digits<O200k>(at, end);
   if (kJoiners && is_joiner(at, end) && joins_word(begin, at)) return at;
   const char* p = *at == ' ' ? at + 1 : at;
@@ -58,9 +58,9 @@ const char* match_wall(const char* begin, const char* at, const char* end, Class
 }
 
 #if defined(__SSE2__)
-// The bytes of a block at which a wall, or punctuation within a gap, may begin: not at letters and
-// marks, nor at the one space before a word, which are most of the text.
-inline std::uint64_t may_begin_wall(const CharBlock& block) {
+// The bytes of a block at which a boundary, or punctuation within a gap, may begin: not at letters
+// and marks, nor at the one space before a word, which are most of the text.
+inline std::uint64_t may_begin_boundary(const CharBlock& block) {
   const std::uint64_t word = block.upper | block.lower | block.other | block.mark;
   const std::uint64_t last = std::uint64_t{1} << (block.size - 1);  // what follows is not known
   const std::uint64_t lone_space = block.space & ~last & (word | block.number) >> 1;
@@ -68,11 +68,11 @@ inline std::uint64_t may_begin_wall(const CharBlock& block) {
 }
 #endif
 
-// Walls, and gaps, which `gap_cut` may cut further: asked at every character of one that is no
-// letter, mark or lone space between words whether the gap ends behind it, it returns the end of
-// that character, else null. Of walls `wall` is told, of gaps and their parts `piece`.
+// Calls `boundary` for every boundary, and `pre_token` for every gap. `gap_cut` may cut gaps
+// further: it is asked at every character of a gap that is no letter, mark or lone space between
+// words, and returns the end of that character if the gap ends there, else null.
 template <bool kJoiners, class C, class W, class F>
-void walls(std::string_view text, C&& gap_cut, W&& wall, F&& piece) {
+void boundaries(std::string_view text, C&& gap_cut, W&& boundary, F&& pre_token) {
   const char* const end = text.data() + text.size();
   const char* begin = text.data();  // of the gap under way
   const auto visit = [&](const char* at) {
@@ -81,14 +81,14 @@ void walls(std::string_view text, C&& gap_cut, W&& wall, F&& piece) {
     if (*at == ' ' && at + 1 < end && (class_at(at + 1).bits & (kLetter | kMark | kNumber))) {
       return at + 1;
     }
-    const char* const stop = match_wall<kJoiners>(text.data(), at, end, first);
+    const char* const stop = match_boundary<kJoiners>(text.data(), at, end, first);
     if (stop != at) {
-      if (begin < at) piece(std::string_view(begin, at));
-      wall(std::string_view(at, stop));
+      if (begin < at) pre_token(std::string_view(begin, at));
+      boundary(std::string_view(at, stop));
       return begin = stop;
     }
     if (const char* const cut = gap_cut(at, end)) {
-      piece(std::string_view(begin, cut));
+      pre_token(std::string_view(begin, cut));
       return begin = cut;
     }
     return at + first.length;
@@ -99,7 +99,7 @@ void walls(std::string_view text, C&& gap_cut, W&& wall, F&& piece) {
     const CharBlock block(at);
     const char* const block_begin = at;
     const char* const block_end = at + block.size;
-    for (std::uint64_t left = may_begin_wall(block); left != 0;) {
+    for (std::uint64_t left = may_begin_boundary(block); left != 0;) {
       at = visit(block_begin + std::countr_zero(left));
       if (at >= block_end) break;
       left &= ~std::uint64_t{0} << (at - block_begin);
@@ -108,18 +108,18 @@ void walls(std::string_view text, C&& gap_cut, W&& wall, F&& piece) {
   }
 #endif
   while (at < end) at = visit(at);
-  if (begin < end) piece(std::string_view(begin, end));
+  if (begin < end) pre_token(std::string_view(begin, end));
 }
 
 template <bool kJoiners, class F>
-void walls(std::string_view text, F&& piece) {
-  walls<kJoiners>(
-      text, [](const char*, const char*) -> const char* { return nullptr; }, piece, piece);
+void boundaries(std::string_view text, F&& pre_token) {
+  boundaries<kJoiners>(
+      text, [](const char*, const char*) -> const char* { return nullptr; }, pre_token, pre_token);
 }
 
 // \p{N}{1,3}(?=(?:\p{N}{3})*(?:\P{N}|$)): each run of digits in threes from its end.
 template <class F>
-void digit_triples(std::string_view text, F&& piece) {
+void digit_triples(std::string_view text, F&& pre_token) {
   const char* const end = text.data() + text.size();
   const char* begin = text.data();  // of the gap under way
   for (const char* at = begin; at < end;) {
@@ -128,7 +128,7 @@ void digit_triples(std::string_view text, F&& piece) {
       at += first.length;
       continue;
     }
-    if (begin < at) piece(std::string_view(begin, at));
+    if (begin < at) pre_token(std::string_view(begin, at));
     const char* const run = at;
     std::size_t left = 0;  // digits that no group has yet
     for (Classed next = first; next.bits & kNumber; next = class_at(at)) {
@@ -140,17 +140,17 @@ void digit_triples(std::string_view text, F&& piece) {
       const std::size_t size = left % 3 == 0 ? 3 : left % 3;
       const char* stop = begin;
       for (std::size_t i = 0; i < size; ++i) stop += char_length(stop);
-      piece(std::string_view(begin, stop));
+      pre_token(std::string_view(begin, stop));
       begin = stop;
       left -= size;
     }
   }
-  if (begin < end) piece(std::string_view(begin, end));
+  if (begin < end) pre_token(std::string_view(begin, end));
 }
 
 // \p{Han}\p{M}*: each Han character with its marks (variation selectors) by itself.
 template <class F>
-void han_characters(std::string_view text, F&& piece) {
+void han_characters(std::string_view text, F&& pre_token) {
   constexpr unsigned char kFirstLead = 0xE2;  // of U+2E80, the first character of the script
   const char* const end = text.data() + text.size();
   const char* begin = text.data();  // of the gap under way
@@ -164,13 +164,13 @@ void han_characters(std::string_view text, F&& piece) {
       at += first.length;
       continue;
     }
-    if (begin < at) piece(std::string_view(begin, at));
+    if (begin < at) pre_token(std::string_view(begin, at));
     begin = at;
     at = skip_class(at + first.length, end, kMark);
-    piece(std::string_view(begin, at));
+    pre_token(std::string_view(begin, at));
     begin = at;
   }
-  if (begin < end) piece(std::string_view(begin, end));
+  if (begin < end) pre_token(std::string_view(begin, end));
 }
 
 }  // namespace vocabshift::scan

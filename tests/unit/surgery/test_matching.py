@@ -1,4 +1,4 @@
-"""TokenMap: copied by bytes, made of the old model's pieces."""
+"""Matching tokens: copied by bytes, made of the old model's pieces."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from vocabshift.errors import VocabMismatchError
-from vocabshift.surgery import row_sources as token_map
+from vocabshift.surgery.matching import match
+from vocabshift.surgery.row_sources import RowSources
 
 
-def _made(mapping: token_map.TokenMap) -> dict[int, list[int]]:
+def _made(mapping: RowSources) -> dict[int, list[int]]:
     return {
         int(new_id): mapping.pieces[mapping.offsets[i] : mapping.offsets[i + 1]].tolist()
         for i, new_id in enumerate(mapping.made)
@@ -23,20 +24,20 @@ def test_same_strings_are_copied_and_others_made(make_byte_level) -> None:
     old = make_byte_level("the")
     new = make_byte_level("ab", "then", "thx")
     a, b, n, x = (old.model.vocab[text] for text in "abnx")
-    mapping = token_map.match(old, new, {})
+    mapping = match(old, new, {})
     assert {**{i: i for i in range(256)}, 256: 257, 257: 258} == mapping.old_to_new
     assert {256: [a, b], 259: [257, n], 260: [256, x]} == _made(mapping)
     every = np.concatenate([mapping.copied_to, mapping.made])
     assert list(range(261)) == sorted(every.tolist())
     assert 0 == mapping.n_removed
-    assert 3 == token_map.match(new, old, {}).n_removed  # "ab", "then", "thx"
+    assert 3 == match(new, old, {}).n_removed  # "ab", "then", "thx"
 
 
 def test_superwords_and_half_characters(make_byte_level) -> None:
     """A token with spaces inside, or that is not UTF-8, has pieces like any other."""
     old = make_byte_level(" a")
     vocab = old.model.vocab
-    mapping = token_map.match(old, make_byte_level(" a", "b a", b"\xe0\xa4"), {})
+    mapping = match(old, make_byte_level(" a", "b a", b"\xe0\xa4"), {})
     made = _made(mapping)
     assert {257: [vocab["b"], vocab["Ġ"]], 258: [vocab["b"], 256]} == {
         new_id: made[new_id] for new_id in (257, 258)
@@ -47,7 +48,7 @@ def test_superwords_and_half_characters(make_byte_level) -> None:
 def test_byte_level_onto_metaspace(make_byte_level, make_metaspace) -> None:
     """Both spell the same bytes: the space, lone bytes, and pieces are found."""
     old, new = make_metaspace("▁a", "bc"), make_byte_level(" a", "abc")
-    mapping = token_map.match(old, new, {})
+    mapping = match(old, new, {})
     vocab = old.model.vocab
     copied = dict(zip(mapping.copied_to.tolist(), mapping.copied_from.tolist(), strict=True))
     assert vocab["▁a"] == copied[256]
@@ -59,7 +60,7 @@ def test_byte_level_onto_metaspace(make_byte_level, make_metaspace) -> None:
 def test_metaspace_onto_byte_level(make_byte_level, make_metaspace) -> None:
     """The other way round, byte pieces and characters share the row of their byte."""
     old, new = make_byte_level(" a"), make_metaspace("▁ab")
-    mapping = token_map.match(old, new, {0: 0, 1: 0, 2: 0})
+    mapping = match(old, new, {0: 0, 1: 0, 2: 0})
     copied = dict(zip(mapping.copied_to.tolist(), mapping.copied_from.tolist(), strict=True))
     assert 256 == copied[new.model.vocab["▁a"]]
     assert copied[new.model.vocab["A"]] == copied[new.model.vocab["<0x41>"]]
@@ -69,7 +70,7 @@ def test_metaspace_onto_byte_level(make_byte_level, make_metaspace) -> None:
 def test_equal_strings_go_before_equal_bytes(make_metaspace) -> None:
     """Between two SentencePiece vocabularies "A" stays "A" and "<0x41>" stays "<0x41>"."""
     old = make_metaspace()
-    mapping = token_map.match(old, make_metaspace("ab"), {0: 0, 1: 1, 2: 2})
+    mapping = match(old, make_metaspace("ab"), {0: 0, 1: 1, 2: 2})
     assert {old.model.vocab[t] for t in ("A", "<0x41>")} <= set(mapping.copied_from.tolist())
     assert 0 == mapping.n_removed
 
@@ -78,7 +79,7 @@ def test_new_special_token_is_made_of_its_text(make_byte_level) -> None:
     """A special token that matches nothing has at least its name."""
     old, new = make_byte_level(), make_byte_level(specials=("ab",))
     vocab = old.model.vocab
-    assert {256: [vocab["a"], vocab["b"]]} == _made(token_map.match(old, new, {}))
+    assert {256: [vocab["a"], vocab["b"]]} == _made(match(old, new, {}))
 
 
 def test_token_without_any_piece_is_refused(make_byte_level, make_metaspace) -> None:
@@ -88,4 +89,4 @@ def test_token_without_any_piece_is_refused(make_byte_level, make_metaspace) -> 
     model = replace(tokenizer.model, vocab=vocab, byte_fallback=False, unk_token=None)
     old = replace(tokenizer, model=model, added_tokens=())
     with pytest.raises(VocabMismatchError, match="no piece for any byte"):
-        token_map.match(old, make_byte_level(), {})
+        match(old, make_byte_level(), {})

@@ -1,4 +1,4 @@
-#include "core/model_json.h"
+#include "json/model_json.h"
 
 #include <array>
 #include <cstring>
@@ -68,7 +68,7 @@ class Cursor {
     return at_ < end_ && *at_++ == '"';
   }
 
-  // A key and the colon behind it.
+  // A key and the colon after it.
   bool key(std::string& room, std::string_view& name) { return string(room, name) && take(':'); }
 
   // A whole number of up to nine digits.
@@ -81,11 +81,11 @@ class Cursor {
     }
     const std::ptrdiff_t digits = at_ - from;
     if (digits == 0 || digits > 9 || (*from == '0' && digits > 1)) return false;
-    const char behind = next();
-    return behind == ',' || behind == '}';
+    const char after = next();
+    return after == ',' || after == '}';
   }
 
-  // Any value, whose inside is not looked at: only strings are told from brackets.
+  // Any value, whose inside is not looked at: only strings and brackets are looked for.
   bool skip() {
     std::size_t depth = 0;
     if (next() == '\0') return false;

@@ -1,4 +1,4 @@
-"""Pieces and weights of made tokens: by bytes, first and last, and those of a donor or a text."""
+"""Pieces and weights of made tokens: by bytes, first and last, and given ones."""
 
 from __future__ import annotations
 
@@ -12,20 +12,16 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from vocabshift.surgery import initialize  # noqa: E402
-from vocabshift.surgery import initialize as mixtures  # noqa: E402
-from vocabshift.surgery import methods as init_context  # noqa: E402
-from vocabshift.surgery import row_sources as token_map  # noqa: E402
-from vocabshift.surgery.row_sources import TokenMap  # noqa: E402
+from vocabshift.surgery import initialize, row_sources  # noqa: E402
+from vocabshift.surgery.row_sources import RowSources  # noqa: E402
 from vocabshift.surgery.rows import new_matrix  # noqa: E402
-from vocabshift.tokenizer import token_bytes  # noqa: E402
 
 REFERENCE = runpy.run_path(str(Path(__file__).parents[2] / "reference" / "initializers.py"))
 
 
-def _map(pieces: list[list[int]], n_old: int) -> TokenMap:
+def _map(pieces: list[list[int]], n_old: int) -> RowSources:
     lengths = [0, *map(len, pieces)]
-    return TokenMap(
+    return RowSources(
         copied_from=np.arange(n_old),
         copied_to=np.arange(n_old),
         made=np.arange(n_old, n_old + len(pieces)),
@@ -43,7 +39,7 @@ def test_weighted_is_the_mean_over_bytes(pieces, sizes) -> None:
     """A piece of three bytes counts three times, whatever the blocks."""
     old = torch.randn((9, 4), generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     lengths = dict(enumerate(sizes))
-    mapping = mixtures.weighted_by_bytes(_map(pieces, 9), lengths)
+    mapping = row_sources.weighted_by_bytes(_map(pieces, 9), lengths)
     rows = new_matrix(old, mapping, initialize.fvt, 9 + len(pieces), 0)[9:]
     expected = [REFERENCE["weighted"](own, lengths, old.numpy()) for own in pieces]
     np.testing.assert_allclose(rows.numpy(), np.reshape(expected, (len(pieces), 4)), atol=1e-12)
@@ -55,14 +51,14 @@ def test_first_and_last(pieces) -> None:
     old = torch.randn((9, 4), generator=torch.Generator().manual_seed(3))
     mapping, n = _map(pieces, 9), 9 + len(pieces)
 
-    def rows(own: TokenMap) -> torch.Tensor:
+    def rows(own: RowSources) -> torch.Tensor:
         return new_matrix(old, own, initialize.fvt, n, 0)[9:]
 
     first = old[[own[0] for own in pieces]]
     last = old[[own[-1] for own in pieces]]
-    assert torch.equal(first, rows(mixtures.first_pieces(mapping)))
-    assert torch.equal(last, rows(mixtures.last_pieces(mapping)))
-    both = rows(mixtures.first_and_last_pieces(mapping))
+    assert torch.equal(first, rows(row_sources.first_pieces(mapping)))
+    assert torch.equal(last, rows(row_sources.last_pieces(mapping)))
+    both = rows(row_sources.first_and_last_pieces(mapping))
     torch.testing.assert_close((first + last) / 2, both)
 
 
@@ -73,46 +69,16 @@ def test_sparse_rows_replace_pieces(pieces, data) -> None:
     entry = st.lists(st.tuples(st.integers(0, 8), st.floats(-2, 2)), min_size=1, max_size=4)
     named = {i: data.draw(entry) for i in range(len(pieces)) if data.draw(st.booleans())}
     flat = [pair for own in named.values() for pair in own]
-    sparse = mixtures.Sparse(
+    sparse = row_sources.Sparse(
         places=np.array(list(named), dtype=np.int64),
         offsets=np.cumsum([0, *map(len, named.values())]),
         ids=np.array([token_id for token_id, _ in flat], dtype=np.int64),
         weights=np.array([weight for _, weight in flat], dtype=np.float64),
     )
-    mapping = mixtures.with_sparse(_map(pieces, 9), sparse)
+    mapping = row_sources.with_sparse(_map(pieces, 9), sparse)
     rows = new_matrix(old, mapping, initialize.fvt, 9 + len(pieces), 0)[9:]
     for place, own in enumerate(pieces):
         expected = old[own].mean(0)
         if place in named:
             expected = sum(weight * old[token_id] for token_id, weight in named[place])
         torch.testing.assert_close(expected, rows[place])
-
-
-def test_head_and_input_differ_for_first_last(make_byte_level) -> None:
-    """The old model predicts the first piece and has read the last; a tied matrix does both."""
-    old, new = make_byte_level(), make_byte_level("abc")
-    mapping = token_map.match(old, new, {})
-    a, b, c = (old.model.vocab[text] for text in "abc")
-    context = init_context.prepare("first-last", mapping, old=old, new=new, tied=False)
-    assert ([b, c], [a, a]) == (context.input.pieces.tolist(), context.head.pieces.tolist())
-    tied = init_context.prepare("first-last", mapping, old=old, new=new, tied=True)
-    assert [a, b, a, c] == tied.input.pieces.tolist() == tied.head.pieces.tolist()
-
-
-def test_byte_lengths_are_those_of_the_old_pieces(make_byte_level) -> None:
-    """A letter of three bytes beside one of a single byte: three quarters to one."""
-    old, new = make_byte_level("क"), make_byte_level("क", "कa")
-    mapping = token_map.match(old, new, {})
-    context = init_context.prepare("fvt-weighted", mapping, old=old, new=new, tied=False)
-    ka = old.model.vocab["à¤ķ"]
-    assert 3 == len(token_bytes.token_bytes(old)[ka])
-    assert [ka, old.model.vocab["a"]] == context.head.pieces.tolist()
-    assert [0.75, 0.25] == context.head.weights.tolist()
-
-
-@pytest.mark.parametrize(("init", "word"), [("omp", "donor"), ("focus", "corpus")])
-def test_what_a_method_needs_must_be_given(make_byte_level, init, word) -> None:
-    old, new = make_byte_level(), make_byte_level("ab")
-    mapping = token_map.match(old, new, {})
-    with pytest.raises(ValueError, match=f"init '{init}' needs {word}="):
-        init_context.prepare(init, mapping, old=old, new=new, tied=False)

@@ -14,12 +14,13 @@ torch = pytest.importorskip("torch")
 
 from vocabshift.errors import VocabMismatchError  # noqa: E402
 from vocabshift.surgery import initialize  # noqa: E402
-from vocabshift.surgery import methods as init_context  # noqa: E402
-from vocabshift.surgery import row_sources as token_map  # noqa: E402
+from vocabshift.surgery.matching import match  # noqa: E402
+from vocabshift.surgery.methods import InitRequest, prepare  # noqa: E402
 from vocabshift.surgery.omp import (  # noqa: E402
     Donor,
     matching_pursuit,
 )
+from vocabshift.surgery.options import TransferOptions  # noqa: E402
 from vocabshift.surgery.rows import new_matrix  # noqa: E402
 
 REFERENCE = runpy.run_path(str(Path(__file__).parents[2] / "reference" / "initializers.py"))
@@ -75,44 +76,44 @@ def test_rows_follow_the_donor(make_byte_level) -> None:
     """The donor says " ab" = 2 * "a" - "b": so say the old rows, in both tables."""
     old, new = make_byte_level(), make_byte_level("ab")
     donor_tokenizer = make_byte_level("xy", "ab", "abc")
-    mapping = token_map.match(old, new, {})
+    mapping = match(old, new, {})
     a, b = (old.model.vocab[text] for text in "ab")
     embeddings, head = _random(5, 260, 300), _random(6, 260, 300)
     ab = donor_tokenizer.model.vocab["ab"]
     embeddings[ab] = 2 * embeddings[donor_tokenizer.model.vocab["a"]]
     embeddings[ab] -= embeddings[donor_tokenizer.model.vocab["b"]]
     head[ab] = -head[donor_tokenizer.model.vocab["b"]]
-    sources = init_context.InitSources(donor=Donor(donor_tokenizer, embeddings, head))
-    context = init_context.prepare("omp", mapping, old=old, new=new, tied=False, sources=sources)
+    options = TransferOptions(donor=Donor(donor_tokenizer, embeddings, head))
+    context = prepare(InitRequest("omp", mapping, old, new, False, options))
     rows = _random(7, 256, 12).float()
     made = new_matrix(rows, context.input, initialize.fvt, 257, 0)
     torch.testing.assert_close(2 * rows[a] - rows[b], made[256])
     made = new_matrix(rows, context.head, initialize.fvt, 257, 0)
     torch.testing.assert_close(-rows[b], made[256])
-    tied = init_context.prepare("omp", mapping, old=old, new=new, tied=True, sources=sources)
+    tied = prepare(InitRequest("omp", mapping, old, new, True, options))
     assert tied.head is tied.input
 
 
 def test_tokens_that_the_donor_lacks_keep_the_mean(make_byte_level) -> None:
     old, new = make_byte_level(), make_byte_level("ab", "cd")
-    mapping = token_map.match(old, new, {})
+    mapping = match(old, new, {})
     donor = Donor(make_byte_level("ab"), _random(5, 257, 300))
-    sources = init_context.InitSources(donor=donor, n_atoms=8)
-    context = init_context.prepare("omp", mapping, old=old, new=new, tied=False, sources=sources)
+    options = TransferOptions(donor=donor)
+    context = prepare(InitRequest("omp", mapping, old, new, False, options))
     rows = _random(7, 256, 12)
     made = new_matrix(rows, context.input, initialize.fvt, 258, 0)
     c, d = (old.model.vocab[text] for text in "cd")
     torch.testing.assert_close((rows[c] + rows[d]) / 2, made[257])
-    assert 8 == context.input.offsets[1]
+    assert 64 == context.input.offsets[1]
     assert context.input.pieces.max() < 256
 
 
 def test_a_donor_of_another_world_is_refused(make_byte_level, make_metaspace) -> None:
     """No token in common: there is nothing to combine."""
     old, new = make_byte_level(), make_byte_level("ab")
-    mapping = token_map.match(old, new, {})
+    mapping = match(old, new, {})
     bare = make_byte_level()
     none = type(bare)(type(bare.model)({"xyz": 0}, ()))
-    sources = init_context.InitSources(donor=Donor(none, _random(5, 1, 3)))
+    options = TransferOptions(donor=Donor(none, _random(5, 1, 3)))
     with pytest.raises(VocabMismatchError, match="shares no token"):
-        init_context.prepare("omp", mapping, old=old, new=new, tied=False, sources=sources)
+        prepare(InitRequest("omp", mapping, old, new, False, options))

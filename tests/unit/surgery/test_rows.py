@@ -1,4 +1,4 @@
-"""resize: rows by id, padding behind and between, and what is refused."""
+"""Rows by id, padding behind and between, and what is refused."""
 
 from __future__ import annotations
 
@@ -9,21 +9,27 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from vocabshift.errors import VocabMismatchError  # noqa: E402
+from vocabshift.models import tables  # noqa: E402
 from vocabshift.models.tables import (  # noqa: E402
     Matrices,
     Table,
     find_matrices,
 )
 from vocabshift.surgery import initialize  # noqa: E402
-from vocabshift.surgery import rows as resize  # noqa: E402
-from vocabshift.surgery.row_sources import TokenMap  # noqa: E402
-from vocabshift.surgery.rows import new_matrix  # noqa: E402
+from vocabshift.surgery.row_sources import RowSources  # noqa: E402
+from vocabshift.surgery.rows import (  # noqa: E402
+    InitContext,
+    check_rows,
+    move_rows,
+    new_matrix,
+    padded_rows,
+)
 
 
-def _map(copied: dict[int, int], made: dict[int, list[int]], n_old: int) -> TokenMap:
+def _map(copied: dict[int, int], made: dict[int, list[int]], n_old: int) -> RowSources:
     """From {new id: old id} and {new id: pieces}."""
     offsets = np.cumsum([0, *map(len, made.values())])
-    return TokenMap(
+    return RowSources(
         copied_from=np.array(list(copied.values()), dtype=np.int64),
         copied_to=np.array(list(copied), dtype=np.int64),
         made=np.array(list(made), dtype=np.int64),
@@ -53,10 +59,10 @@ def make_llama():
 
 def test_rows_by_id(monkeypatch) -> None:
     """Copied, made and empty rows may come in any order of ids, and in blocks of any size."""
-    monkeypatch.setattr(initialize, "BLOCK_ELEMENTS", 4)
+    monkeypatch.setattr(tables, "BLOCK_ELEMENTS", 4)
     old = torch.arange(10.0).reshape(5, 2).to(torch.bfloat16)  # row 4 is padding
-    token_map = _map({3: 0, 0: 3, 6: 1}, {5: [0, 1, 1], 2: [2]}, 4)
-    new = new_matrix(old, token_map, initialize.fvt, 8, 0)
+    sources = _map({3: 0, 0: 3, 6: 1}, {5: [0, 1, 1], 2: [2]}, 4)
+    new = new_matrix(old, sources, initialize.fvt, 8, 0)
     assert torch.bfloat16 == new.dtype
     assert torch.equal(old[[3, 0, 1]], new[[0, 3, 6]])
     mean = ((old[0].float() + 2 * old[1].float()) / 3).to(torch.bfloat16)
@@ -86,7 +92,7 @@ def test_padding_without_an_example_is_the_mean() -> None:
 def test_padded_rows(make_llama, rows, old_rows, new_rows, multiple, expected) -> None:
     table = Table(("e",), "input", torch.zeros(rows, 1))
     matrices = Matrices((table,), tied=False)
-    assert expected == resize.padded_rows(matrices, old_rows, new_rows, multiple)
+    assert expected == padded_rows(matrices, old_rows, new_rows, multiple)
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -95,7 +101,8 @@ def test_the_tensors_decide_what_is_tied(make_llama, tied) -> None:
     model = make_llama(tie_word_embeddings=tied)
     matrices = find_matrices(model)
     assert tied == matrices.tied
-    resize.move_rows(model, matrices, _map({i: i for i in range(6)}, {6: [0, 1]}, 6), "fvt", 7)
+    sources = _map({i: i for i in range(6)}, {6: [0, 1]}, 6)
+    move_rows(model, matrices, InitContext("fvt", 0, sources, sources, initialize.fvt), 7)
     embeddings, head = model.get_input_embeddings(), model.get_output_embeddings()
     assert (7, 7) == (embeddings.num_embeddings, head.out_features)
     assert tied == (embeddings.weight.data_ptr() == head.weight.data_ptr())
@@ -106,7 +113,7 @@ def test_too_few_rows(make_llama) -> None:
     """Both numbers are said."""
     matrices = find_matrices(make_llama(6))
     with pytest.raises(VocabMismatchError, match="6 rows, but its tokenizer needs 9"):
-        resize.check_rows(matrices, _map({}, {}, 6), 9)
+        check_rows(matrices, _map({}, {}, 6), 9)
 
 
 @pytest.mark.parametrize(
@@ -123,10 +130,10 @@ def test_more_rows_than_padding_explains(rows, tokens, is_padding) -> None:
     """Qwen2.5, DeepSeek-V2 and 128 rows of alignment are padding; Llama-2's tokens in Llama-3."""
     matrices = Matrices((Table(("embed",), "input", torch.zeros(rows, 1)),), tied=True)
     if is_padding:
-        resize.check_rows(matrices, _map({}, {}, tokens), tokens)
+        check_rows(matrices, _map({}, {}, tokens), tokens)
         return
     with pytest.raises(VocabMismatchError, match=f"{rows} rows, but its tokenizer has .* {tokens}"):
-        resize.check_rows(matrices, _map({}, {}, tokens), tokens)
+        check_rows(matrices, _map({}, {}, tokens), tokens)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
@@ -136,9 +143,9 @@ def test_rows_that_are_not_finite(make_llama, bad) -> None:
     matrices = find_matrices(model)
     with torch.no_grad():
         model.lm_head.weight[5, 1] = bad
-    resize.check_rows(matrices, _map({}, {}, 5), 5)
+    check_rows(matrices, _map({}, {}, 5), 5)
     with pytest.raises(VocabMismatchError, match="row 5 of the output head"):
-        resize.check_rows(matrices, _map({}, {}, 6), 6)
+        check_rows(matrices, _map({}, {}, 6), 6)
 
 
 def test_models_that_are_refused(make_llama) -> None:

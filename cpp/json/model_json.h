@@ -3,7 +3,7 @@
 // They are nearly all of such a file, and a general reader makes half a million strings and lists
 // of them. Reads what such files hold and nothing more: text that is not plainly so (an id that is
 // no small whole number, a key given twice, half a surrogate pair, merges before the vocabulary …)
-// is left to a general reader, which then tells what is wrong with it.
+// is left to a general reader, which then reports what is wrong with it.
 #pragma once
 
 #include <optional>
