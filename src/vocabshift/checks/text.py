@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from vocabshift.checks.drift import UNLABELLED
 from vocabshift.text.corpus import Corpus
+from vocabshift.text.languages import UNLABELLED
 from vocabshift.tokenizer import metaspace_reader as token_groups
 from vocabshift.tokenizer.corpus_reader import TokenizerReader
 from vocabshift.tokenizer.encoder import Encoder

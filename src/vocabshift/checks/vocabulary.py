@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabshift.checks.drift import UNLABELLED
 from vocabshift.text.corpus import Corpus
+from vocabshift.text.languages import UNLABELLED
 from vocabshift.text.sentences import SentencePolicy
 from vocabshift.tokenizer import chat_tokens
 from vocabshift.tokenizer.corpus_reader import added_splitter

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift import _core
-from vocabshift.text.counting import CorpusReader, Prepared, Progress
+from vocabshift.text.counting import CorpusReader, PreparedBlock, Progress
 from vocabshift.text.patterns import Pattern, Split, compile_pattern, get_pattern, splitter
 from vocabshift.tokenizer.model import compile_merges
 from vocabshift.trainers.base import Source, Training, TrainingReport, Work, check_positive
@@ -192,12 +192,14 @@ class CutReader:
 
     def read(
         self, progress: Progress | None
-    ) -> Iterator[tuple[Prepared, NDArray[np.int64] | None, NDArray[np.int64] | None]]:
+    ) -> Iterator[tuple[PreparedBlock, NDArray[np.int64] | None, NDArray[np.int64] | None]]:
         """Blocks, and the ends of their pieces and words where the core cannot find them."""
         for block in self.reader.read(progress):
             yield (block, None, None) if self._is_scanned else self._cut(block)
 
-    def _cut(self, block: Prepared) -> tuple[Prepared, NDArray[np.int64], NDArray[np.int64]]:
+    def _cut(
+        self, block: PreparedBlock
+    ) -> tuple[PreparedBlock, NDArray[np.int64], NDArray[np.int64]]:
         words: list[bytes] = []
         piece_words: list[int] = [0]  # words up to the end of each piece
         document_words: list[int] = [0]
@@ -209,7 +211,7 @@ class CutReader:
             document_words.append(len(words))
         ends = np.cumsum([0, *map(len, words)], dtype=np.int64)
         borders = ends[document_words]
-        cut = Prepared(b"".join(words), borders[:-1], borders[1:], block.group, block.n_read)
+        cut = PreparedBlock(b"".join(words), borders[:-1], borders[1:], block.group, block.n_read)
         return cut, ends[piece_words[1:]], ends[1:]
 
 

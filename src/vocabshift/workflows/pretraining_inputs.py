@@ -22,7 +22,7 @@ from vocabshift.models.shards import FLOATS, open_checkpoint
 from vocabshift.models.source import find_model
 from vocabshift.surgery import row_sources as transfer_map
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.input_key import input_key
+from vocabshift.text.readers import input_key
 from vocabshift.tokenizer import id_map
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint
