@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 
 from vocabshift.errors import VocabMismatchError
-<<<<<<< HEAD:tests/unit/surgery/test_matching.py
 from vocabshift.surgery.matching import match
-from vocabshift.surgery.row_sources import RowSources
-=======
-from vocabshift.surgery import row_sources as token_map
 from vocabshift.surgery.overrides import Overrides
->>>>>>> 29cba22 (Tests for seven faults of surgery that no test noticed):tests/unit/surgery/test_row_sources_token_map.py
+from vocabshift.surgery.row_sources import RowSources
 
 
 def _made(mapping: RowSources) -> dict[int, list[int]]:
@@ -41,7 +37,7 @@ def test_same_strings_are_copied_and_others_made(make_byte_level) -> None:
 def test_the_lowest_of_several_copies_is_the_new_id() -> None:
     """By it config.json names special tokens; which one must not depend on the order."""
     ids = [np.array(values, dtype=np.int64) for values in ([5, 3, 5], [1, 2, 4], [], [], [0])]
-    mapping = token_map.TokenMap(*ids, old_ids=np.arange(6))
+    mapping = RowSources(*ids, old_ids=np.arange(6))
     assert {5: 1, 3: 2} == mapping.old_to_new
     assert 4 == mapping.n_removed
 
@@ -50,10 +46,10 @@ def test_overrides_go_first_and_a_map_goes_before_bytes(make_byte_level) -> None
     """What the user says stands above special tokens; what `extend` wrote stands above spelling."""
     old = make_byte_level("ab", specials=("<s>", "<t>"))
     new = make_byte_level("ab", specials=("<s>",))
-    assert 257 == token_map.match(old, new, {257: 257}).copied_from[257]
+    assert 257 == match(old, new, {257: 257}).copied_from[257]
     said = Overrides(same={257: 258})
-    assert 258 == token_map.match(old, new, {257: 257}, overrides=said).copied_from[257]
-    mapped = token_map.match(old, new, {257: 257}, kept={256: 5})
+    assert 258 == match(old, new, {257: 257}, overrides=said).copied_from[257]
+    mapped = match(old, new, {257: 257}, kept={256: 5})
     assert 5 == mapped.copied_from[256]  # by its bytes it would be 256
 
 
