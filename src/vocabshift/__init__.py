@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from vocabshift.results import Result, Results
     from vocabshift.text.corpus import Corpus
     from vocabshift.text.count_folder import CountFolder
-    from vocabshift.tokenizer.encoder import Encoder
+    from vocabshift.tokenizer.formats.encoder import Encoder
     from vocabshift.tokenizer.formats.load import load_tokenizer
     from vocabshift.tokenizer.tokenizer import Tokenizer
     from vocabshift.trainers.balanced import BalancedTrainer
@@ -58,7 +58,7 @@ _FACE = {
     "Corpus": "vocabshift.text.corpus",
     "CorpusError": "vocabshift.errors",
     "CountFolder": "vocabshift.text.count_folder",
-    "Encoder": "vocabshift.tokenizer.encoder",
+    "Encoder": "vocabshift.tokenizer.formats.encoder",
     "InvalidTokenizerError": "vocabshift.errors",
     "MatraTrainer": "vocabshift.trainers.matra",
     "OverlapTrainer": "vocabshift.trainers.overlap",

@@ -15,7 +15,7 @@ from vocabshift.errors import InvalidTokenizerError
 
 if TYPE_CHECKING:
     from vocabshift.tokenizer.tokenizer import Tokenizer
-    from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+    from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 FLAG = "--pattern"
 
@@ -34,7 +34,9 @@ def load_all(sources: Sequence[str], pattern: str | None) -> list[Tokenizer]:
     return _load(sources, pattern, None)
 
 
-def load_any(sources: Sequence[str], pattern: str | None) -> list[Tokenizer | PlainTokenizer]:
+def load_any(
+    sources: Sequence[str], pattern: str | None
+) -> list[Tokenizer | UnigramOrWordPieceTokenizer]:
     """The same for tokenizers of every kind, Unigram and WordPiece too."""
     return _load(sources, pattern, _open_other)
 
@@ -64,9 +66,9 @@ def _load(
 
 def _open_other(source: str) -> Any:
     """Raises what loading it as BPE raised, where it is no tokenizer of another kind."""
-    from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
+    from vocabshift.tokenizer.formats.load import open_tokenizer
 
-    return open_prunable(source)
+    return open_tokenizer(source)
 
 
 # MODEL arguments of the verbs that judge models, and the flags about how they are loaded.

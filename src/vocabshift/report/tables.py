@@ -19,6 +19,7 @@ from vocabshift.results import WHOLE, Result, Results, averaged
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from vocabshift.checks.vocabulary_report import VocabularyReport
     from vocabshift.evaluation.scoring.score_models import ScoreComparison
     from vocabshift.evaluation.significance import SubjectComparison
 
@@ -203,4 +204,26 @@ def score_comparisons(comparisons: Sequence[ScoreComparison]) -> Table:
             *(str(row.n), f"{row.difference:+.4f}", interval),
             *(f"{row.p_value:.2g}", f"{row.p_holm:.2g}"),
         )
+    return table
+
+
+def vocabulary_table(report: VocabularyReport) -> Table:
+    """A vocabulary by script, for the terminal; the column of training text only where it is
+    known."""
+    from rich.table import Table
+    from rich.text import Text
+
+    has_text = any(row.training_share is not None for row in report.rows)
+    title = Text("vocabulary by script", style="bold")
+    table = Table("", title=title, title_justify="left")
+    columns = ("tokens", "share", "superwords", "mean bytes")
+    for column in (*columns, "share of text") if has_text else columns:
+        table.add_column(column, justify="right")
+    for row in report.rows:
+        cells = [f"{row.tokens:,}", f"{row.share:.2%}", f"{row.superwords:,}"]
+        cells.append(f"{row.mean_bytes:.1f}" if row.tokens else "–")
+        if has_text:
+            share = row.training_share
+            cells.append("–" if share is None else f"{share:.2%}")
+        table.add_row(Text(row.name), *cells)
     return table

@@ -16,9 +16,8 @@ from vocabshift.checks.vocabulary import our_unused
 from vocabshift.checks.vocabulary_report import SPECIAL, classes_of
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.reachability import byte_pieces
-from vocabshift.tokenizer.token_bytes import token_bytes
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.token_bytes import byte_pieces, token_bytes
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 ORDINARY, SUPERWORD, ATOMIC = "ordinary", "superword", "atomic"

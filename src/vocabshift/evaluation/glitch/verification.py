@@ -20,7 +20,7 @@ from vocabshift.errors import VocabMismatchError
 from vocabshift.evaluation.glitch.verdicts import verdict_of
 from vocabshift.models.load import lack_of_memory, positions_of
 from vocabshift.progress import Progress
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.token_bytes import texts_of_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
 

@@ -1,46 +1,46 @@
-"""Engine: one face for BPE, Unigram and WordPiece tokenizers, compiled once for many texts.
+"""What is evaluated: a tokenizer of any kind with tables by id (`Engine`), under a unique name.
 
-Owns which program encodes (our encoder for BPE, `tokenizers` for the others) and the bytes that a
-token stands for in text. Knows nothing of lines, languages or metrics.
+Owns the bytes that the tokens of a text stand for, joined fast, and the naming rule of the
+contract: a subject is called by the last part of its path or Hub name; names that clash get their
+parent folder in front ("runs/ist"), and what still clashes a number after it ("ist (2)"). Knows
+nothing of lines, languages or metrics.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.token_bytes import token_bytes
-from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram import plain_token_bytes
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer, open_prunable
+from vocabshift.tokenizer.any_tokenizer import (
+    AnyTokenizer,
+    Ids,
+    Offsets,
+    special_tokens_as,
+    tokens_by_id,
+)
+from vocabshift.tokenizer.formats.load import open_tokenizer
 
 if TYPE_CHECKING:
     import tokenizers
-
-Ids = npt.NDArray[np.int32]
-Offsets = npt.NDArray[np.int64]
 
 _JOINED_AT_ONCE = 1 << 20
 """Tokens whose bytes are gathered together: each byte takes three numbers of eight meanwhile."""
 
 
 class Engine:
-    """A tokenizer of any kind, ready to encode; made by `engine_of`."""
+    """A tokenizer of any kind with tables by id, made once for many texts; see `engine_of`."""
 
-    def __init__(self, tokenizer: Tokenizer | PlainTokenizer) -> None:
+    def __init__(self, tokenizer: AnyTokenizer) -> None:
         self.tokenizer = tokenizer
-        self._encoder = Encoder(tokenizer) if isinstance(tokenizer, Tokenizer) else None
 
     @property
     def name(self) -> str:
@@ -50,7 +50,7 @@ class Engine:
     @property
     def kind(self) -> str:
         """ "BPE", "Unigram" or "WordPiece"."""
-        return "BPE" if isinstance(self.tokenizer, Tokenizer) else self.tokenizer.kind
+        return self.tokenizer.kind
 
     @property
     def row_count(self) -> int:
@@ -60,48 +60,26 @@ class Engine:
     def encode_batch(
         self, lines: Sequence[str], *, threads: int = 1, parse_special: bool = True
     ) -> tuple[Ids, Offsets]:
-        """Flat ids (int32) of the lines and offsets (n_lines + 1,), int64; no BOS or EOS.
+        """As `AnyTokenizer.encode_batch`."""
+        return self.tokenizer.encode_batch(lines, threads=threads, parse_special=parse_special)
 
-        Special-token strings in a line are recognised, as `tokenizers` does; `parse_special=False`
-        reads them as text. The result does not depend on `threads`; kinds other than BPE leave
-        their number to `tokenizers`.
-        """
-        if self._encoder is not None:
-            return self._encoder.encode_batch(
-                list(lines), threads=threads, parse_special=parse_special
-            )
-        with self.backend(parse_special=parse_special) as backend:
-            found = backend.encode_batch_fast(list(lines), add_special_tokens=False)
-        rows = [encoding.ids for encoding in found]
-        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-        np.cumsum([len(row) for row in rows], out=offsets[1:])
-        flat = np.fromiter(chain.from_iterable(rows), np.int32, int(offsets[-1]))
-        return flat, offsets
-
-    @contextmanager
-    def backend(self, *, parse_special: bool) -> Iterator[tokenizers.Tokenizer]:
+    def backend(self, *, parse_special: bool) -> AbstractContextManager[tokenizers.Tokenizer]:
         """The tokenizer in `tokenizers`, set to read special-token strings or not, for a while."""
-        backend = self.tokenizer.backend
-        before = backend.encode_special_tokens
-        backend.encode_special_tokens = not parse_special
-        try:
-            yield backend
-        finally:
-            backend.encode_special_tokens = before
+        return special_tokens_as(self.tokenizer.backend, parse_special=parse_special)
 
     def decode_batch(self, ids: Ids, offsets: Offsets) -> list[str]:
-        """Texts of flat ids and offsets, special tokens kept."""
-        rows = [ids[offsets[i] : offsets[i + 1]].tolist() for i in range(len(offsets) - 1)]
-        return list(self.tokenizer.backend.decode_batch(rows, skip_special_tokens=False))
+        """As `AnyTokenizer.decode_batch`."""
+        return self.tokenizer.decode_batch(ids, offsets)
+
+    @property
+    def token_bytes(self) -> Mapping[int, bytes]:
+        """As `AnyTokenizer.token_bytes`."""
+        return self.tokenizer.token_bytes
 
     @cached_property
     def tokens(self) -> Mapping[int, str]:
         """Every token by id, ascending, as `tokenizer.json` spells it; added tokens included."""
-        tokens = self.tokenizer
-        vocab = tokens.model.vocab if isinstance(tokens, Tokenizer) else tokens.vocab
-        named = {token_id: token for token, token_id in vocab.items()}
-        named |= {token.id: token.content for token in tokens.added_tokens}
-        return dict(sorted(named.items()))
+        return tokens_by_id(self.tokenizer)
 
     @cached_property
     def special_ids(self) -> frozenset[int]:
@@ -111,22 +89,8 @@ class Engine:
     @cached_property
     def unknown_id(self) -> int | None:
         """The id that stands for text without a token, where there is one."""
-        tokens = self.tokenizer
-        if isinstance(tokens, Tokenizer):
-            unknown = tokens.model.unk_token
-            return None if unknown is None else tokens.model.vocab.get(unknown)
-        unknown = tokens.unk_token
-        return None if unknown is None else tokens.vocab.get(unknown)
-
-    @cached_property
-    def token_bytes(self) -> Mapping[int, bytes]:
-        """What each token that is not special stands for in text, by id.
-
-        "▁" and "Ġ" are the space that they stand for, "##ing" is "ing"; a lone byte is that byte.
-        """
-        if isinstance(self.tokenizer, Tokenizer):
-            return token_bytes(self.tokenizer)
-        return plain_token_bytes(self.tokenizer)
+        unknown = self.tokenizer.unk_token
+        return None if unknown is None else self.tokenizer.vocab.get(unknown)
 
     @cached_property
     def spelled(self) -> list[bytes]:
@@ -172,17 +136,10 @@ def engine_of(tokenizer: Any) -> Engine:
 
     InvalidTokenizerError for a model that is neither BPE nor Unigram nor WordPiece.
     """
-    return tokenizer if isinstance(tokenizer, Engine) else Engine(open_prunable(tokenizer))
+    return tokenizer if isinstance(tokenizer, Engine) else Engine(open_tokenizer(tokenizer))
 
 
-# Subjects of an evaluation: which tokenizers are compared, and under which unique names.
-#
-# Owns the naming rule of the contract: a subject is called by the last part of its path or Hub
-# name; names that clash get their parent folder in front ("runs/ist"), and what still clashes a
-# number behind ("ist (2)"). Knows nothing of text or metrics.
-
-
-_TIKTOKEN = "tiktoken:"  # as `bpe.tiktoken_encoding` names an encoding
+_TIKTOKEN = "tiktoken:"  # as `tokenizer.formats.tiktoken` names an encoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +147,7 @@ class Subject:
     """One tokenizer under the name that its results carry."""
 
     name: str
-    tokenizer: Tokenizer | PlainTokenizer
+    tokenizer: AnyTokenizer
 
 
 def subjects(tokenizers: Any) -> list[Subject]:
@@ -201,8 +158,6 @@ def subjects(tokenizers: Any) -> list[Subject]:
     "tiktoken:NAME"; or a mapping of names to these. BPE, Unigram and WordPiece. Raises ValueError
     where there is none, and what loading raises.
     """
-    from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
-
     if isinstance(tokenizers, Mapping):
         named = [(str(name), source) for name, source in tokenizers.items()]
     else:
@@ -210,7 +165,7 @@ def subjects(tokenizers: Any) -> list[Subject]:
         named = list(zip(subject_names(sources), sources, strict=True))
     if not named:
         raise ValueError("no tokenizer is given; name at least one to evaluate")
-    return [Subject(name, open_prunable(source)) for name, source in named]
+    return [Subject(name, open_tokenizer(source)) for name, source in named]
 
 
 def subject_names(sources: Sequence[Any]) -> list[str]:

@@ -23,7 +23,8 @@ from unicodedata import category
 import numpy as np
 import numpy.typing as npt
 
-from vocabshift.evaluation.lines.subject import Engine, Ids
+from vocabshift.evaluation.lines.subject import Engine
+from vocabshift.tokenizer.any_tokenizer import Ids
 
 Int64 = npt.NDArray[np.int64]
 

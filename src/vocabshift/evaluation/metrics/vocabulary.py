@@ -24,7 +24,6 @@ from vocabshift.evaluation.lines.token_facts import TokenFacts
 from vocabshift.evaluation.metrics.metric import Better, Metric, Need, OfPair, OfVocabulary
 from vocabshift.results import WHOLE
 from vocabshift.text.sentences import SentencePolicy
-from vocabshift.tokenizer.tokenizer import Tokenizer
 
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -34,8 +33,7 @@ class Vocabulary:
     """The tokens of a model, as figures."""
 
     def __init__(self, engine: Engine, facts: TokenFacts) -> None:
-        tokenizer = engine.tokenizer
-        vocab = tokenizer.model.vocab if isinstance(tokenizer, Tokenizer) else tokenizer.vocab
+        vocab = engine.tokenizer.vocab
         self._engine = engine
         self._facts = facts
         self.is_in_model: Bools = np.zeros(engine.row_count, dtype=np.bool_)

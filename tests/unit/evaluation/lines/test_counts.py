@@ -21,8 +21,9 @@ from vocabshift.evaluation.lines.token_facts import TokenFacts
 from vocabshift.evaluation.lines.token_spans import token_spans
 from vocabshift.evaluation.lines.words import bins_of_lines, bins_of_words, count_words
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 def counted(tokenizer, lines, **options) -> Counts:

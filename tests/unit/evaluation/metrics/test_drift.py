@@ -12,7 +12,7 @@ from vocabshift.evaluation.lines.counts import count_lines
 from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.evaluation.lines.token_facts import TokenFacts
 from vocabshift.evaluation.metrics import drift
-from vocabshift.tokenizer.tokenizer import AddedToken
+from vocabshift.tokenizer.added_tokens import AddedToken
 
 
 def test_distances_are_those_of_the_definition() -> None:

@@ -1,14 +1,13 @@
 """Encoder: text -> ids and back, fast, with the ids that `tokenizers` gives.
 
-Owns what callers see: single texts, batches, templates, special tokens read as text. How a
-tokenizer's components are run is `pipeline`'s.
+Owns what callers see: single texts, batches, Arrow, templates, special tokens read as text. How a
+tokenizer's components are run is `pipeline`'s. Stands among the formats because it takes whatever
+`load` can open.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,16 @@ from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.text.records import is_arrow, string_blocks
-from vocabshift.tokenizer.pipeline import (
+from vocabshift.tokenizer.any_tokenizer import (
     Buffer,
-    Engine,
     Ids,
     Offsets,
-    Pipeline,
+    decode_flat,
     join_batches,
     surround,
 )
+from vocabshift.tokenizer.formats.load import as_tokenizer, load_tokenizer
+from vocabshift.tokenizer.pipeline import Engine, Pipeline, check_threads
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
@@ -37,8 +37,6 @@ class Encoder:
 
     def __init__(self, tokenizer: Any) -> None:
         """Compile `tokenizer`: a `Tokenizer`, a Hugging Face fast tokenizer, or a path."""
-        from vocabshift.tokenizer.formats.load import as_tokenizer
-
         self.tokenizer: Tokenizer = as_tokenizer(tokenizer)
         self._with_special = Pipeline(self.tokenizer, parse_special=True)
         self._without_special: Pipeline | None = None
@@ -47,19 +45,15 @@ class Encoder:
     @classmethod
     def from_pretrained(cls, source: str | Path) -> Encoder:
         """Load a tokenizer from a folder, file or Hub name and compile it."""
-        from vocabshift.tokenizer.formats.load import load_tokenizer
-
         return cls(load_tokenizer(source))
 
     def __reduce__(self) -> tuple[type[Encoder], tuple[Tokenizer]]:
-        """For other processes, and for the cache of `datasets`: the tokenizer, without what was
-        computed from it, so that it is the same bytes whatever was done before."""
-        model = self.tokenizer.model
-        return type(self), (replace(self.tokenizer, model=model.unchecked()),)
+        """For other processes, and for the cache of `datasets`: the tokenizer alone."""
+        return type(self), (self.tokenizer,)
 
     @property
     def engine(self) -> Engine:
-        """What runs: the core alone, the core behind parts of `tokenizers`, or `tokenizers`."""
+        """What runs: the core alone, the core after parts of `tokenizers`, or `tokenizers`."""
         return self._with_special.engine
 
     @property
@@ -98,8 +92,7 @@ class Encoder:
         """
         if isinstance(texts, str):
             raise TypeError("texts is a str; give a list of str, or call encode for one text")
-        if threads < 1:
-            raise ValueError(f"threads is {threads}; give at least 1")
+        check_threads(threads)
         pipeline = self._pipeline(parse_special)
         if is_arrow(texts):
             blocks = string_blocks(texts)
@@ -123,8 +116,6 @@ class Encoder:
         No Python object is made for a document: the fastest way in. `data` may be memory-mapped.
         ValueError for a document that lies outside `data` or is not UTF-8.
         """
-        if threads < 1:
-            raise ValueError(f"threads is {threads}; give at least 1")
         return self._pipeline(parse_special).encode_documents(data, starts, ends, threads)
 
     def decode(
@@ -142,8 +133,7 @@ class Encoder:
 
     def decode_batch(self, ids: Ids, offsets: Offsets) -> list[str]:
         """Texts of flat ids and offsets, as `encode_batch` returns them."""
-        rows = [ids[start:end].tolist() for start, end in itertools.pairwise(offsets.tolist())]
-        return list(self.tokenizer.backend.decode_batch(rows, skip_special_tokens=False))
+        return decode_flat(self.tokenizer.backend, ids, offsets)
 
     def id_to_token(self, token_id: int) -> str:
         """The token of an id as `tokenizer.json` spells it; KeyError for an id without a token."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vocabshift.pruning.request import Keep, check_languages, kept_scripts, kept_tokens, parse_keep
+from vocabshift.pruning.options import Keep, check_languages, kept_scripts, kept_tokens, parse_keep
 
 
 def test_values_are_taken_apart(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vocabshift.text import records as arrow_strings
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.pipeline import surround
+from vocabshift.tokenizer.any_tokenizer import surround
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 pa = pytest.importorskip("pyarrow")

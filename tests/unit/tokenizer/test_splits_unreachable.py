@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.reachability import byte_pieces, unreachable_tokens
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.splits import unreachable_tokens
+from vocabshift.tokenizer.token_bytes import byte_pieces
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 def with_tokens(small: Tokenizer, *tokens: str, **changes: object) -> Tokenizer:

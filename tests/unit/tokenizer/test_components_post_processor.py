@@ -7,8 +7,13 @@ from typing import Any
 import pytest
 
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.tokenizer.components import BYTE_LEVEL_DECODER, bos_template, byte_level_processor
-from vocabshift.tokenizer.post_processor import ids_of, with_ids
+from vocabshift.tokenizer.components import (
+    BYTE_LEVEL_DECODER,
+    bos_template,
+    byte_level_processor,
+    ids_of,
+    with_ids,
+)
 
 BERT = {"type": "BertProcessing", "sep": ["[SEP]", 5], "cls": ["[CLS]", 4]}
 ROBERTA = {"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0], "trim_offsets": True}

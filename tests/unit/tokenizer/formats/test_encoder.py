@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _BYTE_LEVEL = {"type": "ByteLevel", "trim_offsets": True, "use_regex": True}
 TEXTS = ["abc ab", "", "<s>ab<pad> क", "x" * 5000, "abab\r\n"]

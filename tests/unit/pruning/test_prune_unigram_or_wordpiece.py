@@ -13,10 +13,12 @@ from unit.pruning.conftest import ENGLISH, HINDI, TEXTS
 from vocabshift.cli.main import main
 from vocabshift.errors import CorpusError, InvalidTokenizerError
 from vocabshift.pruning.effects import Pruning
+from vocabshift.pruning.options import PruningOptions, parse_keep
 from vocabshift.pruning.prune import prune, prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer import id_map
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer, open_prunable
+from vocabshift.tokenizer.formats.load import open_tokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 CORPUS = Corpus.from_texts({"en": ENGLISH, "hi": HINDI})
 
@@ -36,7 +38,8 @@ def most(backend: Any, corpus: Corpus = CORPUS, **options: Any) -> int:
 def pruned(backend: Any, n: int | None = None, **options: Any) -> Pruning:
     """With the corpus above; None: down to the bone."""
     n = n or most(backend, **options)
-    return prune_with_report(backend, CORPUS, n_tokens=n, **options)
+    keep = parse_keep(options.pop("keep", ()))
+    return prune_with_report(backend, CORPUS, PruningOptions(n_tokens=n, keep=keep, **options))
 
 
 def decoded(backend: Backend, texts: list[str]) -> list[str]:
@@ -61,7 +64,7 @@ def test_text_comes_back_and_special_tokens_keep_their_meaning(
 ) -> None:
     result = pruned(plain, n)
     tokenizer, report = result.tokenizer, result.report
-    assert isinstance(tokenizer, PlainTokenizer)
+    assert isinstance(tokenizer, UnigramOrWordPieceTokenizer)
     assert report.n_removed == len(result.removed)
     assert tokenizer.vocab_size == plain.get_vocab_size(False) - report.n_removed
     small = tokenizer.backend
@@ -84,7 +87,7 @@ def test_text_comes_back_and_special_tokens_keep_their_meaning(
 
 def test_scores_are_kept_and_ids_packed_in_the_old_order(plain: Backend) -> None:
     result = pruned(plain, 25)
-    assert isinstance(result.tokenizer, PlainTokenizer)
+    assert isinstance(result.tokenizer, UnigramOrWordPieceTokenizer)
     small = result.tokenizer.backend
     old, new = plain.get_vocab(), small.get_vocab()
     assert new.keys() < old.keys()
@@ -111,7 +114,7 @@ def test_the_rarest_go_first_and_among_them_the_highest_id(plain: Backend) -> No
 
 def test_the_bone_is_characters_special_tokens_and_the_lowest_score(xlm_r: Backend) -> None:
     bone = pruned(xlm_r, None).tokenizer
-    assert isinstance(bone, PlainTokenizer)
+    assert isinstance(bone, UnigramOrWordPieceTokenizer)
     tokens = set(bone.vocab)
     longer = {token for token in tokens if len(token) > 1}
     lowest = min(bone.scores.values())
@@ -208,7 +211,7 @@ def test_the_verb_and_the_chain_of_maps(
         result = json.loads(capsys.readouterr().out)
         assert (result["n_removed"], result["round_trip_failures"]) == (9, 0)
     mapped = id_map.load(tmp_path / "twice")
-    base, twice = (open_prunable(tmp_path / name) for name in ("base", "twice"))
+    base, twice = (open_tokenizer(tmp_path / name) for name in ("base", "twice"))
     mapped.require(base.fingerprint, twice.fingerprint)  # type: ignore[union-attr]
     assert mapped.n_kept == plain.get_vocab_size() - 18
 
@@ -229,7 +232,7 @@ def test_other_kinds_are_refused(word_level: Path) -> None:
 
 
 def test_orders_by_id_need_no_text(t5: Backend) -> None:
-    removed = prune_with_report(t5, n_tokens=5, order="id").removed.tolist()
+    removed = prune_with_report(t5, None, PruningOptions(n_tokens=5, order="id")).removed.tolist()
     assert removed == sorted(removed, reverse=True)
     with pytest.raises(ValueError, match="looks at text"):
         prune(t5, n_tokens=5)
