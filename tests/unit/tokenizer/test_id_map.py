@@ -85,8 +85,8 @@ def test_a_chain_on_the_disk_knows_what_is_learned_again(tmp_path: Path) -> None
     """`extend` after `prune`: the model still has the row of a token that went and came back."""
     again = replace(BASE, model=replace(BASE.model, vocab={**SMALLER.model.vocab, "ab": 257}))
     again = replace(again, added_tokens=SMALLER.added_tokens)
-    IdMap.between(BASE, SMALLER, KEPT).save(tmp_path)
-    step = IdMap.between(SMALLER, again)
+    TokenIdMap.between(BASE, SMALLER, KEPT).save(tmp_path)
+    step = TokenIdMap.between(SMALLER, again)
     known = id_map.chained(tmp_path, step, again.model.vocab)
     assert (known.old_to_new[256], known.gone) == (257, {})
     assert id_map.chained(tmp_path / "elsewhere", step) is step
