@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean
 
 from vocabshift.cli.files import read_results
-from vocabshift.evaluation.statistics.distribution import coefficient_of_variation, gini
+from vocabshift.evaluation.metrics.distribution import coefficient_of_variation, gini
 from vocabshift.results import Results
 from vocabshift.text.languages import find_language
 

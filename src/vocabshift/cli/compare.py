@@ -51,7 +51,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Compare, and write the page where that is asked for."""
     from vocabshift.evaluation.compare import N_CHANGES, N_LINES, compare, to_dict
-    from vocabshift.evaluation.subject import subject_names
+    from vocabshift.evaluation.lines.subject import subject_names
     from vocabshift.storage.output import check_free_file
     from vocabshift.text.corpus import Corpus
 
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Tables, and lines whose tokens are told apart by colours, or by signs without colours."""
-    from vocabshift.report.text.compare_text import ASCII, UNICODE, to_rich
+    from vocabshift.report.compare_text import ASCII, UNICODE, to_rich
 
     plain = args.ascii or console.no_color or console.color_system is None
     marks = ASCII if args.ascii else UNICODE

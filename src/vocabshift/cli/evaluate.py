@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,8 +66,8 @@ def write_files(
         written["output"] = args.output
     if args.html is None and args.figures is None:
         return written
-    from vocabshift.evaluation.spans.make_views import language_name, token_views
-    from vocabshift.evaluation.texts import read_lines
+    from vocabshift.evaluation.lines.texts import read_lines
+    from vocabshift.evaluation.lines.views import language_name, token_views
 
     lines = read_lines(corpus) if corpus is not None else {}
     if args.html is not None:
@@ -87,38 +88,34 @@ def write_files(
 # ---
 
 
+_WIDTH, _INDENT = 100, 17  # columns of the list of metrics
+
 _WIDE = 4
 """Up to this many subjects, a table has room for intervals."""
 
-_DESCRIPTION = """\
-Measure tokenizers on text, per language, with 95 % bootstrap intervals over lines.
 
-metrics (names for --metrics; "all" for every one that the input allows):
-  compression    fertility bytes_per_token characters_per_token tokens_per_character
-                 sequence_reduction normalized_sequence_length (needs --base)
-  pieces         single_character_rate word_fragmentation_rate superword_rate unk_rate
-                 tokens_per_line
-  loss           loss_rate character_loss_rate: lines, characters that do not come back; shown
-                 unasked where there is a loss, for figures of compression mean nothing there
-  rare words     fertility_bin_1_10 _11_100 _101_1000 _1001_10000 _10001_up _unseen: by the rank of
-                 the word in the text, or in --frequencies
-  distribution   renyi_entropy renyi_efficiency (--renyi-alpha)
-  fairness       gini normalized_variance coefficient_of_variation premium (tokens for each token of
-                 --reference): over parallel texts, line n of each saying the same
-  vocabulary     vocab_size script_share language_share own_language_share superword_share
-                 terminal_spanning_count unused_share pairwise_overlap vocabulary_overlap (--base)
-  drift          levenshtein_distance exact_match_rate (need --base)
-  alignment      character_cut_rate grapheme_cut_rate syllable_cut_rate syllable_border_rate
-                 whole_syllable_rate: do tokens respect what readers of a script see?
-  morphemes      morph_score morph_score_as_published morph_segment_score morph_border_precision
-                 morph_border_recall morph_border_f1 morph_single_token_rate (need --morphemes, and
-                 come with it)
-  code-switched  code_switch_premium switch_span_rate (need --code-switch, and come with it)
-  numbers        tokens_per_digit single_token_digits thousands_grouping thousands_border_rate
-                 lakh_grouping digit_consistency: by script of the digits
-  robustness     swap_change delete_change replace_change (typos) nfc_change nfd_change
-                 leading_space_change trailing_space_change lowercase_change uppercase_change
-                 swap_locality delete_locality replace_locality"""
+def _description() -> str:
+    """The metrics by group, from the registry."""
+    from vocabshift.evaluation.metrics.registry import GROUPS, by_group
+
+    lines = [
+        "Measure tokenizers on text, per language, with 95 % bootstrap intervals over lines.",
+        "",
+        'metrics (names for --metrics; "all" for every one that the input allows):',
+    ]
+    for group, metrics in by_group().items():
+        about = GROUPS.get(group, "")
+        names = [
+            metric.name + (" (--base)" if "base" in metric.needs else "") for metric in metrics
+        ]
+        lines += textwrap.wrap(
+            ", ".join(names) + (f": {about}" if about else ""),
+            width=_WIDTH,
+            initial_indent=f"  {group:<{_INDENT - 2}}",
+            subsequent_indent=" " * _INDENT,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)
 
 
 def add_parser(subparsers: Any) -> None:
@@ -127,7 +124,7 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "evaluate",
         "measure tokenizers on text, per language",
-        _DESCRIPTION,
+        _description,
         "  vocabshift evaluate ist meta-llama/Llama-3.2-1B --text hi=hindi.txt ta=tamil.txt\n"
         "  vocabshift evaluate ist tiktoken:o200k_base --base gpt2 --text en=en.txt hi=hi.txt "
         "--metrics all --parallel --json\n",
@@ -198,8 +195,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Measure, and write the rows where that is asked for."""
     from vocabshift.cli.console import print_line, progress_bar
     from vocabshift.evaluation.evaluate import evaluate
-    from vocabshift.evaluation.linguistic.morph_score import read_morpheme_specs
-    from vocabshift.evaluation.subject import subject_names
+    from vocabshift.evaluation.lines.subject import subject_names
+    from vocabshift.evaluation.metrics.morph_score import read_morpheme_specs
     from vocabshift.text.corpus import Corpus
     from vocabshift.text.spec import parse_spec
 
@@ -254,7 +251,7 @@ def _order(text: str) -> float:
 
 def _comparisons(results: Results, *, is_asked: bool) -> list[dict[str, Any]]:
     """Pairs of subjects over languages; none without scipy, unless it was asked for."""
-    from vocabshift.evaluation.statistics.significance import compare_subjects
+    from vocabshift.evaluation.significance import compare_subjects
 
     try:
         return [pair.to_dict() for pair in compare_subjects(results)]
@@ -266,8 +263,8 @@ def _comparisons(results: Results, *, is_asked: bool) -> list[dict[str, Any]]:
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """One table for each metric, then the comparisons that were asked for."""
-    from vocabshift.evaluation.statistics.significance import Comparison, comparison_table
-    from vocabshift.report.tables import to_rich
+    from vocabshift.evaluation.significance import SubjectComparison
+    from vocabshift.report.tables import subject_comparisons, to_rich
     from vocabshift.results import Result, Results
 
     results = Results(Result(**row) for row in result["results"])
@@ -275,9 +272,9 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
     for metric in results.distinct("metric"):
         console.print(to_rich(results, metric, intervals=has_room))
     if args.compare_subjects:
-        pairs = [Comparison(**row) for row in result["comparisons"]]
+        pairs = [SubjectComparison(**row) for row in result["comparisons"]]
         for metric in dict.fromkeys(pair.metric for pair in pairs):
-            console.print(comparison_table(pairs, metric))
+            console.print(subject_comparisons(pairs, metric))
         if not pairs:
             console.print(
                 "no comparisons: two tokenizers and five languages are needed, none with lost text"

@@ -131,7 +131,7 @@ def _write(
         write_whole(Path(args.output), "".join(lines))
         written.append(args.output)
     if args.markdown:
-        from vocabshift.report.text.glitch_markdown import glitch_markdown
+        from vocabshift.report.glitch_markdown import glitch_markdown
 
         write_whole(Path(args.markdown), glitch_markdown(facts, tokens))
         written.append(args.markdown)

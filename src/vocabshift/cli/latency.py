@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def _responders(args: argparse.Namespace) -> dict[str, Responder]:
     """What answers, by the name that its rows carry."""
-    from vocabshift.evaluation.subject import subject_names
+    from vocabshift.evaluation.lines.subject import subject_names
 
     names = subject_names(args.models)
     if not args.server:

@@ -30,7 +30,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Measure."""
-    from vocabshift.evaluation.texts import normalization_effect
+    from vocabshift.evaluation.lines.texts import normalization_effect
     from vocabshift.text.corpus import Corpus
     from vocabshift.text.normalize import inverse_name, normalizer_spec
 
@@ -49,7 +49,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     from rich.table import Table
     from rich.text import Text
 
-    from vocabshift.evaluation.texts import UNIQUE_WORDS, WORDS
+    from vocabshift.evaluation.lines.texts import UNIQUE_WORDS, WORDS
     from vocabshift.results import Result, Results
 
     results = Results(Result(**row) for row in result["results"])

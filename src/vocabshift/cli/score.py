@@ -92,14 +92,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Bits per byte as a table, then the pairs of models."""
-    from vocabshift.evaluation.scoring.score_models import ScoreComparison, comparison_table
-    from vocabshift.report.tables import to_rich
+    from vocabshift.evaluation.scoring.score_models import ScoreComparison
+    from vocabshift.report.tables import score_comparisons, to_rich
     from vocabshift.results import Result, Results
 
     results = Results(Result(**row) for row in result["results"])
     for metric in results.distinct("metric"):
         console.print(to_rich(results, metric, intervals=True))
     if result["comparisons"]:
-        console.print(comparison_table([ScoreComparison(**row) for row in result["comparisons"]]))
+        console.print(score_comparisons([ScoreComparison(**row) for row in result["comparisons"]]))
     if args.output:
         console.print(f"written: {args.output}", markup=False, soft_wrap=True)

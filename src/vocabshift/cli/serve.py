@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if len(args.tokenizers) > MOST_TOKENIZERS:
         raise UsageError(f"the page has room for {MOST_TOKENIZERS} tokenizers; name fewer")
 
-    from vocabshift.evaluation.subject import engine_of, subject_names
+    from vocabshift.evaluation.lines.subject import engine_of, subject_names
     from vocabshift.playground.page import Panel, Playground
 
     loaded = load_any(args.tokenizers, args.pattern)

@@ -8,19 +8,19 @@ text. Knows nothing of colours, terminals or pages.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from vocabshift.evaluation.spans.make_views import language_name, tokenized_lines
-from vocabshift.evaluation.spans.placing import is_same
-from vocabshift.evaluation.spans.token_spans import LineSpans, iter_token_spans
-from vocabshift.evaluation.spans.token_views import Change, ComparedLine, Comparison, LanguageTotals
-from vocabshift.evaluation.subject import Engine, engine_of
-from vocabshift.evaluation.texts import read_lines
+from vocabshift.evaluation.lines.placing import is_same
+from vocabshift.evaluation.lines.subject import Engine, engine_of
+from vocabshift.evaluation.lines.texts import read_lines
+from vocabshift.evaluation.lines.token_spans import LineSpans, iter_token_spans
+from vocabshift.evaluation.lines.views import TokenizedLine, language_name, tokenized_lines
+from vocabshift.results import WHOLE
 
 N_LINES = 2
 """Lines shown of each language."""
@@ -29,6 +29,80 @@ N_CHANGES = 20
 """Stretches shown that became shorter, and as many that became longer."""
 
 _BATCH = 4096  # lines whose spans are held at a time
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageTotals:
+    """All lines of one language."""
+
+    language: str
+    n_lines: int
+    n_bytes: int  # of UTF-8
+    tokens_a: int
+    tokens_b: int
+    lost_a: int = 0  # lines that do not come back from their tokens
+    lost_b: int = 0
+
+    @property
+    def change(self) -> float:
+        """Tokens of b over those of a, less one: -0.25 is a quarter fewer."""
+        return self.tokens_b / max(self.tokens_a, 1) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedSpan:
+    """A stretch of text that the two cut into different numbers of tokens, over all its places."""
+
+    text: str
+    count: int  # places
+    tokens_a: int  # in all places together
+    tokens_b: int
+
+    @property
+    def change(self) -> int:
+        """Tokens that b has more."""
+        return self.tokens_b - self.tokens_a
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedLine:
+    """One line as both cut it."""
+
+    language: str
+    number: int  # among the language's lines that are not blank, from 1
+    a: TokenizedLine
+    b: TokenizedLine
+
+    @property
+    def change(self) -> int:
+        """Tokens that b has more."""
+        return len(self.b.tokens) - len(self.a.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerComparison:
+    """Two tokenizers on the same text."""
+
+    a: str  # names
+    b: str
+    languages: tuple[LanguageTotals, ...]
+    shorter: tuple[ChangedSpan, ...]  # the largest change first
+    longer: tuple[ChangedSpan, ...]
+    lines: tuple[ComparedLine, ...]  # by language, the largest change first
+    names: Mapping[str, str] = field(default_factory=dict)  # of languages for people, by label
+
+
+def total(rows: Sequence[LanguageTotals]) -> LanguageTotals:
+    """All languages together."""
+    return LanguageTotals(
+        WHOLE,
+        sum(row.n_lines for row in rows),
+        sum(row.n_bytes for row in rows),
+        sum(row.tokens_a for row in rows),
+        sum(row.tokens_b for row in rows),
+        sum(row.lost_a for row in rows),
+        sum(row.lost_b for row in rows),
+    )
 
 
 @dataclass(slots=True)
@@ -49,7 +123,7 @@ def compare(
     n_lines: int = N_LINES,
     n_changes: int = N_CHANGES,
     threads: int = 1,
-) -> Comparison:
+) -> TokenizerComparison:
     """Compare tokenizers `a` and `b` (what `engine_of` takes) on `texts`, per language.
 
     `texts`: a `Corpus` or {language: iterable of str}; documents are cut into lines, blank ones
@@ -85,11 +159,11 @@ def compare(
     shorter, longer = _largest(tallies, n_changes)
     name_a, name_b = names or (engine_a.name, engine_b.name)
     labels = {row.language: language_name(row.language) for row in totals}
-    return Comparison(name_a, name_b, tuple(totals), shorter, longer, tuple(shown), labels)
+    return TokenizerComparison(name_a, name_b, tuple(totals), shorter, longer, tuple(shown), labels)
 
 
-def to_dict(comparison: Comparison) -> dict[str, Any]:
-    """Plain JSON values; the pieces of shown lines as ids."""
+def to_dict(comparison: TokenizerComparison) -> dict[str, Any]:
+    """Plain JSON values; the tokens of shown lines as ids."""
     return {
         "a": comparison.a,
         "b": comparison.b,
@@ -101,8 +175,8 @@ def to_dict(comparison: Comparison) -> dict[str, Any]:
                 "language": line.language,
                 "number": line.number,
                 "text": line.a.text,
-                "ids_a": [piece.id for piece in line.a.pieces],
-                "ids_b": [piece.id for piece in line.b.pieces],
+                "ids_a": [token.id for token in line.a.tokens],
+                "ids_b": [token.id for token in line.b.tokens],
             }
             for line in comparison.lines
         ],
@@ -163,10 +237,11 @@ def stretches(
 
 def _largest(
     tallies: dict[str, _Tally], n_changes: int
-) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+) -> tuple[tuple[ChangedSpan, ...], tuple[ChangedSpan, ...]]:
     """Stretches with the largest change, shorter and longer; equals in the order of their text."""
     changes = [
-        Change(text, tally.count, tally.tokens_a, tally.tokens_b) for text, tally in tallies.items()
+        ChangedSpan(text, tally.count, tally.tokens_a, tally.tokens_b)
+        for text, tally in tallies.items()
     ]
     shorter = sorted((c for c in changes if c.change < 0), key=lambda c: (c.change, c.text))
     longer = sorted((c for c in changes if c.change > 0), key=lambda c: (-c.change, c.text))

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift.evaluation.spans.make_views import TextBorders, id_marks, text_borders, token_marks
-from vocabshift.evaluation.spans.token_spans import LineSpans, iter_token_spans
-from vocabshift.evaluation.subject import Engine
+from vocabshift.evaluation.lines.subject import Engine
+from vocabshift.evaluation.lines.token_spans import LineSpans, iter_token_spans
+from vocabshift.evaluation.lines.views import TextBorders, id_marks, text_borders, token_marks
 from vocabshift.tokenizer.any_tokenizer import Ids
 from vocabshift.tokenizer.splits import Splits, merge_tree
 

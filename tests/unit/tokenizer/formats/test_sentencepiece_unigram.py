@@ -9,7 +9,7 @@ import pytest
 
 import vocabshift as vs
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.evaluation.subject import engine_of
+from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.tokenizer.formats.load import open_tokenizer
 
 sentencepiece = pytest.importorskip("sentencepiece")
