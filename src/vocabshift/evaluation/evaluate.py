@@ -19,10 +19,9 @@ from vocabshift.errors import CorpusError
 from vocabshift.evaluation.lines import words as frequency_bins
 from vocabshift.evaluation.lines.subject import Subject, engine_of, subjects
 from vocabshift.evaluation.lines.texts import Lines, check_parallel, files_of, read_lines
-from vocabshift.evaluation.measure import Rows, Task, measure, measure_base
+from vocabshift.evaluation.measure import Rows, Task, measure, measure_base, prepare
 from vocabshift.evaluation.metrics.code_switching import mix
 from vocabshift.evaluation.metrics.distribution import ALPHA, check_alpha, find_reference
-from vocabshift.evaluation.metrics.linguistic import prepare
 from vocabshift.evaluation.metrics.metric import Metric, Need, OfPair, Ratio
 from vocabshift.evaluation.metrics.morph_score import Morphemes
 from vocabshift.evaluation.metrics.registry import EVERY, METRICS, check_names

@@ -1,33 +1,60 @@
 """One tokenizer on all texts: counts, then every metric that is asked for, as rows.
 
 Owns how each kind of formula becomes rows; the bootstrap is called once for all texts with the
-same number of lines. Knows no metric by name, and of other subjects only the base's counts.
+same number of lines. Metrics of a linguistic family share work and are computed together: texts are
+prepared once for all subjects, and only for families of which a metric is asked for. Knows no
+metric by name, and of other subjects only the base's counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
-from vocabshift.errors import InvalidTokenizerError
-from vocabshift.evaluation.lines.counts import Counts, count_lines
+from vocabshift.errors import CorpusError, InvalidTokenizerError
+from vocabshift.evaluation.lines.counts import Counts, Ints, count_lines
+from vocabshift.evaluation.lines.placing import flat_spans
 from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.evaluation.lines.token_facts import TokenFacts
 from vocabshift.evaluation.lines.words import Bytes
-from vocabshift.evaluation.metrics.bootstrap import Estimate, Terms, estimate
+from vocabshift.evaluation.metrics import (
+    code_switching,
+    morph_score,
+    numbers,
+    robustness,
+    syllable_alignment,
+)
+from vocabshift.evaluation.metrics.bootstrap import Estimate, Terms, estimate, ratio_rows
 from vocabshift.evaluation.metrics.distribution import ALPHA, spread_estimate
-from vocabshift.evaluation.metrics.linguistic import LinguisticTask, linguistic_rows
 from vocabshift.evaluation.metrics.metric import LOSS, OfPair, OfVocabulary, OnText, Ratio, Spread
+from vocabshift.evaluation.metrics.morph_score import Morphemes
 from vocabshift.evaluation.metrics.registry import METRICS
 from vocabshift.evaluation.metrics.vocabulary import UsedVocabulary, Vocabulary
 from vocabshift.results import WHOLE, Result
+from vocabshift.tokenizer.any_tokenizer import Ids
 
-Int64 = npt.NDArray[np.int64]
 Rows = dict[str, list[Result]]
 """Rows by metric."""
+
+
+_ALIGNMENT, _NUMBERS, _ROBUSTNESS, _SWITCHING, _MORPHEMES = (
+    frozenset(metric.name for metric in family.METRICS)
+    for family in (syllable_alignment, numbers, robustness, code_switching, morph_score)
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinguisticTask:
+    """What is measured of every subject; made by `prepare`."""
+
+    metrics: frozenset[str]
+    places: Mapping[str, syllable_alignment.CutPlaces]  # by language
+    changed: Mapping[str, robustness.ChangedLines]
+    mixed: Mapping[str, code_switching.MixedText]  # by pair
+    words: Mapping[str, Sequence[Morphemes]]  # by language
+    leading_space: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +62,7 @@ class Base:
     """What is kept of the base: its counts, the hashes of its tokens by id, its vocabulary."""
 
     counts: Mapping[str, Counts]
-    token_hashes: Int64
+    token_hashes: Ints
     vocabulary: Vocabulary
 
 
@@ -70,7 +97,7 @@ def measure_base(engine: Engine, task: Task) -> Base:
     return Base(counts, facts.hashes, Vocabulary(engine, facts))
 
 
-def measure(subject: str, engine: Engine, task: Task, *, threads: int = 1) -> tuple[Rows, Int64]:
+def measure(subject: str, engine: Engine, task: Task, *, threads: int = 1) -> tuple[Rows, Ints]:
     """Rows of one subject by metric, and the hashes of its tokens for figures of two subjects.
 
     Rows of `loss_rate` are there for every language with a loss, asked for or not. Raises
@@ -157,10 +184,86 @@ def _estimated(columns: Sequence[_Column]) -> list[tuple[_Column, Estimate]]:
     by_lines: dict[int, list[int]] = {}
     for number, column in enumerate(columns):
         by_lines.setdefault(len(column.terms[0]), []).append(number)
-    for numbers in by_lines.values():
-        estimates = estimate([columns[number].terms for number in numbers])
-        found |= dict(zip(numbers, estimates, strict=True))
+    for alike in by_lines.values():
+        estimates = estimate([columns[number].terms for number in alike])
+        found |= dict(zip(alike, estimates, strict=True))
     return [
         (column, column.formula.finish(column.on, found[number]))
         for number, column in enumerate(columns)
     ]
+
+
+def prepare(
+    metrics: Iterable[str],
+    texts: Mapping[str, Sequence[str]],
+    *,
+    mixed: Mapping[str, code_switching.MixedText] | None = None,
+    words: Mapping[str, Sequence[Morphemes]] | None = None,
+    leading_space: bool = False,
+) -> LinguisticTask:
+    """The task of measuring `metrics`, of which those of other families are passed over.
+
+    `texts`: lines by language, as `texts.read_lines` gives them; `mixed` is what
+    `code_switching.mix` gives, `words` what `read_morphemes` does, by language. Prepares of the
+    texts what the metrics need, once for all subjects. Raises CorpusError for a language without
+    words.
+    """
+    empty = [language for language, rows in (words or {}).items() if not rows]
+    if empty:
+        raise CorpusError(f"no word of {', '.join(empty)}; leave it out or give it words")
+    wanted = frozenset(metrics)
+    return LinguisticTask(
+        wanted,
+        {
+            language: syllable_alignment.cut_places(lines)
+            for language, lines in texts.items()
+            if wanted & _ALIGNMENT
+        },
+        {
+            language: robustness.change_lines(lines)
+            for language, lines in texts.items()
+            if wanted & _ROBUSTNESS
+        },
+        (mixed or {}) if wanted & _SWITCHING else {},
+        (words or {}) if wanted & _MORPHEMES else {},
+        leading_space,
+    )
+
+
+def linguistic_rows(
+    subject: str,
+    engine: Engine,
+    task: LinguisticTask,
+    *,
+    encoded: Mapping[str, tuple[Ids, Ints]] | None = None,
+    threads: int = 1,
+) -> list[Result]:
+    """Rows of one subject: of the metrics of the task, those that say something.
+
+    `encoded`: ids and offsets of the lines of languages, as `flat_spans` takes them, where known.
+    """
+    rows: list[Result] = []
+    of_changes: list[Result] = []
+    for language in dict.fromkeys((*task.places, *task.changed)):  # one at a time: less memory
+        places, changed = task.places.get(language), task.changed.get(language)
+        lines = places.lines if places is not None else task.changed[language].lines
+        known = (encoded or {}).get(language)
+        spans = flat_spans(engine, lines, encoded=known, threads=threads)
+        if places is not None:
+            found = syllable_alignment.alignment_terms(spans, places)
+            rows += ratio_rows(language, {subject: found})
+        if changed is not None:
+            found = robustness.robustness_terms(engine, spans, changed, threads=threads)
+            of_changes += ratio_rows(language, {subject: found})
+    if task.metrics & _NUMBERS:
+        rows += numbers.numbers({subject: engine}, threads=threads)
+    rows += of_changes
+    for pair, mixed in task.mixed.items():
+        found = code_switching.code_switching_terms(engine, mixed, threads=threads)
+        rows += ratio_rows(pair, {subject: found})
+    for language, words in task.words.items():
+        found = morph_score.morph_terms(
+            engine, words, leading_space=task.leading_space, threads=threads
+        )
+        rows += ratio_rows(language, {subject: found})
+    return [row for row in rows if row.metric in task.metrics]

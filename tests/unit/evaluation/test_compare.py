@@ -1,4 +1,4 @@
-"""compare: changes of stretches add up, against a plain definition; views of it lose nothing."""
+"""compare: changes of spans add up, against a plain definition; views lose nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from tokenizers import Tokenizer as HfTokenizer
 from tokenizers import models, pre_tokenizers
 
 from vocabshift.errors import CorpusError
-from vocabshift.evaluation.compare import TokenizerComparison, compare, stretches, to_dict, total
+from vocabshift.evaluation.compare import (
+    TokenizerComparison,
+    compare,
+    spans_between,
+    to_dict,
+    total,
+)
 from vocabshift.report.compare_text import ASCII, UNICODE, to_rich, tokens_text
 from vocabshift.report.html.compare import comparison_html
 
@@ -95,11 +101,11 @@ CUTS = st.lists(st.integers(0, 40), max_size=10)
 
 
 @given(st.text("aé क😀", max_size=10), CUTS, CUTS)
-def test_stretches_lie_between_shared_borders(text: str, a: list[int], b: list[int]) -> None:
+def test_spans_between_lie_between_shared_borders(text: str, a: list[int], b: list[int]) -> None:
     data = text.encode()
     starts_a = sorted({0, *(cut for cut in a if cut < len(data))}) if data else []
     starts_b = sorted({0, *(cut for cut in b if cut < len(data))}) if data else []
-    found = list(stretches(data, starts_a, starts_b))
+    found = list(spans_between(data, starts_a, starts_b))
     assert b"".join(data[start:end] for start, end, _, _ in found) == data
     assert sum(n for _, _, n, _ in found) == len(starts_a)
     assert sum(n for _, _, _, n in found) == len(starts_b)

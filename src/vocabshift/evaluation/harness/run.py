@@ -75,7 +75,7 @@ def run_harness(
     Rows: metric "TASK/METRIC" (":FILTER" where lm-eval reads answers in several ways), n =
     questions, interval of 1.96 standard errors as lm-eval gives them. `limit`: only the first
     questions. `batch_size`: a number, or "auto". `data`: a folder with the tasks' files, used
-    where it has them (`data`). `done`: rows by (subject, task label) that are there
+    where it has them. `done`: rows by (subject, task label) that are there
     already; `keep` is called with what is new. Raises ValueError for an unknown task,
     FileNotFoundError where `data` is no folder, ImportError without lm-eval; whatever else goes
     wrong with one model or task is among the failures.

@@ -47,6 +47,7 @@ def _rows(counts: Counts, hashes: Ints) -> list[list[int]]:
 
 
 def _pairs(on: OnText) -> Pairs:
+    # Not `once`: the lists of all languages together would take many times the arrays' memory.
     base = on.base
     assert on.base_hashes is not None, "they come with the base's counts"
     return paired(on.counts, on.token_hashes(), base, on.base_hashes)
@@ -58,7 +59,7 @@ METRICS = (
         "drift",
         "edits per line",
         "from the tokens of the base",
-        formula=Ratio(lambda on: (edit_distances(on.once(_pairs)), on.ones)),
+        formula=Ratio(lambda on: (edit_distances(_pairs(on)), on.ones)),
         needs=needing("base", "rapidfuzz"),
     ),
     Metric(
@@ -66,7 +67,7 @@ METRICS = (
         "drift",
         "exact match",
         "share of lines cut as by the base",
-        formula=Ratio(lambda on: (same_lines(on.once(_pairs)), on.ones)),
+        formula=Ratio(lambda on: (same_lines(_pairs(on)), on.ones)),
         needs=needing("base"),
     ),
 )

@@ -103,7 +103,7 @@ class OfPair:
 
 @dataclass(frozen=True, slots=True)
 class WithFamily:
-    """Computed together with its family: see `linguistic`, and `scoring` for models."""
+    """Computed together with its family: see `measure`, and `scoring` for models."""
 
 
 Formula = Ratio | Spread | OfVocabulary | OfPair | WithFamily

@@ -166,7 +166,7 @@ def score_documents(
     if not np.isfinite(nats).all():
         raise ValueError(
             f"the model gives {np.count_nonzero(~np.isfinite(nats))} of {len(nats)} documents no "
-            "finite number: its weights are broken, or too large for their dtype (try float32)"
+            "finite likelihood: its weights are broken, or too large for their dtype (try float32)"
         )
     back = engine.decode_batch(ids, offsets)
     return [

@@ -109,6 +109,16 @@ def test_descriptions() -> None:
     assert set(METRICS) == {metric.name for metrics in by_group().values() for metric in metrics}
 
 
+def test_directions() -> None:
+    """What a shorter or better text is; a rate that only describes has no direction."""
+    better = {name: metric.better for name, metric in METRICS.items()}
+    lower = ("fertility", "tokens_per_character", "normalized_sequence_length", "loss_rate", "gini")
+    higher = ("bytes_per_token", "characters_per_token", "sequence_reduction", "renyi_efficiency")
+    assert {"lower"} == {better[name] for name in (*lower, "premium", "syllable_cut_rate")}
+    assert {"higher"} == {better[name] for name in (*higher, "morph_score", "lakh_grouping")}
+    assert {"neither"} == {better[name] for name in ("superword_rate", "vocab_size")}
+
+
 def test_a_metric_of_others_is_shown_by_its_name() -> None:
     """lm-eval's, say: no direction, no place but languages."""
     found = describe("my_metric")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import vocabshift as vs
+from vocabshift.evaluation import measure
 from vocabshift.evaluation.lines.subject import engine_of
-from vocabshift.evaluation.metrics import linguistic
+from vocabshift.evaluation.measure import linguistic_rows, prepare
 from vocabshift.evaluation.metrics.code_switching import code_switching, mix
-from vocabshift.evaluation.metrics.linguistic import linguistic_rows, prepare
 from vocabshift.evaluation.metrics.morph_score import Morphemes, morph_score
 from vocabshift.evaluation.metrics.numbers import numbers
 from vocabshift.evaluation.metrics.registry import by_group
@@ -40,7 +40,7 @@ def test_rows_are_those_of_the_families() -> None:
 
 def test_only_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Metrics of other families cost nothing: their texts are not even prepared."""
-    monkeypatch.setattr(linguistic.robustness, "change_lines", None)
+    monkeypatch.setattr(measure.robustness, "change_lines", None)
     task = prepare(["fertility", "syllable_cut_rate"], TEXTS, words=WORDS)
     rows = linguistic_rows("own", ENGINE, task)
     assert [(row.metric, row.language) for row in rows] == [
