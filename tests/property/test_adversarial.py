@@ -15,6 +15,7 @@ import pytest
 
 from vocabshift.errors import CorpusError
 from vocabshift.extension.extend import extend_with_report
+from vocabshift.extension.options import ExtensionOptions
 from vocabshift.pruning.prune import prune
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.encoder import Encoder
@@ -79,7 +80,7 @@ def test_encoding(encoder: Encoder, text: str) -> None:
 @pytest.mark.parametrize("text", ["one word", "pairs", "distinct words", "spaces", "marks"])
 def test_extending_and_pruning(encoder: Encoder, text: str) -> None:
     corpus = Corpus.from_texts([TEXTS[text]])
-    extension = extend_with_report(encoder.tokenizer, corpus, n_tokens=30)
+    extension = extend_with_report(encoder.tokenizer, corpus, ExtensionOptions(n_tokens=30))
     for changed in (extension.tokenizer, prune(encoder.tokenizer, corpus, n_tokens=100)):
         again = Encoder(changed)
         assert TEXTS[text] == again.decode(again.encode(TEXTS[text]))

@@ -12,7 +12,8 @@ from typing import Any
 
 from vocabshift.checks.vocabulary import bytes_per_token
 from vocabshift.extension.extend import Extension, extend_with_report
-from vocabshift.extension.options import ExtensionOptions, Progress
+from vocabshift.extension.options import ExtensionOptions
+from vocabshift.progress import Progress
 from vocabshift.storage.output import atomic_folder, check_free
 from vocabshift.storage.provenance import write_provenance
 from vocabshift.text.corpus import Corpus
@@ -82,7 +83,8 @@ def extend_with_superwords(
     base = as_tokenizer(tokenizer)
     alpha = options.get("sampling_alpha")
     SuperwordsOnTopTrainer(base=base, n_tokens=n_superwords)  # refuses early what cannot have any
-    words = extend_with_report(base, corpus, threads=threads, progress=progress, **options)
+    asked = ExtensionOptions(**options)
+    words = extend_with_report(base, corpus, asked, threads=threads, progress=progress)
     trainer = SuperwordsOnTopTrainer(
         base=words.tokenizer, n_tokens=n_superwords, sampling_alpha=alpha
     )
