@@ -19,7 +19,7 @@ from vocabshift.extension.options import ExtensionOptions
 from vocabshift.pruning.prune import prune
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.trainers.base import Work
+from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.recipes import RECIPES
 
@@ -51,7 +51,7 @@ def test_training(recipe: str, text: str) -> None:
     # Recipe vocabshift compares languages by their first documents, and holds these out.
     texts = ["words to hold out", "two languages, for what compares them", text, "the rest"]
     corpus = Corpus.from_texts({"x": texts[::2], "y": texts[1::2]})
-    training = trainer.run(corpus, Work(threads=2))
+    training = trainer.run(corpus, RunContext(threads=2))
     encoder = Encoder(training.tokenizer)
     ids, offsets = encoder.encode_batch(texts)
     assert training.report.training_tokens == len(ids)

@@ -1,4 +1,4 @@
-"""What every trainer shares: the report, the configuration as data, the clock of phases.
+"""What every trainer shares: the report, the context of a run, and what it may learn from.
 
 A trainer is a frozen dataclass: its fields are its configuration, its repr and (hashed) its key.
 """
@@ -10,12 +10,13 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from vocabshift.progress import PhaseProgress, Progress, in_phase
 from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
@@ -26,8 +27,7 @@ from vocabshift.tokenizer.model import MAX_ID
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
 
-Progress = Callable[[str, int, int | None], None]
-"""Called now and then with the phase, the work done and the work in all (bytes or tokens)."""
+Report = TypeVar("Report", bound="TrainingReport")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,11 @@ class TrainingReport:
     dropped_below: int  # weighted: they are the words that count less than this
     stopped_below: int  # weighted: where memory ended stage 2, pairs that count less are missing
     phases: tuple[Phase, ...]
+
+
+def detailed(report: TrainingReport, kind: type[Report], **details: Any) -> Report:
+    """`report` as the longer report of a recipe, with its further fields."""
+    return kind(**{each.name: getattr(report, each.name) for each in fields(report)}, **details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +137,16 @@ def check_positive(name: str, value: int | None) -> None:
         raise ValueError(f"{name} is {value}, which is too large; leave it out for no limit")
 
 
-# How a training run is carried out: threads, memory, progress, checkpoints, the clock.
-#
-# None of it changes what is learned; where a memory budget does, the report says so.
+MIN_MEMORY = 64_000_000
+"""Smallest memory budget, in bytes."""
 
 
 @dataclass
-class Work:
-    """The circumstances of one run."""
+class RunContext:
+    """How one run is carried out: threads, memory, progress, checkpoints, the clock.
+
+    None of it changes what is learned; where a memory budget does, the report says so.
+    """
 
     threads: int = 1
     progress: Progress | None = None
@@ -159,14 +166,11 @@ class Work:
                 f"least {MIN_MEMORY:,} (--memory 64MB)"
             )
 
-    def in_phase(self, phase: str) -> Callable[[int, int | None], None] | None:
+    def in_phase(self, phase: str) -> PhaseProgress | None:
         """`progress` with its first argument filled in."""
-        if self.progress is None:
-            return None
-        progress = self.progress
-        return lambda done, total: progress(phase, done, total)
+        return in_phase(self.progress, phase)
 
-    def tell(self, phase: str, done: int, total: int) -> None:
+    def report(self, phase: str, done: int, total: int) -> None:
         """Report progress, where anyone listens."""
         if self.progress is not None:
             self.progress(phase, done, total)
@@ -176,12 +180,7 @@ class Work:
         return int(self.memory_bytes * share)
 
 
-MIN_MEMORY = 64_000_000
-"""Smallest memory budget, in bytes."""
-
-
-# What a trainer may learn from: a corpus, or a folder of counts that stands for one.
-
+# What a trainer may learn from: a corpus, or a folder of counts that replaces one.
 
 Source = Corpus | CountFolder
 Reader = CorpusReader | CountReader

@@ -2,8 +2,8 @@
 
 Source: "Matra: Sentence-Constrained Superword Tokenization for India's Scheduled Languages",
 section 3; docs/algorithms/matra.md says how we read it. IST cuts the data at sentence ends, Matra
-refuses the token: the exported pattern has no sentence wall, and needs none, because no token that
-could cross one exists.
+refuses the token: the exported pattern has no boundary at sentence ends, and needs none, because
+no token that could cross one exists.
 
 Where the paper leaves something open:
 - Words with a character of the target scripts count `1 / alpha` times (the printed value, 1.33 at
@@ -115,7 +115,7 @@ class MatraTrainer(SuperwordTrainer):
                 "(--corpus), or without these weights (--word-weight none or smoothed)"
             )
         rule = super()._superword_rule(reader)
-        # Without the prohibition a "sentence" is a line: newlines are walls of the pattern anyway.
+        # Without the prohibition a "sentence" is a line: the pattern cuts at newlines anyway.
         terminals = _SENTENCE_ENDS if self.terminal_prohibition else _NEWLINE
         if not self._weighs_sentences:
             return SuperwordRule(**{**vars(rule), "terminals": terminals})

@@ -33,22 +33,17 @@ During Tokenizer Training", EMNLP 2024.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
 
 from vocabshift import _core
 from vocabshift.text.patterns import get_pattern
 from vocabshift.tokenizer.model import compile_merges
-from vocabshift.trainers.base import Reader, Source, Training, TrainingReport, Work
+from vocabshift.trainers.base import Reader, RunContext, Source, Training, TrainingReport, detailed
 from vocabshift.trainers.byte_level import ByteLevelTrainer
-from vocabshift.trainers.stages import (
-    Groups,
-    Stage,
-    learn_scored_words,
-    refuse_grapheme_safe,
-    why_stopped,
-)
+from vocabshift.trainers.stages import Stage, WordRule, count_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,23 +79,24 @@ class PickyTrainer(ByteLevelTrainer):
             )
         refuse_grapheme_safe(self.recipe, self.grapheme_safe)
 
-    def run(self, corpus: Source, work: Work | None = None) -> Training:
+    def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report.
 
         ValueError for a memory budget: all words and pairs are held in memory.
         """
-        work = work or Work()
+        context = context or RunContext()
         reader = self._reader(corpus, get_pattern(self.pre_tokenizer))
-        trained = self.learn(reader, work)
-        with work.watch.phase("export"):
+        trained = self.learn(reader, context)
+        with context.watch.phase("export"):
             export = Export(trained.tokens, trained.present, self.vocab_size)
             tokens, merges = export.stack.tokens, export.stack.merges
             compared = trained.compare(compile_merges(tokens, merges), list(map(len, tokens)))
         stopped = why_stopped(trained, self.min_frequency)
         stage = Stage.of_merges(tokens, merges, stopped, compared.exported_tokens)
-        training = self._finish([stage], reader, work)
-        report = PickyReport(
-            **{f.name: getattr(training.report, f.name) for f in fields(training.report)},
+        training = self._finish([stage], reader, context)
+        report = detailed(
+            training.report,
+            PickyReport,
             kept_tokens=sum(trained.present),
             removals=len(trained.parts),
             returned=export.returned,
@@ -112,7 +108,7 @@ class PickyTrainer(ByteLevelTrainer):
         )
         return replace(training, report=report)
 
-    def learn(self, reader: Reader, work: Work) -> _core.PickyTrained:
+    def learn(self, reader: Reader, context: RunContext) -> _core.PickyTrained:
         """The run of merges and removals."""
 
         def groups_and_score() -> tuple[Groups, None]:
@@ -121,7 +117,7 @@ class PickyTrainer(ByteLevelTrainer):
         return learn_scored_words(
             reader,
             self._word_rule(reader, self.vocab_size),
-            work,
+            context,
             recipe=self.recipe,
             groups_and_score=groups_and_score,
             threshold=self.threshold,
@@ -157,3 +153,59 @@ class Export:
         products = [left + right for left, right in pairwise(parts)]
         made = [product for product in products if product in self._made]
         return min(made, key=self._made.__getitem__, default=products[0])
+
+
+# The word stage of PickyBPE and OBPE: tokens that may go again, pairs that compete by a score.
+
+Groups = list[tuple[int, int]]
+"""Weight, fixed point, and number of the language of each group of documents."""
+
+
+def learn_scored_words(
+    reader: Reader,
+    rule: WordRule,
+    context: RunContext,
+    *,
+    recipe: str,
+    groups_and_score: Callable[[], tuple[Groups, _core.PairScore | None]],
+    threshold: float = 1.0,
+) -> _core.PickyTrained:
+    """Events inside the words of the reader's pattern, up to `rule.vocab_size` tokens.
+
+    `groups_and_score` is asked once the words are counted and the reader knows its groups; no score
+    is the count, of one language.
+    """
+    if context.memory_bytes:
+        raise ValueError(
+            f"{recipe} keeps all words and pairs in memory and knows no budget; leave --memory "
+            "out, or use another recipe"
+        )
+    counter = count_words(reader, context)
+    groups, score = groups_and_score()
+    with context.watch.phase("stage 1"):
+        return _core.train_picky(
+            counter,
+            groups,
+            rule.vocab_size,
+            reader.min_count(rule.min_frequency),
+            rule.to_core(),
+            threshold=threshold,
+            score=score,
+            progress=context.in_phase("stage 1"),
+        )
+
+
+def why_stopped(trained: _core.PickyTrained, min_frequency: int) -> str:
+    """The report's word for it."""
+    stopped: str = trained.stopped.name.lower()
+    # In fixed point even one occurrence counts more than 1.
+    return "no_pair_left" if stopped == "min_frequency" and min_frequency == 1 else stopped
+
+
+def refuse_grapheme_safe(recipe: str, grapheme_safe: bool) -> None:
+    """ValueError: these recipes take merges by score alone."""
+    if grapheme_safe:
+        raise ValueError(
+            f"{recipe} takes merges by its score alone, and grapheme_safe puts syllables first; "
+            "leave it out, or use recipe bpe"
+        )

@@ -1,8 +1,8 @@
 """Unigram language model (Kudo 2018) with byte fallback, as the Indic study trains it.
 
 SentencePiece learns the pieces (section 5 and Table 10 of the study: split by script, number and
-whitespace) from counted words, so that weights and temperature cost nothing. Owns the options, how
-words are counted, and the report.
+whitespace) from counted words, so that weights and temperature cost nothing
+(docs/algorithms/unigram.md). Owns the options, the call, how words are counted, and the report.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import ClassVar
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
+from vocabshift.progress import Progress
 from vocabshift.storage.provenance import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
@@ -27,21 +28,14 @@ from vocabshift.tokenizer.unigram import FIXED_PIECES, UNKNOWN, Scored, unigram_
 from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
 from vocabshift.trainers.base import (
     PlainTraining,
-    Progress,
+    RunContext,
     Source,
     TrainingReport,
-    Work,
     check_positive,
     check_vocab_size,
     config_of,
 )
 from vocabshift.trainers.special_tokens import check_special_tokens
-
-# Unigram language models by SentencePiece's own trainer, from counted words.
-#
-# Owns the call (docs/algorithms/unigram.md). Knows nothing of corpora, for words come with
-# their counts, nor of the tokenizer that is made of the pieces.
-
 
 _THREADS = 16
 """SentencePiece adds up parts of each thread: this number, and not the machine's, is part of what
@@ -110,9 +104,6 @@ def learn_unigram(
     )
 
 
-# ---
-
-
 _WORDS = r"\S+"  # what SentencePiece cuts text into, whatever else it does
 _BATCH = 4096  # documents encoded at a time
 
@@ -149,7 +140,7 @@ class UnigramTrainer:
 
     @property
     def read_from(self) -> list[str | Path]:
-        """What training reads beside the corpus: nothing."""
+        """What training reads besides the corpus: nothing."""
         return []
 
     @property
@@ -161,28 +152,30 @@ class UnigramTrainer:
         self, corpus: Source, *, threads: int = 1, progress: Progress | None = None
     ) -> PlainTokenizer:
         """Train on `corpus` and return the tokenizer; it does not depend on `threads`."""
-        return self.run(corpus, Work(threads=threads, progress=progress)).tokenizer
+        return self.run(corpus, RunContext(threads=threads, progress=progress)).tokenizer
 
-    def run(self, corpus: Source, work: Work | None = None) -> PlainTraining:
+    def run(self, corpus: Source, context: RunContext | None = None) -> PlainTraining:
         """Train on `corpus` and return the tokenizer with a report."""
-        work = work or Work()
-        refuse_budget(self.recipe, work)
+        context = context or RunContext()
+        refuse_budget(self.recipe, context)
         reader = word_reader(self, corpus)
-        with work.watch.phase("count"):
-            counter = reader.count_words(threads=work.threads, progress=work.in_phase("count"))
-        with work.watch.phase("unigram"):
+        with context.watch.phase("count"):
+            counter = reader.count_words(
+                threads=context.threads, progress=context.in_phase("count")
+            )
+        with context.watch.phase("unigram"):
             scored = learn_unigram(
                 weighted_words(reader, counter),
                 self.vocab_size,
                 character_coverage=self.character_coverage,
                 max_piece_length=self.max_piece_length,
             )
-        return finish(self, scored, reader, corpus, work)
+        return finish(self, scored, reader, corpus, context)
 
 
-def refuse_budget(recipe: str, work: Work) -> None:
+def refuse_budget(recipe: str, context: RunContext) -> None:
     """ValueError for a memory budget: SentencePiece holds all words at the same time."""
-    if work.memory_bytes:
+    if context.memory_bytes:
         raise ValueError(
             f"recipe {recipe} holds all words in memory and knows no budget; leave --memory out"
         )
@@ -218,14 +211,18 @@ def is_word(text: str) -> bool:
 
 
 def finish(
-    trainer: UnigramTrainer, scored: Scored, reader: CorpusReader, corpus: Source, work: Work
+    trainer: UnigramTrainer,
+    scored: Scored,
+    reader: CorpusReader,
+    corpus: Source,
+    context: RunContext,
 ) -> PlainTraining:
     """Tokenizer and report of learned pieces."""
     made = unigram_tokenizer(scored, normalizer=trainer.normalizer, name=trainer.recipe)
     first = made.row_count
     added = tuple(AddedToken(text, first + i) for i, text in enumerate(trainer.special_tokens))
     tokenizer = made.with_added(added) if added else made
-    with work.watch.phase("encode"):
+    with context.watch.phase("encode"):
         training_tokens = _count_tokens(tokenizer, corpus)
     report = TrainingReport(
         recipe=trainer.recipe,
@@ -246,7 +243,7 @@ def finish(
         dropped_occurrences=0,
         dropped_below=0,
         stopped_below=0,
-        phases=tuple(work.watch.phases),
+        phases=tuple(context.watch.phases),
     )
     return PlainTraining(tokenizer, report, reader.language_bytes)
 

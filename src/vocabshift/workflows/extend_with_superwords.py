@@ -22,7 +22,7 @@ from vocabshift.tokenizer.id_map import IdMap, chained
 from vocabshift.tokenizer.pretrained_folder import write_files
 from vocabshift.tokenizer.reachability import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.trainers.base import Work
+from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.on_top import OnTopReport, SuperwordsOnTopTrainer
 
 
@@ -88,7 +88,7 @@ def extend_with_superwords(
     trainer = SuperwordsOnTopTrainer(
         base=words.tokenizer, n_tokens=n_superwords, sampling_alpha=alpha
     )
-    training = trainer.run(corpus, Work(threads=threads, progress=progress))
+    training = trainer.run(corpus, RunContext(threads=threads, progress=progress))
     assert isinstance(training.report, OnTopReport)
     return SuperwordExtension(
         tokenizer=training.tokenizer,
