@@ -21,7 +21,6 @@ from vocabshift.extension.baselines import (
     append,
     naive_extension,
     regen,
-    str,
     train_auxiliary,
     train_sentencepiece_auxiliary,
 )

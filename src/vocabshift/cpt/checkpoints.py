@@ -230,8 +230,8 @@ def _refuse_another(folder: Path, facts: Mapping[str, Any]) -> None:
             f"{key} = {now.get(key)!r} (it was {was.get(key)!r})" for key in differing[:3]
         )
         raise ValueError(
-            f"{folder} holds the checkpoints of a run that differs in {shown}; go on with what it "
-            "had, or start afresh with --no-resume"
+            f"{folder} holds the checkpoints of a run that differs in {shown}; continue with what "
+            "it had, or start afresh with --no-resume"
         )
 
 

@@ -99,7 +99,7 @@ def document_inputs(model: Any, input_ids: torch.Tensor, first_id: int) -> dict[
     """What the model must be called with: `input_ids` and `position_ids`."""
     inputs = {"input_ids": input_ids, "position_ids": positions(input_ids, first_id)}
     if "flash" in str(model.config.get_text_config()._attn_implementation):
-        # One batch of all rows, end to end: flash attention tells documents apart only so.
+        # One batch of all rows, end to end: flash attention separates documents only so.
         return {name: value.reshape(1, -1) for name, value in inputs.items()}
     return inputs
 
@@ -126,7 +126,7 @@ def require_document_attention(model: Any) -> None:
         apart = model(use_cache=False, **document_inputs(model, inputs, 0)).logits[0].float()
     leak = float((seen - expected).abs().max())
     rest = float((apart[-len(expected) :] - expected).abs().max())
-    # What is left must be rounding: small beside what the other document does when it is seen.
+    # What is left must be rounding: small against what the other document does when it is seen.
     if not rest <= max(0.05 * leak, 1e-5 * float(expected.abs().max())):
         raise ValueError(
             f"document_attention: {name} does not keep documents apart when positions start again "

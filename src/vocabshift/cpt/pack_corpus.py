@@ -165,7 +165,7 @@ def _keep(checkpoints: Checkpoints, shard: GrowingShard, number: int, form: Form
 
 
 def _reported(corpus: Corpus, progress: Progress | None) -> Iterator[Documents]:
-    """The blocks of the corpus; each is told once the next is asked for."""
+    """The blocks of the corpus; each is reported once the next is wanted."""
     done, total = 0, corpus.n_bytes_hint
     for documents in corpus.batches():
         yield documents

@@ -200,8 +200,8 @@ def _check_header(file: Path, header: Any) -> None:
 class MappedRows:
     """Rows of `length + 1` ids of some documents of a folder, joined by `separator`.
 
-    They are those of `packing.pack_ids`, to the last id, but they are read from disk when they are
-    asked for: memory grows with the number of documents, not of tokens.
+    They are those of `packing.pack_ids`, to the last id, but they are read from disk when they
+    are needed: memory grows with the number of documents, not of tokens.
     """
 
     def __init__(

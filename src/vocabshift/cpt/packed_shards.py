@@ -3,7 +3,7 @@
 Numpy: `ids-00000.npy` (uint16 or uint32) and `offsets-00000.npy` (int64, one more than there are
 documents). Arrow: `ids-00000.arrow`, an IPC stream of one record batch with the column
 `input_ids`, a list of uint16 or uint32: what `datasets.Dataset.from_file` maps. Both have
-`bytes-00000.npy` beside them: offsets in bytes of the text that the documents came from. All is
+`bytes-00000.npy` too: offsets in bytes of the text that the documents came from. All is
 little-endian.
 """
 

@@ -238,7 +238,7 @@ class Run:
             self._save(state)
             advice += "; the state before this step is saved"
         if wrong != "diverged":
-            advice += "; to go on through it, set a higher spike_factor (0: no limit)"
+            advice += "; to train through it, set a higher spike_factor (0: no limit)"
         raise ValueError(
             f"training {wrong} in phase {state.index} ({state.phase.trained}), step "
             f"{self._at.step + 1}: loss {loss}, gradient norm {norm}; {advice}"

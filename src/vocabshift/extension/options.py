@@ -48,7 +48,7 @@ class ExtensionOptions:
     """Longest new token, in bytes (byte-level only)."""
     character_coverage: float | None = 0.9995
     """Share of the text's characters that the vocabulary is to hold; missing ones are added first,
-    beside `n_tokens`. None: none are. Byte-level vocabularies lack none."""
+    on top of `n_tokens`. None: none are. Byte-level vocabularies lack none."""
     fill_holes: bool = False
     """New tokens take ids that no token has (left by pruning, say) before those after all."""
     normalizer: str | None = None

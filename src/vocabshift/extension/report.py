@@ -41,7 +41,7 @@ class ExtensionReport:
     effect: Effect | None
     drift: RepairDrift | None = None  # of the repaired pre-tokenizer, before any token
     other: Mapping[str, Any] = field(default_factory=dict)
-    """What the other pre-tokenizer (repaired for kept, kept for repaired) has for ceilings; beside
+    """What the other pre-tokenizer (repaired for kept, kept for repaired) has for ceilings; for
     a repaired one also `bytes_per_token`, as it was. Empty where there is nothing to repair."""
     cost: Mapping[str, Any] = field(default_factory=dict)  # of a baseline, see `ExtensionCost`
     corpus_fingerprint: str = ""

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from vocabshift.progress import PhaseProgress, Progress, in_phase
 from vocabshift.storage.checkpoints import Checkpoints
+from vocabshift.storage.provenance import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
 from vocabshift.text.counting import CorpusReader, CountReader
@@ -39,26 +40,28 @@ class Phase:
     peak_rss_bytes: int  # of the process, up to the end of the phase
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingReport:
     """What a training run did; counts are integers."""
 
     recipe: str
     vocab_size: int  # tokens of the model, special tokens not counted
-    merges: int
-    stage1_merges: int
-    stage2_merges: int
-    superwords: int  # tokens that hold text on both sides of a space
+    merges: int = 0
+    stage1_merges: int = 0
+    stage2_merges: int = 0
+    superwords: int = 0  # tokens that hold text on both sides of a space
     training_tokens: int  # of all documents, unweighted, as the saved tokenizer encodes them
     training_bytes: int
     training_documents: int
     stopped_because: str  # "vocab_size", "min_frequency", "no_pair_left", "no_piece_left", "memory"
     corpus_fingerprint: str
     config_hash: str
-    dropped_words: int  # distinct words that a memory budget left out of stage 1; 0: exact
-    dropped_occurrences: int  # how often they stand in the text
-    dropped_below: int  # weighted: they are the words that count less than this
-    stopped_below: int  # weighted: where memory ended stage 2, pairs that count less are missing
+    dropped_words: int = 0  # distinct words that a memory budget left out of stage 1; 0: exact
+    dropped_occurrences: int = 0  # how often they stand in the text
+    dropped_below: int = 0  # weighted: they are the words that count less than this
+    stopped_below: int = (
+        0  # weighted: where memory ended stage 2, pairs that count less are missing
+    )
     phases: tuple[Phase, ...]
 
 
@@ -175,6 +178,14 @@ class RunContext:
         if self.progress is not None:
             self.progress(phase, done, total)
 
+    def refuse_budget(self, recipe: str) -> None:
+        """ValueError for a memory budget: all words are held in memory at the same time."""
+        if self.memory_bytes:
+            raise ValueError(
+                f"recipe {recipe} holds all words in memory and knows no budget; leave --memory "
+                "out, or use another recipe"
+            )
+
     def share_of_memory(self, share: float) -> int:
         """Part of the budget for one structure, in bytes; 0 where there is no budget."""
         return int(self.memory_bytes * share)
@@ -204,6 +215,18 @@ def make_reader(
     normalizer = None if normalizer == "none" else normalizer
     source.require(pattern, normalizer, special_tokens)
     return CountReader(source, words, sampling_alpha)
+
+
+def run_figures(trainer: Any, reader: Reader, context: RunContext) -> dict[str, Any]:
+    """Fields of the report that every run has: those of the recipe, the text and the phases."""
+    return {
+        "recipe": trainer.recipe,
+        "training_bytes": reader.n_bytes,
+        "training_documents": reader.n_documents,
+        "corpus_fingerprint": reader.fingerprint,
+        "config_hash": config_hash(config_of(trainer)),
+        "phases": tuple(context.watch.phases),
+    }
 
 
 def source_paths(source: Source) -> list[Path]:

@@ -12,7 +12,7 @@ that are one token; a merge list in `tokenizer.json` has no place for that "whol
 so by rank `" of" + " the"` also fires inside " of there" where " there" is " the" + "re". We write
 all word merges, then the supermerges in order, leave out superwords that this list does not rebuild
 from their own bytes (none, with the named patterns), and measure the difference on the whole
-corpus: the report holds `boundless_tokens` beside `training_tokens` (those of the exported file, as
+corpus: the report holds `boundless_tokens` and `training_tokens` (those of the exported file, as
 `tokenizers` counts them), and the share of documents that the two segment differently. Decoding
 gives every text back under both.
 
@@ -89,11 +89,7 @@ class BoundlessTrainer(ByteLevelTrainer):
         super().__post_init__()
         get_pattern(self.stage2_pre_tokenizer)
         check_positive("max_words", self.max_words)
-        if self.grapheme_safe:
-            raise ValueError(
-                "boundless takes merges by count alone, and grapheme_safe puts syllables first; "
-                "leave it out, or use recipe ist"
-            )
+        self._refuse_grapheme_safe("by count alone")
         try:
             self._may_join()
         except Exception as error:  # tokenizers raises plain Exception for a bad regex

@@ -13,7 +13,6 @@ from typing import ClassVar
 from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.progress import Progress
-from vocabshift.storage.provenance import config_hash
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.normalize import normalizer_spec
 from vocabshift.text.patterns import Pattern, get_pattern, to_spec
@@ -29,8 +28,8 @@ from vocabshift.trainers.base import (
     TrainingReport,
     check_positive,
     check_vocab_size,
-    config_of,
     make_reader,
+    run_figures,
 )
 from vocabshift.trainers.special_tokens import (
     add_special_tokens,
@@ -123,7 +122,7 @@ class ByteLevelTrainer:
         if not isinstance(reader, CorpusReader):
             raise CorpusError(
                 f"recipe {self.recipe} needs the text itself, and a folder of counts does not say "
-                "what stood beside what; give --corpus"
+                "in what order words stood; give --corpus"
             )
         return reader
 
@@ -140,6 +139,14 @@ class ByteLevelTrainer:
     @property
     def _conjoiners(self) -> str:
         return "".join(LINKERS.values()) if self.grapheme_safe else ""
+
+    def _refuse_grapheme_safe(self, order: str) -> None:
+        """ValueError for `grapheme_safe`, in a recipe whose merges have another order."""
+        if self.grapheme_safe:
+            raise ValueError(
+                f"{self.recipe} takes merges {order}, and grapheme_safe puts syllables first; "
+                "leave it out, or use recipe bpe"
+            )
 
     def _finish(self, stages: list[Stage], reader: Reader, context: RunContext) -> Training:
         """Tokenizer and report from the merges of all stages; the last one's pattern is written."""
@@ -165,23 +172,18 @@ class ByteLevelTrainer:
             tokenizer = copy_special_tokens(tokenizer, self.special_tokens_from)
         tokenizer = add_special_tokens(tokenizer, self.special_tokens)
         report = TrainingReport(
-            recipe=self.recipe,
+            **run_figures(self, reader, context),
             vocab_size=tokenizer.vocab_size,
             merges=len(merges),
             stage1_merges=len(stages[0].merges),
             stage2_merges=len(merges) - len(stages[0].merges),
             superwords=sum(map(is_superword, tokens)),
             training_tokens=stages[-1].training_tokens + reader.n_special,
-            training_bytes=reader.n_bytes,
-            training_documents=reader.n_documents,
             stopped_because=stages[-1].stopped,
-            corpus_fingerprint=reader.fingerprint,
-            config_hash=config_hash(config_of(self)),
             dropped_words=sum(stage.dropped_words for stage in stages),
             dropped_occurrences=sum(stage.dropped_occurrences for stage in stages),
             dropped_below=max(stage.dropped_below for stage in stages),
             stopped_below=stages[-1].stopped_below,
-            phases=tuple(context.watch.phases),
         )
         return Training(tokenizer, report, reader.language_bytes)
 

@@ -38,7 +38,6 @@ from vocabshift.trainers.unigram import (
     finish,
     is_word,
     learn_unigram,
-    refuse_budget,
     word_reader,
 )
 
@@ -65,7 +64,7 @@ class ClusterTrainer(ClusterOptions, UnigramTrainer):
     def run(self, corpus: Source, context: RunContext | None = None) -> PlainTraining:
         """Train on `corpus`, whose parts must be labelled, and return tokenizer and report."""
         context = context or RunContext()
-        refuse_budget(self.recipe, context)
+        context.refuse_budget(self.recipe)
         reader = word_reader(self, corpus)
         reader.by_language = True
         self.grouping.check(reader.corpus.languages)

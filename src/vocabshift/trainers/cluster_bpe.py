@@ -39,8 +39,7 @@ class ClusterBpeTrainer(ClusterOptions, ByteLevelTrainer):
     def __post_init__(self) -> None:
         super().__post_init__()
         _ = self.grouping  # which checks its options
-        if self.grapheme_safe:
-            raise ValueError("cluster-bpe has no grapheme-safe order; leave grapheme_safe out")
+        self._refuse_grapheme_safe("cluster by cluster")
 
     def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus`, whose parts must be labelled, and return tokenizer and report.
@@ -48,8 +47,7 @@ class ClusterBpeTrainer(ClusterOptions, ByteLevelTrainer):
         ValueError for a memory budget: the words of all languages are held at the same time.
         """
         context = context or RunContext()
-        if context.memory_bytes:
-            raise ValueError("cluster-bpe knows no memory budget; leave --memory out")
+        context.refuse_budget(self.recipe)
         reader = self._text_reader(corpus, get_pattern(self.pre_tokenizer))
         reader.by_language = True
         self.grouping.check(reader.corpus.languages)

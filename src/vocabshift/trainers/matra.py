@@ -19,7 +19,7 @@ Where the paper leaves something open:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from vocabshift import _core
@@ -118,18 +118,11 @@ class MatraTrainer(SuperwordTrainer):
         # Without the prohibition a "sentence" is a line: the pattern cuts at newlines anyway.
         terminals = _SENTENCE_ENDS if self.terminal_prohibition else _NEWLINE
         if not self._weighs_sentences:
-            return SuperwordRule(**{**vars(rule), "terminals": terminals})
+            return replace(rule, terminals=terminals)
         sentences = _core.SentenceWeights(
             scripts=list(_SCRIPTS), terminals=terminals, unit=WEIGHT_UNIT, target=self._target
         )
-        return SuperwordRule(
-            **{
-                **vars(rule),
-                "terminals": terminals,
-                "sentences": sentences,
-                "unit": WEIGHT_UNIT,
-            }
-        )
+        return replace(rule, terminals=terminals, sentences=sentences, unit=WEIGHT_UNIT)
 
 
 def variant_options(variant: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 
 from vocabshift.errors import CorpusError
 from vocabshift.progress import Progress
-from vocabshift.storage.provenance import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import Pattern, get_pattern
@@ -34,7 +33,7 @@ from vocabshift.trainers.base import (
     Training,
     TrainingReport,
     check_positive,
-    config_of,
+    run_figures,
 )
 from vocabshift.trainers.boundary_choice import (
     OWN,
@@ -114,7 +113,7 @@ class SuperwordsOnTopTrainer:
 
     @property
     def read_from(self) -> list[Path]:
-        """Files that training reads beside the corpus."""
+        """Files that training reads besides the corpus."""
         return [] if self.base.path is None else [self.base.path]
 
     @property
@@ -155,19 +154,19 @@ class SuperwordsOnTopTrainer:
         return self.vocab_size or len(self.base.vocab) + (self.n_tokens or 0)
 
     def _patterns(self) -> dict[str, Pattern]:
-        """What is measured: the candidates, and last the pattern that was asked for."""
+        """What is measured: the candidates, and last the pattern that is wanted."""
         patterns = candidates(self.base.tokenizer)
-        asked = self.stage2_pre_tokenizer
-        if asked == AUTO:
+        wanted = self.stage2_pre_tokenizer
+        if wanted == AUTO:
             return patterns
-        if asked in (OWN, OWN_SENTENCES) and asked not in patterns:
+        if wanted in (OWN, OWN_SENTENCES) and wanted not in patterns:
             raise ValueError(
                 f"{self.base.tokenizer.name} has no pattern whose space boundary could be lifted; "
                 "give ist-stage2 or another pattern"
             )
-        name = asked if isinstance(asked, str) else "given"
+        name = wanted if isinstance(wanted, str) else "given"
         pattern = patterns.pop(name, None)
-        return patterns | {name: get_pattern(asked) if pattern is None else pattern}
+        return patterns | {name: get_pattern(wanted) if pattern is None else pattern}
 
     def _rule(self, pattern: str) -> SuperwordRule:
         """What may be learned. Where the pattern does not cut after every terminal ("!word" and
@@ -196,23 +195,18 @@ class SuperwordsOnTopTrainer:
         tokenizer = self.base.extended(chosen.pattern, learned)
         n_base = len(self.base.tokenizer.model.merges)
         report = OnTopReport(
-            recipe=self.recipe,
+            **run_figures(self, reader, context),
             vocab_size=tokenizer.vocab_size,
             merges=n_base + len(learned.merges),
             stage1_merges=n_base,
             stage2_merges=len(learned.merges),
             superwords=sum(map(is_superword, learned.tokens)),
             training_tokens=learned.training_tokens + reader.n_special,
-            training_bytes=reader.n_bytes,
-            training_documents=reader.n_documents,
             stopped_because=learned.stopped,
-            corpus_fingerprint=reader.fingerprint,
-            config_hash=config_hash(config_of(self)),
             dropped_words=learned.dropped_words,
             dropped_occurrences=learned.dropped_occurrences,
             dropped_below=learned.dropped_below,
             stopped_below=learned.stopped_below,
-            phases=tuple(context.watch.phases),
             base=self.base.tokenizer.name,
             new_tokens=len(learned.tokens) - len(self.base.vocab),
             stage2_pre_tokenizer=chosen.name,

@@ -39,7 +39,6 @@ from vocabshift.trainers.byte_level import ByteLevelTrainer
 from vocabshift.trainers.picky import (
     Groups,
     learn_scored_words,
-    refuse_grapheme_safe,
     why_stopped,
 )
 from vocabshift.trainers.stages import Stage
@@ -82,7 +81,7 @@ class OverlapTrainer(ByteLevelTrainer):
                 f"overlap_power is {self.overlap_power!r}; give a number below 0, such as -2, or "
                 '"min" for the smaller of two counts'
             )
-        refuse_grapheme_safe(self.recipe, self.grapheme_safe)
+        self._refuse_grapheme_safe("by its score alone")
 
     def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus`, whose languages need labels (CorpusError), and return the tokenizer
@@ -132,7 +131,7 @@ class OverlapTrainer(ByteLevelTrainer):
         return trained, high
 
     def _language_reader(self, corpus: Source) -> Reader:
-        """A reader that tells languages apart; CorpusError early for a corpus without them."""
+        """A reader with a group for each language; CorpusError early for a corpus without them."""
         if isinstance(corpus, Corpus):
             labels = [part.language for part in corpus.parts]
             high_resource(labelled(dict.fromkeys(labels, 0)), self.high_resource)

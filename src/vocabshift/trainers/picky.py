@@ -25,7 +25,7 @@ parts of the longer token, so the two parts are what the merges below make of th
 
 Almost every removed token comes back: it was removed because it is a part of a longer one, and the
 longer one needs it. So the report holds, over all counted words, what PickyBPE's own encoder makes
-of the text beside what the exported file makes of it.
+of the text, and what the exported file makes of it.
 
 Source: Chizhov, Arnett, Korotkova, Yamshchikov, "BPE Gets Picky: Efficient Vocabulary Refinement
 During Tokenizer Training", EMNLP 2024.
@@ -53,7 +53,7 @@ class PickyReport(TrainingReport):
     kept_tokens: int  # that training ended with, the bytes included
     removals: int  # a token that is made again and removed again counts twice
     returned: int  # tokens written only because a kept one cannot be rebuilt without them
-    left_out: int  # kept tokens that had no room beside those
+    left_out: int  # kept tokens that had no room after those
     words: int  # of all documents
     replayed_tokens: int  # of all documents, as PickyBPE's own encoder segments them
     words_differing: float  # share that the exported tokenizer segments differently, 0-1
@@ -77,7 +77,7 @@ class PickyTrainer(ByteLevelTrainer):
                 f"threshold is {self.threshold!r}; give a share above 0 and up to 1: 0.9 is the "
                 "paper's, 1 removes nothing"
             )
-        refuse_grapheme_safe(self.recipe, self.grapheme_safe)
+        self._refuse_grapheme_safe("by its score alone")
 
     def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report.
@@ -172,14 +172,10 @@ def learn_scored_words(
 ) -> _core.PickyTrained:
     """Events inside the words of the reader's pattern, up to `rule.vocab_size` tokens.
 
-    `groups_and_score` is asked once the words are counted and the reader knows its groups; no score
-    is the count, of one language.
+    `groups_and_score` is called once the words are counted and the reader knows its groups; without
+    a score, pairs compete by their count.
     """
-    if context.memory_bytes:
-        raise ValueError(
-            f"{recipe} keeps all words and pairs in memory and knows no budget; leave --memory "
-            "out, or use another recipe"
-        )
+    context.refuse_budget(recipe)
     counter = count_words(reader, context)
     groups, score = groups_and_score()
     with context.watch.phase("stage 1"):
@@ -200,12 +196,3 @@ def why_stopped(trained: _core.PickyTrained, min_frequency: int) -> str:
     stopped: str = trained.stopped.name.lower()
     # In fixed point even one occurrence counts more than 1.
     return "no_pair_left" if stopped == "min_frequency" and min_frequency == 1 else stopped
-
-
-def refuse_grapheme_safe(recipe: str, grapheme_safe: bool) -> None:
-    """ValueError: these recipes take merges by score alone."""
-    if grapheme_safe:
-        raise ValueError(
-            f"{recipe} takes merges by its score alone, and grapheme_safe puts syllables first; "
-            "leave it out, or use recipe bpe"
-        )

@@ -77,10 +77,7 @@ class StackedTrainer(ByteLevelTrainer):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "budgets", parse_budgets(self.budgets))
-        if self.grapheme_safe:
-            raise ValueError(
-                "stacked has no grapheme-safe order: leave grapheme_safe out, or use recipe bpe"
-            )
+        self._refuse_grapheme_safe("script by script")
 
     def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus`, which is read twice, and return the tokenizer with a report.
@@ -88,11 +85,7 @@ class StackedTrainer(ByteLevelTrainer):
         ValueError for a memory budget: the words of all scripts are held at the same time.
         """
         context = context or RunContext()
-        if context.memory_bytes:
-            raise ValueError(
-                "stacked holds the words of all scripts in memory and knows no budget; leave "
-                "--memory out, or use another recipe"
-            )
+        context.refuse_budget(self.recipe)
         reader = self._text_reader(corpus, get_pattern(self.pre_tokenizer))
         with context.watch.phase("count"):
             parts = _count_by_script(reader, context.threads, context.in_phase("count"))

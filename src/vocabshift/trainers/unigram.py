@@ -18,7 +18,6 @@ from typing import ClassVar
 from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.progress import Progress
-from vocabshift.storage.provenance import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.normalize import normalizer_spec
@@ -33,7 +32,7 @@ from vocabshift.trainers.base import (
     TrainingReport,
     check_positive,
     check_vocab_size,
-    config_of,
+    run_figures,
 )
 from vocabshift.trainers.special_tokens import check_special_tokens
 
@@ -93,7 +92,7 @@ def learn_unigram(
             if "required_chars" in str(error) or "vocab_size" in str(error):
                 raise ValueError(
                     f"{asked or f'vocab_size {vocab_size}'} has no room for the characters of the "
-                    "text beside 256 bytes; give more, or a lower character_coverage"
+                    "text and 256 bytes; give more, or a lower character_coverage"
                 ) from None
             raise
         model = sentencepiece.SentencePieceProcessor(model_file=prefix + ".model")
@@ -157,7 +156,7 @@ class UnigramTrainer:
     def run(self, corpus: Source, context: RunContext | None = None) -> PlainTraining:
         """Train on `corpus` and return the tokenizer with a report."""
         context = context or RunContext()
-        refuse_budget(self.recipe, context)
+        context.refuse_budget(self.recipe)
         reader = word_reader(self, corpus)
         with context.watch.phase("count"):
             counter = reader.count_words(
@@ -171,14 +170,6 @@ class UnigramTrainer:
                 max_piece_length=self.max_piece_length,
             )
         return finish(self, scored, reader, corpus, context)
-
-
-def refuse_budget(recipe: str, context: RunContext) -> None:
-    """ValueError for a memory budget: SentencePiece holds all words at the same time."""
-    if context.memory_bytes:
-        raise ValueError(
-            f"recipe {recipe} holds all words in memory and knows no budget; leave --memory out"
-        )
 
 
 def word_reader(trainer: UnigramTrainer, corpus: Source) -> CorpusReader:
@@ -225,25 +216,12 @@ def finish(
     with context.watch.phase("encode"):
         training_tokens = _count_tokens(tokenizer, corpus)
     report = TrainingReport(
-        recipe=trainer.recipe,
+        **run_figures(trainer, reader, context),
         vocab_size=tokenizer.vocab_size,
-        merges=0,
-        stage1_merges=0,
-        stage2_merges=0,
-        superwords=0,  # no piece reaches beyond a word
         training_tokens=training_tokens,
-        training_bytes=reader.n_bytes,
-        training_documents=reader.n_documents,
         stopped_because=(
             "vocab_size" if tokenizer.vocab_size == trainer.vocab_size else "no_piece_left"
         ),
-        corpus_fingerprint=reader.fingerprint,
-        config_hash=config_hash(config_of(trainer)),
-        dropped_words=0,
-        dropped_occurrences=0,
-        dropped_below=0,
-        stopped_below=0,
-        phases=tuple(context.watch.phases),
     )
     return PlainTraining(tokenizer, report, reader.language_bytes)
 
