@@ -2,8 +2,8 @@
 
 Owns the three ways to group (k-means over vocabularies, families, scripts), the vocabularies that
 k-means looks at, and the budgets.
-Source: Algorithm 1 of the study (section 3.2.2), after Chung et al. 2020. Knows nothing of
-how a cluster learns.
+
+Source: Algorithm 1 of the study (section 3.2.2), after Chung et al. 2020.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.languages import family, find_language
 from vocabshift.tokenizer.unigram import FIXED_PIECES
-from vocabshift.trainers.base import Work, check_positive, check_vocab_size
+from vocabshift.trainers.base import RunContext, check_positive, check_vocab_size
 from vocabshift.trainers.unigram import learn_unigram
 
 WAYS = ("kmeans", "family", "script")
@@ -74,7 +74,7 @@ class Grouping:
             )
 
     def vocabularies(
-        self, words: Mapping[str, Mapping[str, int]], character_coverage: float, work: Work
+        self, words: Mapping[str, Mapping[str, int]], character_coverage: float, context: RunContext
     ) -> dict[str, frozenset[str]]:
         """The pieces that each language learns alone."""
         own = {}
@@ -87,7 +87,7 @@ class Grouping:
                 asked=f"language_vocab_size {self.language_vocab_size} (for {label!r})",
             )
             own[label] = frozenset(model.learned)
-            work.tell("languages", number + 1, len(words))
+            context.report("languages", number + 1, len(words))
         return own
 
     def clusters(self, own: Mapping[str, frozenset[str]]) -> Clusters:
@@ -97,6 +97,25 @@ class Grouping:
         if self.way == "script":
             return by_script(list(own))
         return by_kmeans(own, self.n_clusters or min(4, len(set(own.values()))), self.seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterOptions:
+    """Options of the recipes that learn from clusters of languages."""
+
+    cluster_by: str = "kmeans"
+    """"kmeans" over the languages' Unigram vocabularies, "family" or "script"."""
+    n_clusters: int | None = None
+    """Of k-means; None: 4, or as many as there are languages that differ."""
+    language_vocab_size: int = 8000
+    """Pieces of each language's own Unigram vocabulary (Chung et al. 2020)."""
+    seed: int = 0
+    """Of k-means."""
+
+    @property
+    def grouping(self) -> Grouping:
+        """How languages are grouped; ValueError for options that cannot be."""
+        return Grouping(self.cluster_by, self.n_clusters, self.language_vocab_size, self.seed)
 
 
 def labels_of(reader: CorpusReader) -> list[str]:
