@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vocabshift.cli.files import read_results
 from vocabshift.cli.main import main
-from vocabshift.results import Result, Results
+from vocabshift.results import Result, Results, read_results
 
 ROWS = Results(
     [
