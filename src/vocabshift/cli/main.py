@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from vocabshift import __version__
+import vocabshift
 from vocabshift.cli import (
     adapt,
     card,
@@ -60,7 +60,9 @@ def build_parser() -> Parser:
             "--vocab-size 32000 -o ist\n"
         ),
     )
-    parser.add_argument("--version", action="version", version=f"vocabshift {__version__}")
+    parser.add_argument(
+        "--version", action="version", version=f"vocabshift {vocabshift.__version__}"
+    )
     subparsers = parser.add_subparsers(
         title="verbs", metavar="VERB", dest="verb", required=True, parser_class=Parser
     )
