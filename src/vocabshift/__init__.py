@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     from vocabshift.evaluation.evaluate import evaluate as evaluate
     from vocabshift.evaluation.glitch.find import find_glitch_tokens as find_glitch_tokens
     from vocabshift.evaluation.harness.run import run_harness as run_harness
-    from vocabshift.evaluation.metrics import METRICS as METRICS
+    from vocabshift.evaluation.metrics.registry import METRICS as METRICS
     from vocabshift.evaluation.scoring.score import score as score
     from vocabshift.evaluation.scoring.score_models import score_models as score_models
     from vocabshift.extension.extend import extend as extend
@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     from vocabshift.results import read_results as read_results
     from vocabshift.text.corpus import Corpus as Corpus
     from vocabshift.text.count_folder import CountFolder as CountFolder
-    from vocabshift.tokenizer.encoder import Encoder as Encoder
+    from vocabshift.tokenizer.formats.encoder import Encoder as Encoder
     from vocabshift.tokenizer.formats.load import load_tokenizer as load_tokenizer
     from vocabshift.tokenizer.tokenizer import Tokenizer as Tokenizer
     from vocabshift.trainers.balanced import BalancedTrainer as BalancedTrainer
@@ -72,7 +72,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.evaluation.evaluate": ("evaluate",),
     "vocabshift.evaluation.glitch.find": ("find_glitch_tokens",),
     "vocabshift.evaluation.harness.run": ("run_harness",),
-    "vocabshift.evaluation.metrics": ("METRICS",),
+    "vocabshift.evaluation.metrics.registry": ("METRICS",),
     "vocabshift.evaluation.scoring.score": ("score",),
     "vocabshift.evaluation.scoring.score_models": ("score_models",),
     "vocabshift.extension.extend": ("extend",),
@@ -81,7 +81,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.results": ("Result", "Results", "read_results"),
     "vocabshift.text.corpus": ("Corpus",),
     "vocabshift.text.count_folder": ("CountFolder",),
-    "vocabshift.tokenizer.encoder": ("Encoder",),
+    "vocabshift.tokenizer.formats.encoder": ("Encoder",),
     "vocabshift.tokenizer.formats.load": ("load_tokenizer",),
     "vocabshift.tokenizer.tokenizer": ("Tokenizer",),
     "vocabshift.trainers.balanced": ("BalancedTrainer",),

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Called while work goes on; cheap to call often, and never called from two threads at once.
+    """Called while work goes on; cheap to call often.
 
     A function of these three arguments is one; `None` stands for nobody listening.
     """

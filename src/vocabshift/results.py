@@ -1,7 +1,7 @@
 """Results: the one table of measurements from which every report is rendered.
 
-Owns the row, its JSON-lines form and how files of it are read. Knows nothing of how a value was
-measured.
+Owns the row, its JSON-lines form, how files of it are read, and the labels that stand in place of a
+language. Knows nothing of how a value was measured.
 """
 
 from __future__ import annotations
@@ -14,6 +14,16 @@ from pathlib import Path
 from typing import Any
 
 _FIELDS = ("subject", "language", "metric", "value", "n", "ci_low", "ci_high")
+
+UNLABELLED = "all"
+"""The language of rows about text that has no label."""
+
+WHOLE = "all"
+"""In place of a language: the subject as a whole, or all languages together. Rows about text
+without a label are spelled alike; the metric tells the two apart (`Metric.is_whole`)."""
+
+CODE = "code"
+"""The label of program text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +101,20 @@ class Results(tuple[Result, ...]):
     def __iter__(self) -> Iterator[Result]:
         """Rows in order."""
         return super().__iter__()
+
+
+def stands_apart(label: str) -> bool:
+    """Whether a label is no natural language, and so no part of a mean over languages.
+
+    Code, text without a label, and code-switched pairs ("hi+en").
+    """
+    return label in (CODE, UNLABELLED, WHOLE) or "+" in label
+
+
+def averaged(languages: Iterable[str]) -> list[str]:
+    """The labels that a mean over languages is of: all of them where none is a language."""
+    known = list(languages)
+    return [label for label in known if not stands_apart(label)] or known
 
 
 def read_results(files: Iterable[str | Path]) -> Results:

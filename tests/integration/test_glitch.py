@@ -188,7 +188,7 @@ def test_verification_gives_the_probability_of_the_token(tmp_path: Path) -> None
     assert ids == [row.token_id for row in found.tokens]
 
     from vocabshift.evaluation.glitch.verification import _PROMPTS
-    from vocabshift.tokenizer.encoder import Encoder
+    from vocabshift.tokenizer.formats.encoder import Encoder
     from vocabshift.tokenizer.token_bytes import texts_of_tokens
 
     text = texts_of_tokens(tokenizer)[found.placeholder]

@@ -17,7 +17,7 @@ from vocabshift.errors import CorpusError
 from vocabshift.extension.extend import extend_with_report
 from vocabshift.pruning.prune import prune
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.trainers.base import Work
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.recipes import RECIPES

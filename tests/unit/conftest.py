@@ -12,9 +12,10 @@ import pytest
 
 from vocabshift.text import patterns
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.components import metaspace_decoder, space_to_metaspace
 from vocabshift.tokenizer.model import BpeModel, Merge
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 BYTE_LEVEL = {
     "type": "ByteLevel",

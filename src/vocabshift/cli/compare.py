@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_threads, add_verb, positive, threads
 from vocabshift.cli.subjects import add_pattern, defaults_of
-from vocabshift.workflows.evaluate import compare_to_file
+from vocabshift.workflows.compare import compare_to_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,7 +58,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Compare, and write the page where that is asked for."""
     from vocabshift import Corpus
-    from vocabshift.workflows.evaluate import comparison_object
+    from vocabshift.workflows.compare import comparison_object
 
     args.comparison = compare_to_file(
         args.tokenizer_a,
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Tables, and lines whose tokens are told apart by colours, or by signs without colours."""
-    from vocabshift.workflows.evaluate import comparison_tables
+    from vocabshift.workflows.compare import comparison_tables
 
     plain = console.no_color or console.color_system is None
     for part in comparison_tables(args.comparison, plain=plain, ascii_only=args.ascii):

@@ -3,45 +3,36 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import UsageError, add_many, add_threads, add_verb, threads
 from vocabshift.cli.subjects import add_pattern, defaults_of
-from vocabshift.workflows.evaluate import evaluate_to_files
+from vocabshift.workflows.evaluate import evaluate_to_files, metric_groups
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-_DESCRIPTION = """\
-Measure tokenizers on text, per language, with 95 % bootstrap intervals over lines.
+_WIDTH, _INDENT = 100, 17  # columns of the list of metrics
 
-metrics (names for --metrics; "all" for every one that the input allows):
-  compression    fertility bytes_per_token characters_per_token tokens_per_character
-                 sequence_reduction normalized_sequence_length (needs --base)
-  pieces         single_character_rate word_fragmentation_rate superword_rate unk_rate
-                 tokens_per_line
-  loss           loss_rate character_loss_rate: lines, characters that do not come back; shown
-                 unasked where there is a loss, for figures of compression mean nothing there
-  rare words     fertility_bin_1_10 _11_100 _101_1000 _1001_10000 _10001_up _unseen: by the rank of
-                 the word in the text, or in --frequencies
-  distribution   renyi_entropy renyi_efficiency (--renyi-alpha)
-  fairness       gini normalized_variance coefficient_of_variation premium (tokens for each token of
-                 --reference): over parallel texts, line n of each saying the same
-  vocabulary     vocab_size script_share language_share own_language_share superword_share
-                 terminal_spanning_count unused_share pairwise_overlap vocabulary_overlap (--base)
-  drift          levenshtein_distance exact_match_rate (need --base)
-  alignment      character_cut_rate grapheme_cut_rate syllable_cut_rate syllable_border_rate
-                 whole_syllable_rate: do tokens respect what readers of a script see?
-  morphemes      morph_score morph_score_as_published morph_segment_score morph_border_precision
-                 morph_border_recall morph_border_f1 morph_single_token_rate (need --morphemes, and
-                 come with it)
-  code-switched  code_switch_premium switch_span_rate (need --code-switch, and come with it)
-  numbers        tokens_per_digit single_token_digits thousands_grouping thousands_border_rate
-                 lakh_grouping digit_consistency: by script of the digits
-  robustness     swap_change delete_change replace_change (typos) nfc_change nfd_change
-                 leading_space_change trailing_space_change lowercase_change uppercase_change
-                 swap_locality delete_locality replace_locality"""
+
+def _description() -> str:
+    """The metrics by group."""
+    lines = [
+        "Measure tokenizers on text, per language, with 95 % bootstrap intervals over lines.",
+        "",
+        'metrics (names for --metrics; "all" for every one that the input allows):',
+    ]
+    for group, names, about in metric_groups():
+        lines += textwrap.wrap(
+            ", ".join(names) + (f": {about}" if about else ""),
+            width=_WIDTH,
+            initial_indent=f"  {group:<{_INDENT - 2}}",
+            subsequent_indent=" " * _INDENT,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)
 
 
 def add_parser(subparsers: Any) -> None:
@@ -50,7 +41,7 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "evaluate",
         "measure tokenizers on text, per language",
-        _DESCRIPTION,
+        _description,
         "  vocabshift evaluate ist meta-llama/Llama-3.2-1B --text hi=hindi.txt ta=tamil.txt\n"
         "  vocabshift evaluate ist tiktoken:o200k_base --base gpt2 --text en=en.txt hi=hi.txt "
         "--metrics all --parallel --json\n",

@@ -10,7 +10,7 @@ import argparse
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
@@ -34,20 +34,36 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("allow_abbrev", False)
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(**options)
+        self.about: str | Callable[[], str] = self.description or ""
+
+    def format_help(self) -> str:
+        """The help, with the description as it is now."""
+        self.description = self.about() if callable(self.about) else self.about
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """Raise the message, with the command that explains the arguments."""
         raise UsageError(f"{message} (see: {self.prog} --help)")
 
 
-def add_verb(subparsers: Any, verb: str, summary: str, description: str, examples: str) -> Parser:
-    """A verb's parser: its help ends with `examples`, and `--json` and `--traceback` are there."""
+def add_verb(
+    subparsers: Any,
+    verb: str,
+    summary: str,
+    description: str | Callable[[], str],
+    examples: str,
+) -> Parser:
+    """A verb's parser: its help ends with `examples`, and `--json` and `--traceback` are there.
+
+    `description` is called only when help is printed, where it is a function: what it says may
+    take imports that others need not wait for.
+    """
     parser: Parser = subparsers.add_parser(
         verb,
         help=summary,
-        description=description,
         epilog="examples:\n" + examples,
     )
+    parser.about = description
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object on stdout and nothing else"
     )

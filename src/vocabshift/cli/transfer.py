@@ -203,14 +203,14 @@ def _sources(args: argparse.Namespace) -> dict[str, Any]:
 def _load(args: argparse.Namespace) -> Any:
     """The new tokenizer: BPE of any kind, or a pruned Unigram or WordPiece one."""
     from vocabshift.errors import InvalidTokenizerError
-    from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
+    from vocabshift.tokenizer.formats.load import open_tokenizer
 
     try:
         return load_all([args.tokenizer], args.pattern)[0]
     except InvalidTokenizerError:
         if args.pattern is not None:
             raise
-        return open_prunable(args.tokenizer)
+        return open_tokenizer(args.tokenizer)
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:

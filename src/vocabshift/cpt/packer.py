@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vocabshift.cpt.packed_shards import FORMATS, Format, Ids, dtype_for, write_shard
 from vocabshift.text.documents import Documents
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 SHARD_TOKENS = 50_000_000

@@ -16,7 +16,6 @@ from vocabshift.text.count_folder import CountFolder
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.weighing import Weighed
 from vocabshift.tokenizer.corpus_reader import TokenizerReader, reader_of
-from vocabshift.tokenizer.formats.sentencepiece_proto import SentencePieceRules
 from vocabshift.tokenizer.metaspace_reader import (
     COVERAGE,
     GroupCutter,
@@ -24,6 +23,7 @@ from vocabshift.tokenizer.metaspace_reader import (
     require_metaspace,
     with_characters,
 )
+from vocabshift.tokenizer.piece_rules import SentencePieceRules
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 Progress = Callable[[int, int | None], None]

@@ -22,7 +22,7 @@ from vocabshift.extension.counting import CountedText
 from vocabshift.extension.options import ExtensionOptions, Progress, count_text, in_phase
 from vocabshift.extension.pre_tokenizer_repair import repaired_if_possible
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 

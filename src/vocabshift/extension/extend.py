@@ -39,8 +39,8 @@ from vocabshift.extension.pre_tokenizer_repair import (
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
 from vocabshift.tokenizer.formats.load import as_tokenizer
-from vocabshift.tokenizer.id_map import IdMap, chained, find
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.id_map import TokenIdMap, chained, find
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.token_bytes import is_metaspace
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint
@@ -103,7 +103,7 @@ class Extension:
     """An extended tokenizer, how its ids follow from the base's, and what was done."""
 
     tokenizer: Tokenizer
-    id_map: IdMap
+    id_map: TokenIdMap
     report: ExtensionReport
 
 
@@ -168,7 +168,7 @@ def extend_with_report(
         cost=done.cost,
         corpus_fingerprint=counted.text.weighed.fingerprint,
     )
-    id_map = chained(tokenizer, IdMap.between(base, result), result.model.vocab)
+    id_map = chained(tokenizer, TokenIdMap.between(base, result), result.model.vocab)
     return Extension(result, id_map, report)
 
 

@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from vocabshift.evaluation.subject import engine_of
+from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.playground.page import Panel, Playground, samples_of
 from vocabshift.report.html.tokens import token_css
 

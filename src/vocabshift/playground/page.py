@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift.evaluation.spans.make_views import TextBorders, id_marks, text_borders, token_marks
-from vocabshift.evaluation.spans.token_spans import LineSpans, iter_token_spans
-from vocabshift.evaluation.subject import Engine, Ids
+from vocabshift.evaluation.lines.subject import Engine
+from vocabshift.evaluation.lines.token_spans import LineSpans, iter_token_spans
+from vocabshift.evaluation.lines.views import TextBorders, id_marks, text_borders, token_marks
 from vocabshift.text.languages import find_language
-from vocabshift.tokenizer.splits import Splits, merge_tree, split_tokens
-from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+from vocabshift.tokenizer.any_tokenizer import Ids
+from vocabshift.tokenizer.splits import Splits, merge_tree
 
 # What the page asks of one tokenizer: facts about it, a text's tokens, and how a token is made.
 #
@@ -100,9 +99,9 @@ class Panel:
             raise KeyError(f"no token has the id {token_id}")
         found: dict[str, Any] = {"how": self._how(token_id), "nodes": [self._node(token_id)]}
         tokens = engine.tokenizer
-        if isinstance(tokens, PlainTokenizer):
+        if tokens.kind != "BPE":
             found["score"] = tokens.scores.get(token_id)
-            found["prefix"] = tokens.prefix
+            found["prefix"] = tokens.continuing_prefix
         elif found["how"] == "merges":
             found["nodes"] = [
                 {
@@ -122,7 +121,7 @@ class Panel:
             return "unknown"
         if any(token.id == token_id for token in tokens.added_tokens):
             return "added"
-        if isinstance(tokens, PlainTokenizer):
+        if tokens.kind != "BPE":
             return "score" if tokens.kind == "Unigram" else "prefix"
         if self._splits.rank[token_id] >= 0:
             return "merges"
@@ -139,8 +138,7 @@ class Panel:
 
     @cached_property
     def _splits(self) -> Splits:
-        assert isinstance(self.engine.tokenizer, Tokenizer)
-        return split_tokens(self.engine.tokenizer)
+        return self.engine.tokenizer.splits()
 
 
 # ---

@@ -21,7 +21,7 @@ class Measure:
     is_total: bool = False  # a metric per line: times the lines, and summed over languages
     is_percent: bool = False
     decimals: int | None = None  # None: by the size of the values
-    better: int | None = None  # 1: higher, -1: lower, 0: neither; None: as `metric_notes` has it
+    better: int | None = None  # 1: higher, -1: lower, 0: neither; None: as the registry has it
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from vocabshift.text.input_key import input_key
 from vocabshift.text.patterns import Pattern
 from vocabshift.tokenizer.model import MAX_ID
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 Progress = Callable[[str, int, int | None], None]
 """Called now and then with the phase, the work done and the work in all (bytes or tokens)."""
@@ -77,7 +77,7 @@ class Training:
 class PlainTraining:
     """The same for a tokenizer whose tokens are made of no others."""
 
-    tokenizer: PlainTokenizer
+    tokenizer: UnigramOrWordPieceTokenizer
     report: TrainingReport
     language_bytes: Mapping[str | None, int] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""Tokenizers on text, into files: what `vocabshift evaluate`, `compare` and `normalize` do.
+"""Tokenizers on text, into files: what `vocabshift evaluate` and `normalize` do.
 
 Owns the order of things: what could not be written is refused before anything is loaded, and
 files appear whole or not at all. How a value is measured is `evaluation`'s business, how it is
@@ -15,24 +15,21 @@ from typing import TYPE_CHECKING, Any
 from vocabshift.progress import Progress
 from vocabshift.storage.output import atomic_folder, check_free, check_free_file, write_whole
 from vocabshift.text.normalize import NORMALIZER_HELP
-from vocabshift.workflows.tokenizers import load_named, load_tokenizers
+from vocabshift.workflows.tokenizers import load_tokenizers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from vocabshift.evaluation.spans.token_views import Comparison
-    from vocabshift.evaluation.statistics.significance import Comparison as SubjectComparison
+    from vocabshift.evaluation.significance import SubjectComparison
     from vocabshift.results import Results
     from vocabshift.text.corpus import Corpus
 
 __all__ = [
     "NORMALIZER_HELP",
     "Evaluation",
-    "compare_to_file",
-    "comparison_object",
-    "comparison_tables",
     "evaluate_to_files",
     "evaluation_tables",
+    "metric_groups",
     "normalizer_effect",
 ]
 
@@ -91,8 +88,8 @@ def evaluate_to_files(
     unless `force`; ValueError for an output that is an input or another output.
     """
     from vocabshift.evaluation.evaluate import evaluate
-    from vocabshift.evaluation.linguistic.morph_score import read_morpheme_specs
-    from vocabshift.evaluation.subject import subject_names
+    from vocabshift.evaluation.lines.subject import subject_names
+    from vocabshift.evaluation.metrics.morph_score import read_morpheme_specs
 
     sources = [*tokenizers, *([] if base is None else [base])]
     texts = [path for read in (corpus, frequencies) if read is not None for path in read.paths]
@@ -169,8 +166,8 @@ def _write_files(
         written["output"] = str(output)
     if html is None and figures is None:
         return written
-    from vocabshift.evaluation.spans.make_views import language_name, token_views
-    from vocabshift.evaluation.texts import read_lines
+    from vocabshift.evaluation.lines.texts import read_lines
+    from vocabshift.evaluation.lines.views import language_name, token_views
 
     lines = read_lines(corpus) if corpus is not None else {}
     if html is not None:
@@ -189,7 +186,7 @@ def _write_files(
 
 def _comparisons(results: Results, *, is_needed: bool) -> tuple[SubjectComparison, ...]:
     """Pairs of subjects over languages; none without scipy, unless they are needed."""
-    from vocabshift.evaluation.statistics.significance import compare_subjects
+    from vocabshift.evaluation.significance import compare_subjects
 
     try:
         return tuple(compare_subjects(results))
@@ -203,8 +200,7 @@ def evaluation_tables(
     evaluation: Evaluation, *, comparisons: bool = False
 ) -> Iterator[RenderableType]:
     """What a terminal shows: a table for each metric, and with `comparisons` one of its pairs."""
-    from vocabshift.evaluation.statistics.significance import comparison_table
-    from vocabshift.report.tables import to_rich
+    from vocabshift.report.tables import subject_comparisons, to_rich
 
     results, pairs = evaluation.results, evaluation.comparisons
     has_room = len(results.distinct("subject")) <= _WIDE
@@ -212,72 +208,25 @@ def evaluation_tables(
         yield to_rich(results, metric, intervals=has_room)
     if comparisons:
         for metric in dict.fromkeys(pair.metric for pair in pairs):
-            yield comparison_table(pairs, metric)
+            yield subject_comparisons(pairs, metric)
         if not pairs:
             yield (
                 "no comparisons: two tokenizers and five languages are needed, none with lost text"
             )
 
 
-def compare_to_file(
-    tokenizer_a: str | Path,
-    tokenizer_b: str | Path,
-    corpus: Corpus,
-    *,
-    pattern: str | None = None,
-    n_lines: int = 2,
-    n_changes: int = 20,
-    html: str | Path | None = None,
-    force: bool = False,
-    threads: int = 1,
-) -> Comparison:
-    """Load two tokenizers, compare them on text as `vocabshift.compare` does, and write a page.
+def metric_groups() -> Iterator[tuple[str, list[str], str]]:
+    """(group, its metrics, what they have in common or "") of the registry, for help.
 
-    `html`: one HTML file, written whole or not at all; nothing is written for None. Before
-    anything is loaded: FileExistsError where it exists, unless `force`; ValueError where it is an
-    input. `pattern`: for tokenizers that lack theirs. The rest is `vocabshift.compare`'s.
+    Metrics that need a base tokenizer say so.
     """
-    from vocabshift.evaluation.compare import compare
+    from vocabshift.evaluation.metrics.registry import GROUPS, by_group
 
-    sources = [tokenizer_a, tokenizer_b]
-    if html is not None:
-        html = check_free_file(html, force=force, inputs=[*sources, *corpus.paths])
-    named = load_named(sources, pattern=pattern)
-    (name_a, a), (name_b, b) = named.items()
-    comparison = compare(
-        a,
-        b,
-        corpus,
-        names=(name_a, name_b),
-        n_lines=n_lines,
-        n_changes=n_changes,
-        threads=threads,
-    )
-    if html is not None:
-        from vocabshift.report.html.compare import write_comparison
-
-        write_comparison(comparison, html)
-    return comparison
-
-
-def comparison_object(comparison: Comparison) -> dict[str, Any]:
-    """A comparison as plain JSON values; the tokens of the lines that are shown as ids."""
-    from vocabshift.evaluation.compare import to_dict
-
-    return to_dict(comparison)
-
-
-def comparison_tables(
-    comparison: Comparison, *, plain: bool = False, ascii_only: bool = False
-) -> Iterator[RenderableType]:
-    """What a terminal shows of a comparison: tables, and lines with their tokens.
-
-    Tokens are told apart by colours, or with `plain` by signs; `ascii_only`: by ASCII signs.
-    """
-    from vocabshift.report.text.compare_text import ASCII, UNICODE, to_rich
-
-    marks = ASCII if ascii_only else UNICODE
-    yield from to_rich(comparison, plain=plain or ascii_only, marks=marks)
+    for group, metrics in by_group().items():
+        names = [
+            metric.name + (" (--base)" if "base" in metric.needs else "") for metric in metrics
+        ]
+        yield group, names, GROUPS.get(group, "")
 
 
 def normalizer_effect(corpus: Corpus, normalizer: str) -> dict[str, Any]:
@@ -287,7 +236,7 @@ def normalizer_effect(corpus: Corpus, normalizer: str) -> dict[str, Any]:
     (its entry of `tokenizer.json`) and `results`. ValueError for an unknown normalizer, before
     the text is read; CorpusError for a language without text.
     """
-    from vocabshift.evaluation.texts import normalization_effect
+    from vocabshift.evaluation.lines.texts import normalization_effect
     from vocabshift.text.normalize import inverse_name, normalizer_spec
 
     spec = normalizer_spec(normalizer)

@@ -85,7 +85,7 @@ def glitch_to_files(
         lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in tokens)
         write_whole(Path(output), "".join(lines))
     if markdown is not None:
-        from vocabshift.report.text.glitch_markdown import glitch_markdown
+        from vocabshift.report.glitch_markdown import glitch_markdown
 
         write_whole(Path(markdown), glitch_markdown(facts, tokens))
     if html is not None:

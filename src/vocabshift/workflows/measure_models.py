@@ -68,13 +68,12 @@ def score_to_file(
 
 def score_tables(scored: ScoredModels) -> Iterator[Table]:
     """What a terminal shows: bits per byte, then the pairs of models."""
-    from vocabshift.evaluation.scoring.score_models import comparison_table
-    from vocabshift.report.tables import to_rich
+    from vocabshift.report.tables import score_comparisons, to_rich
 
     for metric in scored.results.distinct("metric"):
         yield to_rich(scored.results, metric, intervals=True)
     if scored.comparisons:
-        yield comparison_table(scored.comparisons)
+        yield score_comparisons(scored.comparisons)
 
 
 def measure_latency(
@@ -140,7 +139,7 @@ def _local(
 ) -> dict[str, Responder]:
     """Models in this process, by the name that their rows carry."""
     from vocabshift.evaluation.latency.local import load_local
-    from vocabshift.evaluation.subject import subject_names
+    from vocabshift.evaluation.lines.subject import subject_names
 
     return {
         name: load_local(
@@ -159,7 +158,7 @@ def _served(
 ) -> dict[str, Responder]:
     """Models of servers, by the name that their rows carry."""
     from vocabshift.evaluation.latency.server import ServedModel
-    from vocabshift.evaluation.subject import subject_names
+    from vocabshift.evaluation.lines.subject import subject_names
 
     if len(servers) not in (1, len(models)):
         raise ValueError(

@@ -177,7 +177,8 @@ def publish_folder(
 def _open_again(folder: Path) -> list[str]:
     """Open the tokenizer as others will and compare its ids; which libraries did, or an error."""
     from vocabshift.report.card_facts import TOKENIZER_FILE
-    from vocabshift.tokenizer.pretrained_folder import check_auto, load_folder, verify
+    from vocabshift.tokenizer.formats.load import load_folder
+    from vocabshift.tokenizer.pretrained_folder import check_auto, verify
 
     # It was read from this very file, so that only what `tokenizers` makes of it is in question.
     text = (folder / TOKENIZER_FILE).read_text(encoding="utf-8").rstrip("\n")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vocabshift.checks.check import CheckReport
     from vocabshift.text.corpus import Corpus
     from vocabshift.tokenizer.tokenizer import Tokenizer
-    from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+    from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 PATTERN_FLAG = "--pattern"
 
@@ -50,16 +50,16 @@ FAULTS = ("unreachable", "unreachable_by_pipeline", "missing_byte_pieces", "roun
 
 def load_tokenizers(
     sources: Sequence[str | Path], *, pattern: str | None = None
-) -> list[Tokenizer | PlainTokenizer]:
+) -> list[Tokenizer | UnigramOrWordPieceTokenizer]:
     """The tokenizers of folders, files or Hub names, in order: BPE, Unigram or WordPiece.
 
     `pattern`: name or regular expression of the pre-tokenizer, for rank files and GGUF
     vocabularies that lack theirs; it goes to those alone. InvalidTokenizerError for what is no
     tokenizer; ValueError for a pattern that none of them needs.
     """
-    from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
+    from vocabshift.tokenizer.formats.load import open_tokenizer
 
-    return _load(sources, pattern, open_prunable)
+    return _load(sources, pattern, open_tokenizer)
 
 
 def load_bpe_tokenizers(
@@ -71,13 +71,13 @@ def load_bpe_tokenizers(
 
 def load_named(
     sources: Sequence[str | Path], *, pattern: str | None = None
-) -> dict[str, Tokenizer | PlainTokenizer]:
+) -> dict[str, Tokenizer | UnigramOrWordPieceTokenizer]:
     """What `load_tokenizers` gives, by the names that results carry: each another one.
 
     A name is the last part of the path or Hub name, with its folder in front or a number after it
     where two would be alike.
     """
-    from vocabshift.evaluation.subject import subject_names
+    from vocabshift.evaluation.lines.subject import subject_names
 
     loaded = load_tokenizers(sources, pattern=pattern)
     return dict(zip(subject_names(sources), loaded, strict=True))

@@ -16,7 +16,7 @@ from vocabshift.surgery.options import Score, TransferOptions
 if TYPE_CHECKING:
     from vocabshift.surgery.omp import Donor
     from vocabshift.text.corpus import Corpus
-    from vocabshift.tokenizer.id_map import IdMap
+    from vocabshift.tokenizer.id_map import TokenIdMap
     from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
@@ -29,7 +29,7 @@ def transfer(
     text: Corpus | Mapping[str, Iterable[str]] | Iterable[str] | None = None,
     seed: int = TransferOptions.seed,
     pad_to_multiple_of: int | None = TransferOptions.pad_to_multiple_of,
-    id_map: IdMap | str | Path | None = TransferOptions.id_map,
+    id_map: TokenIdMap | str | Path | None = TransferOptions.id_map,
     donor: Donor | str | Path | None = TransferOptions.donor,
     corpus: Corpus | Mapping[str, Iterable[str]] | Iterable[str] | None = TransferOptions.corpus,
     score: Score | None = TransferOptions.score,

@@ -162,7 +162,7 @@ def calls(monkeypatch) -> list[tuple]:
 
     files = {"local_path": Path, "tokenizer_file": Path}
     stand_in("vocabshift.tokenizer.formats.load", load_tokenizer=load_tokenizer, **files)
-    stand_in("vocabshift.tokenizer.unigram_or_wordpiece", open_prunable=load_tokenizer)
+    stand_in("vocabshift.tokenizer.unigram_or_wordpiece", open_tokenizer=load_tokenizer)
     stand_in("vocabshift.text.corpus", Corpus=FakeCorpus)
     stand_in("vocabshift.demo.walk", run_demo=run_demo)
     return calls

@@ -11,7 +11,7 @@ from vocabshift.results import Result, Results
 
 pytest.importorskip("matplotlib")
 
-from vocabshift.report import fonts
+from vocabshift.report import labels
 from vocabshift.report.figures import write_figures
 
 INDIC = "हिन्दीதமிழ்"
@@ -64,11 +64,11 @@ def test_lossy_values_are_not_drawn_as_compression(tmp_path: Path) -> None:
 
 
 def test_a_character_without_a_font_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fonts, "_fonts", lambda: {"DejaVu Sans": _own_font()})
-    monkeypatch.setattr(fonts, "_register_noto", lambda: None)
-    assert ["DejaVu Sans"] == fonts.families("abc é")
+    monkeypatch.setattr(labels, "_fonts", lambda: {"DejaVu Sans": _own_font()})
+    monkeypatch.setattr(labels, "_register_noto", lambda: None)
+    assert ["DejaVu Sans"] == labels.families("abc é")
     with pytest.raises(ValueError, match=r"no font on this system can draw தம.*: install the Noto"):
-        fonts.families("abc தம")
+        labels.families("abc தம")
 
 
 def test_a_noto_font_that_came_after_matplotlib_made_its_list(
@@ -80,11 +80,11 @@ def test_a_noto_font_that_came_after_matplotlib_made_its_list(
     monkeypatch.setattr(font_manager.fontManager, "ttflist", _own_fonts())
     new = _write_font(tmp_path / "NotoSansTest-Regular.ttf", "Noto Sans Test", INDIC)
     monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [str(new)])
-    assert ["DejaVu Sans", "Noto Sans Test"] == fonts.families(f"abc {INDIC}")
+    assert ["DejaVu Sans", "Noto Sans Test"] == labels.families(f"abc {INDIC}")
     monkeypatch.setattr(font_manager.fontManager, "ttflist", _own_fonts())
     monkeypatch.setattr(font_manager, "findSystemFonts", list)
     with pytest.raises(ValueError, match="no font on this system"):
-        fonts.families(INDIC)
+        labels.families(INDIC)
 
 
 def test_fonts_of_the_system_are_found_where_they_are() -> None:
@@ -92,12 +92,12 @@ def test_fonts_of_the_system_are_found_where_they_are() -> None:
     from matplotlib import font_manager
 
     files = [path for path in font_manager.findSystemFonts() if "Noto" in Path(path).name]
-    there = frozenset[str]().union(*(fonts._characters(path) for path in files))
+    there = frozenset[str]().union(*(labels._characters(path) for path in files))
     if not set(INDIC) <= there:
         pytest.skip("no Noto font for Devanagari and Tamil is installed (fonts-noto-core)")
-    found = fonts.families(INDIC)
+    found = labels.families(INDIC)
     assert "DejaVu Sans" == found[0]
-    covered = frozenset[str]().union(*(fonts._characters(fonts._fonts()[name]) for name in found))
+    covered = frozenset[str]().union(*(labels._characters(labels._fonts()[name]) for name in found))
     assert set(INDIC) <= covered
 
 

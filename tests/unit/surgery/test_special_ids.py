@@ -6,8 +6,8 @@ import pytest
 
 from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery.special_ids import match_specials
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.components import bos_template, byte_level_processor
-from vocabshift.tokenizer.tokenizer import AddedToken
 
 
 def _added(tokenizer) -> dict[str, int]:

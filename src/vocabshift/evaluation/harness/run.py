@@ -1,8 +1,8 @@
 """lm-eval on several checkpoints: the papers' tasks and any other, from the Hub or from files.
 
-Owns how a task is built, run and turned into rows, and what happens when one fails: it is told,
-and the others go on. Which tasks there are is `harness_tasks`' business, prompts are `tasks/`'s and
-lm-eval's, figures are lm-eval's own: as `lm_eval.simple_evaluate` gives them for the same task,
+Owns how a task is built, run and turned into rows, and what happens when one fails: it is reported,
+and the others go on. `known_tasks` has the tasks, `tasks/` and lm-eval the prompts; figures are
+lm-eval's own: as `lm_eval.simple_evaluate` gives them for the same task,
 examples and seeds. No code of a data set is run.
 """
 
@@ -24,8 +24,9 @@ import numpy as np
 from vocabshift.evaluation.harness.data import local_config, with_files, with_known_splits
 from vocabshift.evaluation.harness.known_tasks import FAMILIES, SUITES, TaskRequest, requests_of
 from vocabshift.evaluation.harness.rows import reason_of, rows_of
-from vocabshift.evaluation.subject import subject_names
+from vocabshift.evaluation.lines.subject import subject_names
 from vocabshift.models.load import check_model, load_causal_model, load_tokenizer
+from vocabshift.progress import Progress
 from vocabshift.results import Results
 
 TASKS = Path(__file__).with_name("tasks")
@@ -67,7 +68,7 @@ def run_harness(
     trust_remote_code: bool = False,
     done: Mapping[tuple[str, str], Results] | None = None,
     keep: Keep | None = None,
-    progress: Callable[[str, int, int | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> HarnessReport:
     """Every task on every model folder or Hub name, one model at a time.
 
@@ -75,7 +76,7 @@ def run_harness(
     makes of them. Rows: metric "TASK/METRIC" (":FILTER" where lm-eval reads answers in several
     ways), n = questions, interval of 1.96 standard errors as lm-eval gives them. `limit`: only the
     first questions. `batch_size`: a number, or "auto". `data`: a folder with the tasks' files, used
-    where it has them (`harness_data`). `done`: rows by (subject, task label) that are there
+    where it has them. `done`: rows by (subject, task label) that are there
     already; `keep` is called with what is new. Raises ValueError for an unknown task,
     FileNotFoundError where `data` is no folder, ImportError without lm-eval; whatever else goes
     wrong with one model or task is among the failures.

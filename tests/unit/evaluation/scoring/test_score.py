@@ -13,8 +13,9 @@ from vocabshift.evaluation.scoring.score import score, score_documents
 from vocabshift.models.load import positions_of
 from vocabshift.report.tables import to_markdown
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 END = 258
 CONTEXT = 24

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vocabshift.report.html.svg_charts import Bar, Point, apart, bars, scatter, stacked, ticks
+from vocabshift.report.html.svg_charts import Bar, Point, bars, scatter, stacked, ticks
+from vocabshift.report.labels import apart
 
 VALUES = st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-6)
 
