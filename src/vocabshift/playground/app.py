@@ -13,6 +13,7 @@ import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -31,6 +32,8 @@ from vocabshift.report.html.tokens import token_css
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 
 
 # Who may talk to the page: only itself, on this machine.
@@ -266,7 +269,7 @@ def _open(open_page: Callable[[str], object], url: str) -> None:
 
 
 def open_playground(
-    tokenizers: Mapping[str, Any],
+    tokenizers: Mapping[str, AnyTokenizer | str | Path],
     samples: Mapping[str, Sequence[str]] | None = None,
     *,
     several: str = "",
@@ -274,9 +277,10 @@ def open_playground(
 ) -> LocalServer:
     """Bind a page on 127.0.0.1 that shows how tokenizers cut what is typed; `run` serves it.
 
-    `tokenizers`: by the name that the page shows; each a `Tokenizer`, transformers fast tokenizer,
-    `tokenizers.Tokenizer`, path or Hub name. `samples`: lines to start from, by language, and
-    `several` a text in several scripts. `port`: 0 for any that is free. Needs the [serve] extra.
+    `tokenizers`: by the name that the page shows; paths and Hub names are loaded. `samples`: lines
+    to start from, by language, and `several` a text in several scripts. `port`: 0 for any that is
+    free. Needs the [serve] extra.
+
     InvalidTokenizerError for a tokenizer of an unknown kind; OSError where the port is taken.
     """
     panels = [Panel(engine_of(tokenizer), name) for name, tokenizer in tokenizers.items()]

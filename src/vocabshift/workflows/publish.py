@@ -35,13 +35,15 @@ def write_tables(
     `results`: files that `evaluate_to_files` or `Results.save` wrote. `subjects`: only these, in
     this order. `intervals`: half the 95 % interval after each value. Written to `out`, whole or
     not at all, where it is given: FileExistsError where it exists, unless `force`. ValueError for
-    files that hold no rows, an unknown shape, or an output that is an input.
+    files that hold no rows, an unknown shape or format, or an output that is an input.
 
     Plain JSON values: `out`, `shape`, `tables` (how many) and `text`.
     """
     from vocabshift.report.paper_tables import paper_tables
     from vocabshift.text.languages import family, find_language
 
+    if format not in FORMATS:
+        raise ValueError(f"unknown format {format!r}; known are: {', '.join(FORMATS)}")
     path = None if out is None else check_free_file(out, force=force, inputs=results)
     rows = read_results(results)
     labels = rows.distinct("language")
