@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import measure
 from train import lines, sample_text
 
-from vocabshift.text.regexes import WALLS
+from vocabshift.text.regexes import BOUNDARIES
 
 ROW = "superbpe-stage2"
 
@@ -68,7 +68,7 @@ def with_tokenizers(path: Path, *, vocab_size: int, threads: int) -> Callable[[]
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(WALLS), "isolated"),
+            pre_tokenizers.Split(Regex(BOUNDARIES), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )

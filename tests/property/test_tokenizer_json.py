@@ -82,7 +82,7 @@ def test_changes_that_do_no_harm_are_loaded(change: str) -> None:
     """Whoever refuses all damage fails here."""
     document = json.loads(BRIEF)
     HARMLESS[change](document)
-    tokenizer = tokenizer_json.from_json(json.dumps(document).encode())
+    tokenizer = Tokenizer.from_json(json.dumps(document).encode())
     merged = [0, 1] if change == "no merges" else [2]
     assert merged == tokenizer.backend.encode("ab", add_special_tokens=False).ids[-len(merged) :]
 

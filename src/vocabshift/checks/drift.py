@@ -14,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift.text.corpus import Corpus
+from vocabshift.text.languages import UNLABELLED
 from vocabshift.tokenizer.any_tokenizer import Ids, Offsets
 from vocabshift.tokenizer.token_bytes import token_bytes
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 SAMPLE_BYTES = 1 << 20
 """Of each language, from its beginning."""
-
-UNLABELLED = "unlabelled"
-"""Stands for the language of text without a label."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabshift.checks.drift import UNLABELLED
 from vocabshift.text.corpus import Corpus
+from vocabshift.text.languages import UNLABELLED
 from vocabshift.text.sentences import SentencePolicy
 from vocabshift.tokenizer.added_tokens import RESERVED, AddedToken, use_of
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, tokens_by_id

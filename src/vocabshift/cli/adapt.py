@@ -64,7 +64,7 @@ def _table(result: dict[str, Any]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from vocabshift.checks.drift import UNLABELLED
+    from vocabshift.text.languages import UNLABELLED
 
     table = Table(title=Text("bytes per token", style="bold"), title_justify="left")
     table.add_column("language")

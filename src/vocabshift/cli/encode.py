@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     from vocabshift.cli.console import print_line, progress_bar
     from vocabshift.storage.output import check_free
-    from vocabshift.text.input_key import no_key_reason
+    from vocabshift.text.readers import no_key_reason
 
     inputs = [args.tokenizer] if Path(args.tokenizer).exists() else []
     out = check_free(args.out, force=args.force, inputs=inputs)

@@ -41,11 +41,12 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "evaluate",
         "measure tokenizers on text, per language",
-        _description,
+        "",
         "  vocabshift evaluate ist meta-llama/Llama-3.2-1B --text hi=hindi.txt ta=tamil.txt\n"
         "  vocabshift evaluate ist tiktoken:o200k_base --base gpt2 --text en=en.txt hi=hi.txt "
         "--metrics all --parallel --json\n",
     )
+    parser.about = _description
     parser.add_argument(
         "tokenizers",
         metavar="TOKENIZER",

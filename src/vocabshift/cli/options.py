@@ -30,15 +30,17 @@ class UsageError(ValueError):
 class Parser(argparse.ArgumentParser):
     """An argument parser that raises UsageError instead of printing its usage and exiting."""
 
+    about: Callable[[], str] | None = None  # the description, where it is made for help alone
+
     def __init__(self, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(**options)
-        self.about: str | Callable[[], str] = self.description or ""
 
     def format_help(self) -> str:
-        """The help, with the description as it is now."""
-        self.description = self.about() if callable(self.about) else self.about
+        """The help; `about` is only asked now, as it may import what others need not wait for."""
+        if self.about is not None:
+            self.description = self.about()
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
@@ -46,24 +48,14 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} (see: {self.prog} --help)")
 
 
-def add_verb(
-    subparsers: Any,
-    verb: str,
-    summary: str,
-    description: str | Callable[[], str],
-    examples: str,
-) -> Parser:
-    """A verb's parser: its help ends with `examples`, and `--json` and `--traceback` are there.
-
-    `description` is called only when help is printed, where it is a function: what it says may
-    take imports that others need not wait for.
-    """
+def add_verb(subparsers: Any, verb: str, summary: str, description: str, examples: str) -> Parser:
+    """A verb's parser: its help ends with `examples`, and `--json` and `--traceback` are there."""
     parser: Parser = subparsers.add_parser(
         verb,
         help=summary,
+        description=description,
         epilog="examples:\n" + examples,
     )
-    parser.about = description
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object on stdout and nothing else"
     )

@@ -23,8 +23,9 @@ from vocabshift.cpt.packer import SHARD_TOKENS, GrowingShard, Packer, PackOption
 from vocabshift.storage.checkpoints import Checkpoints, Saved
 from vocabshift.storage.output import CHECKPOINTS, atomic_folder, check_free
 from vocabshift.storage.provenance import config_hash
-from vocabshift.text.corpus import Corpus, Documents
-from vocabshift.text.input_key import input_key
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.documents import Documents
+from vocabshift.text.readers import input_key
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint
 

@@ -14,7 +14,7 @@ from vocabshift.extension.base import Learned, TrainingBase
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
 from vocabshift.text.counting import CorpusReader
-from vocabshift.text.weighing import Weighed
+from vocabshift.text.weighing import WeightedText
 from vocabshift.tokenizer.corpus_reader import TokenizerReader, reader_of
 from vocabshift.tokenizer.metaspace_reader import (
     COVERAGE,
@@ -34,7 +34,7 @@ class CountedText:
     """Words with their counts by group; no merge ever reaches across a word."""
 
     words: _core.WordCounter
-    weighed: Weighed  # the reader that counted: groups, weights, fingerprint
+    weighed: WeightedText  # the reader that counted: groups, weights, fingerprint
     encoder: _core.Encoder | None
     """Segments words into tokens; None where a word is the ids of its tokens already."""
     rule: _core.MergeRule

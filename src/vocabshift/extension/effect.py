@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift import _core
-from vocabshift.checks.drift import UNLABELLED
 from vocabshift.extension.base import Learned, TrainingBase
 from vocabshift.extension.continued import learn
 from vocabshift.extension.counting import CountedText
 from vocabshift.extension.options import ExtensionOptions, Progress, count_text, in_phase
 from vocabshift.extension.pre_tokenizer_repair import repaired_if_possible
 from vocabshift.text.corpus import Corpus
+from vocabshift.text.languages import UNLABELLED
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
 

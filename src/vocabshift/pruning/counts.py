@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
-from vocabshift.text.count_reader import CountReader
-from vocabshift.text.counting import CorpusReader
+from vocabshift.text.counting import CorpusReader, CountReader
 from vocabshift.text.patterns import from_spec, to_spec
 from vocabshift.text.weighing import Group
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer

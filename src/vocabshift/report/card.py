@@ -135,7 +135,7 @@ def _figures(results: Results, own: Results, name: str, evaluated_on: str) -> st
     lines = f"{n_lines[0]:,}" + (f" to {n_lines[-1]:,}" if len(n_lines) > 1 else "")
     where = f"Measured on: {escape.markdown(evaluated_on)}. " if evaluated_on else ""
     parts = [
-        f"## Figures\n\n{where}A value by language rests on {lines} lines; behind ± stands half of "
+        f"## Figures\n\n{where}A value by language rests on {lines} lines; ± is half of "
         "its 95 % bootstrap interval over lines, where one was computed.",
         _list([title_of(metric) for metric in metrics]),
     ]

@@ -2,7 +2,7 @@
 
 Owns how a shape is filled: which languages are brought together, what stands at the end, which
 value is the best, and what a paper's table has that the results lack: that is left out, and said.
-Renders nothing; knows of languages only what it is told (`names`, `families`).
+Renders nothing; knows of languages only what it is given (`names`, `families`).
 """
 
 from __future__ import annotations

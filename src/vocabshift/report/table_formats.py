@@ -30,7 +30,7 @@ class Cell:
     decimals: int = 2
     is_percent: bool = False  # a share, written in per cent
     is_best: bool = False
-    mark: str = ""  # stands behind the number; such a value is compared with no other
+    mark: str = ""  # follows the number; such a value is compared with no other
 
     @property
     def number(self) -> str:

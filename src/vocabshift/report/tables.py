@@ -142,7 +142,7 @@ def _mean(rows: Results, languages: Sequence[str], decimals: int) -> str:
 
 
 def decimals(rows: Results) -> int:
-    """Digits behind the point that fit all values."""
+    """Digits after the point that fit all values."""
     values = [row.value for row in rows if math.isfinite(row.value)]
     if all(value.is_integer() for value in map(float, values)):
         return 0

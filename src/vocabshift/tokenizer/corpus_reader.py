@@ -17,8 +17,7 @@ from vocabshift.errors import CorpusError
 from vocabshift.text import patterns
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
-from vocabshift.text.count_reader import CountReader
-from vocabshift.text.counting import CorpusReader
+from vocabshift.text.counting import CorpusReader, CountReader
 from vocabshift.text.documents import Documents
 from vocabshift.text.normalize import NAMES, name_of, spec_function
 from vocabshift.text.patterns import Pattern

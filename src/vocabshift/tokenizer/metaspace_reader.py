@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.counting import CorpusReader, Prepared
+from vocabshift.text.counting import CorpusReader, PreparedBlock
 from vocabshift.text.documents import Documents, pack
 from vocabshift.tokenizer.any_tokenizer import Ids, Offsets, join
 from vocabshift.tokenizer.components import SPACE
@@ -111,7 +111,7 @@ def _count(
 
 
 def _normalized(
-    tokenizer: Tokenizer, block: Prepared, label: str | None, keeps: dict[str | None, bool]
+    tokenizer: Tokenizer, block: PreparedBlock, label: str | None, keeps: dict[str | None, bool]
 ) -> Iterator[Documents]:
     """The block as the tokenizer normalizes it; `keeps` says by label whether anything is left."""
     normalize = tokenizer.backend.normalizer.normalize_str
@@ -173,18 +173,18 @@ class GroupCutter:
         self._pipeline = Pipeline(whole, parse_special=True) if is_whole else None
 
     def add_to(
-        self, counter: _core.WordCounter, block: Prepared, threads: int = 1
+        self, counter: _core.WordCounter, block: PreparedBlock, threads: int = 1
     ) -> tuple[int, int]:
         """Count the groups of a block as words: the bytes of their places. (groups, tokens)."""
         places, offsets = self.encode(block, threads)
         return self._groups.add_to(counter, places, offsets, block.group), len(places)
 
-    def count(self, block: Prepared, threads: int = 1) -> tuple[int, int]:
+    def count(self, block: PreparedBlock, threads: int = 1) -> tuple[int, int]:
         """(groups, tokens) of a block."""
         places, offsets = self.encode(block, threads)
         return self._groups.count(places, offsets, threads), len(places)
 
-    def encode(self, block: Prepared, threads: int = 1) -> tuple[Ids, Offsets]:
+    def encode(self, block: PreparedBlock, threads: int = 1) -> tuple[Ids, Offsets]:
         """Places of the tokens of a block, and offsets that no merge reaches across: at least
         between documents, and between pre-tokens where the tokenizer has such."""
         if self._pipeline is not None:
@@ -195,7 +195,7 @@ class GroupCutter:
             ids, offsets = self._encode_pieces(block)
         return (ids if self._is_dense else self._place_of[ids]), offsets
 
-    def _encode_pieces(self, block: Prepared) -> tuple[Ids, Offsets]:
+    def _encode_pieces(self, block: PreparedBlock) -> tuple[Ids, Offsets]:
         """By `tokenizers`, which alone knows where this pre-tokenizer cuts; slower."""
         backend = self.tokenizer.backend
         pieces: list[NDArray[np.int32]] = []

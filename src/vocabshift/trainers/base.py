@@ -19,10 +19,9 @@ from typing import Any
 from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
-from vocabshift.text.count_reader import CountReader
-from vocabshift.text.counting import CorpusReader
-from vocabshift.text.input_key import input_key
+from vocabshift.text.counting import CorpusReader, CountReader
 from vocabshift.text.patterns import Pattern
+from vocabshift.text.readers import input_key
 from vocabshift.tokenizer.model import MAX_ID
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer

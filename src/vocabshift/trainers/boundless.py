@@ -29,7 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift import _core
-from vocabshift.text.counting import CorpusReader, Prepared, Progress
+from vocabshift.progress import PhaseProgress
+from vocabshift.text.counting import CorpusReader, PreparedBlock
 from vocabshift.text.patterns import Pattern, Split, compile_pattern, get_pattern, splitter
 from vocabshift.tokenizer.model import compile_merges
 from vocabshift.trainers.base import Source, Training, TrainingReport, Work, check_positive
@@ -191,13 +192,15 @@ class CutReader:
         self.reader = reader.again(())
 
     def read(
-        self, progress: Progress | None
-    ) -> Iterator[tuple[Prepared, NDArray[np.int64] | None, NDArray[np.int64] | None]]:
+        self, progress: PhaseProgress | None
+    ) -> Iterator[tuple[PreparedBlock, NDArray[np.int64] | None, NDArray[np.int64] | None]]:
         """Blocks, and the ends of their pieces and words where the core cannot find them."""
         for block in self.reader.read(progress):
             yield (block, None, None) if self._is_scanned else self._cut(block)
 
-    def _cut(self, block: Prepared) -> tuple[Prepared, NDArray[np.int64], NDArray[np.int64]]:
+    def _cut(
+        self, block: PreparedBlock
+    ) -> tuple[PreparedBlock, NDArray[np.int64], NDArray[np.int64]]:
         words: list[bytes] = []
         piece_words: list[int] = [0]  # words up to the end of each piece
         document_words: list[int] = [0]
@@ -209,7 +212,7 @@ class CutReader:
             document_words.append(len(words))
         ends = np.cumsum([0, *map(len, words)], dtype=np.int64)
         borders = ends[document_words]
-        cut = Prepared(b"".join(words), borders[:-1], borders[1:], block.group, block.n_read)
+        cut = PreparedBlock(b"".join(words), borders[:-1], borders[1:], block.group, block.n_read)
         return cut, ends[piece_words[1:]], ends[1:]
 
 
@@ -233,7 +236,7 @@ class _Export:
         self,
         learned: BoundlessMerges,
         threads: int,
-        progress: Progress | None,
+        progress: PhaseProgress | None,
     ) -> _core.BoundlessSegmentation:
         """Both segmentations of the whole corpus, counted; what is left out takes the last ids."""
         tokens = [*self.tokens, *self.left_out]

@@ -17,7 +17,7 @@ from vocabshift.errors import InvalidTokenizerError, UnreachableTokenError
 from vocabshift.storage.checkpoints import Checkpoints, Saved
 from vocabshift.storage.output import CHECKPOINTS, atomic_folder, check_free
 from vocabshift.storage.provenance import config_hash, write_provenance
-from vocabshift.text.input_key import input_key, no_key_reason
+from vocabshift.text.readers import input_key, no_key_reason
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.pretrained_folder import write_files

@@ -54,3 +54,10 @@ def test_scripts_must_have_tokens() -> None:
     assert kept.tolist() == [False, True, False, True]
     with pytest.raises(ValueError, match="no token is in that script; the vocabulary has Deva"):
         kept_scripts(Keep(scripts=("Tamil",)), names, classes)
+
+
+def test_every_script_named_is_kept() -> None:
+    """Not the last one alone: the tokens of the others would be gone."""
+    names, classes = ["Latin", "Devanagari", "Tamil"], np.array([0, 1, 2, 1])
+    kept = kept_scripts(Keep(scripts=("Devanagari", "Latin")), names, classes)
+    assert kept.tolist() == [True, True, False, True]

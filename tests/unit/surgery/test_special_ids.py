@@ -35,6 +35,15 @@ def test_same_text_goes_before_role(make_byte_level) -> None:
     assert "<a>" == found.tokenizer.config["eos_token"]  # what the model was trained to say
 
 
+def test_a_token_of_the_same_text_is_not_moved_by_its_role(make_byte_level) -> None:
+    """Both have "<s>", and the new tokenizer begins texts with "<t>": "<s>" stays "<s>"."""
+    old = make_byte_level(specials=("<s>",), config={"bos_token": "<s>"})
+    new = make_byte_level(specials=("<s>", "<t>"), config={"bos_token": "<t>"})
+    found = match_specials(old, new)
+    assert {256: 256} == found.old_to_new
+    assert {"<s>": 256, "<t>": 257} == _added(found.tokenizer)
+
+
 def test_same_role_under_another_name(make_byte_level) -> None:
     """Its row is taken over, and the old name is not needed any more."""
     old = make_byte_level(

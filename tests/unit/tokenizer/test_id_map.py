@@ -81,6 +81,17 @@ def test_what_is_learned_again_is_kept() -> None:
     known.check(BASE, again)
 
 
+def test_a_chain_on_the_disk_knows_what_is_learned_again(tmp_path: Path) -> None:
+    """`extend` after `prune`: the model still has the row of a token that went and came back."""
+    again = replace(BASE, model=replace(BASE.model, vocab={**SMALLER.model.vocab, "ab": 257}))
+    again = replace(again, added_tokens=SMALLER.added_tokens)
+    TokenIdMap.between(BASE, SMALLER, KEPT).save(tmp_path)
+    step = TokenIdMap.between(SMALLER, again)
+    known = id_map.chained(tmp_path, step, again.model.vocab)
+    assert (known.old_to_new[256], known.gone) == (257, {})
+    assert id_map.chained(tmp_path / "elsewhere", step) is step
+
+
 def test_a_name_is_that_of_the_first_tokenizer() -> None:
     """What a later step takes out is named by its first id; what came between has none."""
     first = TokenIdMap.of_ids("a", "b", {0: 1, 2: 0}, 3, 3, vocab={"x": 0, "y": 1, "z": 2})

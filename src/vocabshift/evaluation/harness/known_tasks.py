@@ -255,7 +255,7 @@ def _expand(spec: str, shots: int | None) -> list[TaskRequest]:
     if family is None:
         return [TaskRequest(spec, UNLABELLED, spec, shots)]
     known = dict(family.tasks)
-    if family.local is not None:  # whether the files are there is told when they are sought
+    if family.local is not None:  # whether the files are there shows when they are read
         known |= _own(name, family.local.languages)
     chosen = languages.split(",") if has_languages else list(family.tasks)
     lacking = [language for language in chosen if language not in known]

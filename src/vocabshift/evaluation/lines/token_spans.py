@@ -39,7 +39,7 @@ def edges_in_text(
     end; both (n_tokens,), ascending. None where `joined` is not the normalized text, or where it
     cannot be told which part of the text became what.
 
-    A token that ends inside of what became of a sign ends behind it in the text.
+    A token that ends inside of what became of a sign ends after it in the text.
     """
     normalized = normalize(text)
     words = text.split(" ")
@@ -105,7 +105,7 @@ def _of_word(word: str, normal: str, normalize: Callable[[str], str]) -> list[Ch
 
 
 def _signs(word: str) -> list[str]:
-    """Characters, each with the marks behind it."""
+    """Characters, each with the marks after it."""
     begins = [i for i, character in enumerate(word) if not category(character).startswith("M")]
     if not begins or begins[0] > 0:
         begins = [0, *begins]

@@ -67,7 +67,7 @@ def _is_text(text: str) -> Bools:
 
 
 def cut_words(layout: Layout, starts: Int64) -> Int64:
-    """Words of each line, (n_lines,), in which a token begins behind their first byte.
+    """Words of each line, (n_lines,), in which a token begins after their first byte.
 
     `starts`: where each token begins, in bytes of the layout. A superword that covers a word
     does not cut it.

@@ -34,13 +34,13 @@ METRICS = (
     _metric("thousands_border_rate", "borders at thousands", "share of them where a token ends"),
     _metric("lakh_grouping", "12,34,567", "share of numbers cut like it"),
     _metric(
-        "digit_consistency", "digits cut alike", "share of numbers cut as behind one more digit"
+        "digit_consistency", "digits cut alike", "share of numbers cut as after one more digit"
     ),
 )
 """Tokens over digits, of numbers without an unknown token. Of the ten digits, those that are one
 token. Of the numbers of four digits and more, those cut into groups of three from the right and
 nowhere else; of the places where these have a thousands separator, those where a token ends; those
-cut into lakh and crore and nowhere else. Of all numbers, those that are cut as they are cut behind
+cut into lakh and crore and nowhere else. Of all numbers, those that are cut as they are cut after
 one more digit in front."""
 
 ZEROS: Mapping[str, str] = {
@@ -102,7 +102,7 @@ def numbers(
 
 
 def sample_numbers(longest: int = LONGEST, per_length: int = PER_LENGTH) -> list[str]:
-    """Numbers in pairs, in ASCII digits: each, and then the same behind one more digit."""
+    """Numbers in pairs, in ASCII digits: each, and then the same after one more digit."""
     if longest < 1 or per_length < 1:
         raise ValueError(
             f"a sample of {per_length} numbers of up to {longest} digits is empty; "

@@ -32,7 +32,7 @@ from vocabshift.tokenizer.any_tokenizer import Ids
 TypoKind = Literal["swap", "delete", "replace"]
 
 TYPOS: tuple[TypoKind, ...] = get_args(TypoKind)
-"""A letter or mark and the one behind it in each other's place; left out; another one of the line
+"""A letter or mark and the one after it in each other's place; left out; another one of the line
 in its place (a letter for a letter, a mark for a mark). Never the first or last of a word."""
 
 
@@ -107,7 +107,7 @@ _IN_WORDS = {
     "nfc": "in NFC",
     "nfd": "in NFD",
     "leading_space": "a space in front",
-    "trailing_space": "a space behind",
+    "trailing_space": "a space after",
     "lowercase": "in lower case",
     "uppercase": "in upper case",
 }
@@ -269,7 +269,7 @@ def _kept(text: ChangedLines, made: TypoLines, before: FlatSpans, after: FlatSpa
     behind = n_text[base + np.maximum(ends, end)] - n_text[base + np.maximum(starts, end)]
     outside = in_front + behind > 0
     moved = starts + np.where((starts >= begin) & (behind > 0), grown, 0)
-    # Tokens with text begin one behind the other: these numbers ascend.
+    # Tokens with text begin one after the other: these numbers ascend.
     found = _placed(after, after.starts, text.first)[after.ends > after.starts]
     stays = _is_among(_placed(before, moved, text.first), found)
     return before.per_line(outside & stays), before.per_line(outside)

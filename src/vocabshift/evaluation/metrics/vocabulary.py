@@ -240,7 +240,7 @@ METRICS = (
     _metric(
         "terminal_spanning_count",
         "terminal-spanning tokens",
-        "with text behind the end of a sentence",
+        "with text after the end of a sentence",
         lambda used: {WHOLE: used.vocabulary.terminal_spanning_count()},
         better="lower",
         is_whole=True,

@@ -72,7 +72,7 @@ def report_html(results: Results, views: TokenViews) -> str:
 def _split(results: Results) -> tuple[Results, Results]:
     """Figures of languages, and those of tokenizers as a whole.
 
-    Text without a label is called "all" too: it is told by the metric.
+    Text without a label is called "all" too: the metric tells them apart.
     """
     is_whole = [
         row.language == WHOLE and (describe(row.metric).is_whole or not is_known(row.metric))

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from vocabshift.errors import CorpusError
-from vocabshift.text.files import File
-from vocabshift.text.lines import (
+from vocabshift.text.documents import (
     check_utf8,
     read_blocks,
     read_lines,
@@ -16,6 +15,7 @@ from vocabshift.text.lines import (
     split_lines,
     stream_blocks,
 )
+from vocabshift.text.files import File
 
 
 def lines_of(content: bytes) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from vocabshift.text.lines import read_ahead
+from vocabshift.text.documents import read_ahead
 
 
 def running() -> int:

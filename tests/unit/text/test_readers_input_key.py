@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from vocabshift.text.corpus import Corpus, Part
+from vocabshift.text.corpus import Corpus
 from vocabshift.text.held_out import hold_out
-from vocabshift.text.input_key import input_key, no_key_reason
-from vocabshift.text.readers import HubSource, StandardInputSource
+from vocabshift.text.readers import HubSource, StandardInputSource, input_key, no_key_reason
+from vocabshift.text.selection import Part
 from vocabshift.text.spec import HubDataset
 
 
