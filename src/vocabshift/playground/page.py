@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.evaluation.lines.token_spans import LineSpans, iter_token_spans
 from vocabshift.evaluation.lines.views import TextBorders, id_marks, text_borders, token_marks
+from vocabshift.text.languages import find_language
 from vocabshift.tokenizer.any_tokenizer import Ids
 from vocabshift.tokenizer.splits import Splits, merge_tree
 
@@ -148,6 +149,18 @@ class Sample:
     name: str
     language: str  # for the `lang` attribute; "" where there is no one language
     text: str
+
+
+def samples_of(texts: Mapping[str, Sequence[str]], several: str = "") -> list[Sample]:
+    """A sample of the lines of each language, by name; `several` scripts, if given, come first."""
+    samples = []
+    for label, lines in texts.items():
+        language = find_language(label)
+        name = label.capitalize() if language is None else language.name
+        tag = "" if language is None else language.short_code or language.code
+        samples.append(Sample(name, tag, "\n".join(lines)))
+    first = [Sample("Several scripts", "", several)] if several else []
+    return [*first, *sorted(samples, key=lambda one: one.name)]
 
 
 class Playground:
