@@ -58,7 +58,7 @@ class ClusterTrainer(ClusterOptions, UnigramTrainer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.grouping  # which checks its options
+        self.check_options()
 
     def run(self, corpus: Source, context: RunContext | None = None) -> PlainTraining:
         """Train on `corpus`, whose parts must be labelled, and return tokenizer and report."""
@@ -66,15 +66,15 @@ class ClusterTrainer(ClusterOptions, UnigramTrainer):
         context.refuse_budget(self.recipe)
         reader = word_reader(self, corpus)
         reader.by_language = True
-        self.grouping.check(reader.corpus.languages)
+        self.check_languages(reader.corpus.languages)
         with context.watch.phase("count"):
             counter = reader.count_words(
                 threads=context.threads, progress=context.in_phase("count")
             )
         words = words_by_language(reader, counter)
         with context.watch.phase("languages"):
-            own = self.grouping.vocabularies(words, self.character_coverage, context)
-        clusters = self.grouping.clusters(own)
+            own = self.vocabularies(words, self.character_coverage, context)
+        clusters = self.clusters_of(own)
         unions = [frozenset().union(*(own[label] for label in cluster)) for cluster in clusters]
         shares = budgets(self.vocab_size - FIXED_PIECES, [len(union) for union in unions])
         learned: list[Scored] = []

@@ -38,7 +38,7 @@ class ClusterBpeTrainer(ClusterOptions, ByteLevelTrainer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.grouping  # which checks its options
+        self.check_options()
         self._refuse_grapheme_safe("cluster by cluster")
 
     def run(self, corpus: Source, context: RunContext | None = None) -> Training:
@@ -50,14 +50,14 @@ class ClusterBpeTrainer(ClusterOptions, ByteLevelTrainer):
         context.refuse_budget(self.recipe)
         reader = self._text_reader(corpus, get_pattern(self.pre_tokenizer))
         reader.by_language = True
-        self.grouping.check(reader.corpus.languages)
+        self.check_languages(reader.corpus.languages)
         with context.watch.phase("count"):
             counter = reader.count_words(
                 threads=context.threads, progress=context.in_phase("count")
             )
         with context.watch.phase("languages"):
-            own = self.grouping.vocabularies(words_by_language(reader, counter), 0.9999, context)
-        clusters = self.grouping.clusters(own)
+            own = self.vocabularies(words_by_language(reader, counter), 0.9999, context)
+        clusters = self.clusters_of(own)
         unions = [len(frozenset().union(*(own[label] for label in c))) for c in clusters]
         shares = budgets(self.vocab_size - _BYTES, unions)
         with context.watch.phase("stage 1"):
