@@ -23,7 +23,6 @@ from vocabshift.tokenizer.model import BpeModel
 from vocabshift.tokenizer.pretrained_folder import check_auto
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import to_json
-from vocabshift.trainers import recipes as run_module
 from vocabshift.trainers.base import config_of
 from vocabshift.trainers.boundary_choice import Lifted, choose, keeps_sentences, lifts_space_wall
 from vocabshift.trainers.byte_level import BpeTrainer
@@ -371,7 +370,7 @@ def test_a_new_token_out_of_reach_is_a_fault_and_one_of_the_base_is_not(
 ) -> None:
     base = BASE.save_pretrained(tmp_path / "small")
     options = {"base": str(base), "n_tokens": 10}
-    monkeypatch.setattr(run_module, "unreachable_tokens", lambda _: ("Ġqzx", "ĠonĠthe"))
+    monkeypatch.setattr(Tokenizer, "unreachable", lambda _: ("Ġqzx", "ĠonĠthe"))
     with pytest.raises(UnreachableTokenError, match="1 tokens"):
         train_to_folder("on-top", CORPUS, options, tmp_path / "out")
     assert ["small"] == [path.name for path in tmp_path.iterdir()]
