@@ -1,4 +1,4 @@
-"""The verbs, against stand-ins for what they call."""
+"""The verbs that learn and move, against stand-ins for what they call."""
 
 from __future__ import annotations
 
