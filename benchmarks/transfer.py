@@ -27,16 +27,16 @@ import numpy as np
 OLD, NEW = 128_000, 200_000
 
 
-def token_map():
+def row_sources():
     """A map that keeps 126,000 tokens under other ids and makes 74,000 of three or four."""
-    from vocabshift.surgery.row_sources import TokenMap
+    from vocabshift.surgery.row_sources import RowSources
 
     rng = np.random.default_rng(0)
     n_kept = 126_000
     ids = rng.permutation(NEW)
     kept, made = np.sort(ids[:n_kept]), np.sort(ids[n_kept:])
     lengths = rng.integers(3, 5, len(made))
-    return TokenMap(
+    return RowSources(
         copied_from=np.sort(rng.permutation(OLD)[:n_kept]),
         copied_to=kept,
         made=made,
@@ -101,16 +101,17 @@ def ours(folder: Path, out: Path) -> None:
     """Everything but the two tokenizers: plan, check of all rows, shards, index."""
     from vocabshift.models.saved import open_saved
     from vocabshift.storage.output import atomic_folder
-    from vocabshift.surgery import rows as resize
     from vocabshift.surgery import stream
-    from vocabshift.surgery.rows import new_table
+    from vocabshift.surgery.initialize import fvt
+    from vocabshift.surgery.rows import InitContext, check_rows, new_table
 
     saved = open_saved(folder)
-    mapping = token_map()
-    resize.check_rows(saved.matrices, mapping, OLD)
+    sources = row_sources()
+    check_rows(saved.matrices, sources, OLD)
+    made = InitContext("fvt", 0, sources, sources, fvt)
 
     def fill(table, rows):
-        return new_table(table, mapping, "fvt", NEW, out=rows)
+        return new_table(table, made, NEW, out=rows)
 
     plans = stream.plan_shards(saved, NEW, fill)
     stream.check_space(out, plans, hard_links=False)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import transformers
+from safetensors.numpy import save_file
 from tokenizers import Tokenizer as Backend
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.components import bos_template
 from vocabshift.tokenizer.formats.load import as_tokenizer, load_tokenizer
+from vocabshift.tokenizer.model import BpeModel
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 ENGLISH = ["the cat and the other cat sat by the heater", "another day, another letter"] * 5
@@ -42,6 +48,7 @@ PLAIN: dict[str, tuple[str, dict[str, Any], int]] = {  # model type, settings, p
     "phi3": ("phi3", _S, 0),
     "gpt2": ("gpt2", _N, 0),
     "gpt_neox": ("gpt_neox", _S, 0),
+    "openai-gpt": ("openai-gpt", _N, 0),
     "gptj": ("gptj", {**_N, "rotary_dim": 4}, 0),
     "opt": ("opt", {**_S, "word_embed_proj_dim": 16, "ffn_dim": 8}, 0),
     "bloom": ("bloom", {"hidden_size": 16, "n_layer": 1, "n_head": 2}, 0),
@@ -134,6 +141,50 @@ def sentencepiece_tokenizer(place: Path) -> Tokenizer:
     return replace(tokenizer, added_tokens=(*tokenizer.added_tokens, *added))
 
 
+def tiny_tokenizer() -> Tokenizer:
+    """256 bytes, ten merges (one superword, one half character), one special token."""
+    merges = (
+        *(("t", "h"), ("th", "e"), ("Ġ", "the"), ("a", "t"), ("c", "at"), ("Ġ", "cat")),
+        *(("Ġthe", "Ġcat"), ("m", "at"), ("à", "¤"), ("à¤", "ķ")),
+    )
+    tokens = [*byte_level.ALPHABET, *("".join(merge) for merge in merges)]
+    spec = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    return Tokenizer(
+        BpeModel({token: i for i, token in enumerate(tokens)}, merges),
+        pre_tokenizer={**spec, "use_regex": False},
+        decoder={**spec, "use_regex": False},
+        added_tokens=(AddedToken("<|end|>", len(tokens)),),
+        name="tiny",
+    )
+
+
+def write_rows(
+    place: Path,
+    tokenizer: Tokenizer,
+    embeddings: Any,
+    head: Any = None,
+    *,
+    name: str = "model",
+    config: dict[str, Any] | None = None,
+) -> Path:
+    """A folder below `place`: a Llama of which nothing but these rows is stored, and a tokenizer.
+
+    `config`: keys of `config.json` that are to be others.
+    """
+    folder = tokenizer.save_pretrained(place / name)
+    embeddings = np.asarray(embeddings, dtype=np.float32)
+    tensors = {"model.embed_tokens.weight": embeddings}
+    if head is not None:
+        tensors["lm_head.weight"] = np.asarray(head, dtype=np.float32)
+    save_file(tensors, folder / "model.safetensors")
+    rows, width = embeddings.shape
+    sizes = {**_S, "num_attention_heads": 1, "head_dim": 2, "vocab_size": rows}
+    settings = {"model_type": "llama", **sizes, "hidden_size": width}
+    settings |= {"tie_word_embeddings": head is None, **(config or {})}
+    (folder / "config.json").write_text(json.dumps(settings))
+    return folder
+
+
 def special_ids(tokenizer: Tokenizer) -> dict[str, int]:
     """Text -> id of the added tokens."""
     return {token.content: token.id for token in tokenizer.added_tokens}
@@ -171,6 +222,28 @@ def build(kind: str, tokenizer: Tokenizer, **changes: Any) -> Any:
     for parameter in (p for p in model.parameters() if p.dim() == 1):
         torch.nn.init.normal_(parameter)  # a bias of zeros would show nothing
     return model.eval()
+
+
+def mllama(tokenizer: Tokenizer) -> Any:
+    """A random Mllama, whose input embeddings have 8 rows that its head has not.
+
+    The first of them is its image token's, the last id of `tokenizer`.
+    """
+    ids = special_ids(tokenizer)
+    text = {**_S, "num_hidden_layers": 2, "num_key_value_heads": 1, "cross_attention_layers": [1]}
+    for role, token in (("bos", "<s>"), ("eos", "</s>"), ("pad", "<pad>")):
+        text[f"{role}_token_id"] = ids[token]
+    text["vocab_size"] = tokenizer.row_count - 1
+    eye = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "image_size": 8}
+    eye |= {"num_global_layers": 1, "attention_heads": 2, "patch_size": 4, "max_num_tiles": 1}
+    eye |= {"intermediate_layers_indices": [0], "vision_output_dim": 32}
+    eye |= {"supported_aspect_ratios": [[1, 1]]}
+    torch.manual_seed(3)
+    return transformers.MllamaForConditionalGeneration(
+        transformers.MllamaConfig(
+            text_config=text, vision_config=eye, image_token_index=ids["<image>"]
+        )
+    ).eval()
 
 
 def save(model: Any, tokenizer: Tokenizer, path: Path, **options: Any) -> Path:

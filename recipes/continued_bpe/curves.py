@@ -37,7 +37,7 @@ from vocabshift.extension.options import ExtensionOptions
 from vocabshift.extension.pre_tokenizer_repair import repaired
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.load import load_tokenizer
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.token_bytes import is_metaspace
 from vocabshift.tokenizer.tokenizer import Tokenizer
 

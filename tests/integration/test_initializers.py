@@ -12,7 +12,8 @@ transformers = pytest.importorskip("transformers")
 
 import vocabshift as vs  # noqa: E402
 from vocabshift.surgery.omp import Donor  # noqa: E402
-from vocabshift.surgery.transfer import transfer_with_report  # noqa: E402
+from vocabshift.surgery.options import TransferOptions  # noqa: E402
+from vocabshift.surgery.transfer import transfer_folder, transfer_model  # noqa: E402
 from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
 from vocabshift.workflows.transfer import bits_per_byte  # noqa: E402
 
@@ -111,8 +112,8 @@ def test_auto_keeps_the_cheapest(old, new, tied) -> None:
     options = {"donor": Donor.of_model(_model(new, seed=9), new), "corpus": TEXT}
     price = bits_per_byte(TEXT)
     model = _model(old, tied=tied)
-    tokenizer, report = transfer_with_report(
-        model, old=old, new=new, init="auto", score=price, **options
+    tokenizer, report = transfer_model(
+        model, old=old, new=new, options=TransferOptions(init="auto", score=price, **options)
     )
     names = {"fvt", "fvt-weighted", "first-last", "mean", "normal", "omp", "focus"}
     assert names == set(report.tried)
@@ -163,16 +164,13 @@ def test_the_face_takes_text(old, new) -> None:
 @pytest.mark.parametrize("init", [*INITS, "auto"])
 def test_a_folder_gets_the_rows_of_the_model_in_memory(old, new, init, tmp_path) -> None:
     """Streamed or in memory, head and input by their own maps, the choice of auto included."""
-    from vocabshift.surgery.transfer import transfer_folder
-
     model = _model(old)
     path = old.save_pretrained(tmp_path / "model")
     model.save_pretrained(path)
-    options = _options(new, init)
-    if init == "auto":
-        options["score"] = bits_per_byte(TEXT)
-    report = transfer_folder(path, new, tmp_path / "out", init=init, **options)
-    _, own = transfer_with_report(model, old=old, new=new, init=init, **options)
+    score = bits_per_byte(TEXT) if init == "auto" else None
+    options = TransferOptions(init=init, score=score, **_options(new, init))
+    report = transfer_folder(path, new, tmp_path / "out", options)
+    _, own = transfer_model(model, old=old, new=new, options=options)
     assert (own.init, own.tried) == (report.init, pytest.approx(report.tried))
     loaded = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out").state_dict()
     assert all(torch.equal(tensor, loaded[name]) for name, tensor in model.state_dict().items())
@@ -184,7 +182,9 @@ def test_overrides_reach_the_rows(old, new, tmp_path) -> None:
     file.write_text('b = "a"\nc = ["a", "b"]\n', encoding="utf-8")
     model = _model(old)
     before = _tensors(model)
-    tokenizer, report = transfer_with_report(model, old=old, new=new, overrides=file)
+    tokenizer, report = transfer_model(
+        model, old=old, new=new, options=TransferOptions(overrides=file)
+    )
     assert 2 == report.n_overridden
     a, b = (old.model.vocab[text] for text in "ab")
     for name in ("transformer.wte.weight", "lm_head.weight", "lm_head.bias"):

@@ -118,7 +118,7 @@ def test_models_that_are_none_are_refused(place: Path, tmp_path: Path, capsys) -
             "lacking",
             "model.safetensors",
             None,
-            f"lacks 1 tensors of a causal language model, such as {least}",
+            f"lacks 1 tensors of the model, such as {least}",
         ),
         ("tokenizer", "tokenizer.json", b"{}", "the tokenizer of"),
         ("config", "config.json", b"[1]", "cannot be loaded"),

@@ -20,12 +20,11 @@ import small_models  # noqa: E402
 import vocabshift as vs  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
 from vocabshift.surgery.back import transfer_back_folder  # noqa: E402
-from vocabshift.surgery.row_sources import match  # noqa: E402
-from vocabshift.surgery.transfer import (  # noqa: E402
-    transfer,
-    transfer_folder,
-)
+from vocabshift.surgery.matching import match  # noqa: E402
+from vocabshift.surgery.options import TransferOptions  # noqa: E402
+from vocabshift.surgery.transfer import transfer_folder  # noqa: E402
 from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
+from vocabshift.workflows.transfer import transfer  # noqa: E402
 
 TEXT = "the cat and the other cat sat by the heater"
 
@@ -161,7 +160,9 @@ def test_open_r1_663_generation_ends(old, tmp_path) -> None:
 def test_distributed_llama_282_rows_can_be_the_tokens(old, longer, tmp_path) -> None:
     """For programs that want as many tokens as rows: pad_to_multiple_of=1 leaves no padding."""
     source = small_models.save(small_models.build("qwen2-padded", old), old, tmp_path / "model")
-    report = transfer_folder(source, longer, tmp_path / "out", pad_to_multiple_of=1)
+    report = transfer_folder(
+        source, longer, tmp_path / "out", TransferOptions(pad_to_multiple_of=1)
+    )
     auto = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
     config = transformers.AutoConfig.from_pretrained(tmp_path / "out")
     assert report.rows == config.vocab_size == len(auto)

@@ -22,16 +22,15 @@ from vocabshift.errors import (  # noqa: E402
     InvalidTokenizerError,
     VocabMismatchError,
 )
-from vocabshift.surgery.transfer import (  # noqa: E402
-    transfer,
-    transfer_folder,
-)
+from vocabshift.surgery.options import TransferOptions  # noqa: E402
+from vocabshift.surgery.transfer import transfer_folder  # noqa: E402
 from vocabshift.tokenizer.components import bos_template  # noqa: E402
 from vocabshift.tokenizer.formats.load import (  # noqa: E402
     as_tokenizer,
     load_tokenizer,
 )
 from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
+from vocabshift.workflows.transfer import transfer  # noqa: E402
 
 new_row = runpy.run_path(str(Path(__file__).parents[1] / "reference" / "fvt.py"))["new_row"]
 
@@ -299,7 +298,7 @@ def test_an_older_graph_of_the_model_does_no_harm(old, new, name) -> None:
 def test_provenance_and_rotary_base(folder, new, tmp_path) -> None:
     """What was done is written down; transformers 4 finds rope_theta where it looks."""
     _, path = folder("llama")
-    report = transfer_folder(path, new, tmp_path / "out", init="mean")
+    report = transfer_folder(path, new, tmp_path / "out", TransferOptions(init="mean"))
     done = json.loads((tmp_path / "out" / "vocabshift.json").read_text(encoding="utf-8"))
     assert "transfer" == done["operation"]
     assert "mean" == done["config"]["init"]
@@ -380,7 +379,7 @@ def test_bad_input(folder, old, new, tmp_path) -> None:
     model, path = folder("llama")
     out = tmp_path / "out"
     with pytest.raises(ValueError, match="unknown init 'magic'"):
-        transfer_folder(path, new, out, init="magic")
+        transfer_folder(path, new, out, TransferOptions(init="magic"))
     (tmp_path / "there").mkdir()
     with pytest.raises(FileExistsError, match="there exists already"):
         transfer_folder(path, new, tmp_path / "there")
@@ -439,7 +438,7 @@ def test_rows_of_the_reference_case(shared_data: Path, reference_cases: Path) ->
     import numpy as np
 
     from vocabshift.surgery import initialize
-    from vocabshift.surgery.row_sources import TokenMap
+    from vocabshift.surgery.row_sources import RowSources
     from vocabshift.surgery.rows import new_matrix
     from vocabshift.tokenizer import byte_level, token_bytes
 
@@ -451,7 +450,7 @@ def test_rows_of_the_reference_case(shared_data: Path, reference_cases: Path) ->
     assert [row["constituents"] for row in case["rows"]] == pieces
 
     n_old, n_new = 128_256, len(pieces)
-    token_map = TokenMap(
+    sources = RowSources(
         copied_from=np.arange(n_old),
         copied_to=np.arange(n_old),
         made=np.arange(n_old, n_old + n_new),
@@ -462,6 +461,6 @@ def test_rows_of_the_reference_case(shared_data: Path, reference_cases: Path) ->
     i, j = torch.arange(n_old)[:, None], torch.arange(8)[None, :]
     for key, (a, b, modulus) in {"e_in": (31, 17, 1009), "e_out": (37, 19, 1013)}.items():
         matrix = ((i * a + j * b) % modulus) / modulus
-        rows = new_matrix(matrix, token_map, initialize.fvt, n_old + n_new, 0)[n_old:]
+        rows = new_matrix(matrix, sources, initialize.fvt, n_old + n_new, 0)[n_old:]
         expected = torch.tensor([row[key] for row in case["rows"]])
         torch.testing.assert_close(expected, rows, rtol=0, atol=2e-6)

@@ -15,13 +15,11 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 import small_models  # noqa: E402
-from vocabshift.surgery.transfer import (  # noqa: E402
-    TransferReport,
-    transfer,
-    transfer_folder,
-)
+from vocabshift.surgery.report import TransferReport  # noqa: E402
+from vocabshift.surgery.transfer import transfer_folder  # noqa: E402
 from vocabshift.tokenizer.formats.load import load_tokenizer  # noqa: E402
 from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
+from vocabshift.workflows.transfer import transfer  # noqa: E402
 
 RELOAD = Path(__file__).parents[1] / "reload_models.py"
 

@@ -17,7 +17,7 @@ from safetensors.torch import load_file  # noqa: E402
 import vocabshift as vs  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
 from vocabshift.errors import VocabMismatchError  # noqa: E402
-from vocabshift.models import folder as model_folder  # noqa: E402
+from vocabshift.surgery import back  # noqa: E402
 from vocabshift.surgery.back import transfer_back_folder  # noqa: E402
 from vocabshift.surgery.transfer import transfer_folder  # noqa: E402
 from vocabshift.tokenizer.components import bos_template  # noqa: E402
@@ -117,7 +117,7 @@ def test_shard_by_shard_as_in_memory(old_model, new, tmp_path, monkeypatch, tied
     (there / "model.safetensors").unlink()
     (there / "processor_config.json").write_text(json.dumps({"eos_token_id": _eos(there)}))
     model.save_pretrained(there, max_shard_size="12KB")
-    monkeypatch.setattr(model_folder, "load_model", lambda *_, **__: pytest.fail("it was loaded"))
+    monkeypatch.setattr(back, "load_model", lambda *_, **__: pytest.fail("it was loaded"))
     streamed = transfer_back_folder(there, folder, tmp_path / "streamed")
     assert {"rewritten", "copied", "written"} == set(streamed.files.values())
     assert replace(streamed, files={}, bytes_before=0, bytes_after=0) == in_memory

@@ -21,12 +21,10 @@ from safetensors.torch import load_file  # noqa: E402
 import small_models  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
 from vocabshift.errors import VocabMismatchError  # noqa: E402
-from vocabshift.surgery.transfer import (  # noqa: E402
-    transfer,
-    transfer_folder,
-)
+from vocabshift.surgery.transfer import transfer_folder  # noqa: E402
 from vocabshift.tokenizer.formats.load import load_tokenizer  # noqa: E402
 from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
+from vocabshift.workflows.transfer import transfer  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -27,11 +27,10 @@ from strategies import examples  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
 from vocabshift.errors import VocabMismatchError  # noqa: E402
 from vocabshift.models import shard_writer  # noqa: E402
-from vocabshift.surgery.transfer import (  # noqa: E402
-    transfer,
-    transfer_folder,
-)
+from vocabshift.surgery.options import TransferOptions  # noqa: E402
+from vocabshift.surgery.transfer import transfer_folder  # noqa: E402
 from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
+from vocabshift.workflows.transfer import transfer  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +86,7 @@ def test_any_model_is_the_same_from_memory_and_from_disk(
     model = small_models.build(kind, old, **width).to(dtype)
     source = small_models.save(model, old, place / "model", max_shard_size="20KB")
     options = {"init": init, "seed": seed, "pad_to_multiple_of": multiple}
-    transfer_folder(source, new, place / "out", **options)
+    transfer_folder(source, new, place / "out", TransferOptions(**options))
     model = type(model).from_pretrained(source)
     transfer(model, old=old, new=new, **options)
     streamed = type(model).from_pretrained(place / "out").state_dict()
@@ -193,7 +192,7 @@ def test_shards_of_another_transfer_are_not_taken_over(
 
     monkeypatch.setattr(Path, "rename", stop)
     with pytest.raises(KeyboardInterrupt):
-        transfer_folder(sharded, new, out, **options)
+        transfer_folder(sharded, new, out, TransferOptions(**options))
     monkeypatch.undo()
     assert list((tmp_path / "out.partial" / "checkpoints").glob("*.safetensors"))
     if change == "init":
@@ -201,8 +200,8 @@ def test_shards_of_another_transfer_are_not_taken_over(
     else:
         for file in sharded.glob("*.safetensors"):
             save_file({name: tensor + 1 for name, tensor in load_file(file).items()}, file)
-    transfer_folder(sharded, new, out, **options)
-    transfer_folder(sharded, new, tmp_path / "once", **options)
+    transfer_folder(sharded, new, out, TransferOptions(**options))
+    transfer_folder(sharded, new, tmp_path / "once", TransferOptions(**options))
     made, once = _tensors(out), _tensors(tmp_path / "once")
     assert made.keys() == once.keys()
     assert all(torch.equal(tensor, once[name]) for name, tensor in made.items())

@@ -14,18 +14,12 @@ transformers = pytest.importorskip("transformers")
 
 import small_models  # noqa: E402
 from vocabshift.errors import VocabMismatchError  # noqa: E402
-from vocabshift.surgery.plan import (  # noqa: E402
-    check_offsets,
-    offsets_of,
-)
-from vocabshift.surgery.row_sources import TokenMap  # noqa: E402
-from vocabshift.surgery.transfer import (  # noqa: E402
-    transfer,
-    transfer_folder,
-)
+from vocabshift.surgery.checks import check_offsets, offsets_of  # noqa: E402
+from vocabshift.surgery.row_sources import RowSources  # noqa: E402
+from vocabshift.surgery.transfer import transfer_folder  # noqa: E402
 from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
+from vocabshift.workflows.transfer import transfer  # noqa: E402
 
-TEXT = {"hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": 1}
 ROLES = {"bos_token_id": "<s>", "eos_token_id": "</s>", "pad_token_id": "<pad>"}
 VISION = 286
 """First id that the small Gemma 3n embeds by its vision config; 287 is audio's, the last."""
@@ -39,23 +33,6 @@ def old() -> Tokenizer:
 @pytest.fixture(scope="module")
 def new() -> Tokenizer:
     return small_models.new_tokenizer()
-
-
-def _mllama(tokenizer: Tokenizer) -> Any:
-    ids = small_models.special_ids(tokenizer)
-    text = {"intermediate_size": 24, "num_hidden_layers": 2, "cross_attention_layers": [1]}
-    text |= TEXT | {key: ids[token] for key, token in ROLES.items()}
-    text["vocab_size"] = tokenizer.row_count - 1  # its image token has a row of its own behind
-    eye = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "image_size": 8}
-    eye |= {"num_global_layers": 1, "attention_heads": 2, "patch_size": 4, "max_num_tiles": 1}
-    eye |= {"intermediate_layers_indices": [0], "vision_output_dim": 32}
-    eye |= {"supported_aspect_ratios": [[1, 1]]}
-    torch.manual_seed(3)
-    return transformers.MllamaForConditionalGeneration(
-        transformers.MllamaConfig(
-            text_config=text, vision_config=eye, image_token_index=ids["<image>"]
-        )
-    ).eval()
 
 
 @pytest.fixture
@@ -109,7 +86,7 @@ def _same_both_ways(model: Any, old: Tokenizer, new: Tokenizer, place: Path) -> 
 
 def test_mllama_in_a_folder(old, new, tmp_path) -> None:
     """Its config says nothing of ties, and its embeddings have 8 rows more than its head."""
-    model = _mllama(old)
+    model = small_models.mllama(old)
     image = model.get_input_embeddings().weight[-8].detach().clone()
     tokenizer = _same_both_ways(model, old, new, tmp_path)
     embeddings, head = model.get_input_embeddings().weight, model.lm_head.weight
@@ -169,7 +146,7 @@ def test_check_offsets(pairs, made, n_rows, reason) -> None:
     """Each way to change what lies from id 8 on is named; below, everything may move."""
     config = SimpleNamespace(eye=SimpleNamespace(vocab_offset=8), hidden_size=4)
     ids = np.array(made, dtype=np.int64)
-    mapping = TokenMap(
+    mapping = RowSources(
         copied_from=np.array(list(pairs)),
         copied_to=np.array(list(pairs.values())),
         made=ids,

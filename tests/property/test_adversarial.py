@@ -18,7 +18,7 @@ from vocabshift.extension.extend import extend_with_report
 from vocabshift.extension.options import ExtensionOptions
 from vocabshift.pruning.prune import prune
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.recipes import RECIPES

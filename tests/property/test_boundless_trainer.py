@@ -16,8 +16,8 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Pattern, Split, sentence_split
 from vocabshift.text.sentences import SentencePolicy
 from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer_json import to_json
 from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.boundless import BoundlessMerges, BoundlessTrainer

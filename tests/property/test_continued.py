@@ -19,10 +19,11 @@ from vocabshift.extension.effect import measure
 from vocabshift.extension.extend import extend_with_report
 from vocabshift.extension.options import ExtensionOptions
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.reachability import unreachable_tokens
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.splits import unreachable_tokens
+from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.byte_level import BpeTrainer
 
 SAMPLE = [

@@ -18,14 +18,14 @@ from vocabshift.extension.counting import count_metaspace
 from vocabshift.extension.effect import measure
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.sentencepiece import Piece, PieceType, Settings, from_pieces
-from vocabshift.tokenizer.formats.sentencepiece_proto import SentencePieceRules
 from vocabshift.tokenizer.metaspace_reader import (
     DECIMAL_DIGITS,
     NEVER_IN_PIECES,
     GroupCutter,
     ceilings,
 )
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.piece_rules import SentencePieceRules
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 LETTERS = "abт1२カー漢\u0301."

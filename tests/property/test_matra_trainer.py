@@ -19,8 +19,8 @@ from vocabshift.text.languages import MATRA_SCRIPTS, MEETEI_MAYEK_LETTERS
 from vocabshift.text.patterns import get_pattern
 from vocabshift.text.sentences import TERMINALS
 from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer_json import to_json
 from vocabshift.trainers.base import RunContext, Training
 from vocabshift.trainers.matra import MatraTrainer, variant_options

@@ -30,10 +30,10 @@ from vocabshift.extension.report import extension_cost
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED
 from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.tokenizer_json import from_json, to_json
+from vocabshift.tokenizer.tokenizer_json import to_json
 from vocabshift.trainers.byte_level import BpeTrainer
 
 BASE_TEXT = ["the cat and the dog sat on the mat", "कि की का के", "one two three 123"] * 2
@@ -144,7 +144,7 @@ def test_every_baseline_is_a_sound_tokenizer(method: str, texts: list[str], name
     longer = naive_extension(base, auxiliary, method, n_tokens=20)
     assert base.model.vocab.items() <= longer.model.vocab.items()
     assert base.added_tokens == longer.added_tokens[: len(base.added_tokens)]
-    again = from_json(to_json(longer))
+    again = Tokenizer.from_json(to_json(longer))
     encoder = Encoder(longer)
     lost = 0
     for text in texts:

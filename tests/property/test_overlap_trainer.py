@@ -13,7 +13,7 @@ from strategies import documents, examples
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED, Pattern, Split, get_pattern
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer_json import to_json
 from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.byte_level import BpeTrainer

@@ -21,7 +21,8 @@ from vocabshift.cli.options import (
 )
 from vocabshift.cli.source import add_source, require_source, source_of
 from vocabshift.cli.subjects import add_pattern, load_all
-from vocabshift.cli.transfer import INITS
+from vocabshift.surgery.methods import init_names
+from vocabshift.surgery.options import TransferOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -186,7 +187,9 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
         help="text to judge on (default: every 20th document of the corpus, then not learned from)",
     )
     group.add_argument(
-        "--init", choices=INITS, help="rows of new tokens, as in transfer (default: fvt)"
+        "--init",
+        choices=init_names(),
+        help=f"rows of new tokens, as in transfer (default: {TransferOptions.init})",
     )
     group.add_argument("--donor", metavar="MODEL", help="for omp: a model with the new tokens")
     group.add_argument(
@@ -242,7 +245,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _is_model(source: str) -> bool:
-    from vocabshift.models.source import find_model
+    from vocabshift.models.folder import find_model
 
     return find_model(source) is not None
 
@@ -263,7 +266,7 @@ def _adapt_model(
             args.out,
             n_tokens=args.n_tokens,
             text=Corpus.from_specs(args.text) if args.text else None,
-            init=args.init or "fvt",
+            init=args.init or TransferOptions.init,
             donor=args.donor,
             with_score=not args.no_score,
             score_bytes=args.score_bytes or SCORE_BYTES,

@@ -10,7 +10,7 @@ import argparse
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
@@ -30,10 +30,18 @@ class UsageError(ValueError):
 class Parser(argparse.ArgumentParser):
     """An argument parser that raises UsageError instead of printing its usage and exiting."""
 
+    about: Callable[[], str] | None = None  # the description, where it is made for help alone
+
     def __init__(self, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(**options)
+
+    def format_help(self) -> str:
+        """The help; `about` is only asked now, as it may import what others need not wait for."""
+        if self.about is not None:
+            self.description = self.about()
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """Raise the message, with the command that explains the arguments."""

@@ -20,7 +20,8 @@ from vocabshift.cli.subjects import add_pattern
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vocabshift.pruning.prune import Subject
+    from vocabshift.tokenizer.tokenizer import Tokenizer
+    from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 ORDERS = ("leaf-frequency", "leaf-id", "merge", "frequency", "id", "script")
 _WITHOUT_TEXT = ("leaf-id", "id")
@@ -90,26 +91,26 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     inputs = [args.tokenizer] if Path(args.tokenizer).exists() else []
     out = None if args.dry_run else check_free(args.out, force=args.force, inputs=inputs)
     from vocabshift.pruning.counts import languages_of
-    from vocabshift.pruning.request import check_languages, check_request
+    from vocabshift.pruning.options import PruningOptions, check_languages, parse_keep
     from vocabshift.workflows.prune import prune_to_folder
 
-    request = check_request(
-        args.order,
-        args.n_tokens,
-        args.vocab_size,
-        args.keep or (),
+    options = PruningOptions(
+        order=args.order,
+        n_tokens=args.n_tokens,
+        vocab_size=args.vocab_size,
+        keep=parse_keep(args.keep or ()),
         keep_ids=args.keep_ids,
         unreachable_first=args.unreachable_first,
         drop_unseen_characters=args.drop_unseen_characters,
     )
     source = source_of(args) if args.corpus or args.counts else None
-    check_languages(request.keep, [] if source is None else languages_of(source))
-    subject = _subject(args)
+    check_languages(options.keep, [] if source is None else languages_of(source))
+    tokenizer = _tokenizer(args)
     with progress_bar(in_bytes=True) as progress:
         result: dict[str, Any] = prune_to_folder(
-            subject,
+            tokenizer,
             source,
-            request,
+            options,
             out,
             base=args.tokenizer,
             threads=threads(args),
@@ -138,16 +139,15 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(f"--drop-unseen-characters looks at text: --corpus is required {see}")
 
 
-def _subject(args: argparse.Namespace) -> Subject:
+def _tokenizer(args: argparse.Namespace) -> Tokenizer | UnigramOrWordPieceTokenizer:
     """The tokenizer; `--pattern` is for rank files and GGUF, which are BPE."""
-    from vocabshift.pruning.prune import open_subject
+    from vocabshift.cli.subjects import load_all
+    from vocabshift.tokenizer.formats.load import open_tokenizer
 
     if args.pattern is None:
-        return open_subject(args.tokenizer)
-    from vocabshift.cli.subjects import load_all
-
+        return open_tokenizer(args.tokenizer)
     (tokenizer,) = load_all([args.tokenizer], args.pattern)
-    return open_subject(tokenizer)
+    return tokenizer
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:

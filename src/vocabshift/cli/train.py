@@ -36,6 +36,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     """Summary for people."""
     from vocabshift.checks.vocabulary_report import VocabularyReport
     from vocabshift.cli.console import show_summary
+    from vocabshift.report.tables import vocabulary_table
 
     merges = f"{result['merges']:,}"
     if result["stage2_merges"]:
@@ -59,7 +60,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     then = (
         f"vocabshift evaluate {result['out']} --text SPEC    or    vocabshift check {result['out']}"
     )
-    console.print(VocabularyReport.from_rows(result["vocabulary"]).to_rich())
+    console.print(vocabulary_table(VocabularyReport.from_rows(result["vocabulary"])))
     show_summary(console, "train", facts, then)
 
 

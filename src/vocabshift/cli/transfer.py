@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import UsageError, add_many, add_output, add_verb, positive
 from vocabshift.cli.subjects import add_pattern, load_all
+from vocabshift.surgery.methods import INITIALIZERS, init_names
+from vocabshift.surgery.options import AUTO, TransferOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
 
-    from vocabshift.models.folder import TransferReport
-
-INITS = (
-    *("fvt", "retok", "fvt-weighted", "first-last", "omp", "focus", "mean", "normal"),
-    *("random", "zeros", "auto"),
-)
+    from vocabshift.surgery.report import TransferReport
 
 _SHOWN = 8  # tokens of each list that people see
 
@@ -42,12 +39,11 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument(
         "--init",
-        choices=INITS,
-        default="fvt",
-        help="rows of new tokens; fvt: the mean of the rows of their old pieces (default), "
-        "fvt-weighted: by the pieces' bytes, first-last: first piece for the head and last for "
-        "the input, omp: as in --donor, focus: like kept tokens in --corpus, mean, normal, "
-        "random, zeros; auto: the best of these on --text",
+        choices=init_names(),
+        default=TransferOptions.init,
+        help="the row of a new token; "
+        + "; ".join(f"{each.name}: {each.summary}" for each in INITIALIZERS.values())
+        + f"; {AUTO}: the best of these on --text (default: %(default)s)",
     )
     add_many(parser, "--text", metavar="SPEC", help="for auto: text to try initializers on")
     add_many(parser, "--corpus", metavar="SPEC", help="for focus: text of the new tokenizer")
@@ -126,31 +122,33 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             "TOKENIZER is required, or --back --initial OLD_MODEL (see: vocabshift transfer --help)"
         )
     tokenizer = _load(args)
-    options: dict[str, Any] = {
-        "init": args.init,
-        "force": args.force,
-        "pad_to_multiple_of": args.pad_to_multiple_of,
-        "hard_links": args.hard_links,
-        "resume": not args.no_resume,
-        "dry_run": args.dry_run,
-        "reserve_dummies": args.reserve_dummies or 0,
+    options = TransferOptions(
+        init=args.init,
+        pad_to_multiple_of=args.pad_to_multiple_of,
+        id_map=id_map.find(args.tokenizer),
+        overrides=args.overrides or None,
+        reserve_dummies=args.reserve_dummies or TransferOptions.reserve_dummies,
         **_sources(args),
-    }
-    if args.overrides:
-        options["overrides"] = args.overrides
-    if (beside := id_map.find(args.tokenizer)) is not None:
-        options["id_map"] = beside
+    )
     details = _details(args, tokenizer, options) if args.details else {}
-    report = transfer_folder(args.model, tokenizer, out, **options)
+    report = transfer_folder(
+        args.model,
+        tokenizer,
+        out,
+        options,
+        force=args.force,
+        hard_links=args.hard_links,
+        resume=not args.no_resume,
+        dry_run=args.dry_run,
+    )
     return _result(out, report, dry_run=args.dry_run) | details
 
 
-def _details(args: argparse.Namespace, tokenizer: Any, options: dict[str, Any]) -> dict[str, Any]:
+def _details(args: argparse.Namespace, tokenizer: Any, options: TransferOptions) -> dict[str, Any]:
     """The lists of tokens, by name."""
     from vocabshift.surgery.details import token_lists
 
-    given = {key: options[key] for key in ("id_map", "overrides") if key in options}
-    return {"details": token_lists(args.model, tokenizer, **given).to_dict()}
+    return {"details": token_lists(args.model, tokenizer, options).to_dict()}
 
 
 def _result(out: Path, report: TransferReport, *, dry_run: bool) -> dict[str, Any]:
@@ -205,14 +203,14 @@ def _sources(args: argparse.Namespace) -> dict[str, Any]:
 def _load(args: argparse.Namespace) -> Any:
     """The new tokenizer: BPE of any kind, or a pruned Unigram or WordPiece one."""
     from vocabshift.errors import InvalidTokenizerError
-    from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
+    from vocabshift.tokenizer.formats.load import open_tokenizer
 
     try:
         return load_all([args.tokenizer], args.pattern)[0]
     except InvalidTokenizerError:
         if args.pattern is not None:
             raise
-        return open_prunable(args.tokenizer)
+        return open_tokenizer(args.tokenizer)
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:

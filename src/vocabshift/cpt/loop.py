@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from vocabshift.cpt.checkpoints import StepCheckpoints
     from vocabshift.text.corpus import Corpus
-    from vocabshift.tokenizer.encoder import Encoder
+    from vocabshift.tokenizer.formats.encoder import Encoder
     from vocabshift.tokenizer.tokenizer import Tokenizer
 
 __all__ = [
@@ -80,7 +80,7 @@ def pretrain(
     load_accelerate()
     from vocabshift.cpt.run import Run
     from vocabshift.cpt.training_module import prepared_layers
-    from vocabshift.tokenizer.encoder import Encoder
+    from vocabshift.tokenizer.formats.encoder import Encoder
     from vocabshift.tokenizer.formats.load import as_tokenizer
 
     config = config or LoopConfig()

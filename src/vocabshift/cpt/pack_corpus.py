@@ -37,7 +37,7 @@ from vocabshift.storage.provenance import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.documents import Documents
 from vocabshift.text.readers import input_key
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint
 

@@ -32,12 +32,13 @@ from vocabshift.progress import PhaseProgress
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.normalize import normalizer_function
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.components import SPACE
-from vocabshift.tokenizer.formats.sentencepiece_proto import SentencePieceRules
 from vocabshift.tokenizer.metaspace_reader import require_metaspace
 from vocabshift.tokenizer.model import Merge, compile_merges
+from vocabshift.tokenizer.piece_rules import SentencePieceRules
 from vocabshift.tokenizer.token_bytes import is_byte_level
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 # The auxiliary tokenizer: trained from nothing, under the base's own pipeline. transformers'
 # `train_new_from_iterator` gives the same: byte-level BPE after the base's normalizer and

@@ -25,7 +25,6 @@ from vocabshift.text.count_folder import CountFolder
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.weighing import WeightedText
 from vocabshift.tokenizer.corpus_reader import TokenizerReader, reader_of
-from vocabshift.tokenizer.formats.sentencepiece_proto import SentencePieceRules
 from vocabshift.tokenizer.metaspace_reader import (
     COVERAGE,
     GroupCutter,
@@ -33,6 +32,7 @@ from vocabshift.tokenizer.metaspace_reader import (
     require_metaspace,
     with_characters,
 )
+from vocabshift.tokenizer.piece_rules import SentencePieceRules
 from vocabshift.tokenizer.token_bytes import is_metaspace
 from vocabshift.tokenizer.tokenizer import Tokenizer
 

@@ -22,7 +22,7 @@ from vocabshift.extension.pre_tokenizer_repair import repaired_if_possible
 from vocabshift.progress import Progress, in_phase
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.languages import UNLABELLED
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 

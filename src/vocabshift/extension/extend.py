@@ -32,8 +32,8 @@ from vocabshift.progress import Progress, in_phase
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
 from vocabshift.tokenizer.formats.load import as_tokenizer
-from vocabshift.tokenizer.id_map import IdMap, chained, find
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.id_map import TokenIdMap, chained, find
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.token_bytes import is_metaspace
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint
@@ -44,7 +44,7 @@ class Extension:
     """An extended tokenizer, how its ids follow from the base's, and what was made."""
 
     tokenizer: Tokenizer
-    id_map: IdMap
+    id_map: TokenIdMap
     report: ExtensionReport
 
 
@@ -160,7 +160,7 @@ def extend_with_report(
         cost=made.cost,
         corpus_fingerprint=counted.text.reader.fingerprint,
     )
-    id_map = chained(tokenizer, IdMap.between(base, result), result.model.vocab)
+    id_map = chained(tokenizer, TokenIdMap.between(base, result), result.model.vocab)
     return Extension(result, id_map, report)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from vocabshift.checks.drift import SAMPLE_BYTES, Drift, drift, sample, token_lengths
 from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.pre_tokenizer_repair import puts_space_and_cuts, repair_words
 from vocabshift.tokenizer.token_bytes import is_byte_level
 from vocabshift.tokenizer.tokenizer import Tokenizer
@@ -93,7 +93,7 @@ def repair_drift(
         )
         for label, texts in sample(corpus, sample_bytes).items()
     }
-    dead, dead_after = (unreachable_by_pipeline(e.tokenizer, e) for e in (before, after))
+    dead, dead_after = (unreachable_by_pipeline(e.tokenizer) for e in (before, after))
     was_dead, is_dead = set(dead), set(dead_after)
     return RepairDrift(
         languages,

@@ -16,8 +16,8 @@ from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.extension.effect import Effect
 from vocabshift.extension.pre_tokenizer_repair import RepairDrift
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 

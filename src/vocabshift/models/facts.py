@@ -1,7 +1,7 @@
 """What a vocabulary costs a model: parameters, memory read per token, size of the logits.
 
 Owns reading these facts from a model folder without loading it: `config.json`, and the headers of
-safetensors files where they lie beside it. Knows nothing of tokens.
+safetensors files where there are any. Knows nothing of tokens.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vocabshift.models.shards import open_checkpoint
+from vocabshift.storage.hub import download, hub_error
+
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "float8_e4m3fn": 1}
-_MAX_HEADER = 100 << 20  # of a safetensors file; the format's own limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ def model_facts(model: str | Path) -> ModelFacts:
     """
     path = Path(model)
     if not path.exists():
-        path = _config_from_hub(str(model)).parent
+        path = _config_from_hub(str(model))
     file = path / "config.json" if path.is_dir() else path
     try:
         config = json.loads(file.read_bytes())
@@ -92,29 +94,11 @@ def _body_from_config(text: Mapping[str, Any], hidden: int) -> int:
 
 def _body_from_tensors(folder: Path, rows: int) -> int | None:
     """Parameters of all tensors but those with a row per token; None where there are no files."""
-    files = sorted(folder.glob("*.safetensors"))
-    total = 0
-    for file in files:
-        for tensor in _header(file).values():
-            shape = tensor["shape"]
-            if not (len(shape) == 2 and shape[0] >= rows):
-                total += math.prod(shape)
-    return total if files else None
-
-
-def _header(file: Path) -> dict[str, Any]:
-    with file.open("rb") as stream:
-        size = int.from_bytes(stream.read(8), "little")
-        if not 0 < size <= min(_MAX_HEADER, file.stat().st_size):
-            raise ValueError(f"{file} is no safetensors file, or a damaged one")
-        try:
-            header = json.loads(stream.read(size))
-            header.pop("__metadata__", None)
-            for tensor in header.values():
-                math.prod(map(int, tensor["shape"]))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(f"{file} has a damaged header: {error}") from None
-    return dict(header)
+    checkpoint = open_checkpoint(folder)
+    if checkpoint is None:
+        return None
+    shapes = [stored.shape for _, stored in checkpoint.tensors.values()]
+    return sum(math.prod(each) for each in shapes if not (len(each) == 2 and each[0] >= rows))
 
 
 def _first(config: Mapping[str, Any], *keys: str) -> int:
@@ -125,12 +109,8 @@ def _first(config: Mapping[str, Any], *keys: str) -> int:
 
 
 def _config_from_hub(name: str) -> Path:
-    try:
-        from huggingface_hub import hf_hub_download
-
-        return Path(hf_hub_download(name, "config.json"))
-    except Exception as error:  # the Hub client raises errors of many libraries
-        reason = " ".join(str(error).split())[:160]
-        raise FileNotFoundError(
-            f"{name} is no model folder here, and the Hub does not give its config: {reason}"
-        ) from None
+    wanted = "give its config"
+    folder = download(name, ["config.json"], wanted=wanted)
+    if not (folder / "config.json").exists():
+        raise hub_error(name, wanted, OSError("it holds no config.json"))
+    return folder

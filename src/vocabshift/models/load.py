@@ -1,7 +1,9 @@
-"""The model that is judged: a causal language model of a folder or Hub name, loaded and checked.
+"""Models in memory: a folder or Hub name loaded by transformers, and what is asked of the model.
 
-Owns which models can be judged, on which device and in which numbers, and whether a tokenizer fits
-one. No code of a model is run unless that is asked for. Knows nothing of what is measured.
+Owns the only call that loads weights: no code of a model is run unless that is asked for, and a
+model whose weights are not whole is refused. `load_model` gives the class that the config names,
+`load_causal_model` a causal language model to evaluate; the checks of the latter follow. torch and
+transformers are imported when a function runs. Knows nothing of what is measured or changed.
 """
 
 from __future__ import annotations
@@ -16,6 +18,63 @@ from vocabshift.errors import VocabMismatchError
 
 DTYPES = ("float32", "bfloat16", "float16", "auto")
 """What weights may be loaded as; "auto" is the checkpoint's own."""
+
+
+def load_configs(source: str | Path) -> tuple[Any, Any | None]:
+    """The config of a model, and its generation config where it has one.
+
+    ValueError for a quantized model, and for one of which transformers knows no config. No code
+    in the folder is run.
+    """
+    config = _load_config(source, trust_remote_code=False)
+    from transformers import GenerationConfig
+
+    try:
+        text_config = config.get_text_config()
+    except Exception as error:  # whatever transformers' checks of its many configs raise
+        raise _not_loaded(source, error) from error
+    if any(getattr(part, "quantization_config", None) for part in (config, text_config)):
+        raise ValueError(
+            "it is quantized, and rows of a quantized model cannot be averaged; transfer the "
+            f"unquantized checkpoint that {source} was made from, and quantize the result"
+        )
+    try:
+        generation = GenerationConfig.from_pretrained(source)
+    except OSError:
+        generation = None
+    except Exception as error:  # as above
+        raise _not_loaded(f"{source} (generation_config.json)", error) from error
+    return config, generation
+
+
+def model_class(config: Any) -> Any:
+    """The class that the config names, else the causal language model of its type.
+
+    ValueError where transformers has neither.
+    """
+    import transformers
+
+    for name in getattr(config, "architectures", None) or ():
+        found = getattr(transformers, str(name), None)
+        if isinstance(found, type) and issubclass(found, transformers.PreTrainedModel):
+            return found
+    mapping = transformers.MODEL_FOR_CAUSAL_LM_MAPPING
+    if type(config) not in mapping:
+        raise ValueError(
+            f"transformers {transformers.__version__} has no class for this model "
+            f"({config.model_type}: {config.architectures}); models with code of their own are not "
+            "run"
+        )
+    return mapping[type(config)]
+
+
+def load_model(source: str | Path, *, dtype: Any = None) -> Any:
+    """The model of a folder or Hub name, in the checkpoint's dtype unless a torch dtype is given.
+
+    ValueError for a folder that does not hold a model whole. No code in it is run.
+    """
+    config, _ = load_configs(source)
+    return _load(model_class(config), source, config, dtype or "auto")
 
 
 def load_causal_model(
@@ -38,18 +97,28 @@ def load_causal_model(
     config = check_model(source, trust_remote_code=trust_remote_code)
     if dtype not in DTYPES:
         raise ValueError(f"unknown dtype {dtype!r}; known are: {', '.join(DTYPES)}")
-    loader: Any = AutoModelForCausalLM  # its stubs do not know output_loading_info
+    kind = dtype if dtype == "auto" else getattr(torch, dtype)
+    model = _load(AutoModelForCausalLM, source, config, kind, trust_remote_code=trust_remote_code)
+    try:
+        return model.to(place).eval()
+    except Exception as error:  # whatever torch raises of a device
+        raise _not_loaded(source, error) from error
+
+
+def _load(
+    loader: Any, source: str | Path, config: Any, dtype: Any, *, trust_remote_code: bool = False
+) -> Any:
+    """What `loader` makes of the weights; ValueError where these are not whole."""
     try:
         with _quiet():
             model, loading = loader.from_pretrained(
                 source,
                 config=config,
-                dtype=dtype if dtype == "auto" else getattr(torch, dtype),
+                dtype=dtype,
                 trust_remote_code=trust_remote_code,
                 output_loading_info=True,
-                ignore_mismatched_sizes=True,  # told below, where they can be named
+                ignore_mismatched_sizes=True,  # reported below, where they can be named
             )
-        model = model.to(place)
     except Exception as error:  # whatever transformers, safetensors and torch raise of a model
         raise _not_loaded(source, error) from error
     if loading["mismatched_keys"]:
@@ -61,10 +130,10 @@ def load_causal_model(
     missing = sorted(loading["missing_keys"])
     if missing:
         raise ValueError(
-            f"the checkpoint {source} lacks {len(missing)} tensors of a causal language model, "
-            f"such as {missing[0]}; they would be random"
+            f"the checkpoint {source} lacks {len(missing)} tensors of the model, such as "
+            f"{missing[0]}; they would be random"
         )
-    return model.eval()
+    return model
 
 
 def load_tokenizer(source: str | Path, *, trust_remote_code: bool = False) -> Any:
@@ -82,20 +151,12 @@ def load_tokenizer(source: str | Path, *, trust_remote_code: bool = False) -> An
 
 def check_model(source: str | Path, *, trust_remote_code: bool = False) -> Any:
     """The config of a causal model, without loading its weights; errors as `load_causal_model`."""
-    try:
-        from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig
-    except ImportError as error:
-        raise ImportError(
-            "judging a model needs torch and transformers; install them with: "
-            "pip install 'vocabshift[hf]'"
-        ) from error
-    path = Path(source)
-    if path.is_file() or (path.is_dir() and not (path / "config.json").exists()):
-        raise FileNotFoundError(f"{source} is no model folder: it holds no config.json")
-    try:
-        config = AutoConfig.from_pretrained(source, trust_remote_code=trust_remote_code)
-    except Exception as error:  # whatever transformers' checks of its many configs raise
-        raise _not_loaded(source, error) from error
+    from vocabshift.models.folder import check_folder  # here: DTYPES are asked for in a hurry
+
+    check_folder(source)
+    config = _load_config(source, trust_remote_code=trust_remote_code)
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING
+
     named = ", ".join(config.architectures or ()) or "no class named"
     is_known = trust_remote_code or type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
     # Masked models have a causal class too, into which transformers would load them.
@@ -105,6 +166,19 @@ def check_model(source: str | Path, *, trust_remote_code: bool = False) -> Any:
             f"({config.model_type}: {named})"
         )
     return config
+
+
+def _load_config(source: str | Path, *, trust_remote_code: bool) -> Any:
+    try:
+        from transformers import AutoConfig
+    except ImportError as error:
+        raise ImportError(
+            "models need torch and transformers; install them with: pip install 'vocabshift[hf]'"
+        ) from error
+    try:
+        return AutoConfig.from_pretrained(source, trust_remote_code=trust_remote_code)
+    except Exception as error:  # whatever transformers' checks of its many configs raise
+        raise _not_loaded(source, error) from error
 
 
 def torch_device(name: str) -> Any:
@@ -151,7 +225,7 @@ def positions_of(model: Any) -> int | None:
 
 
 def check_causal(model: Any) -> None:
-    """ValueError where what follows a token changes its logits: its price would be a fraud.
+    """ValueError where what follows a token changes its logits: its bits per byte would be a fraud.
 
     Asked of the model itself, for classes tell little: BERT comes in a causal model's, too.
     """
@@ -195,7 +269,7 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without transformers' table of lacking tensors, which are told by their names; and without
+    """Without transformers' table of lacking tensors, which are reported by name; and without
     its progress bar where no terminal would show it."""
     from transformers.utils import logging as untyped
 

@@ -2,7 +2,8 @@
 
 Owns the mapping and the release of its pages, so that the row code that works on tensors in memory
 works on shards of any size unchanged: `index_select` reads from the file, `FileRows.index_copy_`
-writes to one. Knows nothing of safetensors or tokens.
+writes to one. Imports torch at module level, for it subclasses its tensor; whoever needs it imports
+it when a function runs. Knows nothing of safetensors or tokens.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+from vocabshift.models.shard_writer import write_all
 
 RELEASE_EVERY = 32 << 20
 """Bytes that operations may touch before the pages of a mapping are given back."""
@@ -126,10 +129,3 @@ class FileRows:
         for first, end in zip(starts, [*edges, len(ids)], strict=False):
             offset = self._start + int(ids[first]) * width
             write_all(self._descriptor, data[first * width : end * width], offset)
-
-
-def write_all(descriptor: int, data: memoryview, offset: int) -> None:
-    """Write all of `data` at `offset`."""
-    while len(data):
-        written = os.pwrite(descriptor, data, offset)
-        data, offset = data[written:], offset + written

@@ -1,16 +1,15 @@
-"""The two tables of a saved model that have a row for each token, read block by block.
+"""Input embeddings, output head and its bias of a saved model as float32, read block by block.
 
-Owns which tensors of the safetensors files are the input embeddings and the output head (by the
-names that causal language models store them under), and their conversion to float32. Nothing else
-of the model is read, and never more than a block of rows at a time. Knows nothing of indicators.
+Which tensors these are the architecture says (`saved`, `tables`). Owns reading them with numpy:
+nothing else of the model is read, never more than a block of rows at a time, and a number that is
+not finite is refused. Knows nothing of what is computed of the rows.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.errors import VocabMismatchError
-from vocabshift.models.shards import FLOATS, Checkpoint, Shard, StoredTensor, open_checkpoint
+from vocabshift.models.folder import local_folder
+from vocabshift.models.saved import SavedModel, are_equal, open_saved
+from vocabshift.models.shards import Shard, StoredTensor
+from vocabshift.models.tables import Table
 
 Floats = npt.NDArray[np.float32]
 
-_INPUTS = (
-    "embed_tokens",
-    "wte",
-    "word_embeddings",
-    "embed_in",
-    "tok_embeddings",
-    "embeddings",
-    "embedding",
-    "shared",
-)
-_HEADS = ("lm_head", "embed_out", "output", "head", "score", "decoder")
 _STORED = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 _BLOCK_BYTES = 16 << 20  # of a block in float32: what is done with it stays near the caches
 
@@ -120,133 +111,42 @@ class ModelTables:
 def open_tables(model: str | Path, n_tokens: int) -> ModelTables:
     """The tables of a model folder (or Hub name); `n_tokens`: rows that its tokenizer needs.
 
-    ValueError for weights that are no safetensors, damaged, quantized, or without such tables;
-    VocabMismatchError where they have fewer rows than the tokenizer has ids.
+    ValueError for weights that are no safetensors, damaged, quantized, or of an architecture that
+    transformers does not know; VocabMismatchError where they have fewer rows than the tokenizer
+    has ids; FileNotFoundError where there is no model.
     """
     folder = local_folder(model)
-    checkpoint = open_checkpoint(folder)
-    if checkpoint is None:
+    saved = open_saved(folder)
+    if saved is None:
         raise ValueError(
             f"{folder} holds no safetensors weights, which are read without loading the model; "
             "save it with save_pretrained of transformers first"
         )
-    config = _config(folder)
-    matrices = {
-        name: entry for name, entry in checkpoint.tensors.items() if name.endswith(".weight")
-    }
-    embeddings = _table(folder, matrices, _INPUTS, "input embeddings", n_tokens)
-    assert embeddings is not None
-    head = _table(folder, matrices, _HEADS, "output head", n_tokens, like=embeddings)
-    if head is None and _says_untied(config):
-        raise ValueError(
-            f"config.json of {folder} says that the output head is its own, and the weights hold "
-            "none: this is no causal language model, or its head is missing"
-        )
-    tied = head is None or _same_bytes(embeddings, head)
-    if tied or head is None:
-        head = embeddings
-    return ModelTables(folder, embeddings, head, _bias(checkpoint, head), tied)
-
-
-def local_folder(model: str | Path) -> Path:
-    """The folder itself, or the files of a Hub name; FileNotFoundError where there is neither."""
-    path = Path(model)
-    if path.is_dir():
-        if not (path / "config.json").is_file():
-            raise FileNotFoundError(f"{model} is no model folder: it holds no config.json")
-        return path
-    if path.exists():
-        raise FileNotFoundError(f"{model} is a file; name the folder of a model")
-    try:
-        from huggingface_hub import snapshot_download
-
-        patterns = ["*.safetensors", "*.json", "*.jinja", "*.model"]
-        return Path(snapshot_download(str(model), allow_patterns=patterns, ignore_patterns=["*/*"]))
-    except Exception as error:  # whatever the Hub client raises
-        reason = " ".join(str(error).split())[:160]
-        raise FileNotFoundError(
-            f"{model} is no model folder here, and the Hub does not give it: {reason}"
-        ) from None
-
-
-def _table(
-    folder: Path,
-    tensors: Mapping[str, tuple[Shard, StoredTensor]],
-    owners: tuple[str, ...],
-    what: str,
-    n_tokens: int,
-    *,
-    like: RowTable | None = None,
-) -> RowTable | None:
-    """The one matrix with such an owner; None for a head that is not there."""
-    named = {
-        name: entry
-        for name, entry in tensors.items()
-        if f".{name}".split(".")[-2] in owners and len(entry[1].shape) == 2
-    }
-    if like is None and not named:
-        raise ValueError(
-            f"no tensor of {folder} is called as {what} are ({', '.join(_INPUTS)}): this kind of "
-            "model is not known"
-        )
-    found = {name: entry for name, entry in named.items() if entry[1].shape[0] >= n_tokens}
-    if like is not None:
-        found = {
-            n: e for n, e in found.items() if n != like.name and e[1].shape == like.stored.shape
-        }
-    if not found:
-        if like is not None:
-            return None
-        rows = max(entry[1].shape[0] for entry in named.values())
+    if saved.matrices.rows < n_tokens:
         raise VocabMismatchError(
-            f"the tokenizer beside the model has ids up to {n_tokens - 1}, and the {what} of "
-            f"{folder} have {rows} rows: they are not each other's"
+            f"the tokenizer beside the model has ids up to {n_tokens - 1}, and the input "
+            f"embeddings of {folder} have {saved.matrices.rows} rows: they are not each other's"
         )
-    tables = [RowTable(name, *entry) for name, entry in sorted(found.items())]
-    for table in tables:
-        if table.stored.dtype not in FLOATS:
-            raise ValueError(
-                f"{table.name} is stored as {table.stored.dtype}; rows of a quantized model are "
-                "not comparable: look at the checkpoint that it was made from"
-            )
-    if any(not _same_bytes(tables[0], other) for other in tables[1:]):
-        raise ValueError(
-            f"several tensors of {folder} could be the {what}: "
-            f"{', '.join(table.name for table in tables)}; this kind of model is not known"
-        )
-    return tables[0]
+    embeddings, head, bias = (
+        next((table for table in saved.matrices.tables if table.role == role), None)
+        for role in ("input", "head", "bias")
+    )
+    assert embeddings is not None
+    if head is not None and are_equal(embeddings, head):
+        head = None  # some files hold a tied matrix twice, under a config that says untied
+    rows = _row_table(saved, embeddings)
+    return ModelTables(
+        folder,
+        embeddings=rows,
+        head=rows if head is None else _row_table(saved, head),
+        bias=None if bias is None else _row_table(saved, bias),
+        tied=head is None,
+    )
 
 
-def _bias(checkpoint: Checkpoint, head: RowTable) -> RowTable | None:
-    """The bias of the head, where it has one."""
-    names = [head.name.removesuffix("weight") + "bias", "lm_head.bias"]
-    for name in names:
-        entry = checkpoint.tensors.get(name)
-        if entry is not None and entry[1].shape == (head.rows,) and entry[1].dtype in FLOATS:
-            return RowTable(name, *entry)
-    return None
-
-
-def _same_bytes(one: RowTable, other: RowTable) -> bool:
-    if one.stored.shape != other.stored.shape or one.stored.dtype != other.stored.dtype:
-        return False
-    pairs = zip(one.blocks(), other.blocks(), strict=True)
-    return all(np.array_equal(a, b) for (_, a), (_, b) in pairs)
-
-
-def _config(folder: Path) -> dict[str, Any]:
-    try:
-        config = json.loads((folder / "config.json").read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{folder / 'config.json'} is not JSON: {error}") from None
-    if not isinstance(config, dict):
-        raise ValueError(f"{folder / 'config.json'} holds no JSON object")
-    return config
-
-
-def _says_untied(config: Mapping[str, Any]) -> bool:
-    """Whether the config says so outright; left out, it depends on the architecture."""
-    text = config.get("text_config")
-    said = [config.get("tie_word_embeddings")]
-    said += [text.get("tie_word_embeddings")] if isinstance(text, dict) else []
-    return False in said and True not in said
+def _row_table(saved: SavedModel, table: Table) -> RowTable:
+    """The table in its file, without the rows that the architecture adds to those of tokens."""
+    name = table.names[0]
+    shard, stored = saved.checkpoint.tensors[name]
+    shape = (table.rows - table.beyond, table.weight.shape[1])
+    return RowTable(name, shard, replace(stored, shape=shape))

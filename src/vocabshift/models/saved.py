@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.errors import VocabMismatchError
-from vocabshift.models import folder as model_folder
 from vocabshift.models import tables
+from vocabshift.models.folder import local_folder
+from vocabshift.models.load import load_configs, model_class
 from vocabshift.models.shards import FLOATS, Checkpoint, open_checkpoint
-from vocabshift.models.tables import Matrices, Table, as_table
-from vocabshift.surgery import initialize
-from vocabshift.tokenizer.formats.load import hub_error, is_hub_name
+from vocabshift.models.tables import Matrices, Table, as_table, block_length
+from vocabshift.storage.hub import is_hub_name
 
 if TYPE_CHECKING:
     import torch
@@ -42,16 +42,18 @@ def open_saved(source: str | Path) -> SavedModel | None:
     ValueError for what cannot be transferred: quantized, of unknown architecture, damaged;
     FileNotFoundError where a download fails.
     """
-    folder = _local(source)
-    checkpoint = None if folder is None else open_checkpoint(folder)
-    if folder is None or checkpoint is None:
+    if not Path(source).is_dir() and not is_hub_name(source):
+        return None  # transformers says what is wrong with it
+    folder = local_folder(source)
+    checkpoint = open_checkpoint(folder)
+    if checkpoint is None:
         return None
-    config, generation = model_folder.load_configs(folder)
-    model_class = model_folder.model_class(config)
-    known = tables.find_table_names(model_class, config)
+    config, generation = load_configs(folder)
+    found_class = model_class(config)
+    known = tables.find_table_names(found_class, config)
     matrices = replace(
         _stored_tables(checkpoint, known),
-        pad_is_fixed=tables.counts_positions_from_pad(model_class, config),
+        pad_is_fixed=tables.counts_positions_from_pad(found_class, config),
     )
     has_head = matrices.tied or any(table.role == "head" for table in matrices.tables)
     return SavedModel(folder, checkpoint, config, generation, matrices, has_head)
@@ -70,7 +72,7 @@ def _stored_tables(checkpoint: Checkpoint, known: list[tables.TableName]) -> Mat
             role = "head" if table.role == "input" and alias in table.head_names else table.role
             tensor = _mapped(checkpoint, name, table, mappings)
             new = replace(as_table(table, (name,), tensor), role=role)
-            same = next((each for each in own if _equal(each, new)), None)
+            same = next((each for each in own if are_equal(each, new)), None)
             if same is None:
                 own.append(new)
             else:
@@ -142,8 +144,8 @@ def _mapped(
     shard, stored = checkpoint.tensors[name]
     if stored.dtype not in FLOATS:
         raise ValueError(
-            f"{name} is stored as {stored.dtype}, and rows of a quantized model cannot be "
-            "averaged; transfer the unquantized checkpoint and quantize the result"
+            f"{name} is stored as {stored.dtype}, and rows of a quantized model can be neither "
+            "averaged nor compared; use the unquantized checkpoint that it was made from"
         )
     if stored.shape != table.shape:
         raise VocabMismatchError(
@@ -157,35 +159,15 @@ def _mapped(
     return mappings[shard.file].tensor(dtype, stored.shape, stored.start)
 
 
-def _equal(one: Table, other: Table) -> bool:
+def are_equal(one: Table, other: Table) -> bool:
+    """Whether two tables hold the same numbers in the same dtype."""
     import torch
 
     first, second = one.weight, other.weight
-    if first.dtype != second.dtype:
+    if first.dtype != second.dtype or first.shape != second.shape:
         return False
-    length = initialize.block_length(first.shape[1])
+    length = block_length(first.shape[1])
     return all(
         torch.equal(first.index_select(0, ids), second.index_select(0, ids))
         for ids in torch.split(torch.arange(len(first)), length)
     )
-
-
-def _local(source: str | Path) -> Path | None:
-    """The folder itself, or the Hub's files in its cache; None for what no Hub name can be.
-
-    FileNotFoundError, with the reason, where the download fails.
-    """
-    path = Path(source)
-    if path.is_dir():
-        return path
-    if not is_hub_name(source):
-        return None  # transformers says what is wrong with it
-    from huggingface_hub import snapshot_download
-
-    patterns = ["*.safetensors", "*.json", "*.jinja", "LICENSE*", "NOTICE*"]
-    try:
-        return Path(
-            snapshot_download(str(source), allow_patterns=patterns, ignore_patterns=["*/*"])
-        )
-    except Exception as error:  # the Hub client raises errors of many libraries
-        raise hub_error(str(source), "give the model", error) from None

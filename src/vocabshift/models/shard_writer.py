@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vocabshift.models.mapped_tensor import write_all
 from vocabshift.models.shards import Shard, StoredTensor, header_bytes
 
 _BLOCK = 16 << 20  # bytes copied at a time
-_UNDER_WAY = 8  # blocks that the disk may be behind before their pages are asked back
+_UNDER_WAY = 8  # blocks that the disk may lag before their pages are given back
 
 WriteRows = Callable[[int, int], None]
 """(file descriptor, byte at which the table begins): writes the whole table there."""
@@ -24,7 +23,7 @@ WriteRows = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class NewTable:
-    """What stands in the place of a stored tensor."""
+    """What replaces a stored tensor."""
 
     shape: tuple[int, ...]
     n_bytes: int
@@ -87,7 +86,7 @@ def write_shard(shard: Shard, changed: Mapping[str, NewTable], target: Path) -> 
 
 def copy_file(source: Path, target: Path, *, hard_link: bool = False) -> str:
     """Copy a file, or link it where asked and possible; "linked" or "copied"."""
-    real = source.resolve()  # the Hub's cache keeps its files behind symbolic links
+    real = source.resolve()  # the Hub's cache holds symbolic links to its files
     if hard_link:
         try:
             os.link(real, target)
@@ -137,6 +136,13 @@ def copy_bytes(source: int, target: int, start: int, to: int, length: int) -> No
         if to - begin >= _UNDER_WAY * _BLOCK:
             hand_over(target, to - _UNDER_WAY * _BLOCK, done)
         start, to, length = start + done, to + done, length - done
+
+
+def write_all(descriptor: int, data: memoryview, offset: int) -> None:
+    """Write all of `data` at `offset`."""
+    while len(data):
+        written = os.pwrite(descriptor, data, offset)
+        data, offset = data[written:], offset + written
 
 
 def hand_over(descriptor: int, start: int, length: int) -> None:

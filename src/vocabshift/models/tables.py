@@ -1,9 +1,10 @@
-"""Which tensors of a model have one row per token, told by its architecture and nothing else.
+"""The tables of a model: the tensors that have one row per token, found by its architecture alone.
 
 Owns the probe: the model is built twice without memory (on torch's meta device), the second time
 with a larger vocabulary, and a tensor whose shape differs is such a table. So biases, per-layer
-embeddings, MLM heads and `final_logits_bias` are found without a list of architectures. Knows
-nothing of checkpoints or tokens.
+embeddings, MLM heads and `final_logits_bias` are found without a list of architectures. Owns the
+tables as values too, and finding those of a model in memory. torch and transformers are imported
+when a function runs. Knows nothing of checkpoints, tokens or new rows.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 VOCAB_KEYS = ("vocab_size", "vocab_size_per_layer_input")
 """Keys of a config that say how many rows there are; each rules tables of its own."""
+
+BLOCK_ELEMENTS = 2**20
+"""Numbers gathered at a time: 4 MiB in float32, which caches hold (eight times it: 3 x slower)."""
 
 _STEP = 8  # rows that the probe adds for the first key; 16 for the second
 
@@ -34,6 +38,11 @@ class TableName:
     role: str  # "input", "head", "bias" or "further"
     head_names: frozenset[str] = frozenset()  # of `names`, those that are the head's
     may_be_absent: bool = False  # from a file: biases and buffers, which then are zeros
+
+
+def block_length(width: int) -> int:
+    """How many rows of `width` numbers are gathered at a time."""
+    return max(1, BLOCK_ELEMENTS // max(width, 1))
 
 
 def config_parts(config: Any) -> Iterator[Any]:
@@ -89,7 +98,7 @@ def find_table_names(model_class: Any, config: Any) -> list[TableName]:
 
 
 def counts_positions_from_pad(model_class: Any, config: Any) -> bool:
-    """Whether the first position is the one behind the pad token's id (RoBERTa and its kin).
+    """Whether positions are counted from the pad token's id (RoBERTa and its kin).
 
     The id of the pad token is then part of the weights and may not move.
     """
@@ -169,12 +178,8 @@ def _with_head(table: TableName, model: Any, head: Any) -> TableName:
     return replace(table, head_names=own if table.role in ("input", "head") else frozenset())
 
 
-# The tables of a model as values: tensors with a row per token, and which of them are one.
-#
-# Owns what a table is and finding those of a model in memory. Which tensors are tables `tables`
-# finds; whether their rows lie in memory or over a file makes no difference. Knows nothing of new
-# rows, tokenizers or configs.
-
+# The tables of a model as values; whether their rows lie in memory or over a file makes no
+# difference.
 
 _CALLED = {"input": "input embeddings", "head": "output head", "bias": "biases of the head"}
 

@@ -10,9 +10,10 @@ import json
 import socket
 import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -25,11 +26,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from vocabshift.playground.page import Playground
+from vocabshift.evaluation.lines.subject import engine_of
+from vocabshift.playground.page import Panel, Playground, samples_of
 from vocabshift.report.html.tokens import token_css
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 
 
 # Who may talk to the page: only itself, on this machine.
@@ -256,3 +260,22 @@ def _open(open_page: Callable[[str], object], url: str) -> None:
     """A browser that cannot be started is no fault: the address is printed."""
     with contextlib.suppress(webbrowser.Error, OSError):
         open_page(url)
+
+
+def open_playground(
+    tokenizers: Mapping[str, AnyTokenizer | str | Path],
+    samples: Mapping[str, Sequence[str]] | None = None,
+    *,
+    several: str = "",
+    port: int = 0,
+) -> LocalServer:
+    """Bind a page on 127.0.0.1 that shows how tokenizers cut what is typed; `run` serves it.
+
+    `tokenizers`: by the name that the page shows; paths and Hub names are loaded. `samples`: lines
+    to start from, by language, and `several` a text in several scripts. `port`: 0 for any that is
+    free. Needs the [serve] extra.
+
+    InvalidTokenizerError for a tokenizer of an unknown kind; OSError where the port is taken.
+    """
+    panels = [Panel(engine_of(tokenizer), name) for name, tokenizer in tokenizers.items()]
+    return LocalServer(Playground(panels, samples_of(samples or {}, several)), port)

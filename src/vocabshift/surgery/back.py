@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import VocabMismatchError
-from vocabshift.models import folder as model_folder
-from vocabshift.models.folder import TransferReport
+from vocabshift.models.folder import check_paths, load_own_tokenizer
+from vocabshift.models.load import load_model
 from vocabshift.models.saved import SavedModel, open_saved
-from vocabshift.models.tables import Matrices, Table, find_matrices
-from vocabshift.surgery import config_ids, initialize
-from vocabshift.surgery import row_sources as plain_plan
-from vocabshift.surgery import row_sources as token_map
-from vocabshift.surgery import rows as resize
-from vocabshift.surgery.row_sources import FILE
+from vocabshift.models.tables import Matrices, Table, block_length, find_matrices
+from vocabshift.surgery import config_ids
+from vocabshift.surgery.matching import TRANSFER_MAP, check_kinds, match, token_ids
+from vocabshift.surgery.output import SmallFiles, TableFill, write_folder, write_loaded
+from vocabshift.surgery.report import TransferReport
+from vocabshift.surgery.rows import put_rows
 from vocabshift.surgery.special_ids import match_specials, roles_of_config
-from vocabshift.surgery.stream import RowSource, SmallFiles, transfer_key, write_folder
+from vocabshift.surgery.stream import transfer_key
 from vocabshift.tokenizer.id_map import load as load_id_map
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 BACK = "back"
 
@@ -39,32 +39,32 @@ def transfer_back_folder(
     """Give a transferred (and perhaps trained) model the tokenizer that `initial` has.
 
     `model_source`: a folder that `transfer` wrote, or what training made of it, with its tokenizer;
-    `initial`: the model that was transferred. Kept tokens are told by the `transfer_map.json` in
-    `model_source`, and without one by bytes and roles, as `transfer` does. In the report `n_copied`
-    counts rows of the current model, `n_initialized` rows of `initial`, `n_removed` tokens of the
-    current tokenizer that are dropped. Safetensors shards are worked through on the disk as
+    `initial`: the model that was transferred. Which tokens were kept the `transfer_map.json` in
+    `model_source` says; without one bytes and roles decide, as in `transfer_folder`. In the report
+    `n_copied` counts rows of the current model, `n_initialized` rows of `initial`, `n_removed`
+    tokens of the current tokenizer that are dropped. Safetensors shards are worked through as
     `transfer_folder` does, models in other formats are loaded whole. VocabMismatchError where the
     two models do not belong together; neither is changed.
     """
-    model_folder.check_paths(model_source, initial, out=out, force=force)
-    current = model_folder.load_own_tokenizer(model_source)
-    first = model_folder.load_own_tokenizer(initial)
+    check_paths(model_source, initial, out=out, force=force)
+    current = load_own_tokenizer(model_source)
+    first = load_own_tokenizer(initial)
     old: Any = open_saved(initial)
     if old is None:
-        old = model_folder.load_model(initial)
+        old = load_model(initial)
     old_tables = _tables_of(old)
     kept = _kept_ids(model_source, old, first, current)
     saved = open_saved(model_source)
-    model: Any = model_folder.load_model(model_source) if saved is None else saved
+    model: Any = load_model(model_source) if saved is None else saved
     matrices = _tables_of(model)
     _check_pair(matrices, old_tables, kept)
     changes = config_ids.taken_over(model, old)
     report = TransferReport(
         n_copied=len(kept),
-        n_initialized=_n_tokens(first) - len(kept),
-        n_removed=_n_tokens(current) - len(set(kept.values())),
+        n_initialized=len(token_ids(first)) - len(kept),
+        n_removed=len(token_ids(current)) - len(set(kept.values())),
         tied=matrices.tied,
-        vocab_size=_n_tokens(first),
+        vocab_size=len(token_ids(first)),
         rows=old_tables.rows,
         old_rows=matrices.rows,
         init=BACK,
@@ -80,8 +80,8 @@ def transfer_back_folder(
     if saved is not None:
         back = {new_id: old_id for old_id, new_id in kept.items()}
         small = SmallFiles(first, changes, back.get, None, config)
-        rows = RowSource(fill, (*_said_by(old), sorted(kept.items()), BACK))
-        return write_folder(saved, rows, small, Path(out), report, force=force)
+        filled = TableFill(fill, (*_said_by(old), sorted(kept.items()), BACK))
+        return write_folder(saved, filled, small, Path(out), report, force=force)
     import torch
 
     with torch.no_grad():
@@ -89,10 +89,9 @@ def transfer_back_folder(
             new = torch.empty(
                 (report.rows + table.beyond, table.weight.shape[1]), dtype=table.weight.dtype
             )
-            resize.put_rows(model, table, fill(table, new))
+            put_rows(model, table, fill(table, new))
     config_ids.apply(model, changes, report.rows)
-    model_folder.save(model, first, out, force=force, config=config, figures=report)
-    return report
+    return write_loaded(model, first, out, report, force=force, config=config)
 
 
 def _tables_of(model: Any) -> Matrices:
@@ -100,39 +99,40 @@ def _tables_of(model: Any) -> Matrices:
 
 
 def _said_by(model: Any) -> tuple[str, ...]:
-    """What tells the initial model from another one; one in memory is told by its name alone."""
+    """What distinguishes the initial model from another one; of one in memory nothing is known."""
     return (transfer_key(model),) if isinstance(model, SavedModel) else ()
-
-
-def _n_tokens(tokenizer: Tokenizer | PlainTokenizer) -> int:
-    vocab = tokenizer.vocab if isinstance(tokenizer, PlainTokenizer) else tokenizer.model.vocab
-    return len({*vocab.values(), *(token.id for token in tokenizer.added_tokens)})
 
 
 def _kept_ids(
     model_source: str | Path,
     old: Any,
-    first: Tokenizer | PlainTokenizer,
-    current: Tokenizer | PlainTokenizer,
+    first: Tokenizer | UnigramOrWordPieceTokenizer,
+    current: Tokenizer | UnigramOrWordPieceTokenizer,
 ) -> dict[int, int]:
     """First id -> current id of every token that both have."""
-    file = Path(model_source) / FILE
+    file = Path(model_source) / TRANSFER_MAP
     if file.is_file():
         id_map = load_id_map(file)
-        if isinstance(first, PlainTokenizer) or isinstance(current, PlainTokenizer):
-            plain_plan.check_kinds(first, current, id_map)
+        if isinstance(first, UnigramOrWordPieceTokenizer) or isinstance(
+            current, UnigramOrWordPieceTokenizer
+        ):
+            check_kinds(first, current, id_map)
         else:
             id_map.check(first, current)
         return {old_id: new_id for new_id, old_id in id_map.new_to_old().items()}
-    if isinstance(first, PlainTokenizer) or isinstance(current, PlainTokenizer):
-        raise VocabMismatchError(f"{model_source} holds no {FILE}, and without it nothing is known")
+    if isinstance(first, UnigramOrWordPieceTokenizer) or isinstance(
+        current, UnigramOrWordPieceTokenizer
+    ):
+        raise VocabMismatchError(
+            f"{model_source} holds no {TRANSFER_MAP}, and without it nothing is known"
+        )
     specials = match_specials(first, current, roles_of_config(old.config))
     if specials.tokenizer.row_count != current.row_count:
         raise VocabMismatchError(
             "the model's tokenizer lacks special tokens of the initial one, so that is not the "
             "model that was transferred; name that one with --initial"
         )
-    return token_map.match(first, current, specials.new_to_old).old_to_new
+    return match(first, current, specials.new_to_old).old_to_new
 
 
 def _check_pair(matrices: Matrices, old_tables: Matrices, kept: dict[int, int]) -> None:
@@ -163,8 +163,8 @@ def _rows_back(table: Table, old_table: Table, kept: dict[int, int], n_rows: int
     for old_id, new_id in kept.items():
         if old_id < min(n, old_table.rows) and new_id < table.rows:
             current[old_id] = new_id
-    for ids in torch.split(torch.arange(n), initialize.block_length(table.weight.shape[1])):
-        # Tokens behind the end of a per-layer table have the row of token 0 (`follows_row_0`).
+    for ids in torch.split(torch.arange(n), block_length(table.weight.shape[1])):
+        # Tokens beyond the end of a per-layer table have the row of token 0 (`follows_row_0`).
         there = torch.where(ids < old_table.rows, ids, 0)
         rows = old_table.weight.index_select(0, there).to(table.weight.dtype)
         own = current[ids]

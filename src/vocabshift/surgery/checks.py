@@ -1,27 +1,35 @@
-"""What a transfer is asked for, looked at before any row is: tokenizers, their map, padding, pad.
+"""What is refused before any row is looked at: options, tokenizers, their map, padding, ids.
 
-Owns which pairs are refused and in what words. Knows nothing of matrices.
+Owns in what words, and the opening of what options name. Knows nothing of tables.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from vocabshift.checks import vocabulary as unused_tokens
 from vocabshift.errors import VocabMismatchError
-from vocabshift.surgery import row_sources as plain_plan
+from vocabshift.surgery import overrides
 from vocabshift.surgery.config_ids import Change
+from vocabshift.surgery.matching import check_kinds
+from vocabshift.surgery.methods import check_init, open_sources
+from vocabshift.surgery.options import AUTO, TransferOptions
+from vocabshift.surgery.row_sources import RowSources
 from vocabshift.tokenizer import token_bytes
-from vocabshift.tokenizer.id_map import IdMap
+from vocabshift.tokenizer.formats.load import open_tokenizer
+from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.id_map import find as find_id_map
 from vocabshift.tokenizer.id_map import load as load_id_map
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
-def check_tokenizers(old: Any, new: Any, id_map: IdMap | None) -> None:
+def check_tokenizers(old: Any, new: Any, id_map: TokenIdMap | None) -> None:
     """VocabMismatchError for two tokenizers that no rows can be moved between, or another map."""
-    if plain_plan.check_kinds(old, new, id_map):
+    if check_kinds(old, new, id_map):
         return
     check_usable(old, new)
     if id_map is not None:
@@ -38,17 +46,45 @@ def check_pad(changes: list[Change]) -> None:
         )
 
 
-def check_padding(multiple: int | None) -> None:
-    """ValueError for what rows cannot be a multiple of."""
+def check_options(options: TransferOptions) -> None:
+    """ValueError for an initializer that is unknown or lacks something, or impossible padding."""
+    check_init(options)
+    if options.init == AUTO and options.score is None:
+        raise ValueError(
+            "init 'auto' needs text to try the initializers on (vocabshift.transfer: text=, "
+            "command line: --text SPEC), or score=: a function of model and tokenizer"
+        )
+    multiple = options.pad_to_multiple_of
     if multiple is not None and multiple < 1:
         raise ValueError(f"pad_to_multiple_of is {multiple}; it must be 1 or more")
 
 
-def open_map(given: IdMap | str | Path | None, new: Any) -> IdMap | None:
-    """The map given, or the one beside the new tokenizer."""
+def opened(options: TransferOptions, new: Any) -> TransferOptions:
+    """The checked options with what they name read: overrides, the map, a donor, texts.
+
+    `new`: the new tokenizer as it was given, whose folder may hold a map.
+    """
+    table = {} if options.overrides is None else overrides.read(options.overrides)
+    id_map = open_map(options.id_map, new)
+    return replace(open_sources(options), overrides=table, id_map=id_map)
+
+
+def open_map(given: TokenIdMap | str | Path | None, new: Any) -> TokenIdMap | None:
+    """The map given, or the one in the new tokenizer's folder."""
     if given is None:
         return find_id_map(new)
-    return given if isinstance(given, IdMap) else load_id_map(given)
+    return given if isinstance(given, TokenIdMap) else load_id_map(given)
+
+
+def open_tokenizers(old: Any, new: Any, options: TransferOptions) -> tuple[Any, Any]:
+    """Both tokenizers, checked against each other and the map; `new` with its dummies.
+
+    `options`: opened ones. VocabMismatchError where no rows can be moved between the two.
+    """
+    old, new = open_tokenizer(old), open_tokenizer(new)
+    assert options.id_map is None or isinstance(options.id_map, TokenIdMap)
+    check_tokenizers(old, new, options.id_map)
+    return old, with_dummies(new, options.reserve_dummies)
 
 
 def with_dummies(new: Any, n: int) -> Any:
@@ -72,4 +108,47 @@ def check_usable(old: Tokenizer, new: Tokenizer) -> None:
         raise VocabMismatchError(
             "the new tokenizer lacks some of the 256 bytes and has no unknown token: it would "
             "lose text; train it with the whole byte alphabet"
+        )
+
+
+def offsets_of(config: Any) -> dict[str, int]:
+    """Name of a part of the config -> the first id that this part embeds."""
+    parts = {name: part for name, part in vars(config).items() if not name.startswith("_")}
+    found = {name: getattr(part, "vocab_offset", None) for name, part in parts.items()}
+    return {name: offset for name, offset in found.items() if isinstance(offset, int)}
+
+
+def check_offsets(config: Any, sources: RowSources, rows: int, n_rows: int) -> None:
+    """VocabMismatchError where tokens from a `vocab_offset` on, or the number of rows, change.
+
+    Gemma 3n embeds every id from its vision (then its audio) config's `vocab_offset` on with a
+    small table of that part, and not with the text's row: new tokens that came to lie there would
+    be taken for images. `rows`, `n_rows`: of the embeddings before and after (the last id ends an
+    audio's padding).
+    """
+    offsets = offsets_of(config)
+    if not offsets:
+        return
+    first = min(offsets.values())
+    copied_from, copied_to = sources.copied_from, sources.copied_to
+    moved = copied_from != copied_to
+    wrong = [
+        *copied_to[moved & ((copied_to >= first) | (copied_from >= first))].tolist(),
+        *sources.made[sources.made >= first].tolist(),
+    ]
+    old_ids = sources.old_ids
+    lost = np.setdiff1d(old_ids[old_ids >= first], copied_from).tolist()
+    reasons = []
+    if wrong:
+        reasons.append(f"{len(wrong)} tokens would move there or away, such as new id {wrong[0]}")
+    if lost:
+        reasons.append(f"{len(lost)} tokens there would be gone, such as old id {lost[0]}")
+    if n_rows != rows:
+        reasons.append(f"the rows would become {n_rows} instead of {rows}")
+    if reasons:
+        raise VocabMismatchError(
+            f"this model embeds the ids from {first} on by its {' and '.join(offsets)} "
+            f"(vocab_offset), and {'; '.join(reasons)}. Give a tokenizer that has all tokens from "
+            f"{first} on under the same ids and its own below (as many tokens removed as added), "
+            "or transfer the text model alone"
         )

@@ -15,13 +15,13 @@ from typing import Any
 
 from vocabshift.errors import VocabMismatchError
 from vocabshift.models.tables import VOCAB_KEYS, config_parts
-from vocabshift.surgery.row_sources import TokenMap
+from vocabshift.surgery.row_sources import RowSources
 from vocabshift.surgery.special_ids import SpecialTokens
 
 _ID_KEY = re.compile(r"(\w+?)_token_(?:id|ids|index)")
 _ID_LISTS = ("suppress_tokens", "begin_suppress_tokens", "bad_words_ids", "force_words_ids")
 _BIASES = "sequence_bias"
-"""[[phrase, bias], …]: numbers beside the ids are not ids."""
+"""[[phrase, bias], …]: the biases are numbers and no ids."""
 
 
 @dataclass(frozen=True)
@@ -41,23 +41,23 @@ class Change:
         return matched[1] if matched else self.key
 
 
-def plan(model: Any, specials: SpecialTokens, token_map: TokenMap) -> list[Change]:
+def plan(model: Any, specials: SpecialTokens, sources: RowSources) -> list[Change]:
     """Every id that a config of the model holds, with what it becomes.
 
     An id that names no token (a default that nobody set) becomes the id of its role, or None.
     VocabMismatchError for the id of a token that the new tokenizer does not have.
     """
-    known = set(token_map.old_ids.tolist())
+    known = set(sources.old_ids.tolist())
 
     def move(role: str, where: str, old_id: int) -> int | None:
         by_role = specials.by_role.get(role)
         if old_id < 0:
-            return old_id  # -1 stands for "none" in some configs
+            return old_id  # -1 means "none" in some configs
         if old_id not in known:
             return by_role[1] if by_role else None
         if by_role and by_role[0] == old_id:
             return by_role[1]
-        new_id = specials.old_to_new.get(old_id, token_map.old_to_new.get(old_id))
+        new_id = specials.old_to_new.get(old_id, sources.old_to_new.get(old_id))
         if new_id is None:
             raise VocabMismatchError(
                 f"{where} is {old_id}, and the new tokenizer does not have that token; "
@@ -66,7 +66,7 @@ def plan(model: Any, specials: SpecialTokens, token_map: TokenMap) -> list[Chang
         return new_id
 
     def ordinary(old_id: int) -> int | None:
-        return specials.old_to_new.get(old_id, token_map.old_to_new.get(old_id))
+        return specials.old_to_new.get(old_id, sources.old_to_new.get(old_id))
 
     changes = []
     for section, config in _configs(model):

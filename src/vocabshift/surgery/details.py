@@ -1,7 +1,7 @@
 """What a transfer does to each token by name: kept, added, removed, ambiguous.
 
 Owns the lists, complete and as vocabularies spell their tokens, so that they can be put into
-overrides. The decisions are those of `token_map`; rows and files it does not know.
+overrides. The decisions are those of `matching`; rows and files it does not know.
 """
 
 from __future__ import annotations
@@ -12,16 +12,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from vocabshift.models.folder import load_configs, load_own_tokenizer
-from vocabshift.surgery import overrides as override_table
-from vocabshift.surgery import row_sources as plain_plan
-from vocabshift.surgery import row_sources as token_map
-from vocabshift.surgery.special_ids import match_specials, roles_of_config
-from vocabshift.tokenizer.id_map import IdMap
-from vocabshift.tokenizer.id_map import find as find_id_map
-from vocabshift.tokenizer.id_map import load as load_id_map
-from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer, open_prunable
+from vocabshift.models.folder import load_own_tokenizer
+from vocabshift.models.load import load_configs
+from vocabshift.surgery.checks import open_tokenizers, opened
+from vocabshift.surgery.matching import match_tokenizers, token_names
+from vocabshift.surgery.options import TransferOptions
+from vocabshift.surgery.row_sources import RowSources
+from vocabshift.tokenizer.id_map import TokenIdMap
 
 
 @dataclass(frozen=True)
@@ -41,59 +38,38 @@ class TokenLists:
 def token_lists(
     model_source: str | Path,
     tokenizer_source: Any,
-    *,
-    id_map: IdMap | str | Path | None = None,
-    overrides: str | Path | Mapping[str, Any] | None = None,
+    options: TransferOptions,
 ) -> TokenLists:
-    """The lists of a transfer of a saved model; arguments are those of `transfer_folder`.
+    """The lists of a transfer of a saved model; of the options, map and overrides decide.
 
     Nothing is written and no weights are read. VocabMismatchError as for the transfer.
     """
-    old, new = load_own_tokenizer(model_source), open_prunable(tokenizer_source)
-    if id_map is None:
-        id_map = find_id_map(tokenizer_source)
-    elif not isinstance(id_map, IdMap):
-        id_map = load_id_map(id_map)
-    if plain_plan.check_kinds(old, new, id_map):
-        assert isinstance(old, PlainTokenizer) and isinstance(new, PlainTokenizer)
-        assert id_map is not None
-        _, mapping = plain_plan.match_by_map(old, new, id_map)
-        return _lists(mapping, _names(old), _names(new))
-    assert isinstance(old, Tokenizer) and isinstance(new, Tokenizer)
-    if id_map is not None:
-        id_map.check(old, new)
-    table = {} if overrides is None else override_table.read(overrides)
-    decided = override_table.resolve(table, old, new)
+    named = TransferOptions(id_map=options.id_map, overrides=options.overrides)
+    options = opened(named, tokenizer_source)  # a donor need not be loaded
+    old, new = open_tokenizers(load_own_tokenizer(model_source), tokenizer_source, options)
+    assert options.id_map is None or isinstance(options.id_map, TokenIdMap)
+    assert isinstance(options.overrides, Mapping)
     config, _ = load_configs(model_source)
-    specials = match_specials(old, new, roles_of_config(config), decided.same)
-    kept = None if id_map is None else id_map.new_to_old()
-    mapping = token_map.match(old, specials.tokenizer, specials.new_to_old, kept, decided)
-    return _lists(mapping, _names(old), _names(specials.tokenizer))
+    match = match_tokenizers(
+        old, new, config=config, id_map=options.id_map, overrides=options.overrides
+    )
+    return _lists(match.sources, token_names(old), token_names(match.tokenizer))
 
 
-def _names(tokenizer: Tokenizer | PlainTokenizer) -> dict[int, str]:
-    """Id -> token, as the vocabulary spells it."""
-    vocab = tokenizer.vocab if isinstance(tokenizer, PlainTokenizer) else tokenizer.model.vocab
-    names = {token_id: token for token, token_id in vocab.items()}
-    return names | {token.id: token.content for token in tokenizer.added_tokens}
-
-
-def _lists(
-    mapping: token_map.TokenMap, old: Mapping[int, str], new: Mapping[int, str]
-) -> TokenLists:
-    pairs = list(zip(mapping.copied_to.tolist(), mapping.copied_from.tolist(), strict=True))
+def _lists(sources: RowSources, old: Mapping[int, str], new: Mapping[int, str]) -> TokenLists:
+    pairs = list(zip(sources.copied_to.tolist(), sources.copied_from.tolist(), strict=True))
     taken = dict(pairs)
-    pieces, made = mapping.pieces.tolist(), mapping.made.tolist()
-    gone = sorted(set(mapping.old_ids.tolist()) - set(taken.values()))
+    pieces, made = sources.pieces.tolist(), sources.made.tolist()
+    gone = sorted(set(sources.old_ids.tolist()) - set(taken.values()))
     return TokenLists(
         kept=[{"token": new[i], "id": i, "old_id": old_id} for i, old_id in sorted(pairs)],
         added=[
             {"token": new[i], "id": i, "pieces": [old[piece] for piece in pieces[start:stop]]}
-            for i, (start, stop) in zip(made, pairwise(mapping.offsets.tolist()), strict=True)
+            for i, (start, stop) in zip(made, pairwise(sources.offsets.tolist()), strict=True)
         ],
         removed=[{"token": old[old_id], "old_id": old_id} for old_id in gone],
         ambiguous=[
             {"token": new[i], "id": i, "old_id": taken[i], "old_ids": list(old_ids)}
-            for i, old_ids in mapping.ambiguous
+            for i, old_ids in sources.ambiguous
         ],
     )

@@ -1,8 +1,11 @@
 """FOCUS: a new token as a sparse mixture of the kept tokens that it is most like.
 
 Dobler & de Melo 2023: likeness is the cosine in an auxiliary space, sparsemax (Martins & Astudillo
-2016) makes weights of it. Where we differ: the space comes from `auxiliary_space` instead of
-fastText, and a token that the text does not show keeps the mean of its pieces instead of noise.
+2016) makes weights of it. Where we differ: a token that the text does not show keeps the mean of
+its pieces instead of noise, and the space is not fastText's but the positive pointwise mutual
+information (PPMI) of neighbours in a corpus, reduced by a truncated eigendecomposition; Levy &
+Goldberg 2014 show it to be what word2vec and fastText approximate. The same corpus and seed give
+the same vectors. torch is imported when a function runs. Knows nothing of models.
 """
 
 from __future__ import annotations
@@ -12,9 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vocabshift.errors import CorpusError
-from vocabshift.surgery.initialize import Sparse
-from vocabshift.surgery.row_sources import Ids, TokenMap, Weights
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.surgery.row_sources import Ids, RowSources, Sparse, Weights
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ _FEW = 128
 """Scores of a row that sparsemax sorts at first."""
 
 
-def by_similarity(vectors: torch.Tensor, token_map: TokenMap) -> Sparse:
+def by_similarity(vectors: torch.Tensor, sources: RowSources) -> Sparse:
     """Weights over copied tokens for each made token; `vectors` (new rows, dimensions).
 
     Tokens without a vector (zeros) are neither made so nor drawn from. CorpusError where that
@@ -40,16 +42,16 @@ def by_similarity(vectors: torch.Tensor, token_map: TokenMap) -> Sparse:
     lengths = vectors.norm(dim=1)
     directions = vectors / lengths.clamp_min(torch.finfo(vectors.dtype).tiny).unsqueeze(1)
     seen = (lengths > 0).numpy()
-    drawn_from = seen[token_map.copied_to]
+    drawn_from = seen[sources.copied_to]
     if not drawn_from.any():
         raise CorpusError(
             "the text of focus shows none of the tokens that old and new tokenizer share; give "
             "text of the languages that both know"
         )
-    old_ids = token_map.copied_from[drawn_from]
-    anchors = directions[torch.from_numpy(token_map.copied_to[drawn_from])]
-    places = np.flatnonzero(seen[token_map.made])
-    made = torch.from_numpy(token_map.made[places])
+    old_ids = sources.copied_from[drawn_from]
+    anchors = directions[torch.from_numpy(sources.copied_to[drawn_from])]
+    places = np.flatnonzero(seen[sources.made])
+    made = torch.from_numpy(sources.made[places])
     ids, weights, counts = [np.zeros(0, np.int64)], [np.zeros(0)], [np.zeros(1, np.int64)]
     for block in torch.split(made, max(1, _BLOCK // len(old_ids))):
         shares = sparsemax(directions[block] @ anchors.T)
@@ -80,14 +82,6 @@ def sparsemax(scores: torch.Tensor) -> torch.Tensor:
     return (scores - threshold).clamp_min(0)
 
 
-# Vectors of a tokenizer's tokens from text alone: what stands near what, in few dimensions.
-#
-# Owns the counting of neighbours in a corpus and their positive pointwise mutual information
-# (PPMI), reduced by a truncated eigendecomposition; Levy & Goldberg 2014 show it to be what
-# word2vec and fastText approximate. Knows nothing of models. The same corpus and seed give the same
-# vectors.
-
-
 WINDOW = 5  # tokens on either side
 DIMENSIONS = 256
 _ROUNDS = 8  # of subspace iteration
@@ -113,7 +107,7 @@ def auxiliary_vectors(
 
 
 def neighbour_counts(tokenizer: Tokenizer, corpus: Corpus, *, window: int) -> tuple[Ids, Ids]:
-    """How often b stands at most `window` tokens behind a, inside a document.
+    """How often b follows a within `window` tokens, inside a document.
 
     Keys a * rows + b, ascending, and their counts.
     """

@@ -1,30 +1,27 @@
-"""Initializers: how the row of a token that the old vocabulary lacks is made from old rows.
+"""How the row of a token that the old vocabulary lacks is made from old rows: tensor functions.
 
-Pure tensor functions. Each takes the old matrix once (for its statistics) and gives a function of
-one block of tokens, so that any size of vocabulary needs little memory. All arithmetic is in
-float32 (float64 for float64 weights); the caller rounds to the model's dtype. FVT: Gee et al.
-2022, "Fast Vocabulary Transfer", also called ReTok. Which pieces with which weights a token is made
-of is not decided here: `init_context` writes that into the TokenMap.
+Each takes the old matrix once (for its statistics) and gives a function of one block of tokens, so
+that any size of vocabulary needs little memory. All arithmetic is in float32 (float64 for float64
+weights); the caller rounds to the model's dtype. FVT: Gee et al. 2022, "Fast Vocabulary Transfer",
+also called ReTok. Of which pieces with which weights a token is made RowSources say; the names that
+`init=` takes are in `methods`. torch is imported when a function runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from vocabshift.surgery.row_sources import Ids, TokenMap, Weights
+from vocabshift.models.tables import block_length
 
 if TYPE_CHECKING:
     import torch
 
-BLOCK_ELEMENTS = 2**20
-"""Numbers gathered at a time: 4 MiB in float32, which caches hold (eight times it: 3 x slower)."""
-
 _SINGULAR = 1e-6
-"""A factor with a smaller diagonal, beside the largest deviation, is noise of rounding."""
+"""A factor whose diagonal falls below this share of the largest deviation is rounding noise."""
 
 
 class MakeRows(Protocol):
@@ -38,7 +35,7 @@ class MakeRows(Protocol):
     ) -> torch.Tensor: ...
 
 
-Initializer = Callable[["torch.Tensor", "torch.Tensor", int], MakeRows]
+RowFunction = Callable[["torch.Tensor", "torch.Tensor", int], MakeRows]
 """(old matrix (rows, hidden), ids in use (n_old,), seed) -> MakeRows."""
 
 
@@ -117,28 +114,6 @@ def zeros(old: torch.Tensor, used: torch.Tensor, seed: int) -> MakeRows:  # noqa
     )
 
 
-INITIALIZERS: dict[str, Initializer] = {
-    "fvt": fvt,
-    "retok": fvt,
-    "fvt-weighted": fvt,
-    "first-last": fvt,
-    "omp": fvt,
-    "focus": fvt,
-    "mean": mean,
-    "normal": normal,
-    "random": random,
-    "zeros": zeros,
-}
-"""By the name that `init=` takes; those that share a function differ in pieces and weights."""
-
-
-def initializer(name: str) -> Initializer:
-    """The initializer of this name; ValueError lists the names there are."""
-    if name not in INITIALIZERS:
-        raise ValueError(f"unknown init {name!r}; known are: {', '.join(INITIALIZERS)}, auto")
-    return INITIALIZERS[name]
-
-
 def mean_and_std(old: torch.Tensor, used: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Mean and (population) standard deviation of each dimension over the rows in use.
 
@@ -171,12 +146,7 @@ def mean_and_covariance(old: torch.Tensor, used: torch.Tensor) -> tuple[torch.Te
     return mean_row, covariance / max(len(used), 1)
 
 
-def block_length(hidden_size: int) -> int:
-    """Rows of one block."""
-    return max(1, BLOCK_ELEMENTS // max(hidden_size, 1))
-
-
-def blocks(offsets: Ids, hidden_size: int) -> Iterator[tuple[int, int]]:
+def blocks(offsets: npt.NDArray[np.int64], hidden_size: int) -> Iterator[tuple[int, int]]:
     """Ranges of tokens whose pieces fit into one block; at least one token each."""
     limit, start = block_length(hidden_size), 0
     while start < len(offsets) - 1:
@@ -191,73 +161,3 @@ def compute_dtype(matrix: torch.Tensor) -> torch.dtype:
     import torch
 
     return torch.promote_types(matrix.dtype, torch.float32)
-
-
-# Of which old rows, with which weights, each new token is made: the choices besides the mean.
-#
-# A mixture is a TokenMap with other pieces or weights for the tokens that are made; what is copied
-# stays. So whatever moves rows (in memory, or shard by shard) needs to know nothing of methods.
-
-
-@dataclass(frozen=True, eq=False)
-class Sparse:
-    """Rows of weights over old ids, for some of the made tokens."""
-
-    places: Ids  # (n,) which of `made`, ascending
-    offsets: Ids  # (n + 1,)
-    ids: Ids  # (n_weights,) old ids
-    weights: Weights  # (n_weights,)
-
-
-def weighted_by_bytes(token_map: TokenMap, lengths: Mapping[int, int]) -> TokenMap:
-    """Every piece counts as much as it has bytes; `lengths`: old id -> bytes, 1 where unknown."""
-    sizes = np.array([max(lengths.get(i, 1), 1) for i in token_map.pieces.tolist()], dtype=float)
-    if not len(sizes):
-        return replace(token_map, weights=sizes)
-    totals = np.add.reduceat(sizes, token_map.offsets[:-1])
-    return replace(token_map, weights=sizes / np.repeat(totals, np.diff(token_map.offsets)))
-
-
-def first_pieces(token_map: TokenMap) -> TokenMap:
-    """The first old piece alone: what the old model would have to predict next."""
-    return _picked(token_map, token_map.offsets[:-1, None])
-
-
-def last_pieces(token_map: TokenMap) -> TokenMap:
-    """The last old piece alone: what the old model would just have read."""
-    return _picked(token_map, token_map.offsets[1:, None] - 1)
-
-
-def first_and_last_pieces(token_map: TokenMap) -> TokenMap:
-    """The first and the last piece, half each: for one matrix that serves as head and as input."""
-    return _picked(token_map, np.stack([token_map.offsets[:-1], token_map.offsets[1:] - 1], axis=1))
-
-
-def _picked(token_map: TokenMap, places: Ids) -> TokenMap:
-    """The pieces at `places` (n_made, n_picked), with equal weights."""
-    n_made, n_picked = places.shape
-    return replace(
-        token_map,
-        pieces=token_map.pieces[places.reshape(-1)],
-        offsets=np.arange(n_made + 1, dtype=np.int64) * n_picked,
-    )
-
-
-def with_sparse(token_map: TokenMap, sparse: Sparse) -> TokenMap:
-    """Tokens that `sparse` names get its ids and weights; the others keep the mean of theirs."""
-    lengths = np.diff(token_map.offsets)
-    weights = token_map.weights
-    if weights is None:
-        weights = np.repeat(1 / np.maximum(lengths, 1), lengths)
-    kept = np.ones(token_map.n_made, dtype=bool)
-    kept[sparse.places] = False
-    new_lengths = lengths.copy()
-    new_lengths[sparse.places] = np.diff(sparse.offsets)
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(new_lengths)])
-    of_kept = np.repeat(kept, new_lengths)
-    pieces = np.empty(int(offsets[-1]), dtype=np.int64)
-    values = np.empty(len(pieces), dtype=np.float64)
-    stays = np.repeat(kept, lengths)
-    pieces[of_kept], values[of_kept] = token_map.pieces[stays], weights[stays]
-    pieces[~of_kept], values[~of_kept] = sparse.ids, sparse.weights
-    return replace(token_map, pieces=pieces, offsets=offsets, weights=values)

@@ -1,204 +1,245 @@
-"""What an initializer needs beside the old rows, gathered once per transfer.
+"""The registry of initializers: every name that `init=` takes, what it means and what it needs.
 
-Owns which method wants what (byte lengths, a donor, text) and turns it into the pieces and weights
-of a TokenMap, for the input embeddings and for an untied head.
+A new initializer is one function with `@initializer(...)` above it, here or anywhere that is
+imported: the command line, `init="auto"` and the table in `docs/transfer.md` follow. The function
+gets an `InitRequest` and returns what `request.rows(...)` gives: other pieces or weights
+(`row_sources`), another tensor function (`initialize`), or both. numpy, torch and the work itself
+are imported when a function runs, so that the command line can read the names.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from vocabshift.models.tables import Matrices
-from vocabshift.surgery import initialize
-from vocabshift.surgery import initialize as mixtures
-from vocabshift.surgery import rows as resize
-from vocabshift.surgery.row_sources import TokenMap
-from vocabshift.tokenizer import token_bytes
-from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.surgery.options import AUTO, TransferOptions
 
 if TYPE_CHECKING:
-    from vocabshift.surgery.omp import Donor
-    from vocabshift.text.corpus import Corpus
-    from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
-
-AUTO = "auto"
-"""The one that a `score` finds; see `candidates`."""
+    from vocabshift.surgery.initialize import RowFunction
+    from vocabshift.surgery.row_sources import RowSources
+    from vocabshift.surgery.rows import InitContext
 
 
-@dataclass(frozen=True, eq=False)
-class InitSources:
-    """What the user gives for methods that need more than the old rows."""
+Need = Literal["donor", "corpus"]
+"""The field of TransferOptions without which an initializer cannot work."""
 
-    donor: Donor | None = None  # omp
-    corpus: Corpus | None = None  # focus
-    n_atoms: int = 64  # omp: rows combined, at most
-
-    @classmethod
-    def of(cls, donor: Any = None, corpus: Any = None, n_atoms: int = 64) -> InitSources:
-        """`donor`: a Donor or a model folder; `corpus`: a Corpus or texts."""
-        from vocabshift.surgery.omp import Donor
-        from vocabshift.text.corpus import Corpus
-
-        if isinstance(donor, str | Path):
-            donor = Donor.load(donor)
-        if corpus is not None and not isinstance(corpus, Corpus):
-            corpus = Corpus.from_texts(corpus)
-        if n_atoms < 1:
-            raise ValueError(f"n_atoms is {n_atoms}; at least 1 is needed")
-        return cls(donor, corpus, n_atoms)
-
-    def check(self, init: str) -> None:
-        """ValueError for an unknown method, or one that lacks what it needs."""
-        if init != AUTO:
-            initialize.initializer(init)
-        if init == "omp" and self.donor is None:
-            raise ValueError(
-                "init 'omp' needs donor=: a model that has the new tokens (--donor MODEL)"
-            )
-        if init == "focus" and self.corpus is None:
-            raise ValueError(
-                "init 'focus' needs corpus=: text of the new tokenizer's languages (--corpus SPEC)"
-            )
+_NEEDS: dict[Need, str] = {
+    "donor": "a model that has the new tokens (--donor MODEL)",
+    "corpus": "text of the new tokenizer's languages (--corpus SPEC)",
+}
 
 
 @dataclass(frozen=True, eq=False)
-class InitContext:
-    """One method, ready for the rows: its name, and of what each table's new rows are made."""
+class InitRequest:
+    """What an initializer may look at."""
 
     init: str
-    seed: int
-    input: TokenMap
-    head: TokenMap  # of an untied head and of its bias
+    sources: RowSources  # as the tokenizers were matched: pieces without weights
+    old: Any  # tokenizers; of Unigram and WordPiece ones nothing is ever made
+    new: Any
+    tied: bool  # input embeddings and head are one table
+    options: TransferOptions  # opened: a Donor, a Corpus
+
+    def rows(
+        self,
+        sources: RowSources | None = None,
+        head: RowSources | None = None,
+        make: RowFunction | None = None,
+    ) -> InitContext:
+        """The rows of new tokens: `make` of each one's pieces; None: their (weighted) mean.
+
+        `sources`: of all tables, None: as they were matched; `head`: of an untied head and its
+        bias, None: the same.
+        """
+        from vocabshift.surgery.initialize import fvt
+        from vocabshift.surgery.rows import InitContext
+
+        own = sources or self.sources
+        return InitContext(self.init, self.options.seed, own, head or own, make or fvt)
 
 
-def prepare(
-    init: str,
-    token_map: TokenMap,
-    *,
-    old: Tokenizer | PlainTokenizer,
-    new: Tokenizer,
-    tied: bool,
-    sources: InitSources | None = None,
-    seed: int = 0,
-) -> InitContext:
-    """The context of a method; ValueError where something that it needs is not given."""
-    sources = sources or InitSources()
-    sources.check(init)
-    one = two = token_map
-    if not token_map.n_made:
-        return InitContext(init, seed, one, two)
-    assert isinstance(old, Tokenizer)
-    if init == "fvt-weighted":
-        lengths = {token_id: len(data) for token_id, data in token_bytes.token_bytes(old).items()}
-        one = two = mixtures.weighted_by_bytes(token_map, lengths)
-    elif init == "first-last":
-        one, two = mixtures.last_pieces(token_map), mixtures.first_pieces(token_map)
-        if tied:
-            one = two = mixtures.first_and_last_pieces(token_map)
-    elif init == "omp":
-        one, two = _from_donor(token_map, old, new, sources, tied=tied)
-    elif init == "focus":
-        one = two = _from_text(token_map, new, sources, seed)
-    return InitContext(init, seed, one, two)
+@dataclass(frozen=True)
+class Initializer:
+    """One entry of the registry."""
+
+    name: str
+    summary: str
+    """The row of a new token, in one line."""
+    prepare: Callable[[InitRequest], InitContext]
+    needs: Need | None
+    in_auto: bool
+    """Whether "auto" tries it, where what it needs is given."""
 
 
-def _from_donor(
-    token_map: TokenMap, old: Tokenizer, new: Tokenizer, sources: InitSources, *, tied: bool
-) -> tuple[TokenMap, TokenMap]:
-    from vocabshift.surgery.omp import by_matching_pursuit
+INITIALIZERS: dict[str, Initializer] = {}
+"""By name, in the order in which they are listed."""
 
-    assert sources.donor is not None
-    maps: list[TokenMap] = []
-    for head in (False, True):
-        if head and (tied or sources.donor.head is None):
-            maps.append(maps[0])
-            continue
+
+def initializer(
+    name: str, summary: str, *, needs: Need | None = None, in_auto: bool = False
+) -> Callable[[Callable[[InitRequest], InitContext]], Callable[[InitRequest], InitContext]]:
+    """Register the function below as an initializer; ValueError for a name that is taken."""
+
+    def register(prepare: Callable[[InitRequest], InitContext]) -> Callable[..., InitContext]:
+        if name in INITIALIZERS or name == AUTO:
+            raise ValueError(f"an initializer {name!r} is registered already")
+        INITIALIZERS[name] = Initializer(name, summary, prepare, needs, in_auto)
+        return prepare
+
+    return register
+
+
+def init_names() -> tuple[str, ...]:
+    """What `init=` takes: the names of the registry, and "auto"."""
+    return (*INITIALIZERS, AUTO)
+
+
+def find_initializer(name: str) -> Initializer:
+    """The initializer of this name; ValueError lists the names there are."""
+    if name not in INITIALIZERS:
+        raise ValueError(f"unknown init {name!r}; known are: {', '.join(init_names())}")
+    return INITIALIZERS[name]
+
+
+def check_init(options: TransferOptions) -> None:
+    """ValueError for an unknown initializer, or one that lacks what it needs."""
+    if options.init == AUTO:
+        return
+    needs = find_initializer(options.init).needs
+    if needs is not None and getattr(options, needs) is None:
+        raise ValueError(f"init {options.init!r} needs {needs}=: {_NEEDS[needs]}")
+
+
+def open_sources(options: TransferOptions) -> TransferOptions:
+    """The options with the donor loaded and the texts as a Corpus."""
+    from vocabshift.surgery.omp import Donor
+    from vocabshift.text.corpus import Corpus
+
+    donor, corpus = options.donor, options.corpus
+    if isinstance(donor, str | Path):
+        donor = Donor.load(donor)
+    if corpus is not None and not isinstance(corpus, Corpus):
+        corpus = Corpus.from_texts(corpus)
+    return replace(options, donor=donor, corpus=corpus)
+
+
+def prepare(request: InitRequest) -> InitContext:
+    """What the initializer that the request names makes of it; nothing to make needs no work."""
+    if not request.sources.n_made:
+        return request.rows()
+    return find_initializer(request.init).prepare(request)
+
+
+def candidates(options: TransferOptions) -> tuple[str, ...]:
+    """The names that "auto" tries with these options; those that need nothing come first."""
+    tried = [each for each in INITIALIZERS.values() if each.in_auto]
+    given = [
+        each for each in tried if each.needs is None or getattr(options, each.needs) is not None
+    ]
+    return tuple(each.name for each in sorted(given, key=lambda each: each.needs is not None))
+
+
+@initializer("fvt", "the mean of the rows of its old pieces", in_auto=True)
+def _fvt(request: InitRequest) -> InitContext:
+    return request.rows()
+
+
+@initializer("retok", "the same: another name of fvt")
+def _retok(request: InitRequest) -> InitContext:
+    return request.rows()
+
+
+@initializer(
+    "fvt-weighted", "the mean of the rows of its old pieces, weighted by their bytes", in_auto=True
+)
+def _fvt_weighted(request: InitRequest) -> InitContext:
+    from vocabshift.surgery.row_sources import weighted_by_bytes
+    from vocabshift.tokenizer.token_bytes import token_bytes
+
+    lengths = {token_id: len(data) for token_id, data in token_bytes(request.old).items()}
+    return request.rows(weighted_by_bytes(request.sources, lengths))
+
+
+@initializer(
+    "first-last",
+    "head: the first piece, which the old model would predict; input: the last, which it has just "
+    "read (tied: the mean of both)",
+    in_auto=True,
+)
+def _first_last(request: InitRequest) -> InitContext:
+    from vocabshift.surgery import row_sources
+
+    if request.tied:
+        return request.rows(row_sources.first_and_last_pieces(request.sources))
+    last = row_sources.last_pieces(request.sources)
+    return request.rows(last, head=row_sources.first_pieces(request.sources))
+
+
+@initializer(
+    "omp",
+    "the combination of kept tokens that makes its row in --donor, a model that has the token",
+    needs="donor",
+    in_auto=True,
+)
+def _omp(request: InitRequest) -> InitContext:
+    from vocabshift.surgery.omp import Donor, by_matching_pursuit
+    from vocabshift.surgery.row_sources import with_sparse
+
+    donor = request.options.donor
+    assert isinstance(donor, Donor)
+
+    def combined(*, head: bool) -> RowSources:
         sparse = by_matching_pursuit(
-            sources.donor, token_map, old=old, new=new, head=head, n_atoms=sources.n_atoms
+            donor, request.sources, old=request.old, new=request.new, head=head
         )
-        maps.append(mixtures.with_sparse(token_map, sparse))
-    return maps[0], maps[1]
+        return with_sparse(request.sources, sparse)
+
+    has_head = not request.tied and donor.head is not None
+    return request.rows(combined(head=False), head=combined(head=True) if has_head else None)
 
 
-def _from_text(token_map: TokenMap, new: Tokenizer, sources: InitSources, seed: int) -> TokenMap:
+@initializer(
+    "focus",
+    "kept tokens that are used like it in --corpus, in a sparse mixture",
+    needs="corpus",
+    in_auto=True,
+)
+def _focus(request: InitRequest) -> InitContext:
     from vocabshift.surgery.focus import auxiliary_vectors, by_similarity
+    from vocabshift.surgery.row_sources import with_sparse
+    from vocabshift.text.corpus import Corpus
 
-    assert sources.corpus is not None
-    vectors = auxiliary_vectors(new, sources.corpus, seed=seed)
-    return mixtures.with_sparse(token_map, by_similarity(vectors, token_map))
-
-
-# `init="auto"`: several initializers tried on a model, and the model as it was again.
-#
-# Owns the trying and the rolling back. What a try is worth the caller's `score` says (this workshop
-# does not evaluate). A candidate costs memory for one more set of embedding matrices, nothing else
-# of the model is copied; the best one is made a second time rather than kept.
+    corpus = request.options.corpus
+    assert isinstance(corpus, Corpus)
+    vectors = auxiliary_vectors(request.new, corpus, seed=request.options.seed)
+    return request.rows(with_sparse(request.sources, by_similarity(vectors, request.sources)))
 
 
-CANDIDATES = ("fvt", "fvt-weighted", "first-last", "mean", "normal")
-"""What auto tries; omp and focus too where a donor or a corpus is given."""
+@initializer("mean", "the mean of all rows", in_auto=True)
+def _mean(request: InitRequest) -> InitContext:
+    from vocabshift.surgery.initialize import mean
 
-Score = Callable[[Any, Tokenizer], float]
-"""(model, its tokenizer) -> a price, such as bits per byte: lower is better."""
-
-
-def candidates(sources: InitSources) -> tuple[str, ...]:
-    """The names that auto tries with what the user gave."""
-    more = (("omp", sources.donor), ("focus", sources.corpus))
-    return CANDIDATES + tuple(name for name, needed in more if needed is not None)
+    return request.rows(make=mean)
 
 
-def prices(
-    model: Any,
-    matrices: Matrices,
-    contexts: Iterator[InitContext] | Sequence[InitContext],
-    *,
-    tokenizer: Tokenizer,
-    n_rows: int,
-    score: Score,
-) -> dict[str, float]:
-    """Name -> price, lowest first; among equals the earlier one. The model is as before.
+@initializer("normal", "drawn with the mean and the covariance of all rows", in_auto=True)
+def _normal(request: InitRequest) -> InitContext:
+    from vocabshift.surgery.initialize import normal
 
-    ValueError where no price is a number.
-    """
-    found = {}
-    for context in contexts:
-        with _rows_restored(model, matrices):
-            resize.move_rows(
-                model,
-                matrices,
-                context.input,
-                context.init,
-                n_rows,
-                seed=context.seed,
-                head_map=context.head,
-            )
-            price = float(score(model, tokenizer))
-        found[context.init] = price if math.isfinite(price) else math.inf
-    if not any(map(math.isfinite, found.values())):
-        raise ValueError(
-            f"no initializer gives the model a finite price on this text ({', '.join(found)}); "
-            "is the model's own finite?"
-        )
-    return dict(sorted(found.items(), key=lambda entry: entry[1]))
+    return request.rows(make=normal)
 
 
-@contextmanager
-def _rows_restored(model: Any, matrices: Matrices) -> Iterator[None]:
-    """Afterwards the modules hold the parameters, buffers and sizes that they held."""
-    before = []
-    for name in (name for table in matrices.tables for name in table.names):
-        path, _, own = name.rpartition(".")
-        module = model.get_submodule(path)
-        counts = [key for key in ("num_embeddings", "out_features") if hasattr(module, key)]
-        before += [(module, key, getattr(module, key)) for key in (own, *counts)]
-    try:
-        yield
-    finally:
-        for module, key, value in before:
-            setattr(module, key, value)
+@initializer("random", "drawn with the mean and the deviation of each dimension")
+def _random(request: InitRequest) -> InitContext:
+    from vocabshift.surgery.initialize import random
+
+    return request.rows(make=random)
+
+
+@initializer("zeros", "zeros, to compare with")
+def _zeros(request: InitRequest) -> InitContext:
+    from vocabshift.surgery.initialize import zeros
+
+    return request.rows(make=zeros)

@@ -1,8 +1,9 @@
-"""A donor: another model that has the new tokens, and what its rows say about them.
+"""A donor, another model that has the new tokens; its rows by orthogonal matching pursuit.
 
 Owns how a token of the donor is found (by its bytes) and how its row becomes weights over tokens
 that donor and old model share; the combination is then taken of the old model's rows. No training,
-no text. Nothing of the donor's values gets into the model, only its geometry.
+no text. Nothing of the donor's values gets into the model, only its geometry. torch is imported
+when a function runs.
 """
 
 from __future__ import annotations
@@ -14,33 +15,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocabshift.errors import VocabMismatchError
+from vocabshift.models.folder import load_own_tokenizer
+from vocabshift.models.load import load_model
+from vocabshift.models.saved import open_saved
 from vocabshift.models.tables import Matrices, find_matrices
-from vocabshift.surgery import initialize
-from vocabshift.surgery.initialize import Sparse
-from vocabshift.surgery.row_sources import Ids, TokenMap
+from vocabshift.surgery.initialize import compute_dtype
+from vocabshift.surgery.row_sources import Ids, RowSources, Sparse
 from vocabshift.tokenizer import token_bytes
+from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     import torch
 
 
-# Orthogonal matching pursuit: a row as a combination of a few rows of a dictionary.
-#
-# Pure tensors, many targets at once. Pati, Rezaiifar & Krishnaprasad 1993; for embeddings: Goddard
-# & Fernandes Neto 2025, "Training-Free Tokenizer Transplantation". Each round takes the atom whose
-# direction is nearest to what is left, and fits all atoms taken so far anew by least squares (here
-# through an orthonormal basis that grows by one vector a round, which gives the same residual).
-
-
 _NOTHING = 1e-5
-"""A residual or a new direction shorter than this, beside what it came from, is rounding."""
+"""A residual or a new direction shorter than this share of what it came from is rounding."""
 
 
 def matching_pursuit(
     targets: torch.Tensor, atoms: torch.Tensor, n_atoms: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Indices (n, k) of the atoms of each target, and their coefficients (n, k).
+    """A combination of few atoms for each target: their indices (n, k) and coefficients (n, k).
+
+    Pati, Rezaiifar & Krishnaprasad 1993; for embeddings: Goddard & Fernandes Neto 2025,
+    "Training-Free Tokenizer Transplantation". Each round takes the atom whose direction is nearest
+    to what is left, and fits all atoms taken so far anew by least squares (here through an
+    orthonormal basis that grows by one vector a round, which gives the same residual).
 
     `targets` (n, hidden) and `atoms` (m, hidden) in float32 or float64, k = min(n_atoms, m,
     hidden). A target that needs fewer atoms has coefficients of 0 from there on.
@@ -96,9 +97,6 @@ def _orthogonal_part(
     return rest - torch.einsum("njh,nj->nh", basis, more), shares + more
 
 
-# ---
-
-
 N_ATOMS = 64
 _BLOCK = 2**24
 """Numbers of one block of nearnesses or of bases: 64 MiB in float32."""
@@ -115,17 +113,12 @@ class Donor:
     @classmethod
     def of_model(cls, model: Any, tokenizer: Any) -> Donor:
         """The rows of a model in memory; they are not copied."""
-        from vocabshift.tokenizer.formats.load import as_tokenizer
-
         return cls._of_tables(find_matrices(model), as_tokenizer(tokenizer))
 
     @classmethod
     def load(cls, source: str | Path) -> Donor:
         """From a model folder or Hub name; of safetensors only the tables are read."""
-        from vocabshift.models import folder as model_folder
-        from vocabshift.models.saved import open_saved
-
-        tokenizer = model_folder.load_own_tokenizer(source)
+        tokenizer = load_own_tokenizer(source)
         if not isinstance(tokenizer, Tokenizer):
             raise VocabMismatchError(
                 f"the donor's tokenizer is a {tokenizer.kind} one; a BPE tokenizer is needed"
@@ -133,7 +126,7 @@ class Donor:
         saved = open_saved(source)
         if saved is not None:
             return cls._of_tables(saved.matrices, tokenizer)
-        return cls.of_model(model_folder.load_model(source), tokenizer)
+        return cls.of_model(load_model(source), tokenizer)
 
     @classmethod
     def _of_tables(cls, matrices: Matrices, ours: Tokenizer) -> Donor:
@@ -148,7 +141,7 @@ class Donor:
 
 def by_matching_pursuit(
     donor: Donor,
-    token_map: TokenMap,
+    sources: RowSources,
     *,
     old: Tokenizer,
     new: Tokenizer,
@@ -170,10 +163,10 @@ def by_matching_pursuit(
     new_bytes = token_bytes.token_bytes(new)
     found = [
         (place, theirs[new_bytes[new_id]])
-        for place, new_id in enumerate(token_map.made.tolist())
+        for place, new_id in enumerate(sources.made.tolist())
         if new_bytes.get(new_id) in theirs
     ]
-    dtype = initialize.compute_dtype(matrix)
+    dtype = compute_dtype(matrix)
     old_ids = np.array([old_id for old_id, _ in shared], dtype=np.int64)
     atoms = _rows(matrix, [donor_id for _, donor_id in shared], dtype)
     block = max(1, _BLOCK // max(len(atoms), matrix.shape[1] * min(n_atoms, len(atoms))))

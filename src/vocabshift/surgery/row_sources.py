@@ -1,35 +1,26 @@
-"""TokenMap: of which old embedding rows each token of a new vocabulary is made.
+"""RowSources: of which old embedding rows each token of a new vocabulary is made.
 
-Owns the comparison of two tokenizers (arXiv:2512.03989 sec. 4.6, FVT): a token that the old
-vocabulary has copies its row; any other is made of the pieces that the old BPE model gives for
-its bytes. Bytes, never `decode`: half a character is a token too. Knows nothing of tensors.
+A token that the old vocabulary has copies its row; any other is made of old tokens, its pieces,
+with or without weights. Initializers that differ in these alone (the second half of this file) are
+other RowSources; whatever moves rows, in memory or shard by shard, need not know of them. Knows
+nothing of tensors, nor of how tokens are matched (`matching`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from vocabshift.errors import VocabMismatchError
-from vocabshift.surgery.overrides import Overrides
-from vocabshift.surgery.special_ids import SpecialTokens
-from vocabshift.tokenizer import token_bytes
-from vocabshift.tokenizer.id_map import IdMap
-from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.tokenizer_json import fingerprint
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
 
 Ids = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class TokenMap:
+class RowSources:
     """Every id of the new tokenizer, either copied from one old id or made of several."""
 
     copied_from: Ids  # (n_copied,) old ids
@@ -70,195 +61,65 @@ class TokenMap:
         return dict(sorted(pairs, reverse=True))
 
 
-def match(
-    old: Tokenizer,
-    new: Tokenizer,
-    specials: Mapping[int, int],
-    kept: Mapping[int, int] | None = None,
-    overrides: Overrides | None = None,
-) -> TokenMap:
-    """Compare two tokenizers; `specials`: new id -> old id of tokens that are matched already.
+@dataclass(frozen=True, eq=False)
+class Sparse:
+    """Rows of weights over old ids, for some of the made tokens."""
 
-    `kept`: the same of tokens that a `token_map.json` says to be old ones; others go by bytes.
-    `overrides` go before all of these.
-    VocabMismatchError where the old tokenizer has no piece at all for a new token.
-    """
-    new_bytes = {**token_bytes.token_bytes(new), **_new_specials(new, specials)}
-    overrides = overrides or Overrides()
-    old_bytes = token_bytes.token_bytes(old)
-    known = {data: token_id for token_id, data in old_bytes.items()}
-    same_strings = {**_same_strings(old, new), **(kept or {})}
-    copied = {**specials, **overrides.same}
-    copied = {new_id: i for new_id, i in copied.items() if new_id not in overrides.pieces}
-    unknown: list[int] = []
-    by_bytes: dict[int, bytes] = {}
-    for token_id, data in new_bytes.items():
-        if token_id in copied:
-            continue
-        if token_id in overrides.pieces:
-            unknown.append(token_id)
-            continue
-        old_id = same_strings.get(token_id)
-        if old_id is None:
-            old_id = known.get(data)
-            by_bytes[token_id] = data
-        if old_id is None:
-            unknown.append(token_id)
-        else:
-            copied[token_id] = old_id
-    unknown = sorted({*unknown, *overrides.pieces})
-    pieces, offsets = _pieces(old, [overrides.pieces.get(i) or new_bytes[i] for i in unknown])
-    copied_to = sorted(copied)
-    return TokenMap(
-        copied_from=_array(copied[token_id] for token_id in copied_to),
-        copied_to=_array(copied_to),
-        made=_array(unknown),
-        pieces=pieces,
-        offsets=offsets,
-        old_ids=_array(sorted({*old.model.vocab.values(), *(t.id for t in old.added_tokens)})),
-        ambiguous=_ambiguous(old_bytes, by_bytes),
+    places: Ids  # (n,) which of `made`, ascending
+    offsets: Ids  # (n + 1,)
+    ids: Ids  # (n_weights,) old ids
+    weights: Weights  # (n_weights,)
+
+
+def weighted_by_bytes(sources: RowSources, lengths: Mapping[int, int]) -> RowSources:
+    """Every piece counts as much as it has bytes; `lengths`: old id -> bytes, 1 where unknown."""
+    sizes = np.array([max(lengths.get(i, 1), 1) for i in sources.pieces.tolist()], dtype=float)
+    if not len(sizes):
+        return replace(sources, weights=sizes)
+    totals = np.add.reduceat(sizes, sources.offsets[:-1])
+    return replace(sources, weights=sizes / np.repeat(totals, np.diff(sources.offsets)))
+
+
+def first_pieces(sources: RowSources) -> RowSources:
+    """The first old piece alone: what the old model would have to predict next."""
+    return _picked(sources, sources.offsets[:-1, None])
+
+
+def last_pieces(sources: RowSources) -> RowSources:
+    """The last old piece alone: what the old model would just have read."""
+    return _picked(sources, sources.offsets[1:, None] - 1)
+
+
+def first_and_last_pieces(sources: RowSources) -> RowSources:
+    """The first and the last piece, half each: for one matrix that serves as head and as input."""
+    return _picked(sources, np.stack([sources.offsets[:-1], sources.offsets[1:] - 1], axis=1))
+
+
+def _picked(sources: RowSources, places: Ids) -> RowSources:
+    """The pieces at `places` (n_made, n_picked), with equal weights."""
+    n_made, n_picked = places.shape
+    return replace(
+        sources,
+        pieces=sources.pieces[places.reshape(-1)],
+        offsets=np.arange(n_made + 1, dtype=np.int64) * n_picked,
     )
 
 
-def _ambiguous(
-    old_bytes: Mapping[int, bytes], by_bytes: Mapping[int, bytes]
-) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Of new tokens that bytes decided, those that several old tokens fit."""
-    ids: dict[bytes, list[int]] = {}
-    for old_id, data in old_bytes.items():
-        ids.setdefault(data, []).append(old_id)
-    return tuple(
-        (new_id, tuple(sorted(ids[data])))
-        for new_id, data in sorted(by_bytes.items())
-        if len(ids.get(data, ())) > 1
-    )
-
-
-def _new_specials(new: Tokenizer, matched: Mapping[int, int]) -> dict[int, bytes]:
-    """Special tokens that are new altogether: of them only the text is known."""
-    return {
-        token.id: token.content.encode()
-        for token in new.added_tokens
-        if token.special and token.id not in matched
-    }
-
-
-def _same_strings(old: Tokenizer, new: Tokenizer) -> dict[int, int]:
-    """New id -> old id of equal strings, where both vocabularies are spelled alike.
-
-    Subtle: it decides between tokens of the same bytes, such as "A" and "<0x41>".
-    """
-    if token_bytes.is_byte_level(old) or token_bytes.is_byte_level(new):
-        return {}  # an image has its bytes to itself
-    if token_bytes.is_metaspace(old) != token_bytes.is_metaspace(new):
-        return {}
-    if old.model.byte_fallback != new.model.byte_fallback:
-        return {}
-    special = {token.content for token in (*old.added_tokens, *new.added_tokens)}
-    return {
-        token_id: old.model.vocab[token]
-        for token, token_id in new.model.vocab.items()
-        if token in old.model.vocab and token not in special
-    }
-
-
-def _pieces(old: Tokenizer, tokens: list[bytes | tuple[int, ...]]) -> tuple[Ids, Ids]:
-    """Pieces of the tokens' bytes, or those that were given."""
-    if not tokens:
-        return _array(()), np.zeros(1, np.int64)
-    find = token_bytes.piece_finder(old)
-    flat: list[int] = []
-    offsets = [0]
-    for data in tokens:
-        flat += data if isinstance(data, tuple) else find(data)
-        if len(flat) == offsets[-1]:
-            raise VocabMismatchError(
-                f"the old tokenizer has no piece for any byte of the new token {data!r}; "
-                "it needs all 256 bytes, byte pieces or an unknown token"
-            )
-        offsets.append(len(flat))
-    return _array(flat), _array(offsets)
-
-
-def _array(values: Iterable[int]) -> Ids:
-    return np.array(list(values), dtype=np.int64)
-
-
-# `transfer_map.json`: beside a transferred model, which id each token of its first tokenizer has.
-#
-# The form is that of `token_map.json`; the name is another, because what extends this model's
-# tokenizer must not build on it: a chain of token maps begins at a model's own tokenizer.
-
-
-FILE = "transfer_map.json"
-
-
-def map_of(old: Tokenizer, tokenizer: Tokenizer, mapping: TokenMap) -> IdMap:
-    """The map of a transfer; of several tokens that copy one row it names the first."""
-    return IdMap.of_ids(
-        fingerprint(old),
-        fingerprint(tokenizer),
-        mapping.old_to_new,
-        old.row_count,
-        tokenizer.row_count,
-    )
-
-
-# Unigram and WordPiece tokenizers that were pruned: rows follow the token map alone.
-#
-# Owns the TokenMap and the special ids of such a pair. There are no new tokens (of what old pieces
-# one would be made is not known), so no initializer has anything to do.
-
-
-def check_kinds(old: Any, new: Any, id_map: IdMap | None) -> bool:
-    """Whether both are Unigram or WordPiece, and the map is theirs.
-
-    VocabMismatchError for one of these with another kind, or without a map.
-    """
-    plain = [tokenizer for tokenizer in (old, new) if isinstance(tokenizer, PlainTokenizer)]
-    if not plain:
-        return False
-    if len(plain) == 1:
-        raise VocabMismatchError(
-            f"{plain[0].name} is a {plain[0].kind} tokenizer and the other one is not: whose "
-            "tokens are made of which is not known; Unigram and WordPiece tokenizers can be "
-            "pruned and transferred, not exchanged"
-        )
-    if id_map is None:
-        raise VocabMismatchError(
-            f"a {old.kind} tokenizer can be transferred to one that `vocabshift prune` made of it; "
-            f"beside {new.name} there is no token_map.json"
-        )
-    id_map.require(old.fingerprint, new.fingerprint)
-    return True
-
-
-def match_by_map(
-    old: PlainTokenizer, new: PlainTokenizer, id_map: IdMap
-) -> tuple[SpecialTokens, TokenMap]:
-    """Special ids and rows as the map says; VocabMismatchError for a token it lacks."""
-    new_to_old = id_map.new_to_old()
-    new_ids, old_ids = _ids(new), _ids(old)
-    unknown = sorted(new_ids - new_to_old.keys())
-    if unknown or not set(new_to_old.values()) <= old_ids:
-        raise VocabMismatchError(
-            f"the token map does not say which old token the new id {unknown[:1]} is; new tokens "
-            "of Unigram and WordPiece tokenizers cannot be made of old rows"
-        )
-    kept = sorted(new_ids)
-    old_to_new = {new_to_old[token_id]: token_id for token_id in kept}
-    none = np.zeros(0, dtype=np.int64)
-    mapping = TokenMap(
-        copied_from=np.array([new_to_old[token_id] for token_id in kept], dtype=np.int64),
-        copied_to=np.array(kept, dtype=np.int64),
-        made=none,
-        pieces=none,
-        offsets=np.zeros(1, dtype=np.int64),
-        old_ids=np.array(sorted(old_ids), dtype=np.int64),
-    )
-    tokenizer: Any = new  # whatever can be written and has rows
-    return SpecialTokens(tokenizer, {}, old_to_new, {}), mapping
-
-
-def _ids(tokenizer: PlainTokenizer) -> set[int]:
-    return {*tokenizer.vocab.values(), *(token.id for token in tokenizer.added_tokens)}
+def with_sparse(sources: RowSources, sparse: Sparse) -> RowSources:
+    """Tokens that `sparse` names get its ids and weights; the others keep the mean of theirs."""
+    lengths = np.diff(sources.offsets)
+    weights = sources.weights
+    if weights is None:
+        weights = np.repeat(1 / np.maximum(lengths, 1), lengths)
+    kept = np.ones(sources.n_made, dtype=bool)
+    kept[sparse.places] = False
+    new_lengths = lengths.copy()
+    new_lengths[sparse.places] = np.diff(sparse.offsets)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(new_lengths)])
+    of_kept = np.repeat(kept, new_lengths)
+    pieces = np.empty(int(offsets[-1]), dtype=np.int64)
+    values = np.empty(len(pieces), dtype=np.float64)
+    stays = np.repeat(kept, lengths)
+    pieces[of_kept], values[of_kept] = sources.pieces[stays], weights[stays]
+    pieces[~of_kept], values[~of_kept] = sparse.ids, sparse.weights
+    return replace(sources, pieces=pieces, offsets=offsets, weights=values)

@@ -1,22 +1,22 @@
-"""The rows of a table under a new vocabulary, block by block.
+"""The rows of a table under a new vocabulary, block by block, and the parameters that get them.
 
 Owns the order of writing: kept rows are copied bit for bit, others come from an initializer, rows
 of no token get a row that a head never prefers. Where the old rows lie and where the new ones go
-(a tensor in memory, a file) makes no difference.
+(a tensor in memory, a file) makes no difference. Owns what is refused of old rows and how many rows
+there will be, too. torch is imported when a function runs.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vocabshift.errors import VocabMismatchError
-from vocabshift.models import tables
-from vocabshift.models.tables import Matrices, Table
+from vocabshift.models.tables import Matrices, Table, block_length, named_tensors
 from vocabshift.surgery import initialize
-from vocabshift.surgery.row_sources import TokenMap
+from vocabshift.surgery.row_sources import RowSources
 
 if TYPE_CHECKING:
     import torch
@@ -24,33 +24,33 @@ if TYPE_CHECKING:
 _SEEDS = {"input": 0, "head": 1, "bias": 2, "further": 3}
 
 
-def new_table(
-    table: Table,
-    token_map: TokenMap,
-    init: str,
-    n_rows: int,
-    *,
-    seed: int = 0,
-    head_map: TokenMap | None = None,
-    out: Any = None,
-) -> Any:
+@dataclass(frozen=True, eq=False)
+class InitContext:
+    """One initializer, ready for the rows: its name, and of what each table's new rows are made."""
+
+    init: str
+    seed: int
+    input: RowSources
+    head: RowSources  # of an untied head and of its bias
+    make: initialize.RowFunction
+
+    def of_table(self, table: Table) -> RowSources:
+        """The sources of this table's rows, as far as the table has these."""
+        return _there(self.head if table.role in ("head", "bias") else self.input, table)
+
+
+def new_table(table: Table, made: InitContext, n_rows: int, *, out: Any = None) -> Any:
     """The table's new rows (n_rows + beyond, width), as `new_matrix` makes them."""
-    of_table = head_map if head_map is not None and table.role in ("head", "bias") else token_map
-    of_table = _of_rows_there(of_table, table)
+    seed = made.seed + _SEEDS[table.role]
     return new_matrix(
-        table.weight,
-        of_table,
-        initialize.initializer(init),
-        n_rows + table.beyond,
-        seed + _SEEDS[table.role],
-        out=out,
+        table.weight, made.of_table(table), made.make, n_rows + table.beyond, seed, out=out
     )
 
 
 def new_matrix(
     old: torch.Tensor,
-    token_map: TokenMap,
-    init: initialize.Initializer,
+    sources: RowSources,
+    make: initialize.RowFunction,
     n_rows: int,
     seed: int,
     *,
@@ -69,33 +69,33 @@ def new_matrix(
     new = out
     if new is None:
         new = torch.empty((n_rows, hidden), dtype=old.dtype, device=device)
-    used = torch.from_numpy(token_map.old_ids).to(device)
+    used = torch.from_numpy(sources.old_ids).to(device)
 
-    length = initialize.block_length(hidden)
-    source = torch.from_numpy(token_map.copied_from).to(device)
-    target = torch.from_numpy(token_map.copied_to).to(device)
+    length = block_length(hidden)
+    source = torch.from_numpy(sources.copied_from).to(device)
+    target = torch.from_numpy(sources.copied_to).to(device)
     for from_ids, to_ids in zip(
         torch.split(source, length), torch.split(target, length), strict=True
     ):
         new.index_copy_(0, to_ids, old.index_select(0, from_ids))
 
-    if token_map.n_made:
-        make_rows = init(old, used, seed)
-        made = torch.from_numpy(token_map.made).to(device)
-        pieces = torch.from_numpy(token_map.pieces).to(device)
-        offsets = torch.from_numpy(token_map.offsets).to(device)
-        by_piece = token_map.weights
+    if sources.n_made:
+        make_rows = make(old, used, seed)
+        made = torch.from_numpy(sources.made).to(device)
+        pieces = torch.from_numpy(sources.pieces).to(device)
+        offsets = torch.from_numpy(sources.offsets).to(device)
+        by_piece = sources.weights
         weights = None if by_piece is None else torch.from_numpy(by_piece).to(device)
-        for start, stop in initialize.blocks(token_map.offsets, hidden):
+        for start, stop in initialize.blocks(sources.offsets, hidden):
             ends = offsets[start : stop + 1]
-            first, last = token_map.offsets[start], token_map.offsets[stop]
+            first, last = sources.offsets[start], sources.offsets[stop]
             own = None if weights is None else weights[first:last]
             rows = make_rows(pieces[first:last], ends, own)
             new.index_copy_(0, made[start:stop], rows.to(old.dtype))
 
     empty = torch.ones(n_rows, dtype=torch.bool, device=device)
     empty[target] = False
-    empty[torch.from_numpy(token_map.made).to(device)] = False
+    empty[torch.from_numpy(sources.made).to(device)] = False
     if bool(empty.any()):
         row = _padding_row(old, used).unsqueeze(0)
         for ids in torch.split(empty.nonzero().squeeze(1), length):
@@ -115,38 +115,34 @@ def _padding_row(old: torch.Tensor, used: torch.Tensor) -> torch.Tensor:
     return row.to(old.dtype)
 
 
-def _of_rows_there(token_map: TokenMap, table: Table) -> TokenMap:
-    """The map with sources that the table has: row 0 for those beyond it, or none at all."""
+def _there(sources: RowSources, table: Table) -> RowSources:
+    """Sources that the table has rows for: row 0 for those beyond it, or none at all."""
     rows = table.rows
-    if int(token_map.old_ids.max(initial=-1)) < rows:
-        return token_map
+    if int(sources.old_ids.max(initial=-1)) < rows:
+        return sources
     if table.follows_row_0:
         return replace(
-            token_map,
-            copied_from=np.where(token_map.copied_from < rows, token_map.copied_from, 0),
-            pieces=np.where(token_map.pieces < rows, token_map.pieces, 0),
-            old_ids=token_map.old_ids[token_map.old_ids < rows],
+            sources,
+            copied_from=np.where(sources.copied_from < rows, sources.copied_from, 0),
+            pieces=np.where(sources.pieces < rows, sources.pieces, 0),
+            old_ids=sources.old_ids[sources.old_ids < rows],
         )
-    if (token_map.pieces >= rows).any():
+    if (sources.pieces >= rows).any():
         raise VocabMismatchError(
             f"a new token is made of an old one that the {table.called} has no row for ({rows})"
         )
-    there = token_map.copied_from < rows
+    there = sources.copied_from < rows
     return replace(
-        token_map,
-        copied_from=token_map.copied_from[there],
-        copied_to=token_map.copied_to[there],
-        old_ids=token_map.old_ids[token_map.old_ids < rows],
+        sources,
+        copied_from=sources.copied_from[there],
+        copied_to=sources.copied_to[there],
+        old_ids=sources.old_ids[sources.old_ids < rows],
     )
 
 
-# The tables of a model in memory under a new vocabulary: checked, sized, put in place.
-#
-# Owns what is refused of old rows, how many rows there will be, and the parameters of a model that
-# get them. How rows are made `new_rows` knows.
-#
-# transformers' `resize_token_embeddings` is not used: it would initialize every row once more, does
-# not grow the bias of a tied head, and follows the config's idea of tying instead of the tensors'.
+# The tables of a model in memory: checked, sized, put in place. transformers'
+# `resize_token_embeddings` is not used: it would initialize every row once more, does not grow the
+# bias of a tied head, and follows the config's idea of tying instead of the tensors'.
 
 
 MAX_ALIGNMENT = 128
@@ -156,7 +152,7 @@ _MAX_PADDING = 0.1
 """Share of rows without a token that padding explains; published models have under 0.03."""
 
 
-def check_rows(matrices: Matrices, token_map: TokenMap, needed: int) -> None:
+def check_rows(matrices: Matrices, sources: RowSources, needed: int) -> None:
     """VocabMismatchError for too few rows, far too many, or for a row that is not finite."""
     import torch
 
@@ -175,9 +171,9 @@ def check_rows(matrices: Matrices, token_map: TokenMap, needed: int) -> None:
                 f"{needed}; give the tokenizer that belongs to the model"
             )
     for table in matrices.tables:
-        used = torch.from_numpy(token_map.old_ids[token_map.old_ids < table.rows])
+        used = torch.from_numpy(sources.old_ids[sources.old_ids < table.rows])
         used = used.to(table.weight.device)
-        for ids in torch.split(used, initialize.block_length(table.weight.shape[1])):
+        for ids in torch.split(used, block_length(table.weight.shape[1])):
             rows = table.weight.index_select(0, ids)
             # A sum is finite only if all its terms are (one that overflows is looked at again).
             doubtful = ~torch.isfinite(rows.sum(1, dtype=torch.float32))
@@ -202,26 +198,13 @@ def padded_rows(matrices: Matrices, old_rows: int, new_rows: int, multiple: int 
     return -(-new_rows // multiple) * multiple
 
 
-def move_rows(
-    model: Any,
-    matrices: Matrices,
-    token_map: TokenMap,
-    init: str,
-    n_rows: int,
-    *,
-    seed: int = 0,
-    head_map: TokenMap | None = None,
-) -> None:
-    """Give the model tables of `n_rows` rows, made as `token_map` and `init` say.
-
-    `head_map`: the map of an untied head and its bias, where their pieces or weights are others.
-    """
+def move_rows(model: Any, matrices: Matrices, made: InitContext, n_rows: int) -> None:
+    """Give the model tables of `n_rows` rows."""
     import torch
 
     with torch.no_grad():
         for table in matrices.tables:
-            new = new_table(table, token_map, init, n_rows, seed=seed, head_map=head_map)
-            put_rows(model, table, new)
+            put_rows(model, table, new_table(table, made, n_rows))
 
 
 def put_rows(model: Any, table: Table, rows: torch.Tensor) -> None:
@@ -254,4 +237,4 @@ def put_tensor(model: Any, names: tuple[str, ...], data: torch.Tensor) -> None:
 
 
 def _shape(model: Any, table: Table) -> tuple[int, ...]:
-    return tuple(tables.named_tensors(model)[table.names[0]].shape)
+    return tuple(named_tensors(model)[table.names[0]].shape)

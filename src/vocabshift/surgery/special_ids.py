@@ -2,7 +2,7 @@
 
 Owns the matching of special tokens (same text first, then same role), the enlarged new tokenizer
 that holds every special token of the old one, and the ids in `config.json` and
-`generation_config.json`. The new tokenizer is never renumbered: what it lacks goes behind it.
+`generation_config.json`. The new tokenizer is never renumbered: what it lacks is appended.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery import special_texts
-from vocabshift.tokenizer import chat_tokens
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.added_tokens import AddedToken, use_of
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 ROLES = ("eos", "bos", "pad", "unk", "sep", "cls", "mask")
 """In the order in which they choose: a new token with several roles takes the row of the first."""
@@ -113,16 +113,16 @@ def _rename(
 def _same_use(kept: list[AddedToken], enlarged: Tokenizer, matched: set[int]) -> dict[int, int]:
     """New id -> old id for new special tokens that have the use of an old one under another name.
 
-    They begin with its row; the old token stays beside them. Reserved ones are all alike.
+    They begin with its row; the old token stays too. Reserved ones are all alike.
     """
     old_ids: dict[str, int] = {}
     for token in kept:
-        use = chat_tokens.use_of(token.content)
+        use = use_of(token.content)
         if use is not None:
             old_ids.setdefault(use, token.id)
     found: dict[int, int] = {}
     for token in enlarged.added_tokens:
-        use = chat_tokens.use_of(token.content) if token.special else None
+        use = use_of(token.content) if token.special else None
         if use in old_ids and token.id not in matched:
             found[token.id] = old_ids[use]
     return found

@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from vocabshift.errors import VocabMismatchError
-from vocabshift.tokenizer.tokenizer import Spec, Tokenizer
+from vocabshift.tokenizer.components import Spec
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _FROM_OLD = ("model_max_length", "padding_side", "truncation_side", "model_input_names")
 """Facts about the model, not about the tokenizer: they stay with the model."""
@@ -68,7 +69,7 @@ def _chat_template(tokenizer: Tokenizer, old: Tokenizer, renamed: Mapping[str, s
 def _post_processor(
     tokenizer: Tokenizer, old: Tokenizer, renamed: Mapping[str, str]
 ) -> Spec | None:
-    """The new one's own; where it adds no special token, with the old one's template behind it."""
+    """The new one's own; where it adds no special token, followed by the old one's template."""
     own = tokenizer.post_processor
     if _templates(own):
         return own

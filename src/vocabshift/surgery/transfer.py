@@ -11,42 +11,145 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from vocabshift.models import folder as model_folder
-from vocabshift.models.folder import TransferReport
+from vocabshift.models.folder import check_paths, load_own_tokenizer
+from vocabshift.models.load import load_model
 from vocabshift.models.saved import open_saved
-from vocabshift.models.tables import Matrices, find_matrices
+from vocabshift.models.tables import Matrices, Table, find_matrices
 from vocabshift.surgery import config_ids
-from vocabshift.surgery import rows as resize
-from vocabshift.surgery.checks import check_padding, check_tokenizers, open_map, with_dummies
-from vocabshift.surgery.methods import AUTO, Score
-from vocabshift.surgery.plan import Method, Plan, make_plan, method_of
-from vocabshift.surgery.stream import write_streamed
-from vocabshift.tokenizer.id_map import IdMap
+from vocabshift.surgery.checks import check_options, open_tokenizers, opened
+from vocabshift.surgery.options import AUTO, TransferOptions
+from vocabshift.surgery.output import SmallFiles, TableFill, write_folder, write_loaded
+from vocabshift.surgery.plan import Plan, make_plan
+from vocabshift.surgery.report import TransferReport
+from vocabshift.surgery.rows import move_rows, new_table
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
 
-# A model in memory, changed as a plan says: rows, ids in its configs, modules that count tokens.
-#
-# Owns the only place that changes a model for good.
+_DEFAULTS = TransferOptions()
 
 
-def move(model: Any, matrices: Matrices, plan: Plan) -> None:
-    """Give a model in memory its new rows and ids."""
-    made = plan.method
-    resize.move_rows(
-        model,
-        matrices,
-        made.input,
-        made.init,
-        plan.report.rows,
-        seed=made.seed,
-        head_map=made.head,
+def transfer_model(
+    model: Any, *, old: Any, new: Any, options: TransferOptions = _DEFAULTS
+) -> tuple[Tokenizer, TransferReport]:
+    """Move `model` from tokenizer `old` to `new`; it is changed in place (no copy is made).
+
+    Tokens of the old vocabulary keep their rows bit for bit, in input embeddings and head; any
+    other gets the row that `options.init` makes, for the head's bias as for the head. The ids in
+    `model.config` and `model.generation_config` follow. `old`, `new`: a Tokenizer, a transformers
+    or `tokenizers` one, or a path.
+
+    Returns the tokenizer to use with the model (`new`, with its own ids, and with the special
+    tokens of `old` that it lacked after them) and what was done. ValueError (often
+    VocabMismatchError) before anything is changed.
+    """
+    check_options(options)
+    options = opened(options, new)
+    old, new = open_tokenizers(old, new, options)
+    matrices = find_matrices(model)
+    plan = make_plan(model, matrices, old, new, options)
+    _move(model, matrices, plan)
+    return plan.match.tokenizer, plan.report
+
+
+def transfer_folder(
+    model_source: str | Path,
+    tokenizer_source: Any,
+    out: str | Path,
+    options: TransferOptions = _DEFAULTS,
+    *,
+    force: bool = False,
+    dtype: Any = None,
+    hard_links: bool = False,
+    resume: bool = True,
+    dry_run: bool = False,
+) -> TransferReport:
+    """Transfer a saved model with its own tokenizer; write model and tokenizer as one folder.
+
+    Safetensors shards are worked through on the disk and never loaded: tables get new rows, other
+    tensors are copied byte for byte. With `hard_links` a shard without a table is linked instead,
+    where the file system can (whoever then changes one file in place changes both). `dtype`: a
+    torch dtype to convert to; the model is then loaded whole, as one in another format is. The
+    initializer "auto" loads it for its tries. `dry_run`: check and plan everything, write nothing.
+    `resume`: start with the shards that a killed run of the same transfer finished.
+
+    `model_source`: a folder (or Hub name) with model and tokenizer, left as it is. `out` appears
+    whole or not at all, after AutoTokenizer gave the same ids in it. ValueError as for
+    `transfer_model`; FileExistsError without `force` where `out` exists; OSError where the disk
+    has no room.
+    """
+    check_options(options)
+    inputs = (tokenizer_source, options.donor, options.corpus, options.overrides, options.id_map)
+    check_paths(model_source, *inputs, out=out, force=force)
+    given, options = options, opened(options, tokenizer_source)
+    old, new = open_tokenizers(load_own_tokenizer(model_source), tokenizer_source, options)
+    config = _about(model_source, new, given, options)
+    saved = open_saved(model_source) if dtype is None else None
+    tried: dict[str, float] = {}
+    if saved is None or options.init == AUTO:
+        model = load_model(model_source, dtype=dtype)
+        matrices = find_matrices(model)
+        plan = make_plan(model, matrices, old, new, options)
+        if saved is None:
+            if dry_run:
+                return plan.report
+            _move(model, matrices, plan)
+            tokenizer, id_map = plan.match.tokenizer, plan.match.id_map
+            return write_loaded(
+                model, tokenizer, out, plan.report, force=force, config=config, id_map=id_map
+            )
+        tried, options = plan.report.tried, replace(options, init=plan.report.init)
+        del model, matrices, plan
+    plan = make_plan(saved, saved.matrices, old, new, options)
+    return write_folder(
+        saved,
+        _fill_of(plan),
+        SmallFiles(plan.match.tokenizer, plan.changes, plan.match.move, plan.match.id_map, config),
+        Path(out),
+        replace(plan.report, tried=tried),
+        force=force,
+        hard_links=hard_links,
+        resume=resume,
+        dry_run=dry_run,
     )
-    _follow(model, matrices, plan)
 
 
-def _follow(model: Any, matrices: Matrices, plan: Plan) -> None:
-    """Let configs and modules of a model in memory follow its new rows."""
+def _about(
+    model_source: str | Path, new: Any, given: TransferOptions, options: TransferOptions
+) -> dict[str, Any]:
+    """What `vocabshift.json` says was asked for; `options`: those given, opened."""
+    assert isinstance(options.overrides, Mapping)
+    config = {
+        "model": str(model_source),
+        "tokenizer": new.name,
+        "init": given.init,
+        "donor": str(given.donor) if isinstance(given.donor, str | Path) else None,
+        "seed": given.seed,
+        "pad_to_multiple_of": given.pad_to_multiple_of,
+        "token_map": options.id_map is not None,
+        "overrides": dict(options.overrides),
+    }
+    if given.reserve_dummies:
+        config["reserve_dummies"] = given.reserve_dummies
+    return config
+
+
+def _fill_of(plan: Plan) -> TableFill:
+    """The planned rows, written table by table."""
+    made, rows = plan.made, plan.report.rows
+
+    def fill(table: Table, out: Any) -> Any:
+        return new_table(table, made, rows, out=out)
+
+    arrays = [
+        array
+        for each in (made.input, made.head)
+        for array in (each.copied_from, each.copied_to, each.made, *each.mixture)
+    ]
+    return TableFill(fill, (*arrays, made.init, made.seed))
+
+
+def _move(model: Any, matrices: Matrices, plan: Plan) -> None:
+    """Give a model in memory its new rows and ids: the only place that changes one for good."""
+    move_rows(model, matrices, plan.made, plan.report.rows)
     config_ids.apply(model, plan.changes, plan.report.rows)
     has_head = model.get_output_embeddings() is not None
     # Where a wrapper's config has no such key (Mllama), transformers ties nothing.
@@ -60,207 +163,3 @@ def _follow_padding(embeddings: Any, config: Any) -> None:
     if getattr(embeddings, "padding_idx", None) is not None:
         pad = config.get_text_config().pad_token_id
         embeddings.padding_idx = pad if isinstance(pad, int) and pad >= 0 else None
-
-
-# ---
-
-
-def transfer(
-    model: Any,
-    *,
-    old: Any,
-    new: Any,
-    init: str = "fvt",
-    seed: int = 0,
-    pad_to_multiple_of: int | None = None,
-    id_map: IdMap | str | Path | None = None,
-    donor: Any = None,
-    corpus: Any = None,
-    score: Score | None = None,
-    overrides: str | Path | Mapping[str, Any] | None = None,
-    reserve_dummies: int = 0,
-) -> tuple[Any, Tokenizer]:
-    """Move `model` from tokenizer `old` to `new`; `model` is changed in place (no copy is made).
-
-    Tokens of the old vocabulary keep their rows bit for bit, in input embeddings and head; any
-    other gets the row that `init` makes, for the head's bias as for the head:
-    - "fvt" (also "retok"): the mean of its old pieces; "fvt-weighted": weighted by their bytes;
-    - "first-last": head the first piece, input the last (a tied matrix: the mean of both);
-    - "omp": the combination of kept tokens that makes its row in `donor`, a model (folder, or
-      `surgery.donor.Donor`) that has the new tokens; "focus": a sparse mixture of the kept tokens
-      that are like it in `corpus` (a Corpus or texts); tokens that these lack get "fvt";
-    - "mean" of all rows, "normal" (their mean and covariance), "random" (mean and deviation of
-      each dimension), "zeros"; what is random comes from `seed`;
-    - "auto": each of them that can be had is tried, and the one that `score(model, tokenizer)`
-      prices lowest is kept (`vocabshift.transfer` takes `text=` and prices in bits per byte).
-    The ids in `model.config` and `model.generation_config` follow.
-
-    `old`, `new`: a Tokenizer, a transformers or `tokenizers` one, or a path. Rows are padded to a
-    multiple of `pad_to_multiple_of`; None pads as the model was padded before. `id_map`: which old
-    id is which new one, as `prune` and `extend` write it; None takes the `token_map.json` that
-    lies beside `new`, if there is one. What it does not name is matched by bytes, and it must be
-    of these two tokenizers. `overrides`: what goes before all of that, {new token: old token, or
-    list of pieces}, or a JSON or TOML file of it (`surgery.overrides`). `reserve_dummies`: so many
-    special tokens are added to `new` that no text has, with rows by `init` as other new ones: the
-    reference by which `vocabshift glitch` tells tokens that training never reached.
-
-    Returns the model and the tokenizer to use with it: `new`, with its own ids, and with the
-    special tokens of `old` that it lacked behind them. ValueError (often VocabMismatchError)
-    before anything is changed.
-    """
-    tokenizer, _ = transfer_with_report(
-        model,
-        old=old,
-        new=new,
-        init=init,
-        seed=seed,
-        pad_to_multiple_of=pad_to_multiple_of,
-        id_map=id_map,
-        donor=donor,
-        corpus=corpus,
-        score=score,
-        overrides=overrides,
-        reserve_dummies=reserve_dummies,
-    )
-    return model, tokenizer
-
-
-def transfer_with_report(
-    model: Any,
-    *,
-    old: Any,
-    new: Any,
-    init: str = "fvt",
-    seed: int = 0,
-    pad_to_multiple_of: int | None = None,
-    id_map: IdMap | str | Path | None = None,
-    donor: Any = None,
-    corpus: Any = None,
-    score: Score | None = None,
-    overrides: str | Path | Mapping[str, Any] | None = None,
-    reserve_dummies: int = 0,
-) -> tuple[Tokenizer, TransferReport]:
-    """Change `model` in place, as `transfer` does; the enlarged tokenizer and what was done."""
-    method = method_of(init, seed, donor=donor, corpus=corpus, score=score, overrides=overrides)
-    check_padding(pad_to_multiple_of)
-    id_map = open_map(id_map, new)
-    old, new = open_prunable(old), open_prunable(new)
-    check_tokenizers(old, new, id_map)
-    new = with_dummies(new, reserve_dummies)
-    matrices = find_matrices(model)
-    plan = make_plan(
-        model,
-        matrices,
-        old,
-        new,
-        method=method,
-        pad_to_multiple_of=pad_to_multiple_of,
-        id_map=id_map,
-    )
-    move(model, matrices, plan)
-    return plan.tokenizer, plan.report
-
-
-def transfer_folder(
-    model_source: str | Path,
-    tokenizer_source: Any,
-    out: str | Path,
-    *,
-    init: str = "fvt",
-    force: bool = False,
-    dtype: Any = None,
-    seed: int = 0,
-    pad_to_multiple_of: int | None = None,
-    id_map: IdMap | str | Path | None = None,
-    donor: Any = None,
-    corpus: Any = None,
-    score: Score | None = None,
-    overrides: str | Path | Mapping[str, Any] | None = None,
-    reserve_dummies: int = 0,
-    hard_links: bool = False,
-    resume: bool = True,
-    dry_run: bool = False,
-) -> TransferReport:
-    """Transfer a saved model with its own tokenizer; write model and tokenizer as one folder.
-
-    Safetensors shards are worked through on the disk and never loaded: tables get new rows, other
-    tensors are copied byte for byte. With `hard_links` a shard without a table is linked instead,
-    where the file system can (whoever then changes one file in place changes both). `dtype`: a
-    torch dtype to convert to; the model is then loaded whole, as one in another format is.
-
-    `init` (with `donor`, `corpus`, `score`) and `id_map`: as in `transfer`; "auto" loads the model
-    for its tries. `reserve_dummies`: as there. `dry_run`: check and plan everything, write
-    nothing. `resume`: go on from the shards that a killed run of the same transfer finished.
-
-    `model_source`: a folder (or Hub name) with model and tokenizer, left as it is. `out` appears
-    whole or not at all, after AutoTokenizer gave the same ids in it. FileExistsError without
-    `force` where `out` exists; OSError where the disk has no room.
-    """
-    method = method_of(init, seed, donor=donor, corpus=corpus, score=score, overrides=overrides)
-    check_padding(pad_to_multiple_of)
-    inputs = (tokenizer_source, donor, corpus, overrides, id_map)
-    model_folder.check_paths(model_source, *inputs, out=out, force=force)
-    id_map = open_map(id_map, tokenizer_source)
-    old = model_folder.load_own_tokenizer(model_source)
-    new = open_prunable(tokenizer_source)
-    check_tokenizers(old, new, id_map)
-    new = with_dummies(new, reserve_dummies)
-    config = {
-        "model": str(model_source),
-        "tokenizer": new.name,
-        "init": init,
-        "donor": str(donor) if isinstance(donor, str | Path) else None,
-        "seed": seed,
-        "pad_to_multiple_of": pad_to_multiple_of,
-        "token_map": id_map is not None,
-        "overrides": dict(method.overrides),
-    }
-    if reserve_dummies:
-        config["reserve_dummies"] = reserve_dummies
-    saved = open_saved(model_source) if dtype is None else None
-
-    def plan_for(model: Any, matrices: Matrices, method: Method) -> Plan:
-        return make_plan(
-            model,
-            matrices,
-            old,
-            new,
-            method=method,
-            pad_to_multiple_of=pad_to_multiple_of,
-            id_map=id_map,
-        )
-
-    model: Any = None
-    if saved is None or init == AUTO:
-        model = model_folder.load_model(model_source, dtype=dtype)
-        matrices = find_matrices(model)
-        plan = plan_for(model, matrices, method)
-    if saved is not None:
-        tried = {} if model is None else plan.report.tried
-        chosen = method if model is None else replace(method, init=plan.report.init)
-        del model
-        plan = plan_for(saved, saved.matrices, chosen)
-        plan = replace(plan, report=replace(plan.report, tried=tried))
-        return write_streamed(
-            saved,
-            plan,
-            Path(out),
-            config,
-            force=force,
-            hard_links=hard_links,
-            resume=resume,
-            dry_run=dry_run,
-        )
-    if dry_run:
-        return plan.report
-    move(model, matrices, plan)
-    model_folder.save(
-        model,
-        plan.tokenizer,
-        out,
-        force=force,
-        config=config,
-        figures=plan.report,
-        id_map=plan.id_map,
-    )
-    return plan.report

@@ -21,7 +21,7 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.held_out import hold_out
 from vocabshift.text.patterns import Pattern
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.base import RunContext, Source, Training
 from vocabshift.trainers.stages import Stage, WordRule, WordWeight, train_words

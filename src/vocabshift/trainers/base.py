@@ -26,7 +26,7 @@ from vocabshift.text.patterns import Pattern
 from vocabshift.text.readers import input_key
 from vocabshift.tokenizer.model import MAX_ID
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 Report = TypeVar("Report", bound="TrainingReport")
 
@@ -84,7 +84,7 @@ class Training:
 class PlainTraining:
     """The same for a tokenizer whose tokens are made of no others."""
 
-    tokenizer: PlainTokenizer
+    tokenizer: UnigramOrWordPieceTokenizer
     report: TrainingReport
     language_bytes: Mapping[str | None, int] = field(default_factory=dict)
 

@@ -30,13 +30,14 @@ from vocabshift.text.patterns import (
 )
 from vocabshift.text.regexes import join_words
 from vocabshift.text.sentences import SentencePolicy
-from vocabshift.tokenizer import byte_level, tokenizer_json
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import vocab_with
 from vocabshift.tokenizer.corpus_reader import normalizer_name
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.model import images_bytes
 from vocabshift.tokenizer.token_bytes import is_byte_level
-from vocabshift.tokenizer.tokenizer import Tokenizer, vocab_with
+from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.stages import Stage
 
 
@@ -54,7 +55,7 @@ class BaseTokenizer:
         self.tokenizer: Tokenizer = as_tokenizer(source)
         _check(self.tokenizer)
         normalizer_name(self.tokenizer)  # which training must know
-        text = tokenizer_json.to_json(self.tokenizer)
+        text = self.tokenizer.to_json()
         self.fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def __str__(self) -> str:
@@ -206,7 +207,7 @@ def measure(
 ) -> list[BoundaryCandidate]:
     """What each pattern changes, before any superword."""
     before = Encoder(base.tokenizer)
-    dead = set(unreachable_by_pipeline(base.tokenizer, before))
+    dead = set(unreachable_by_pipeline(base.tokenizer))
     texts = sample(corpus)
     encoded = {label: before.encode_batch(text, threads=threads) for label, text in texts.items()}
     lengths = token_lengths(base.tokenizer)
@@ -218,7 +219,7 @@ def measure(
             label: drift(encoded[label], after.encode_batch(text, threads=threads), lengths)
             for label, text in texts.items()
         }
-        lost = (token for token in unreachable_by_pipeline(lifted, after) if token not in dead)
+        lost = (token for token in unreachable_by_pipeline(lifted) if token not in dead)
         results.append(BoundaryCandidate(name, pattern, drifts, tuple(lost)))
     return results
 

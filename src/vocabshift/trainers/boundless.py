@@ -71,8 +71,8 @@ class BoundlessMerges:
 class BoundlessTrainer(ByteLevelTrainer):
     """One stage: merges inside words, and supermerges of whole words, by count.
 
-    `pre_tokenizer` cuts the words, inside the pre-tokens of `stage2_pre_tokenizer`. The vocabulary is
-    smaller than `vocab_size` by the report's `left_out`.
+    `pre_tokenizer` cuts the words, inside the pre-tokens of `stage2_pre_tokenizer`. The vocabulary
+    is smaller than `vocab_size` by the report's `left_out`.
     """
 
     stage2_pre_tokenizer: str | Pattern = "ist-stage2"

@@ -19,6 +19,7 @@ from vocabshift.text.patterns import Pattern, get_pattern, to_spec
 from vocabshift.text.syllables import LINKERS
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.model import BpeModel
+from vocabshift.tokenizer.token_bytes import is_superword
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.base import (
     Reader,
@@ -209,11 +210,6 @@ def forbidden(reader: Reader) -> set[bytes]:
         if byte_level.is_image(content)
     }
     return spelt | {content.encode() for content in reader.special_tokens}
-
-
-def is_superword(token: bytes) -> bool:
-    """Whether a token holds text on both sides of a space."""
-    return b" " in token.strip()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,9 +28,8 @@ from vocabshift.tokenizer.unigram import (
     Scored,
     is_fixed,
     unigram_tokenizer,
-    unreachable_pieces,
 )
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 from vocabshift.trainers.base import PlainTraining, RunContext, Source, TrainingReport, detailed
 from vocabshift.trainers.clusters import ClusterOptions, ClusterPart, Clusters, budgets, labels_of
 from vocabshift.trainers.unigram import (
@@ -159,13 +158,13 @@ def unite(models: Sequence[Scored], sizes: Sequence[int], words: Mapping[str, in
 
 def _without_dead(model: Scored) -> Scored:
     """The pieces that their own text gives; no text ever uses another, so nothing changes."""
-    dead = set(unreachable_pieces(unigram_tokenizer(model, normalizer=None, name="united")))
+    dead = set(unigram_tokenizer(model, normalizer=None, name="united").unreachable())
     pairs = zip(model.pieces, model.scores, strict=True)
     kept = [(piece, score) for piece, score in pairs if piece not in dead]
     return Scored(tuple(piece for piece, _ in kept), tuple(score for _, score in kept))
 
 
-def _uses(tokenizer: PlainTokenizer, words: Mapping[str, int]) -> Counter[int]:
+def _uses(tokenizer: UnigramOrWordPieceTokenizer, words: Mapping[str, int]) -> Counter[int]:
     """How often each piece is used on counted words."""
     counts: Counter[int] = Counter()
     listed = sorted(words)
@@ -184,7 +183,7 @@ def _parts(
     unions: Sequence[frozenset[str]],
     shares: Sequence[int],
     learned: Sequence[Scored],
-    united: PlainTokenizer,
+    united: UnigramOrWordPieceTokenizer,
     words: Mapping[str, Mapping[str, int]],
 ) -> tuple[ClusterPart, ...]:
     """What each cluster got, and what it loses to the others."""

@@ -26,6 +26,7 @@ from vocabshift.text.sentences import SentencePolicy
 from vocabshift.text.weighing import check_sampling_alpha
 from vocabshift.tokenizer.corpus_reader import TokenizerReader
 from vocabshift.tokenizer.model import MAX_ID
+from vocabshift.tokenizer.token_bytes import is_superword
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.base import (
     RunContext,
@@ -45,7 +46,6 @@ from vocabshift.trainers.boundary_choice import (
     choose,
     measure,
 )
-from vocabshift.trainers.byte_level import is_superword
 from vocabshift.trainers.stages import Stage
 from vocabshift.trainers.superword import SuperwordRule, learn_superwords
 

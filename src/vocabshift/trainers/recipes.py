@@ -19,12 +19,9 @@ from vocabshift.storage.checkpoints import Checkpoints, Saved
 from vocabshift.storage.output import CHECKPOINTS, atomic_folder, check_free
 from vocabshift.storage.provenance import config_hash, write_provenance
 from vocabshift.text.readers import input_key, no_key_reason
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
+from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.pretrained_folder import write_files
-from vocabshift.tokenizer.reachability import unreachable_tokens
-from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram import unreachable_pieces
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
 from vocabshift.trainers.balanced import BalancedTrainer
 from vocabshift.trainers.base import (
     RunContext,
@@ -168,11 +165,14 @@ def train_to_folder(
         )
         training = trainer.run(source, context)
         tokenizer = training.tokenizer
-        if isinstance(tokenizer, Tokenizer):
-            tokenizer = with_unused(tokenizer, reserve_dummies)
-        unreachable = _write(tokenizer, partial, source)
+        if tokenizer.kind == "BPE":
+            tokenizer = with_unused(as_tokenizer(tokenizer), reserve_dummies)
+        backend = write_files(tokenizer, partial)
+        _verify_segmentation(tokenizer, backend, source)
+        unreachable = tokenizer.unreachable()
+        # A Unigram model may have such pieces: their parts together can be likelier than they are.
         learned = set(unreachable) - trainer.inherited
-        if learned and isinstance(training.tokenizer, Tokenizer):
+        if learned and tokenizer.kind == "BPE":
             raise UnreachableTokenError(
                 f"training left {len(learned)} tokens that their merges cannot rebuild: this is a "
                 "fault of vocabshift; please report it with the corpus or a part of it"
@@ -201,20 +201,8 @@ def train_to_folder(
     }
 
 
-def _write(tokenizer: Tokenizer | PlainTokenizer, folder: Path, source: Source) -> tuple[str, ...]:
-    """Write the files, compare what is read back, and return the tokens that none can produce.
-
-    A Unigram model may have such pieces: their parts together can be likelier than they are.
-    """
-    if isinstance(tokenizer, PlainTokenizer):
-        tokenizer.write_files(folder)
-        return unreachable_pieces(tokenizer)
-    _verify_segmentation(tokenizer, write_files(tokenizer, folder), source)
-    return unreachable_tokens(tokenizer)
-
-
-def _verify_segmentation(tokenizer: Tokenizer, backend: Backend, source: Source) -> None:
-    """InvalidTokenizerError where `tokenizers`, from the file, and our encoder differ."""
+def _verify_segmentation(tokenizer: AnyTokenizer, backend: Backend, source: Source) -> None:
+    """InvalidTokenizerError where `tokenizers`, from the file, gives other ids."""
     texts: list[str] = []
     left = _VERIFIED_CHARACTERS
     for text in islice(source_texts(source), _VERIFIED_DOCUMENTS):
@@ -222,7 +210,7 @@ def _verify_segmentation(tokenizer: Tokenizer, backend: Backend, source: Source)
         left -= len(text)
         if left <= 0:  # a document may be a whole file
             break
-    ids, offsets = Encoder(tokenizer).encode_batch(texts)
+    ids, offsets = tokenizer.encode_batch(texts)
     for i, encoding in enumerate(backend.encode_batch(texts, add_special_tokens=False)):
         if encoding.ids != ids[offsets[i] : offsets[i + 1]].tolist():
             raise InvalidTokenizerError(

@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.pretrained_folder import ROLES
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _ROLES = tuple(f"{role}_token" for role in ROLES)
 

@@ -22,9 +22,9 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.normalize import normalizer_spec
 from vocabshift.text.patterns import get_pattern
-from vocabshift.tokenizer.tokenizer import AddedToken
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.unigram import FIXED_PIECES, UNKNOWN, Scored, unigram_tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 from vocabshift.trainers.base import (
     PlainTraining,
     RunContext,
@@ -149,7 +149,7 @@ class UnigramTrainer:
 
     def train(
         self, corpus: Source, *, threads: int = 1, progress: Progress | None = None
-    ) -> PlainTokenizer:
+    ) -> UnigramOrWordPieceTokenizer:
         """Train on `corpus` and return the tokenizer; it does not depend on `threads`."""
         return self.run(corpus, RunContext(threads=threads, progress=progress)).tokenizer
 
@@ -235,7 +235,7 @@ def check_sentencepiece() -> None:
         )
 
 
-def _count_tokens(tokenizer: PlainTokenizer, corpus: Source) -> int:
+def _count_tokens(tokenizer: UnigramOrWordPieceTokenizer, corpus: Source) -> int:
     assert isinstance(corpus, Corpus)
     texts = (text for _, text in corpus.texts())
     total = 0

@@ -14,7 +14,7 @@ from typing import Any
 
 from vocabshift.evaluation.evaluate import evaluate
 from vocabshift.evaluation.scoring.score import score
-from vocabshift.models.folder import load_model
+from vocabshift.models.load import load_model
 from vocabshift.report.tables import to_markdown
 from vocabshift.results import Result, Results
 from vocabshift.text.corpus import Corpus

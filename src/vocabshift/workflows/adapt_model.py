@@ -13,13 +13,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from vocabshift.models.folder import TransferReport
-from vocabshift.models.source import number_of_parameters, size_of_weights
+from vocabshift.models.folder import number_of_parameters, size_of_weights
 from vocabshift.results import Results
 from vocabshift.storage.output import CHECKPOINTS, atomic_folder, check_free
 from vocabshift.storage.provenance import FILE as PROVENANCE
 from vocabshift.storage.provenance import write_provenance
-from vocabshift.surgery.methods import AUTO, InitSources
+from vocabshift.surgery.methods import check_init
+from vocabshift.surgery.options import AUTO, TransferOptions
+from vocabshift.surgery.report import TransferReport
 from vocabshift.surgery.transfer import transfer_folder
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.held_out import excerpt
@@ -86,9 +87,9 @@ def adapt_model(
     *,
     n_tokens: int | None = None,
     text: Corpus | Mapping[str, Iterable[str]] | Iterable[str] | None = None,
-    init: str = "fvt",
+    init: str = TransferOptions.init,
     donor: str | Path | None = None,
-    seed: int = 0,
+    seed: int = TransferOptions.seed,
     with_score: bool = True,
     score_bytes: int = SCORE_BYTES,
     device: str | None = None,
@@ -121,7 +122,7 @@ def adapt_model(
     read = [folder, *([] if donor is None else [donor]), *learned.paths, *judged.paths]
     check_free(out, force=force, inputs=read)
     check_options(old, n_tokens, pre_tokenizer, options)
-    InitSources(donor, corpus).check(init)  # type: ignore[arg-type]  # before a donor is loaded
+    check_init(TransferOptions(init=init, donor=donor, corpus=corpus))
     now = transfer_folder(folder, old, out, force=force, dry_run=True)  # refuses what cannot be
     scorer = _Scorer(excerpt(judged, score_bytes) if with_score else None, device, progress)
     scorer.read(folder, old, BEFORE)
@@ -133,16 +134,20 @@ def adapt_model(
     adaptation = adapt_tokenizer(
         old, learned, n_tokens=chosen, pre_tokenizer=pre_tokenizer, **(options | shared)
     )
-    # Rows stay as many as they are: padding too, whatever its multiple.
-    moving: dict[str, Any] = {"init": init, "donor": donor, "seed": seed, "hard_links": hard_links}
-    moving |= {"pad_to_multiple_of": now.old_rows, "id_map": adaptation.id_map}
-    if init in (AUTO, "focus"):
-        moving["corpus"] = learned
-    if init == AUTO:
-        moving["score"] = bits_per_byte(excerpt(learned, score_bytes))
+    moving = TransferOptions(
+        init=init,
+        seed=seed,
+        pad_to_multiple_of=now.old_rows,  # as many rows as there are, padding included
+        id_map=adaptation.id_map,
+        donor=donor,
+        corpus=learned,
+        score=bits_per_byte(excerpt(learned, score_bytes)) if init == AUTO else None,
+    )
     with atomic_folder(out, force=force, keep_checkpoints=True, resume=resume) as partial:
         _tell(progress, "transfer")
-        report = _transferred(folder, adaptation.tokenizer, partial, moving, resume=resume)
+        report = _transfer(
+            folder, adaptation.tokenizer, partial, moving, hard_links=hard_links, resume=resume
+        )
         new = load_tokenizer(partial)
         scorer.read(partial, new, AFTER)
         card = _card(
@@ -189,13 +194,21 @@ class _Scorer:
         self.results += found
 
 
-def _transferred(
-    folder: Path, tokenizer: Tokenizer, partial: Path, moving: dict[str, Any], *, resume: bool
+def _transfer(
+    folder: Path,
+    tokenizer: Tokenizer,
+    partial: Path,
+    options: TransferOptions,
+    *,
+    hard_links: bool,
+    resume: bool,
 ) -> TransferReport:
     """Transfer into `partial`; a run that is killed leaves its finished shards to the next."""
     work = partial / CHECKPOINTS / "model"
     work.parent.mkdir(exist_ok=True)
-    report = transfer_folder(folder, tokenizer, work, force=True, resume=resume, **moving)
+    report = transfer_folder(
+        folder, tokenizer, work, options, force=True, hard_links=hard_links, resume=resume
+    )
     for entry in work.iterdir():
         entry.rename(partial / entry.name)
     work.rmdir()

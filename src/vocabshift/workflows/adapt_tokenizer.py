@@ -16,14 +16,15 @@ from vocabshift.extension.continued import holes
 from vocabshift.extension.extend import Extension, extend_with_report
 from vocabshift.extension.options import ExtensionOptions
 from vocabshift.extension.report import ExtensionReport
-from vocabshift.pruning.bpe import present_ids, without_tokens
-from vocabshift.pruning.effects import PruneReport
+from vocabshift.pruning.effects import PruneReport, Pruning
+from vocabshift.pruning.options import PruningOptions, parse_keep
 from vocabshift.pruning.prune import prune_with_report
 from vocabshift.storage.output import atomic_folder, check_free
 from vocabshift.storage.provenance import write_provenance
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.any_tokenizer import ids_of_tokens
 from vocabshift.tokenizer.formats.load import as_tokenizer
-from vocabshift.tokenizer.id_map import IdMap, chained
+from vocabshift.tokenizer.id_map import TokenIdMap, chained
 from vocabshift.tokenizer.pretrained_folder import write_files
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
@@ -36,7 +37,7 @@ class Adaptation:
     """A tokenizer of the size of its base, and how it came about."""
 
     tokenizer: Tokenizer
-    id_map: IdMap  # tokens that are gone have no new id
+    id_map: TokenIdMap  # tokens that are gone have no new id
     extension: ExtensionReport
     pruning: PruneReport
     first: First
@@ -86,7 +87,7 @@ def adapt_tokenizer(
         raise ValueError("adapt continues training; compare baselines with extend")
     ExtensionOptions(n_tokens=n_tokens, **options)
     base = as_tokenizer(tokenizer)
-    kept = tuple(keep)
+    kept = parse_keep(keep)
     run = _prune_first if first == "prune" else _extend_first
 
     def attempt(n: int) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
@@ -106,7 +107,7 @@ def adapt_tokenizer(
     removed = tuple(token for token in before if token not in vocab)
     return Adaptation(
         tokenizer=result,
-        id_map=chained(tokenizer, IdMap.between(base, result, _same_ids(base, result)), vocab),
+        id_map=chained(tokenizer, TokenIdMap.between(base, result, _same_ids(base, result)), vocab),
         extension=extension,
         pruning=pruning,
         first=first,
@@ -160,10 +161,19 @@ def adapt_to_folder(
     return {"out": str(out), **figures}
 
 
+def _prune(base: Tokenizer, corpus: Corpus, n: int, pruning: dict[str, Any]) -> Pruning:
+    options = PruningOptions(
+        order=pruning["order"], n_tokens=n, keep=pruning["keep"], keep_ids=True
+    )
+    return prune_with_report(
+        base, corpus, options, threads=pruning["threads"], progress=pruning["progress"]
+    )
+
+
 def _prune_first(
     base: Tokenizer, corpus: Corpus, n: int, pruning: dict[str, Any], extending: dict[str, Any]
 ) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
-    pruned = prune_with_report(base, corpus, n_tokens=n, keep_ids=True, **pruning)
+    pruned = _prune(base, corpus, n, pruning)
     extension = _extend(pruned.tokenizer, corpus, n, {**extending, "fill_holes": True})
     return _with_old_ids(extension.tokenizer, base), extension.report, pruned.report
 
@@ -173,10 +183,8 @@ def _extend_first(
 ) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
     extension = _extend(base, corpus, n, extending)
     n = extension.report.n_added
-    pruned = prune_with_report(extension.tokenizer, corpus, n_tokens=n, keep_ids=True, **pruning)
-    smaller = pruned.tokenizer
-    assert isinstance(smaller, Tokenizer)
-    result = _moved_into_holes(smaller, base.row_count)
+    pruned = _prune(extension.tokenizer, corpus, n, pruning)
+    result = _moved_into_holes(as_tokenizer(pruned.tokenizer), base.row_count)
     if result.row_count > max(base.row_count, 1):
         raise UnreachableTokenError(
             f"adapting left {result.row_count - base.row_count:,} rows too many: this is a fault "
@@ -212,17 +220,17 @@ def _with_old_ids(tokenizer: Tokenizer, base: Tokenizer) -> Tokenizer:
     new = sorted(i for token, i in now.items() if token not in old)
     free = sorted({*new, *moved} - set(moved.values()))
     moved.update(zip(new, free, strict=False))  # more are free where the base had holes
-    return _renumbered(tokenizer, {i: moved.get(i, i) for i in present_ids(tokenizer)})
+    return _renumbered(tokenizer, {i: moved.get(i, i) for i in ids_of_tokens(tokenizer)})
 
 
 def _moved_into_holes(tokenizer: Tokenizer, rows: int) -> Tokenizer:
     """Tokens with ids from `rows` on take the free ids below, in their order."""
     free = iter(holes(tokenizer))
-    ids = sorted(present_ids(tokenizer))
+    ids = sorted(ids_of_tokens(tokenizer))
     return _renumbered(tokenizer, {i: i if i < rows else next(free) for i in ids})
 
 
 def _renumbered(tokenizer: Tokenizer, old_to_new: dict[int, int]) -> Tokenizer:
-    result = without_tokens(tokenizer, old_to_new)
+    result = tokenizer.renumbered(old_to_new)
     vocab = dict(sorted(result.model.vocab.items(), key=lambda entry: entry[1]))
     return replace(result, model=replace(result.model, vocab=vocab))

@@ -102,7 +102,7 @@ def continue_pretraining(
 
 def _model(config: CptConfig, inputs: Inputs) -> Any:
     """The model in float32, which is what is trained; refused where it cannot be."""
-    from vocabshift.models.folder import load_model
+    from vocabshift.models.load import load_model
 
     model = load_model(inputs.folder, dtype="float32")
     rows = inputs.tokenizer.row_count

@@ -18,9 +18,9 @@ from vocabshift.storage.output import atomic_folder, check_free
 from vocabshift.storage.provenance import write_provenance
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.load import as_tokenizer
-from vocabshift.tokenizer.id_map import IdMap, chained
+from vocabshift.tokenizer.id_map import TokenIdMap, chained
 from vocabshift.tokenizer.pretrained_folder import write_files
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.on_top import OnTopReport, SuperwordsOnTopTrainer
@@ -31,7 +31,7 @@ class SuperwordExtension:
     """A tokenizer with new words and superwords."""
 
     tokenizer: Tokenizer
-    id_map: IdMap
+    id_map: TokenIdMap
     words: Extension
     superwords: OnTopReport
     bytes_per_token_before: dict[str, float]  # by language, with the new words alone
@@ -93,7 +93,7 @@ def extend_with_superwords(
     return SuperwordExtension(
         tokenizer=training.tokenizer,
         id_map=chained(
-            tokenizer, IdMap.between(base, training.tokenizer), training.tokenizer.model.vocab
+            tokenizer, TokenIdMap.between(base, training.tokenizer), training.tokenizer.model.vocab
         ),
         words=words,
         superwords=training.report,

@@ -16,7 +16,7 @@ import numpy as np
 from vocabshift.checks.vocabulary import bytes_per_token
 from vocabshift.extension.effect import Effect, Growth, grow, steps
 from vocabshift.models.facts import ModelFacts, model_facts
-from vocabshift.pruning.bpe import new_ids, present_ids, without_tokens
+from vocabshift.pruning.options import PruningOptions
 from vocabshift.pruning.prune import number_removable, prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.held_out import hold_out
@@ -240,13 +240,14 @@ def _shrink(
     if not n_removable:  # nothing but bytes and special tokens
         return [], 0
     n_most = min(max_tokens, n_removable)
-    order = prune_with_report(base, corpus, n_tokens=n_most, measure=False, threads=threads).removed
+    options = PruningOptions(n_tokens=n_most)
+    order = prune_with_report(base, corpus, options, measure=False, threads=threads).removed
     points = [n for n in steps(n_most) if n >= 1_000 or n == n_most][::-1]
     rows = []
     for i, n in enumerate(points):
         if progress is not None:
             progress("shrink", i, len(points))
-        smaller = without_tokens(base, new_ids(present_ids(base), order[:n]))
+        smaller = base.without(order[:n].tolist())
         by_language = bytes_per_token(smaller, judged_on, threads=threads)
         tokens = sum(n_bytes[label] / value for label, value in by_language.items())
         whole = round(sum(n_bytes.values()) / max(tokens, 1), 4)

@@ -17,10 +17,9 @@ from vocabshift.cpt.packed_ids import FILE as PACKED
 from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.cpt.run_config import TRACKERS, CptConfig
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.models.folder import load_own_tokenizer
+from vocabshift.models.folder import find_model, load_own_tokenizer
 from vocabshift.models.shards import FLOATS, open_checkpoint
-from vocabshift.models.source import find_model
-from vocabshift.surgery import row_sources as transfer_map
+from vocabshift.surgery.matching import TRANSFER_MAP
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.readers import input_key
 from vocabshift.tokenizer import id_map
@@ -152,12 +151,12 @@ def _new_ids(config: CptConfig, folder: Path, tokenizer: Tokenizer) -> tuple[int
         return config.new_ids
     if all(phase.trained != NEW_ROWS for phase in config.phases):
         return ()
-    found = [folder / name for name in (transfer_map.FILE, id_map.FILE)]
+    found = [folder / name for name in (TRANSFER_MAP, id_map.FILE)]
     found = [file for file in found if file.exists()]
     if not found:
         raise ValueError(
             f"the phase {NEW_ROWS!r} needs to know which tokens are new: {folder} holds no "
-            f"{transfer_map.FILE} or {id_map.FILE}; name them as new_ids = [...]"
+            f"{TRANSFER_MAP} or {id_map.FILE}; name them as new_ids = [...]"
         )
     kept = set(id_map.load(found[0]).new_to_old())
     ids = {*tokenizer.model.vocab.values(), *(token.id for token in tokenizer.added_tokens)}

@@ -14,20 +14,22 @@ from typing import Any
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.pruning.counts import Progress, Source
 from vocabshift.pruning.effects import Pruning
-from vocabshift.pruning.prune import Subject, prune_subject
-from vocabshift.pruning.request import Request
+from vocabshift.pruning.options import PruningOptions, check_kind
+from vocabshift.pruning.prune import prune_with_report
 from vocabshift.storage.output import atomic_folder, check_free
 from vocabshift.storage.provenance import write_provenance
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer import id_map
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.pretrained_folder import write_files
 from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 
 def prune_to_folder(
-    subject: Subject,
+    tokenizer: Tokenizer | UnigramOrWordPieceTokenizer,
     source: Source | None,
-    request: Request,
+    options: PruningOptions,
     out: Path | None,
     *,
     base: str | Path,
@@ -44,39 +46,38 @@ def prune_to_folder(
         check_free(out, force=force, inputs=[*_paths(source), *_local(base)])
     before = id_map.find(base)
     if before is not None:
-        before.require(before.old, subject.fingerprint)
+        before.require(before.old, tokenizer.fingerprint)
+    check_kind(tokenizer, options)
     # The folder is taken before the work, so that one that cannot be written is told at once.
     with nullcontext() if out is None else atomic_folder(out, force=force) as partial:
-        pruning = prune_subject(subject, source, request, threads=threads, progress=progress)
-        _check_round_trip(pruning, subject)
+        pruning = prune_with_report(tokenizer, source, options, threads=threads, progress=progress)
+        _check_round_trip(pruning, tokenizer.name)
         if partial is not None:
-            _write(pruning, subject, request, before, partial)
+            _write(pruning, tokenizer, options, before, partial)
     return {"out": None if out is None else str(out), **asdict(pruning.report)}
 
 
-def _check_round_trip(pruning: Pruning, subject: Subject) -> None:
+def _check_round_trip(pruning: Pruning, name: str) -> None:
     if pruning.report.round_trip_failures:
         raise InvalidTokenizerError(
             f"{pruning.report.round_trip_failures} documents of the corpus would not come back as "
-            f"{subject.name} gives them back; nothing is written: keep the tokens that they need "
+            f"{name} gives them back; nothing is written: keep the tokens that they need "
             "(see --keep), or prune fewer"
         )
 
 
 def _write(
     pruning: Pruning,
-    subject: Subject,
-    request: Request,
-    before: id_map.IdMap | None,
+    tokenizer: AnyTokenizer,
+    options: PruningOptions,
+    before: id_map.TokenIdMap | None,
     folder: Path,
 ) -> None:
-    if isinstance(pruning.tokenizer, Tokenizer):
-        write_files(pruning.tokenizer, folder)
-    else:
-        pruning.tokenizer.write_files(folder)
+    write_files(pruning.tokenizer, folder)
     step = pruning.id_map
     (step if before is None else before.then(step)).save(folder)
-    config = {"base": subject.name, "base_fingerprint": subject.fingerprint, **asdict(request)}
+    base = {"base": tokenizer.name, "base_fingerprint": tokenizer.fingerprint}
+    config = {**base, **asdict(options)}
     figures = asdict(pruning.report)
     fingerprint = figures.pop("corpus_fingerprint")
     write_provenance(folder, "prune", config, figures, corpus_fingerprint=fingerprint)

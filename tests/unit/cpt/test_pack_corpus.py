@@ -20,7 +20,8 @@ from vocabshift.errors import CorpusError, VocabMismatchError
 from vocabshift.storage import checkpoints
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 END = 256
 LINES = ["one", "deux mots", "तीन", "четыре слова здесь", "<|end|>x", "vi"]

@@ -20,7 +20,7 @@ from vocabshift.extension.counting import count_byte_level
 from vocabshift.extension.report import extension_cost
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import get_pattern, to_spec
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 Make = Callable[..., Tokenizer]

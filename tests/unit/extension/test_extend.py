@@ -18,9 +18,9 @@ from vocabshift.extension.effect import steps
 from vocabshift.extension.extend import extend_with_report
 from vocabshift.extension.options import ExtensionOptions
 from vocabshift.text.count_folder import CountFolder, write_counts
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.corpus_reader import TokenizerReader
 from vocabshift.tokenizer.id_map import load as load_map
-from vocabshift.tokenizer.tokenizer import AddedToken
 from vocabshift.workflows.extend import extend_to_folder
 
 TEXTS = {

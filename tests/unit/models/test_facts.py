@@ -88,3 +88,30 @@ def test_a_damaged_tensor_file_is_refused(tmp_path: Path) -> None:
     (path / "model.safetensors").write_bytes((1 << 40).to_bytes(8, "little") + b"{}")
     with pytest.raises(ValueError, match="damaged"):
         model_facts(path)
+
+
+def test_a_hub_name_needs_its_config_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repository without one, and a download that fails, are errors that say so."""
+    huggingface_hub = pytest.importorskip("huggingface_hub")
+    asked: list[list[str]] = []
+
+    def download(_: str, *, allow_patterns: list[str], **__: object) -> str:
+        asked.append(allow_patterns)
+        return str(tmp_path)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    with pytest.raises(FileNotFoundError, match="give its config: it holds no config"):
+        model_facts("someone/model")
+    folder(tmp_path, LLAMA)
+    assert (2048, "someone/model") == (
+        model_facts("someone/model").hidden_size,
+        model_facts("someone/model").name,
+    )
+    assert [["config.json"]] * 3 == asked
+
+    def fail(*_: object, **__: object) -> str:
+        raise ConnectionError("lost")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
+    with pytest.raises(FileNotFoundError, match="does not give its config: lost"):
+        model_facts("someone/model")

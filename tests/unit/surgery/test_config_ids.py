@@ -10,7 +10,7 @@ transformers = pytest.importorskip("transformers")
 
 from vocabshift.errors import VocabMismatchError  # noqa: E402
 from vocabshift.surgery import config_ids  # noqa: E402
-from vocabshift.surgery import row_sources as token_map  # noqa: E402
+from vocabshift.surgery.matching import match  # noqa: E402
 from vocabshift.surgery.special_ids import (  # noqa: E402
     match_specials,
     roles_of_config,
@@ -30,7 +30,7 @@ def moved(make_byte_level):
             base_model=None,
         )
         specials = match_specials(old, new, roles_of_config(model.config))
-        mapping = token_map.match(old, specials.tokenizer, specials.new_to_old)
+        mapping = match(old, specials.tokenizer, specials.new_to_old)
         changes = config_ids.plan(model, specials, mapping)
         config_ids.apply(model, changes, 261)
         return model, config_ids.moved_ids(changes)

@@ -16,9 +16,9 @@ torch = pytest.importorskip("torch")
 
 from vocabshift.errors import CorpusError  # noqa: E402
 from vocabshift.surgery import focus  # noqa: E402
-from vocabshift.surgery import focus as auxiliary_space  # noqa: E402
-from vocabshift.surgery import methods as init_context  # noqa: E402
-from vocabshift.surgery import row_sources as token_map  # noqa: E402
+from vocabshift.surgery.matching import match  # noqa: E402
+from vocabshift.surgery.methods import InitRequest, prepare  # noqa: E402
+from vocabshift.surgery.options import TransferOptions  # noqa: E402
 from vocabshift.text.corpus import Corpus  # noqa: E402
 
 REFERENCE = runpy.run_path(str(Path(__file__).parents[2] / "reference" / "initializers.py"))
@@ -42,14 +42,12 @@ def test_sparsemax_equals_the_definition(scores, few) -> None:
 def test_neighbours_and_ppmi_equal_the_definition(texts, window) -> None:
     """Counted inside documents only, in whatever portions."""
     tokenizer = _bytes()
-    keys, counts = auxiliary_space.neighbour_counts(
-        tokenizer, Corpus.from_texts(texts), window=window
-    )
+    keys, counts = focus.neighbour_counts(tokenizer, Corpus.from_texts(texts), window=window)
     ids = [tokenizer.backend.encode(text).ids for text in texts]
     expected = REFERENCE["neighbours"](ids, window)
     found = {(int(k) // 256, int(k) % 256): int(c) for k, c in zip(keys, counts, strict=True)}
     assert Counter(found) == expected
-    rows, columns, values = auxiliary_space.ppmi(keys, counts, 256)
+    rows, columns, values = focus.ppmi(keys, counts, 256)
     matrix = np.zeros((256, 256))
     matrix[rows, columns] = values
     np.testing.assert_allclose(REFERENCE["ppmi"](expected, 256), matrix, atol=1e-12)
@@ -72,12 +70,12 @@ TEXTS = ["the cat eats fish", "the dog eats fish", "a cat sleeps", "a dog sleeps
 def test_vectors_are_those_of_the_whole_decomposition(make_byte_level) -> None:
     """Inner products equal those of the exact eigendecomposition; a token not seen has zeros."""
     tokenizer, corpus = make_byte_level("the", "cat"), Corpus.from_texts(TEXTS * 3)
-    vectors = auxiliary_space.auxiliary_vectors(tokenizer, corpus, dimensions=6)
-    again = auxiliary_space.auxiliary_vectors(tokenizer, corpus, dimensions=6)
+    vectors = focus.auxiliary_vectors(tokenizer, corpus, dimensions=6)
+    again = focus.auxiliary_vectors(tokenizer, corpus, dimensions=6)
     assert torch.equal(vectors, again)
-    keys, counts = auxiliary_space.neighbour_counts(tokenizer, corpus, window=5)
+    keys, counts = focus.neighbour_counts(tokenizer, corpus, window=5)
     size = tokenizer.row_count
-    rows, columns, values = auxiliary_space.ppmi(keys, counts, size)
+    rows, columns, values = focus.ppmi(keys, counts, size)
     matrix = np.zeros((size, size))
     matrix[rows, columns] = values
     found, eigenvectors = np.linalg.eigh(matrix)
@@ -90,10 +88,10 @@ def test_vectors_are_those_of_the_whole_decomposition(make_byte_level) -> None:
 def test_a_new_token_is_made_of_what_is_like_it(make_byte_level) -> None:
     """Weights add up to 1, fall on kept tokens, and most on the one of the same neighbours."""
     old, new = make_byte_level("dog"), make_byte_level("dog", "cat", "zz")
-    mapping = token_map.match(old, new, {})
+    mapping = match(old, new, {})
     corpus = Corpus.from_texts([text.replace("dog", x) for text in TEXTS for x in ("cat", "dog")])
-    sources = init_context.InitSources(corpus=corpus)
-    context = init_context.prepare("focus", mapping, old=old, new=new, tied=False, sources=sources)
+    options = TransferOptions(corpus=corpus)
+    context = prepare(InitRequest("focus", mapping, old, new, False, options))
     made, weights = context.input, context.input.weights
     place = mapping.made.tolist().index(new.model.vocab["cat"])
     own = slice(made.offsets[place], made.offsets[place + 1])
@@ -107,7 +105,7 @@ def test_a_new_token_is_made_of_what_is_like_it(make_byte_level) -> None:
 
 def test_text_without_a_shared_token_is_refused(make_byte_level) -> None:
     old, new = make_byte_level(), make_byte_level("ab")
-    mapping = token_map.match(old, new, {})
-    sources = init_context.InitSources(corpus=Corpus.from_texts(["abababab"] * 4))
+    mapping = match(old, new, {})
+    options = TransferOptions(corpus=Corpus.from_texts(["abababab"] * 4))
     with pytest.raises(CorpusError, match="none of the tokens"):
-        init_context.prepare("focus", mapping, old=old, new=new, tied=False, sources=sources)
+        prepare(InitRequest("focus", mapping, old, new, False, options))

@@ -7,6 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from vocabshift.models import tables  # noqa: E402
 from vocabshift.surgery import initialize  # noqa: E402
 
 PIECES = torch.tensor([3, 3, 1, 0, 2])
@@ -73,18 +74,9 @@ def test_zeros(old, used) -> None:
     assert torch.equal(torch.zeros((3, 4)), rows)
 
 
-def test_names() -> None:
-    """Two names for one method, and an unknown one lists them all."""
-    assert initialize.initializer("fvt") is initialize.initializer("retok")
-    with pytest.raises(
-        ValueError, match=r"'magic'; known are: fvt, retok, fvt-weighted, .*, zeros, auto"
-    ):
-        initialize.initializer("magic")
-
-
 def test_blocks_cover_every_token_once(monkeypatch) -> None:
     """A token with more pieces than a block holds still is one block."""
-    monkeypatch.setattr(initialize, "BLOCK_ELEMENTS", 8)
+    monkeypatch.setattr(tables, "BLOCK_ELEMENTS", 8)
     offsets = np.array([0, 1, 2, 9, 10, 12])
     ranges = list(initialize.blocks(offsets, 4))
     assert [(0, 2), (2, 3), (3, 4), (4, 5)] == ranges
@@ -119,7 +111,7 @@ def test_normal_of_a_singular_covariance() -> None:
 
 def test_mean_and_covariance_in_blocks(monkeypatch, old, used) -> None:
     """Blocks change nothing; padding is left out."""
-    monkeypatch.setattr(initialize, "BLOCK_ELEMENTS", 8)
+    monkeypatch.setattr(tables, "BLOCK_ELEMENTS", 8)
     mean, covariance = initialize.mean_and_covariance(old, used)
     torch.testing.assert_close(old[:4].mean(0), mean)
     torch.testing.assert_close(

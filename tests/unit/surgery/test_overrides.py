@@ -8,16 +8,17 @@ import pytest
 
 from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery import overrides
-from vocabshift.surgery import row_sources as token_map
+from vocabshift.surgery.matching import match
+from vocabshift.surgery.row_sources import RowSources
 from vocabshift.surgery.special_ids import match_specials
 
 
-def _pieces(mapping: token_map.TokenMap, new_id: int) -> list[int]:
+def _pieces(mapping: RowSources, new_id: int) -> list[int]:
     place = mapping.made.tolist().index(new_id)
     return mapping.pieces[mapping.offsets[place] : mapping.offsets[place + 1]].tolist()
 
 
-def _copied(mapping: token_map.TokenMap) -> dict[int, int]:
+def _copied(mapping: RowSources) -> dict[int, int]:
     return dict(zip(mapping.copied_to.tolist(), mapping.copied_from.tolist(), strict=True))
 
 
@@ -28,7 +29,7 @@ def test_overrides_go_before_bytes(make_byte_level) -> None:
     found = overrides.resolve(table, old, new)
     ab, cd, c = (old.model.vocab[token] for token in ("ab", "Ġcd", "Ġc"))
     assert 3 == len(found)
-    mapping = token_map.match(old, new, {}, overrides=found)
+    mapping = match(old, new, {}, overrides=found)
     assert cd == _copied(mapping)[new.model.vocab["ab"]]
     assert [ab, cd, 97] == _pieces(mapping, new.model.vocab["xyz"])
     assert [0] == _pieces(mapping, c)
@@ -47,7 +48,7 @@ def test_a_special_token_under_another_name(make_byte_level) -> None:
     assert {"<z>": 257, "<a>": 258} == ids
     assert {256: 258, 257: 257} == specials.old_to_new
     assert "{{ messages }}<z>" == specials.tokenizer.chat_template
-    mapping = token_map.match(old, specials.tokenizer, specials.new_to_old, overrides=found)
+    mapping = match(old, specials.tokenizer, specials.new_to_old, overrides=found)
     assert 257 == _copied(mapping)[257]
 
 
@@ -98,12 +99,12 @@ def test_files(tmp_path) -> None:
 def test_ambiguous_tokens_are_told(make_byte_level, make_metaspace) -> None:
     """The byte "A" of a byte-level tokenizer fits both "A" and "<0x41>"; most tokens fit one."""
     old, new = make_metaspace(), make_byte_level()
-    mapping = token_map.match(old, new, {})
+    mapping = match(old, new, {})
     a = new.model.vocab["A"]
     both = (old.model.vocab["<0x41>"], old.model.vocab["A"])
     assert (a, both) in mapping.ambiguous
     assert len("▁abcA") == len(mapping.ambiguous)
-    assert () == token_map.match(new, make_byte_level("ab"), {}).ambiguous
+    assert () == match(new, make_byte_level("ab"), {}).ambiguous
 
 
 def test_tokens_of_the_same_use_begin_with_its_row(make_byte_level) -> None:

@@ -13,8 +13,8 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import get_pattern
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.trainers.balanced import WORDS, BalancedTrainer, draw_words, equal_characters
 from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.recipes import train_to_folder

@@ -173,3 +173,8 @@ def test_what_a_budget_leaves_out_of_syllables_is_told() -> None:
         assert training.report.dropped_words or training.tokenizer.model.merges == whole
         outcomes.add(training.report.dropped_words)
     assert len(outcomes) > 1
+
+
+def test_alpha_is_that_of_the_paper() -> None:
+    """With another one target words weigh otherwise, and it is another recipe."""
+    assert 0.75 == MatraTrainer(vocab_size=300).alpha

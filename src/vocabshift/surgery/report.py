@@ -1,0 +1,82 @@
+"""What is said of a transfer: its figures, and what other programs will ask of the result.
+
+Owns what is known of converters, servers and encoders (in versions of November 2026); nothing of
+them is run here. Knows nothing of how a transfer is done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from vocabshift.text.patterns import NAMED, from_spec
+from vocabshift.tokenizer.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class TransferReport:
+    """What a transfer did. Counts are of tokens; rows are those of the embedding matrix."""
+
+    n_copied: int  # new tokens that took over the row of an old one
+    n_initialized: int  # new tokens whose row was made by `init`
+    n_removed: int  # old tokens that the new tokenizer does not have
+    tied: bool  # whether head and input embeddings are one tensor
+    vocab_size: int  # tokens of the new tokenizer, special tokens included
+    rows: int  # padding included
+    old_rows: int
+    init: str
+    special_ids: dict[str, list[Any]]  # {"eos": [old, new], "generation_config.eos": …}
+    tried: dict[str, float] = field(default_factory=dict)  # of "auto": init -> score, lowest first
+    n_overridden: int = 0  # new tokens that `overrides` decided
+    ambiguous: dict[int, list[int]] = field(default_factory=dict)
+    """New id -> old ids: copied by bytes that several old tokens have; one gave the row."""
+    n_moved: int = 0  # kept tokens whose id is another now
+    bytes_before: int = 0  # of the shards; 0 where the model was in memory
+    bytes_after: int = 0
+    files: dict[str, str] = field(default_factory=dict)  # file -> what was (or will be) done
+
+
+_GGUF_NAMES = {"gpt2": "gpt-2", "cl100k": "llama-bpe", "o200k": "gpt-4o", "qwen2": "qwen2"}
+_GGUF_NAMES |= {"tekken": "tekken"}
+"""Our name of a pattern -> llama.cpp's name of the pre-tokenizer."""
+
+
+def serving_notes(tokenizer: Any) -> list[str]:
+    """One line each for llama.cpp, for servers and for fast encoders."""
+    name = pattern_name(tokenizer)
+    servers = (
+        "vLLM, TGI: they load tokenizer.json as AutoTokenizer does, without further settings; vLLM "
+        "refuses LoRA adapters that hold whole embeddings (modules_to_save): merge them first"
+    )
+    if name is None:
+        kind = "no pattern that they have a scanner for"
+        return [_gguf(None), servers, f"fast encoders (fastokens, gigatoken): {kind}; {_SLOWER}"]
+    return [
+        _gguf(_GGUF_NAMES[name]),
+        servers,
+        f"fast encoders: the pre-tokenizer is {name}'s, which fastokens and gigatoken know",
+    ]
+
+
+_SLOWER = (
+    "gigatoken refuses such files, tokie gave wrong ids for superwords; use vocabshift.Encoder, "
+    "tokenizers, or (slower) fastokens"
+)
+
+
+def pattern_name(tokenizer: Any) -> str | None:
+    """The pattern of a widely known pre-tokenizer, or None for any other."""
+    if not isinstance(tokenizer, Tokenizer) or not tokenizer.model.is_byte_level:
+        return None
+    pattern = from_spec(tokenizer.pre_tokenizer)
+    return next((name for name in _GGUF_NAMES if pattern and NAMED[name] == pattern), None)
+
+
+def _gguf(name: str | None) -> str:
+    known = (
+        "llama.cpp: convert_hf_to_gguf.py knows a BPE pre-tokenizer by the hash of the ids of a "
+        'fixed text, and says "BPE pre-tokenizer was not recognized" for a new vocabulary; '
+    )
+    if name is not None:
+        return known + f"add the hash that it prints, with the name of this one's base, {name!r}"
+    return known + "this pre-tokenizer has no name there: it needs code in llama.cpp first"
