@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_verb
-from vocabshift.workflows.evaluate import NORMALIZER_HELP, normalizer_effect
+from vocabshift.workflows.evaluate import NORMALIZER_HELP, NORMALIZERS, normalizer_effect
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +19,8 @@ def add_parser(subparsers: Any) -> None:
         "normalize",
         "the share of words that a normalizer changes",
         "Tell the share of words, and of different words, that a normalizer changes, by language.\n"
-        "What `train --normalizer` gets by the same name travels inside the tokenizer.",
+        "What `train --normalizer` gets by the same name travels inside the tokenizer.\n\nsteps:\n"
+        + "\n".join(f"  {name:13} {what}" for name, what in NORMALIZERS.items()),
         "  vocabshift normalize hi=hindi.txt te=telugu.txt --normalizer fifth-case\n"
         "  vocabshift normalize eval/*.txt --normalizer joiners+nfc+nukta+vowel-signs --json\n",
     )

@@ -108,7 +108,7 @@ def fifth_case(scripts: Sequence[str]) -> list[Replacement]:
 
 
 def anusvara(scripts: Sequence[str]) -> list[Replacement]:
-    """The other way: a nasal consonant joined to a stop of its varga becomes anusvara."""
+    """A nasal consonant joined to a stop of its varga becomes anusvara: गङ्गा, गंगा."""
     steps = []
     for name in scripts:
         script = BRAHMIC[name]
@@ -119,7 +119,7 @@ def anusvara(scripts: Sequence[str]) -> list[Replacement]:
 
 
 def nukta(scripts: Sequence[str]) -> list[Replacement]:
-    """A nukta follows its letter at once, and is written once, and is spelled as NFC spells it."""
+    """A nukta directly after its letter, once, and spelled as NFC spells it."""
     steps = []
     for name in scripts:
         script = BRAHMIC[name]
@@ -204,6 +204,11 @@ class Rule:
     steps: Callable[[Sequence[str]], list[Replacement]]
     scripts: tuple[str, ...] = ()  # that it knows; none for a rule that is not a script's
     inverse: str | None = None  # the rule that brings back what it changed, see `normalize`
+
+    @property
+    def summary(self) -> str:
+        """What it does, in one line."""
+        return (self.steps.__doc__ or "").partition("\n")[0]
 
 
 RULES: Mapping[str, Rule] = {

@@ -206,7 +206,7 @@ def make_reader(
     special_tokens: tuple[str, ...],
     sampling_alpha: float | None,
 ) -> Reader:
-    """The source cut by `pattern`, and inside its pieces by `words`.
+    """The source cut by `pattern`, and inside its pre-tokens by `words`.
 
     A folder of counts must have been counted under `pattern` (CorpusError).
     """

@@ -4,7 +4,7 @@ A *supermerge* joins whole neighbouring words, each of which has become a single
 letter or mark; it competes by count with merges inside words. Words do not depend on supermerges,
 so they are learned first, alone, and the run is replayed with both: see the core's
 boundless_loop.h, which also states how ties fall (our rule over both kinds; the authors' code
-prefers unlocked pairs and then compares bytes). Words are neighbours inside one piece of
+prefers unlocked pairs and then compares bytes). Words are neighbours inside one pre-token of
 `stage2_pre_tokenizer`, as in IST: no superword spans a sentence end, digits or a line break.
 
 What is exported is not BoundlessBPE. Its own encoder merges each word alone and then joins words
@@ -71,8 +71,8 @@ class BoundlessMerges:
 class BoundlessTrainer(ByteLevelTrainer):
     """One stage: merges inside words, and supermerges of whole words, by count.
 
-    `pre_tokenizer` cuts the words, inside the pieces of `stage2_pre_tokenizer`. The vocabulary is
-    smaller than `vocab_size` by the report's `left_out`.
+    `pre_tokenizer` cuts the words, inside the pre-tokens of `stage2_pre_tokenizer`. The vocabulary
+    is smaller than `vocab_size` by the report's `left_out`.
     """
 
     stage2_pre_tokenizer: str | Pattern = "ist-stage2"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.progress import Progress
 from vocabshift.storage.output import atomic_folder, check_free, check_free_file, write_whole
-from vocabshift.text.normalize import NORMALIZER_HELP
+from vocabshift.text.normalize import NORMALIZER_HELP, NORMALIZERS
 from vocabshift.workflows.tokenizers import load_tokenizers
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from vocabshift.text.corpus import Corpus
 
 __all__ = [
+    "NORMALIZERS",
     "NORMALIZER_HELP",
     "Evaluation",
     "evaluate_to_files",

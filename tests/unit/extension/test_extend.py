@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import inspect
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +199,18 @@ def test_tokens_that_are_there_already_are_refused() -> None:
 def test_steps(n: int, points: list[int]) -> None:
     """A curve begins at 0 and ends at the last token."""
     assert steps(n) == points
+
+
+def test_extend_spells_every_option_with_its_default() -> None:
+    """The parameters of the function are the fields of `ExtensionOptions`, in their order."""
+    parameters = inspect.signature(vs.extend).parameters
+    spelled = {
+        name: parameter.default
+        for name, parameter in parameters.items()
+        if name not in ("tokenizer", "corpus", "threads", "progress")
+    }
+    needed = {MISSING: inspect.Parameter.empty}
+    options = {
+        each.name: needed.get(each.default, each.default) for each in fields(ExtensionOptions)
+    }
+    assert list(options.items()) == list(spelled.items())
