@@ -13,19 +13,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.options import (
-    UsageError,
+from vocabshift.cli.config import (
     add_config,
-    add_threads,
-    add_verb,
     fill,
     parse_key,
     read_toml,
-    size,
     split_given,
-    threads,
     with_underscores,
 )
+from vocabshift.cli.options import UsageError, add_threads, add_verb, size, threads
 
 if TYPE_CHECKING:
     from rich.console import Console

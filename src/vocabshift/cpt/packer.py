@@ -34,6 +34,7 @@ class PackOptions:
     eos: str | None = None
     """Token behind every document; None: nothing stands between them."""
     format: Format = "numpy"
+    """"numpy": .npy files to map; "arrow": a column input_ids, for datasets (needs [data])."""
     shard_tokens: int = SHARD_TOKENS
     """A shard ends with the document that makes it this long."""
     parse_special: bool = True

@@ -21,9 +21,9 @@ Source: Schmidt et al., "Boundless Byte Pair Encoding", arXiv 2504.00178.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,14 @@ class BoundlessReport(TrainingReport):
     boundless_tokens: int  # of all documents, unweighted, as BoundlessBPE itself segments them
     documents_differing: float  # share that the exported tokenizer segments differently, 0-1
     left_out: int  # superwords that the exported merges could not rebuild
+
+
+def facts(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What people are shown: how far the exported tokenizer is from BoundlessBPE itself."""
+    return {
+        "tokens by BoundlessBPE itself": result["boundless_tokens"],
+        "documents that differ": f"{result['documents_differing']:.1%}",
+    }
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ class BoundlessTrainer(ByteLevelTrainer):
     """Pattern that no superword leaves, and that the exported tokenizer carries."""
     max_words: int | None = None
     """Most words, divided by spaces, that a superword may hold."""
-    merge_pattern: str | None = None
+    merge_pattern: Annotated[str | None, "REGEX"] = None
     r"""Regex that a word must match somewhere to be joined; None: it holds a letter or mark. The
     authors' own is ``\p{L}``."""
 

@@ -19,7 +19,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from vocabshift import _core
 from vocabshift.text.counting import CorpusReader
@@ -32,7 +32,14 @@ from vocabshift.tokenizer.unigram import (
 )
 from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
 from vocabshift.trainers.base import PlainTraining, Source, TrainingReport, Work
-from vocabshift.trainers.clusters import ClusterPart, Clusters, Grouping, budgets, labels_of
+from vocabshift.trainers.clusters import (
+    ClusterBy,
+    ClusterPart,
+    Clusters,
+    Grouping,
+    budgets,
+    labels_of,
+)
 from vocabshift.trainers.unigram import (
     UnigramTrainer,
     finish,
@@ -56,13 +63,13 @@ class ClusterReport(TrainingReport):
 class ClusterTrainer(UnigramTrainer):
     """Unigram models of clusters of languages, united."""
 
-    cluster_by: str = "kmeans"
+    cluster_by: ClusterBy = "kmeans"
     """"kmeans" over the languages' vocabularies, "family" or "script"."""
     n_clusters: int | None = None
     """Of k-means; None: 4, or as many as there are languages that differ."""
     language_vocab_size: int = 8000
     """Pieces of each language's own vocabulary (Chung et al. 2020)."""
-    seed: int = 0
+    seed: Annotated[int, "any"] = 0
     """Of k-means."""
 
     recipe: ClassVar[str] = "cluster"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from vocabshift.tokenizer.model import compile_merges
 from vocabshift.trainers.base import Source, Training, Work
 from vocabshift.trainers.byte_level import ByteLevelTrainer
 from vocabshift.trainers.cluster import ClusterReport, words_by_language
-from vocabshift.trainers.clusters import ClusterPart, Clusters, Grouping, budgets
+from vocabshift.trainers.clusters import ClusterBy, ClusterPart, Clusters, Grouping, budgets
 from vocabshift.trainers.stages import Stage, WordWeight
 
 _BYTES = 256
@@ -34,13 +34,13 @@ _BYTES = 256
 class ClusterBpeTrainer(ByteLevelTrainer):
     """Byte-pair encoding in clusters of languages, stacked to one vocabulary."""
 
-    cluster_by: str = "kmeans"
+    cluster_by: ClusterBy = "kmeans"
     """"kmeans" over the languages' Unigram vocabularies, "family" or "script"."""
     n_clusters: int | None = None
     """Of k-means; None: 4, or as many as there are languages that differ."""
     language_vocab_size: int = 8000
     """Pieces of each language's own Unigram vocabulary (Chung et al. 2020)."""
-    seed: int = 0
+    seed: Annotated[int, "any"] = 0
     """Of k-means."""
 
     recipe: ClassVar[str] = "cluster-bpe"

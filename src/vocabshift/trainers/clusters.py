@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from vocabshift.tokenizer.unigram import FIXED_PIECES
 from vocabshift.trainers.base import Work, check_positive, check_vocab_size
 from vocabshift.trainers.unigram import learn_unigram
 
-WAYS = ("kmeans", "family", "script")
+ClusterBy = Literal["kmeans", "family", "script"]
+WAYS: tuple[ClusterBy, ...] = get_args(ClusterBy)
 _STARTS = 32  # of k-means; the tightest clusters of all are taken
 
 Clusters = tuple[tuple[str, ...], ...]
@@ -43,7 +45,7 @@ class ClusterPart:
 class Grouping:
     """How languages are grouped; ValueError for options that cannot be."""
 
-    way: str = "kmeans"
+    way: ClusterBy = "kmeans"
     n_clusters: int | None = None
     language_vocab_size: int = 8000
     seed: int = 0

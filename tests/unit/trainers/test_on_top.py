@@ -27,8 +27,8 @@ from vocabshift.trainers.base import config_of
 from vocabshift.trainers.boundary_choice import Lifted, choose, keeps_sentences, lifts_space_wall
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.on_top import OnTopReport, SuperwordsOnTopTrainer
-from vocabshift.trainers.recipes import train_to_folder
 from vocabshift.trainers.stages import Stage
+from vocabshift.workflows.train import train_to_folder
 
 TEXTS = {
     "en": ["the cat sat on the mat. the cat sat on the hat!", "so the cat sat on the qzx mat"] * 3,

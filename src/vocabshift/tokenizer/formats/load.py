@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.storage.hub import download
@@ -29,6 +29,34 @@ _HUB_FILES = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"),
     *("chat_template.jinja", "chat_template.json", "tokenizer.model", "tekken.json"),
 )
+
+
+class HasBackend(Protocol):
+    """A fast tokenizer of transformers."""
+
+    @property
+    def backend_tokenizer(self) -> Any:
+        """The `tokenizers.Tokenizer` in it."""
+
+
+class HasJson(Protocol):
+    """A `tokenizers.Tokenizer`."""
+
+    def to_str(self, pretty: bool = False) -> str:
+        """The text of its `tokenizer.json`."""
+
+
+class HasRanks(Protocol):
+    """A `tiktoken.Encoding`."""
+
+    @property
+    def n_vocab(self) -> int:
+        """Tokens, special ones included."""
+
+
+TokenizerLike = Tokenizer | HasBackend | HasJson | HasRanks | str | Path
+"""What `as_tokenizer` takes: one of ours, of transformers (fast), `tokenizers` or tiktoken; a path,
+Hub name or "tiktoken:NAME"."""
 
 
 def load_tokenizer(source: str | Path, *, pattern: str | None = None) -> Tokenizer:
@@ -74,7 +102,7 @@ def local_path(source: str | Path) -> Path:
     return path if exists else download(str(source), _HUB_FILES)
 
 
-def as_tokenizer(tokenizer: Any) -> Tokenizer:
+def as_tokenizer(tokenizer: TokenizerLike) -> Tokenizer:
     """A Tokenizer from one of ours, of transformers (fast), `tokenizers` or tiktoken, or a path."""
     if isinstance(tokenizer, Tokenizer):
         return tokenizer
