@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vocabshift.checks.check import CheckReport, check
+    from vocabshift.cpt.config import LoopConfig, Phase
+    from vocabshift.cpt.loop import pretrain
+    from vocabshift.cpt.pack_corpus import pack_corpus
     from vocabshift.cpt.packed_ids import PackedIds
+    from vocabshift.cpt.packer import PackOptions
+    from vocabshift.cpt.run_config import CptConfig
+    from vocabshift.cpt.steps import Step
     from vocabshift.errors import (
         CorpusError,
         InvalidTokenizerError,
@@ -20,9 +26,10 @@ if TYPE_CHECKING:
     )
     from vocabshift.evaluation.evaluate import evaluate
     from vocabshift.evaluation.scoring.score import score
-    from vocabshift.extension.extend import extend
+    from vocabshift.extension.options import ExtensionOptions
     from vocabshift.pruning.prune import prune
     from vocabshift.results import Result, Results
+    from vocabshift.surgery.options import TransferOptions
     from vocabshift.text.corpus import Corpus
     from vocabshift.text.count_folder import CountFolder
     from vocabshift.tokenizer.encoder import Encoder
@@ -43,6 +50,7 @@ if TYPE_CHECKING:
     from vocabshift.workflows.adapt_model import adapt_model
     from vocabshift.workflows.adapt_tokenizer import adapt_tokenizer
     from vocabshift.workflows.continue_pretraining import continue_pretraining
+    from vocabshift.workflows.extend import extend
     from vocabshift.workflows.plan import plan
     from vocabshift.workflows.transfer import transfer
 
@@ -58,30 +66,39 @@ _FACE = {
     "Corpus": "vocabshift.text.corpus",
     "CorpusError": "vocabshift.errors",
     "CountFolder": "vocabshift.text.count_folder",
+    "CptConfig": "vocabshift.cpt.run_config",
     "Encoder": "vocabshift.tokenizer.encoder",
+    "ExtensionOptions": "vocabshift.extension.options",
     "InvalidTokenizerError": "vocabshift.errors",
+    "LoopConfig": "vocabshift.cpt.config",
     "MatraTrainer": "vocabshift.trainers.matra",
     "OverlapTrainer": "vocabshift.trainers.overlap",
+    "PackOptions": "vocabshift.cpt.packer",
     "PackedIds": "vocabshift.cpt.packed_ids",
+    "Phase": "vocabshift.cpt.config",
     "PickyTrainer": "vocabshift.trainers.picky",
     "Result": "vocabshift.results",
     "Results": "vocabshift.results",
     "StackedTrainer": "vocabshift.trainers.stacked",
+    "Step": "vocabshift.cpt.steps",
     "SuperBpeTrainer": "vocabshift.trainers.superword",
     "SuperwordTrainer": "vocabshift.trainers.superword",
     "SuperwordsOnTopTrainer": "vocabshift.trainers.on_top",
     "Tokenizer": "vocabshift.tokenizer.tokenizer",
-    "UnreachableTokenError": "vocabshift.errors",
+    "TransferOptions": "vocabshift.surgery.options",
     "UnigramTrainer": "vocabshift.trainers.unigram",
+    "UnreachableTokenError": "vocabshift.errors",
     "VocabMismatchError": "vocabshift.errors",
     "adapt_model": "vocabshift.workflows.adapt_model",
     "adapt_tokenizer": "vocabshift.workflows.adapt_tokenizer",
     "check": "vocabshift.checks.check",
     "continue_pretraining": "vocabshift.workflows.continue_pretraining",
     "evaluate": "vocabshift.evaluation.evaluate",
-    "extend": "vocabshift.extension.extend",
+    "extend": "vocabshift.workflows.extend",
     "load_tokenizer": "vocabshift.tokenizer.formats.load",
+    "pack_corpus": "vocabshift.cpt.pack_corpus",
     "plan": "vocabshift.workflows.plan",
+    "pretrain": "vocabshift.cpt.loop",
     "prune": "vocabshift.pruning.prune",
     "score": "vocabshift.evaluation.scoring.score",
     "transfer": "vocabshift.workflows.transfer",
@@ -97,19 +114,26 @@ __all__ = [
     "Corpus",
     "CorpusError",
     "CountFolder",
+    "CptConfig",
     "Encoder",
+    "ExtensionOptions",
     "InvalidTokenizerError",
+    "LoopConfig",
     "MatraTrainer",
     "OverlapTrainer",
+    "PackOptions",
     "PackedIds",
+    "Phase",
     "PickyTrainer",
     "Result",
     "Results",
     "StackedTrainer",
+    "Step",
     "SuperBpeTrainer",
     "SuperwordTrainer",
     "SuperwordsOnTopTrainer",
     "Tokenizer",
+    "TransferOptions",
     "UnigramTrainer",
     "UnreachableTokenError",
     "VocabMismatchError",
@@ -121,7 +145,9 @@ __all__ = [
     "evaluate",
     "extend",
     "load_tokenizer",
+    "pack_corpus",
     "plan",
+    "pretrain",
     "prune",
     "score",
     "transfer",

@@ -68,8 +68,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Train and write the folder; in processes other than the first nothing is printed."""
     from vocabshift.cli.console import progress_bar
-    from vocabshift.cpt.run_config import CptConfig
-    from vocabshift.workflows.continue_pretraining import continue_pretraining
+    from vocabshift.workflows.continue_pretraining import CptConfig, continue_pretraining
 
     path, keys = split_given(args)
     if path is None and not keys:

@@ -107,14 +107,6 @@ class Extension:
     report: ExtensionReport
 
 
-def extend(tokenizer: Any, corpus: Corpus | CountFolder, **options: Any) -> Tokenizer:
-    """`tokenizer` with new tokens learned from `corpus`; it is not changed itself.
-
-    `options` are those of `extend_with_report`, of which this returns the tokenizer alone.
-    """
-    return extend_with_report(tokenizer, corpus, **options).tokenizer
-
-
 def extend_with_report(
     tokenizer: Any,
     corpus: Corpus | CountFolder,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from vocabshift.errors import CorpusError
 from vocabshift.extension.base import TrainingBase
@@ -31,7 +31,7 @@ class ExtensionOptions:
     n_tokens: int
     """New tokens, those for missing characters not counted."""
     method: Method = "continued"
-    """"continued" trains on; the others are baselines, each told with what it costs."""
+    """"continued" trains on; the others are baselines, each reported with what it costs."""
     tie_break: TieBreak = "id"
     """What decides between equal counts; "lexicographic" is the order of the paper's toolkit."""
     pre_tokenizer: PreTokenizer = "kept"
@@ -40,15 +40,16 @@ class ExtensionOptions:
     """A pair must occur this often to become a token."""
     max_token_bytes: int | None = None
     """Longest new token, in bytes (byte-level only)."""
-    character_coverage: float | None = 0.9995
+    character_coverage: Annotated[float | None, "share"] = 0.9995
     """Share of the text's characters that the vocabulary is to hold; missing ones are added first,
     beside `n_tokens`. None: none are. Byte-level vocabularies lack none."""
     fill_holes: bool = False
     """New tokens take ids that no token has (left by pruning, say) before those behind all."""
-    normalizer: str | None = None
-    """Unicode form that the training text is brought into first; the tokenizer keeps its own."""
-    sampling_alpha: float | None = None
-    """Languages count in proportion to bytes ** alpha; None: as they are."""
+    normalizer: Annotated[str | None, "STEP[+STEP…]"] = None
+    """What the training text is brought into first, as in `train`; the tokenizer keeps its own."""
+    sampling_alpha: Annotated[float | None, "share"] = None
+    """Languages count in proportion to bytes ** alpha: 1 as they are, 0.3 nearly alike. None: as
+    they are."""
 
     def __post_init__(self) -> None:
         for name, kinds in (("method", Method), ("pre_tokenizer", PreTokenizer)):

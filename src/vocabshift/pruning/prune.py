@@ -32,6 +32,7 @@ from vocabshift.pruning.request import (
 from vocabshift.pruning.unigram_or_wordpiece import PlainSubject
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
+from vocabshift.tokenizer.formats.load import TokenizerLike
 from vocabshift.tokenizer.id_map import IdMap
 from vocabshift.tokenizer.splits import Flags, Ids
 from vocabshift.tokenizer.tokenizer import Tokenizer
@@ -43,7 +44,7 @@ _NO_SCRIPTS = (*CLASSES, "Unknown", "Common", "Inherited")
 
 
 def prune(
-    tokenizer: Any,
+    tokenizer: TokenizerLike,
     corpus: Source | None = None,
     *,
     n_tokens: int | None = None,

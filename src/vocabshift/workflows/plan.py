@@ -7,8 +7,9 @@ of the corpus, or text of one's own. Owns the table and the knee.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,13 @@ import numpy as np
 from vocabshift.checks.vocabulary import bytes_per_token
 from vocabshift.extension.effect import Effect, Growth, grow, steps
 from vocabshift.models.facts import ModelFacts, model_facts
+from vocabshift.progress import Progress
 from vocabshift.pruning.bpe import new_ids, present_ids, without_tokens
 from vocabshift.pruning.prune import number_removable, prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.held_out import hold_out
-from vocabshift.tokenizer.formats.load import as_tokenizer
+from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
-
-Progress = Callable[[str, int, int | None], None]
 
 MAX_TOKENS = 32_000
 """Tokens to add at most, by default."""
@@ -124,12 +124,12 @@ LIFTS = 1.1
 
 
 def plan(
-    tokenizer: Any,
+    tokenizer: TokenizerLike,
     corpus: Corpus,
     *,
     text: Corpus | None = None,
     max_tokens: int = MAX_TOKENS,
-    model: Any = None,
+    model: str | Path | None = None,
     sampling_alpha: float | None = None,
     bandwidth: float = BANDWIDTH,
     threads: int = 1,
@@ -137,10 +137,18 @@ def plan(
 ) -> Plan:
     """The curve of tokens added (up to `max_tokens`) or removed against bytes per token.
 
-    `text`: held-out text; without it every twentieth document of `corpus` is held out. `model`: a
-    model folder or Hub name, for what the rows cost; only its config and tensor headers are read.
-    `bandwidth`: bytes a second that the machine reads from memory. Tokens go in the order
-    leaf-frequency. ValueError where nothing can be learned or measured.
+    tokenizer: one of ours, a fast transformers or `tokenizers` one, or a path.
+    corpus: text to learn from; tokens are removed in the order leaf-frequency.
+    text: held-out text to measure on; None holds out every twentieth document of `corpus`.
+    model: a model folder or Hub name, for what the rows cost; only its config and tensor headers
+        are read.
+    sampling_alpha: languages count in proportion to bytes ** alpha; None: as they are.
+    bandwidth: bytes a second that the machine reads from memory.
+    threads: the result does not depend on it. progress: called with the phase, the work done and
+        the work in all.
+
+    ValueError or CorpusError where nothing can be learned or measured. Source of the knee: see
+    `knee`; of the ceiling: bytes per pre-token, which no merge reaches across.
     """
     if max_tokens < 1:
         raise ValueError(f"max_tokens is {max_tokens}; give at least 1")

@@ -6,51 +6,87 @@ the contract.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.pruning.counts import Progress, Source
+from vocabshift.progress import Progress
+from vocabshift.pruning.counts import Source, languages_of
 from vocabshift.pruning.effects import Pruning
-from vocabshift.pruning.prune import Subject, prune_subject
-from vocabshift.pruning.request import Request
-from vocabshift.storage.output import atomic_folder, check_free
-from vocabshift.storage.provenance import write_provenance
-from vocabshift.text.corpus import Corpus
+from vocabshift.pruning.orders import NEED_COUNTS, ORDERS
+from vocabshift.pruning.prune import Subject, open_subject, prune_subject
+from vocabshift.pruning.request import Request, check_languages, check_request
+from vocabshift.storage.outcome import Outcome, local_paths, outcome
+from vocabshift.storage.output import check_free
 from vocabshift.tokenizer import id_map
+from vocabshift.tokenizer.formats.load import TokenizerLike
 from vocabshift.tokenizer.pretrained_folder import write_files
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
+__all__ = ["NEED_COUNTS", "ORDERS", "prune_to_folder"]
+
 
 def prune_to_folder(
-    subject: Subject,
+    tokenizer: TokenizerLike,
     source: Source | None,
-    request: Request,
-    out: Path | None,
+    out: str | Path | None,
     *,
-    base: str | Path,
+    n_tokens: int | None = None,
+    vocab_size: int | None = None,
+    order: str = "leaf-frequency",
+    keep: Iterable[str] = (),
+    keep_ids: bool = False,
+    unreachable_first: bool = False,
+    drop_unseen_characters: bool = False,
+    base: str | Path | None = None,
     threads: int = 1,
     force: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Prune, write the folder (nothing for None), and give the contract's keys.
+    """Prune, measure, and write the folder.
 
-    `base`: where the tokenizer came from; a token map that lies there is the beginning of ours.
-    The folder appears whole or not at all. FileExistsError where it exists, without `force`.
+    tokenizer, source, n_tokens, vocab_size, order, keep, keep_ids, unreachable_first,
+        drop_unseen_characters: as for `prune`.
+    out: the folder, which appears whole or not at all; None: nothing is written.
+    base: where the tokenizer came from, if it is given loaded; a token map that lies there is the
+        beginning of ours.
+    threads: the result does not depend on it. progress: called with the phase, the bytes done and
+        in all.
+
+    Returns the keys of `vocabshift prune --json`. ValueError where more is asked for than can go;
+    InvalidTokenizerError where text would not come back as before; FileExistsError where `out`
+    exists, without `force`.
     """
+    place = tokenizer if base is None else base
     if out is not None:
-        check_free(out, force=force, inputs=[*_paths(source), *_local(base)])
-    before = id_map.find(base)
+        check_free(out, force=force, inputs=local_paths(source, place))
+    request = check_request(
+        order,
+        n_tokens,
+        vocab_size,
+        keep,
+        keep_ids=keep_ids,
+        unreachable_first=unreachable_first,
+        drop_unseen_characters=drop_unseen_characters,
+    )
+    check_languages(request.keep, [] if source is None else languages_of(source))
+    subject = open_subject(tokenizer)
+    before = id_map.find(place)
     if before is not None:
         before.require(before.old, subject.fingerprint)
-    # The folder is taken before the work, so that one that cannot be written is told at once.
-    with nullcontext() if out is None else atomic_folder(out, force=force) as partial:
+    inputs = [source, place]
+    with (
+        nullcontext()
+        if out is None
+        else outcome("prune", out, inputs=inputs, force=force) as output
+    ):
         pruning = prune_subject(subject, source, request, threads=threads, progress=progress)
         _check_round_trip(pruning, subject)
-        if partial is not None:
-            _write(pruning, subject, request, before, partial)
+        if output is not None:
+            _write(pruning, subject, request, before, output)
     return {"out": None if out is None else str(out), **asdict(pruning.report)}
 
 
@@ -68,30 +104,18 @@ def _write(
     subject: Subject,
     request: Request,
     before: id_map.IdMap | None,
-    folder: Path,
+    output: Outcome,
 ) -> None:
     if isinstance(pruning.tokenizer, Tokenizer):
-        write_files(pruning.tokenizer, folder)
+        write_files(pruning.tokenizer, output.folder)
     else:
-        pruning.tokenizer.write_files(folder)
+        pruning.tokenizer.write_files(output.folder)
     step = pruning.id_map
-    (step if before is None else before.then(step)).save(folder)
-    config = {"base": subject.name, "base_fingerprint": subject.fingerprint, **asdict(request)}
     figures = asdict(pruning.report)
     fingerprint = figures.pop("corpus_fingerprint")
-    write_provenance(folder, "prune", config, figures, corpus_fingerprint=fingerprint)
-
-
-def _paths(source: Source | None) -> list[Path]:
-    if source is None:
-        return []
-    return source.paths if isinstance(source, Corpus) else [source.path]
-
-
-def _local(base: str | Path) -> list[Path]:
-    """The tokenizer itself, where it is a folder or file here."""
-    path = Path(base)
-    try:
-        return [path] if path.exists() else []
-    except (OSError, ValueError):
-        return []
+    output.record(
+        {"base": subject.name, "base_fingerprint": subject.fingerprint, **asdict(request)},
+        figures,
+        corpus_fingerprint=fingerprint,
+        id_map=step if before is None else before.then(step),
+    )

@@ -150,7 +150,8 @@ def calls(monkeypatch) -> list[tuple]:
         calls.append(("check", tokenizer, corpus, threads, model_rows))
         return CHECKED
 
-    def run_demo(out, *, json):
+    def run_demo(out, *, force, json):
+        assert not force
         calls.append(("demo", out, json))
         return {"out": str(out)}
 
@@ -246,7 +247,7 @@ def test_transfer(calls, capsys, tmp_path: Path) -> None:
     expected |= {"n_moved": 4, "bytes_before": 20, "bytes_after": 30, "dry_run": False}
     expected |= {"files": {"model.safetensors": "rewritten"}, "notes": []}
     assert {**expected, "init": "fvt"} == _json(capsys, "transfer", "m", "t", "-o", out)
-    assert [("transfer", "m", "<t>", Path(out), "fvt", False)] == calls
+    assert [("transfer", "m", "t", Path(out), "fvt", False)] == calls
     words = ("--init", "auto", "--text", "hi=x")
     tried = [{"init": "mean", "bits_per_byte": 1.5}, {"init": "fvt", "bits_per_byte": 2.25}]
     found = _json(capsys, "transfer", "m", "t", *words, "-o", out)
@@ -368,7 +369,7 @@ def test_demo(calls, capsys, tmp_path: Path) -> None:
     """The walk is told where to write and whether people read along."""
     out = tmp_path / "walk"
     assert {"out": str(out)} == _json(capsys, "demo", "-o", str(out))
-    assert [("demo", out, True)] == calls
+    assert [("demo", str(out), True)] == calls
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,27 @@
+"""How long work tells how far it is: the one signature that every `progress` argument has."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Called while work goes on; cheap to call often, and never called from two threads at once.
+
+    A function of these three arguments is one; `None` stands for nobody listening.
+    """
+
+    def __call__(self, phase: str, done: int, total: int | None, /) -> None:
+        """`done` of `total` units of `phase` ("count", "tokenizers", the name of a model) are done.
+
+        Units are those of the phase: bytes, lines, tokens, documents. `total` is None where it is
+        not known.
+        """
+
+
+def renamed(progress: Progress | None, phase: str) -> Progress | None:
+    """`progress` with every call reported as `phase`: for a step of a larger piece of work."""
+    if progress is None:
+        return None
+    report = progress
+    return lambda _, done, total: report(phase, done, total)
