@@ -18,7 +18,7 @@ from vocabshift import _core
 from vocabshift.checks.drift import UNLABELLED
 from vocabshift.extension.base import Learned, TrainingBase
 from vocabshift.extension.continued import learn
-from vocabshift.extension.counting import CountedText
+from vocabshift.extension.counting import CountedText, TextCounts
 from vocabshift.extension.options import ExtensionOptions, Progress, count_text, in_phase
 from vocabshift.extension.pre_tokenizer_repair import repaired_if_possible
 from vocabshift.text.corpus import Corpus
@@ -265,7 +265,7 @@ class Growth:
 
 def grow(
     tokenizer: Tokenizer,
-    corpus: Corpus,
+    corpus: Corpus | TextCounts,
     held_out: Corpus,
     *,
     max_tokens: int,

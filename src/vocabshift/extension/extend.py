@@ -20,7 +20,7 @@ from vocabshift.extension.baselines import (
     train_sentencepiece_auxiliary,
 )
 from vocabshift.extension.continued import learn
-from vocabshift.extension.counting import Counted, CountedText
+from vocabshift.extension.counting import Counted, CountedText, TextCounts
 from vocabshift.extension.effect import Effect, ceilings_of, measure, measure_by_encoding
 from vocabshift.extension.options import (
     ExtensionOptions,
@@ -109,7 +109,7 @@ class Extension:
 
 def extend_with_report(
     tokenizer: Any,
-    corpus: Corpus | CountFolder,
+    corpus: Corpus | CountFolder | TextCounts,
     *,
     threads: int = 1,
     progress: Progress | None = None,
@@ -123,6 +123,10 @@ def extend_with_report(
     `threads`. ValueError or CorpusError where nothing can be learned at all.
     """
     asked = ExtensionOptions(**options)
+    if isinstance(corpus, TextCounts):
+        counts, corpus = corpus, corpus.source
+    else:
+        counts = TextCounts(corpus)
     if not isinstance(corpus, Corpus | CountFolder):
         raise TypeError(
             f"corpus is {type(corpus).__name__}; give a Corpus, for example "
@@ -136,8 +140,9 @@ def extend_with_report(
     if before is not None:
         before.require(before.old, fingerprint(base))
     changed = repaired(base) if asked.pre_tokenizer == "repaired" else base
-    counted = count_text(changed, corpus, asked, threads, in_phase(progress, "count"))
-    work = _Work(base, changed, counted, corpus, asked, threads, progress)
+    tick = in_phase(progress, "count")
+    counted = count_text(changed, counts, asked, threads, tick, with_plain=True)
+    work = _Work(base, changed, counts, counted, corpus, asked, threads, progress)
     done = _continue(work) if asked.method == "continued" else _take_over(work)
     result, learned = done.tokenizer, done.learned
     report = ExtensionReport(
@@ -170,6 +175,7 @@ class _Work:
 
     base: Tokenizer
     changed: Tokenizer  # the base, its pre-tokenizer repaired if asked
+    counts: TextCounts  # of the corpus
     counted: Counted  # as the merges of `changed` see the text
     corpus: Corpus | CountFolder
     asked: ExtensionOptions
@@ -215,8 +221,7 @@ def _continue(work: _Work) -> _Done:
             "cannot rebuild: this is a fault of vocabshift; please report it with the text"
         )
     effect = measure(counted.form, of_form, counted.text)
-    if counted.characters:
-        plain = count_text(work.changed, work.corpus, asked.without_characters(), work.threads)
+    if (plain := counted.plain) is not None:
         effect = effect.since(measure(plain.form, Learned((), ()), plain.text))
     return _Done(result, learned, effect, before, after)
 
@@ -240,9 +245,7 @@ def _take_over(work: _Work) -> _Done:
     assert asked.method != "continued"
     if not isinstance(corpus, Corpus):
         raise CorpusError(f"method {asked.method} encodes the text itself; give --corpus")
-    counted = work.counted
-    if counted.characters:  # baselines add none first
-        counted = count_text(base, corpus, asked.without_characters(), work.threads)
+    counted = work.counted.plain or work.counted  # baselines add no characters first
     auxiliary = _auxiliary(work, counted.text, corpus)
     result = naive_extension(base, auxiliary, asked.method, n_tokens=asked.n_tokens)
     names = {**{t.id: t.content for t in result.added_tokens}, **result.model.tokens}
@@ -285,7 +288,7 @@ def _other(work: _Work) -> dict[str, Any]:
     other = work.base if is_repaired else repaired_if_possible(work.base)
     if other is None:
         return {}
-    counted = count_text(other, work.corpus, work.asked, work.threads)
+    counted = count_text(other, work.counts, work.asked, work.threads)
     found = {
         "pre_tokenizer": "kept" if is_repaired else "repaired",
         "ceilings": ceilings_of(counted.text),

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, get_args
 from vocabshift.errors import CorpusError
 from vocabshift.extension.base import TrainingBase
 from vocabshift.extension.continued import TieBreak, check_tie_break
-from vocabshift.extension.counting import Counted, count_byte_level, count_metaspace
+from vocabshift.extension.counting import Counted, TextCounts, count_byte_level, count_metaspace
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
 from vocabshift.tokenizer.token_bytes import is_metaspace
@@ -84,14 +84,17 @@ def in_phase(progress: Progress | None, phase: str) -> Callable[[int, int | None
 
 def count_text(
     base: Tokenizer,
-    source: Corpus | CountFolder,
+    source: Corpus | CountFolder | TextCounts,
     asked: ExtensionOptions,
     threads: int = 1,
     progress: Callable[[int, int | None], None] | None = None,
+    *,
+    with_plain: bool = False,
 ) -> Counted:
-    """The text as the merges of `base` see it."""
+    """The text as the merges of `base` see it; `with_plain`: see `Counted.plain`."""
+    counts = TextCounts.of(source)
     if is_metaspace(base):
-        if not isinstance(source, Corpus):
+        if not isinstance(counts.source, Corpus):
             raise CorpusError(
                 f"{base.name} encodes whole documents, which counted words are not; give --corpus"
             )
@@ -102,9 +105,10 @@ def count_text(
             )
         return count_metaspace(
             base,
-            source,
+            counts.source,
             normalizer=asked.normalizer,
             add_characters=asked.character_coverage,
+            with_plain=with_plain,
             sampling_alpha=asked.sampling_alpha,
             threads=threads,
             progress=progress,
@@ -112,7 +116,7 @@ def count_text(
     form = TrainingBase(base)
     text = count_byte_level(
         form,
-        source,
+        counts,
         normalizer=asked.normalizer,
         sampling_alpha=asked.sampling_alpha,
         max_token_bytes=asked.max_token_bytes,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.extension.continued import TieBreak
+from vocabshift.extension.counting import TextCounts
 from vocabshift.extension.options import ExtensionOptions, PreTokenizer
 from vocabshift.models.folder import find_model, number_of_parameters, size_of_weights
 from vocabshift.progress import Progress
@@ -166,12 +167,13 @@ def adapt_model(
         now = transfer_folder(folder, old, out, force=force, dry_run=True)  # refuses what cannot be
         scorer = _Scorer(excerpt(judged, score_bytes) if with_score else None, device, progress)
         scorer.read(folder, old, BEFORE)
+        counts = TextCounts(learned)  # the plan and the adaptation count the same words
         chosen = n_tokens
         if chosen is None:
-            found = plan(old, learned, text=judged, sampling_alpha=sampling_alpha, **run)
+            found = plan(old, counts, text=judged, sampling_alpha=sampling_alpha, **run)
             chosen = found.exchange_of(pre_tokenizer)
         adaptation = adapt_tokenizer(
-            old, learned, n_tokens=chosen, pre_tokenizer=pre_tokenizer, **options, **run
+            old, counts, n_tokens=chosen, pre_tokenizer=pre_tokenizer, **options, **run
         )
         moving = TransferOptions(
             init=init,

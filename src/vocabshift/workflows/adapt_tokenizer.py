@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 from vocabshift.errors import UnreachableTokenError
 from vocabshift.extension.base import holes
 from vocabshift.extension.continued import TieBreak
+from vocabshift.extension.counting import TextCounts
 from vocabshift.extension.extend import Extension, ExtensionReport, extend_with_report
 from vocabshift.extension.options import ExtensionOptions, PreTokenizer
 from vocabshift.progress import Progress
@@ -64,7 +65,7 @@ class Adaptation:
 
 def adapt_tokenizer(
     tokenizer: TokenizerLike,
-    corpus: Corpus,
+    corpus: Corpus | TextCounts,
     *,
     n_tokens: int,
     first: First = "prune",
@@ -84,7 +85,8 @@ def adapt_tokenizer(
     """Take `n_tokens` out of a tokenizer and learn as many new ones from a corpus.
 
     tokenizer: one of ours, a fast transformers or `tokenizers` one, or a path; it is not changed.
-    corpus: text of every language that is to stay good: what it does not use goes first.
+    corpus: text of every language that is to stay good: what it does not use goes first. Words
+        that are counted already are not counted again.
     n_tokens: tokens to exchange; where the text yields fewer new ones, fewer are taken out.
     first: what is done first, "prune" or "extend".
     order, keep: which tokens go, as for `prune`.
@@ -110,12 +112,13 @@ def adapt_tokenizer(
         normalizer=normalizer,
         sampling_alpha=sampling_alpha,
     )
+    counts = TextCounts.of(corpus)  # every attempt cuts the text alike
     kept = tuple(keep)
     run = _prune_first if first == "prune" else _extend_first
     pruning_options = {"order": order, "keep": kept, "threads": threads, "progress": progress}
 
     def attempt(n: int) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
-        return run(base, corpus, replace(options, n_tokens=n), pruning_options)
+        return run(base, counts, replace(options, n_tokens=n), pruning_options)
 
     result, extension, pruning = attempt(n_tokens)
     while extension.n_added < pruning.n_removed:  # the text yields no more: take out no more
@@ -201,20 +204,24 @@ def adapt_to_folder(
 
 
 def _prune_first(
-    base: Tokenizer, corpus: Corpus, options: ExtensionOptions, pruning: dict[str, Any]
+    base: Tokenizer, counts: TextCounts, options: ExtensionOptions, pruning: dict[str, Any]
 ) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
-    pruned = prune_with_report(base, corpus, n_tokens=options.n_tokens, keep_ids=True, **pruning)
+    pruned = prune_with_report(
+        base, counts.source, n_tokens=options.n_tokens, keep_ids=True, **pruning
+    )
     assert isinstance(pruned.tokenizer, Tokenizer)
-    extension = _extend(pruned.tokenizer, corpus, options, pruning)
+    extension = _extend(pruned.tokenizer, counts, options, pruning)
     return _with_old_ids(extension.tokenizer, base), extension.report, pruned.report
 
 
 def _extend_first(
-    base: Tokenizer, corpus: Corpus, options: ExtensionOptions, pruning: dict[str, Any]
+    base: Tokenizer, counts: TextCounts, options: ExtensionOptions, pruning: dict[str, Any]
 ) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
-    extension = _extend(base, corpus, options, pruning)
+    extension = _extend(base, counts, options, pruning)
     n = extension.report.n_added
-    pruned = prune_with_report(extension.tokenizer, corpus, n_tokens=n, keep_ids=True, **pruning)
+    pruned = prune_with_report(
+        extension.tokenizer, counts.source, n_tokens=n, keep_ids=True, **pruning
+    )
     assert isinstance(pruned.tokenizer, Tokenizer)
     result = _moved_into_holes(pruned.tokenizer, base.row_count)
     if result.row_count > max(base.row_count, 1):
@@ -226,7 +233,7 @@ def _extend_first(
 
 
 def _extend(
-    base: Tokenizer, corpus: Corpus, options: ExtensionOptions, run: Mapping[str, Any]
+    base: Tokenizer, counts: TextCounts, options: ExtensionOptions, run: Mapping[str, Any]
 ) -> Extension:
     """`options.n_tokens` new tokens in all, those for missing characters among them."""
     n = options.n_tokens
@@ -234,7 +241,7 @@ def _extend(
     def extended(n_tokens: int) -> Extension:
         asked = asdict(replace(options, n_tokens=n_tokens))
         return extend_with_report(
-            base, corpus, threads=run["threads"], progress=run["progress"], **asked
+            base, counts, threads=run["threads"], progress=run["progress"], **asked
         )
 
     extension = extended(n)

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from vocabshift.checks.vocabulary import bytes_per_token
+from vocabshift.errors import CorpusError
+from vocabshift.extension.counting import TextCounts
 from vocabshift.extension.effect import Effect, Growth, grow, steps
 from vocabshift.models.facts import ModelFacts, model_facts
 from vocabshift.progress import Progress
@@ -125,7 +127,7 @@ LIFTS = 1.1
 
 def plan(
     tokenizer: TokenizerLike,
-    corpus: Corpus,
+    corpus: Corpus | TextCounts,
     *,
     text: Corpus | None = None,
     max_tokens: int = MAX_TOKENS,
@@ -138,7 +140,8 @@ def plan(
     """The curve of tokens added (up to `max_tokens`) or removed against bytes per token.
 
     tokenizer: one of ours, a fast transformers or `tokenizers` one, or a path.
-    corpus: text to learn from; tokens are removed in the order leaf-frequency.
+    corpus: text to learn from; words that are counted already are not counted again. Tokens are
+        removed in the order leaf-frequency.
     text: held-out text to measure on; None holds out every twentieth document of `corpus`.
     model: a model folder or Hub name, for what the rows cost; only its config and tensor headers
         are read.
@@ -156,10 +159,18 @@ def plan(
         raise ValueError(f"bandwidth is {bandwidth}; give bytes per second above 0")
     base = as_tokenizer(tokenizer)
     facts = None if model is None else model_facts(model)
-    learned_from, judged_on = hold_out(corpus) if text is None else (corpus, text)
+    counts = TextCounts.of(corpus)
+    if not isinstance(counts.source, Corpus):
+        raise CorpusError(
+            "plan encodes the text itself, which counted words are not; give --corpus"
+        )
+    learned_from, judged_on = counts.source, text
+    if judged_on is None:
+        learned_from, judged_on = hold_out(counts.source)
+        counts = TextCounts(learned_from)
     grown = grow(
         base,
-        learned_from,
+        counts,
         judged_on,
         max_tokens=max_tokens,
         sampling_alpha=sampling_alpha,
