@@ -205,8 +205,9 @@ def through_loop(options, model, how):
 def byte_tokenizer():
     """256 bytes and an end."""
     from vocabshift.tokenizer import byte_level
+    from vocabshift.tokenizer.added_tokens import AddedToken
     from vocabshift.tokenizer.model import BpeModel
-    from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+    from vocabshift.tokenizer.tokenizer import Tokenizer
 
     part = {
         "type": "ByteLevel",

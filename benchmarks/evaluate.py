@@ -32,10 +32,10 @@ def with_vocabshift(
 ) -> Callable[[], int]:
     """`metrics=None` only loads; the checksum is of the rows, or of the sizes."""
     import vocabshift as vs
-    from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
+    from vocabshift.tokenizer.formats.load import open_tokenizer
 
     def work() -> int:
-        loaded = [open_prunable(tokenizer) for tokenizer in tokenizers]
+        loaded = [open_tokenizer(tokenizer) for tokenizer in tokenizers]
         if metrics is None:
             return measure.checksum_of([tokenizer.vocab_size for tokenizer in loaded])
         files = {file.stem: file for file in sorted(path.glob("*.txt"))}

@@ -3,8 +3,8 @@
     python benchmarks/prune.py --tokenizer FOLDER --text TEXT... --order leaf-frequency --runs 5
 
 CPU seconds of one thread, the least of several runs, and the peak memory of the process. The
-toolkit that it stands beside (tokenizer-extension) is no package: its figures for Llama-3 and the
-4 MB of ../shared/cases/inputs/eten.train.txt.zst are in benchmarks/RESULTS.md.
+toolkit to compare with (tokenizer-extension) is no package: its figures for Llama-3 and the 4 MB of
+../shared/cases/inputs/eten.train.txt.zst are in benchmarks/RESULTS.md.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import time
 
 import numpy as np
 
-from vocabshift.pruning.bpe import BpeSubject, lengths_of
+from vocabshift.pruning.counts import count_tokens
 from vocabshift.pruning.orders import NEED_COUNTS, Vocabulary, removal_order
+from vocabshift.pruning.protection import protected
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.load import load_tokenizer
 
@@ -32,19 +33,22 @@ def run(source: str, corpus: Corpus, order: str) -> tuple[list[float], int]:
     def lap() -> None:
         times.append(time.process_time())
 
-    subject = BpeSubject(load_tokenizer(source))
+    tokenizer = load_tokenizer(source)
     lap()
     counts = None
     if order in NEED_COUNTS:  # the encoder is compiled here
-        counts = subject.count(corpus, own=order == "frequency").weighted
+        own = tokenizer if order == "frequency" else tokenizer.without_merge_skipping()
+        counts = count_tokens(own, corpus).weighted
     lap()
-    splits = subject.splits
+    splits = tokenizer.splits()
     lap()
-    removable = np.zeros(subject.rows, dtype=bool)
-    removable[list(subject.vocab.values())] = True
-    removable &= ~splits.trees(subject.protected())
-    lengths = lengths_of(subject.vocab, subject.rows)
-    scripts = np.full(subject.rows, -1)
+    ids = list(tokenizer.vocab.values())
+    removable = np.zeros(tokenizer.row_count, dtype=bool)
+    removable[ids] = True
+    removable &= ~splits.trees(protected(tokenizer, splits))
+    lengths = np.zeros(tokenizer.row_count, dtype=np.int64)
+    lengths[ids] = [len(token) for token in tokenizer.vocab]
+    scripts = np.full(tokenizer.row_count, -1)
     found = removal_order(order, Vocabulary(splits, removable, lengths, scripts), counts)
     lap()
     return np.diff(times).tolist(), len(found.ids)

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import measure
 from train import lines, sample_text
 
-from vocabshift.text.regexes import WALLS
+from vocabshift.text.regexes import BOUNDARIES
 
 ROW = "superbpe-stage2"
 
@@ -46,11 +46,11 @@ def stage_2_alone(
     import vocabshift as vs
     from vocabshift.text.counting import CorpusReader
     from vocabshift.text.patterns import get_pattern
-    from vocabshift.trainers.base import Work
+    from vocabshift.trainers.base import RunContext
     from vocabshift.trainers.stages import WordRule, WordWeight, learn_words
     from vocabshift.trainers.superword import SuperwordRule, learn_superwords
 
-    work = Work(threads=threads)
+    work = RunContext(threads=threads)
     pieces = get_pattern(ROW)
     reader = CorpusReader(vs.Corpus.from_files({"text": path}), (*pieces, *get_pattern("o200k")))
     words = learn_words(reader, WordRule(round(transition * vocab_size)), WordWeight(), work)
@@ -68,7 +68,7 @@ def with_tokenizers(path: Path, *, vocab_size: int, threads: int) -> Callable[[]
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(WALLS), "isolated"),
+            pre_tokenizers.Split(Regex(BOUNDARIES), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )

@@ -16,10 +16,11 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.components import bos_template
 from vocabshift.tokenizer.formats.load import as_tokenizer, load_tokenizer
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 ENGLISH = ["the cat and the other cat sat by the heater", "another day, another letter"] * 5
 HINDI = ["बिल्ली और दूसरी बिल्ली वहाँ बैठी थी", "एक और दिन, एक और चिट्ठी", "the cat and the day"] * 5

@@ -10,8 +10,8 @@ import pytest
 
 from real_text import eval_lines
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 

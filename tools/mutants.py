@@ -216,6 +216,8 @@ def _write(file: Path, text: str) -> None:
 def try_all(mutations: Sequence[Mutation], jobs: int, *, quiet: bool) -> list[Outcome]:
     """Outcomes in the order of the mutations, each told when it is known."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        if (ROOT.parent / "shared").is_dir():
+            (Path(folder) / "shared").symlink_to(ROOT.parent / "shared")
         copies: queue.SimpleQueue[Copy] = queue.SimpleQueue()
         for number in range(jobs):
             copies.put(Copy(Path(folder) / str(number)))

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::size_t kAhead = 12;           // index entries to prefetch before the one being used
 constexpr Count kFloorStep = 8;              // the floor falls by this factor
-constexpr std::size_t kTickEvery = 64;       // merges
+constexpr std::size_t kTickEvery = 1 << 14;  // chunks, and a merge costs as much as kMergeChunks
+constexpr std::size_t kMergeChunks = 256;
 constexpr std::size_t kStopEvery = 1 << 12;  // occurrences
 
 }  // namespace
@@ -54,6 +55,7 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
     build_index([&](Count largest) { return std::max(lowest, largest / 8 / wanted); });
   }
   std::string product;
+  std::size_t chunks = 0;  // merged since the last tick
   while (vocabulary_.size() < limits.vocab_size) {
     if (sequences_.is_narrow() && vocabulary_.size() >= Sequences::kNarrowTokens) {
       sequences_.widen();
@@ -83,6 +85,7 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
     if (is_duplicate && !may_make(id)) continue;
     if (!is_duplicate) id = vocabulary_.add(product);
     merges_.push_back({pair.left, pair.right, id, top.count});
+    chunks += entry->chunk_count + kMergeChunks;
     apply(pair, id, {entry->chunks, entry->chunk_count});
     if (duplicates_ == Duplicates::kReuseUnheld) {
       held_.resize(vocabulary_.size());
@@ -90,8 +93,9 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
     }
     // Subtle: with a reused id pairs of that token gain occurrences, which the index excludes.
     if (is_duplicate) build_index([&](Count) { return floor_; });
-    if (tick && merges_.size() % kTickEvery == 0) {
+    if (tick && chunks > kTickEvery) {
       tick(vocabulary_.size() - start, limits.vocab_size - start);
+      chunks = 0;
     }
   }
   return Stopped::kVocabSize;

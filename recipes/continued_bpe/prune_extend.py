@@ -24,12 +24,14 @@ from jobs import run_all
 
 from vocabshift.checks.vocabulary import bytes_per_token
 from vocabshift.extension.extend import extend_with_report
+from vocabshift.extension.options import ExtensionOptions
+from vocabshift.pruning.options import PruningOptions
 from vocabshift.pruning.orders import ORDERS
 from vocabshift.pruning.prune import prune_with_report
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.formats.load import load_tokenizer
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 PRUNE_SIZES = (1_000, 4_000, 16_000, 32_000, 64_000, 100_000, 112_000)
@@ -74,14 +76,15 @@ def run(job: Job) -> dict[str, Any]:
             done = prune_with_report(
                 tokenizer,
                 Corpus.from_specs(job.mix),
-                n_tokens=n_added or job.n_tokens,
-                order=job.order,
+                PruningOptions(n_tokens=n_added or job.n_tokens, order=job.order),
                 measure=False,
             )
             tokenizer, pruning = done.tokenizer, done.report
         else:
             method = "continued" if step == "extend" else step
-            extension = extend_with_report(tokenizer, text, n_tokens=job.n_tokens, method=method)
+            extension = extend_with_report(
+                tokenizer, text, ExtensionOptions(n_tokens=job.n_tokens, method=method)
+            )
             tokenizer, n_added = extension.tokenizer, extension.report.n_added
     assert pruning is not None
     dead = set(unreachable_tokens(tokenizer))

@@ -17,7 +17,7 @@ import regex
 
 from vocabshift.extension.pre_tokenizer_repair import repaired
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.formats.load import load_tokenizer
 
 FOLLOWED = regex.compile(r"\p{L}[\p{M}\u200c\u200d]")

@@ -22,7 +22,7 @@ from training import END, Size, arguments, counts_of, read_lines, report_of, tra
 import vocabshift as vs
 from vocabshift.checks.vocabulary import with_unused
 from vocabshift.evaluation.glitch.classes import JUDGED
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 
 FULL = Size(n_bytes=1_500_000, vocab_size=4096, hidden_size=64, rounds=2.0)
 SMOKE = Size(n_bytes=60_000, vocab_size=600, hidden_size=32, rounds=1.0, n_dummies=20)

@@ -17,7 +17,7 @@ import numpy as np
 from vocabshift.cpt.loop import LoopConfig, Phase, pretrain
 from vocabshift.evaluation.glitch.find import find_glitch_tokens
 from vocabshift.evaluation.glitch.summary import summary, token_rows
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 END = "<|end|>"

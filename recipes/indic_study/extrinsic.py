@@ -29,7 +29,7 @@ from vocabshift.cli.source import add_choices, corpus_of
 from vocabshift.cpt.loop import LoopConfig, Phase, pretrain
 from vocabshift.demo.walk import one_thread
 from vocabshift.evaluation.scoring.score import score_documents
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 
 END, MASK = "<|end|>", "[MASK]"
 KINDS = ("decoder", "encoder")

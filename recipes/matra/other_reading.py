@@ -15,7 +15,7 @@ from statistics import mean
 
 import numpy as np
 
-from vocabshift.evaluation.subject import Engine, engine_of, subject_names
+from vocabshift.evaluation.lines.subject import Engine, engine_of, subject_names
 from vocabshift.text.corpus import Corpus
 
 

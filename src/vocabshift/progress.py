@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -25,3 +26,15 @@ def renamed(progress: Progress | None, phase: str) -> Progress | None:
         return None
     report = progress
     return lambda _, done, total: report(phase, done, total)
+
+
+PhaseProgress = Callable[[int, int | None], None]
+"""Progress within one phase, as the core calls it: units done, and units in all where known."""
+
+
+def in_phase(progress: Progress | None, phase: str) -> PhaseProgress | None:
+    """`progress` with its first argument filled in."""
+    if progress is None:
+        return None
+    report = progress
+    return lambda done, total: report(phase, done, total)

@@ -16,7 +16,7 @@ from vocabshift.checks.check import check
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.sentences import TERMINALS
 from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.workflows.train import train_to_folder
 

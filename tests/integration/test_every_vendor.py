@@ -14,10 +14,11 @@ from real_text import eval_lines
 from real_text import vendor as loaded
 from vendor_checks import check_against_base, decoded, sample, some_languages, vendor_params
 from vocabshift.extension.extend import extend_with_report
+from vocabshift.extension.options import ExtensionOptions
 from vocabshift.pruning.effects import Pruning
-from vocabshift.pruning.prune import open_subject, prune_subject
-from vocabshift.pruning.request import check_request
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.pruning.options import PruningOptions
+from vocabshift.pruning.prune import number_removable, prune_with_report
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.pretrained_folder import check_auto
 from vocabshift.tokenizer.tokenizer import Tokenizer
@@ -70,7 +71,9 @@ def test_extended(vendor: Vendor, shared_data: Path, tmp_path: Path) -> None:
     base, lines = vendor.base, sample(shared_data, vendor.base)
     for pre_tokenizer in ("kept", "repaired") if vendor.name in REPAIRED else ("kept",):
         extension = extend_with_report(
-            base, some_languages(shared_data), n_tokens=400, pre_tokenizer=pre_tokenizer
+            base,
+            some_languages(shared_data),
+            ExtensionOptions(n_tokens=400, pre_tokenizer=pre_tokenizer),
         )
         longer, report = extension.tokenizer, extension.report
         assert report.n_added - report.n_characters == 400
@@ -86,11 +89,10 @@ def test_extended(vendor: Vendor, shared_data: Path, tmp_path: Path) -> None:
 
 
 def bone(base: Tokenizer) -> Pruning:
-    subject = open_subject(base)  # its splits are found once for both
-    with pytest.raises(ValueError, match="can be") as error:
-        prune_subject(subject, None, check_request("leaf-id", 10**6, None))
-    most = int(str(error.value).split("at most ")[1].split(" ")[0].replace(",", ""))
-    return prune_subject(subject, None, check_request("leaf-id", most, None))
+    most = number_removable(base)
+    with pytest.raises(ValueError, match=f"at most {most:,} of"):
+        prune_with_report(base, None, PruningOptions(order="leaf-id", n_tokens=10**6))
+    return prune_with_report(base, None, PruningOptions(order="leaf-id", n_tokens=most))
 
 
 def test_pruned_to_the_bone(vendor: Vendor, shared_data: Path, tmp_path: Path) -> None:

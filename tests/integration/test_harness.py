@@ -15,8 +15,8 @@ import transformers
 
 import small_models
 from vocabshift.cli.main import main
+from vocabshift.evaluation.harness import run as harness
 from vocabshift.evaluation.harness.known_tasks import FAMILIES, requests_of
-from vocabshift.evaluation.harness.run import run as harness
 
 TOPICS = (
     *("science/technology", "travel", "politics", "sports", "health", "entertainment"),

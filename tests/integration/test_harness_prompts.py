@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("lm_eval")
 
+from vocabshift.evaluation.harness import run as harness
 from vocabshift.evaluation.harness.known_tasks import requests_of
-from vocabshift.evaluation.harness.run import run as harness
 
 LETTERED = "Question: Who sat?\nA. the cat\nB. the day\nC. the sea\nD. the sun\nAnswer:"
 CHOICES = ["the cat", "the day", "the sea", "the sun"]

@@ -16,12 +16,10 @@ from vocabshift.cli.main import main  # noqa: E402
 from vocabshift.errors import VocabMismatchError  # noqa: E402
 from vocabshift.surgery.transfer import transfer_folder  # noqa: E402
 from vocabshift.text.corpus import Corpus  # noqa: E402
+from vocabshift.tokenizer.added_tokens import AddedToken  # noqa: E402
 from vocabshift.tokenizer.formats.load import load_tokenizer  # noqa: E402
 from vocabshift.tokenizer.id_map import load  # noqa: E402
-from vocabshift.tokenizer.tokenizer import (  # noqa: E402
-    AddedToken,
-    Tokenizer,
-)
+from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
 from vocabshift.trainers.byte_level import BpeTrainer  # noqa: E402
 from vocabshift.workflows.transfer import transfer  # noqa: E402
 

@@ -11,6 +11,7 @@ import pytest
 
 from real_text import vendor
 from vendor_checks import decoded
+from vocabshift.pruning.options import PruningOptions
 from vocabshift.pruning.prune import prune, prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.byte_level import ALPHABET
@@ -47,7 +48,7 @@ def test_reference_orders_at_every_position(
         expected = [token_id for token_id in json.load(stream) if token_id not in never]
     assert len(expected) == 127_744
     pruning = prune_with_report(
-        llama3, case_corpus, n_tokens=len(expected), order=order, measure=False
+        llama3, case_corpus, PruningOptions(n_tokens=len(expected), order=order), measure=False
     )
     assert pruning.removed.tolist() == expected
     assert pruning.report.unreachable_before == 588
@@ -56,7 +57,9 @@ def test_reference_orders_at_every_position(
 def test_unreachable_counts_of_the_paper(llama3: Tokenizer) -> None:
     """Table 4, column "ID (L*)", which needs no text."""
     found = {
-        n: prune_with_report(llama3, n_tokens=n, order="leaf-id").report.unreachable_after
+        n: prune_with_report(
+            llama3, None, PruningOptions(n_tokens=n, order="leaf-id")
+        ).report.unreachable_after
         for n in (1_000, 16_000)
     }
     assert found == {1_000: 551, 16_000: 136}
@@ -64,7 +67,10 @@ def test_unreachable_counts_of_the_paper(llama3: Tokenizer) -> None:
 
 def test_unreachable_first_takes_exactly_these(llama3: Tokenizer) -> None:
     pruning = prune_with_report(
-        llama3, n_tokens=588, order="leaf-id", unreachable_first=True, measure=False
+        llama3,
+        None,
+        PruningOptions(n_tokens=588, order="leaf-id", unreachable_first=True),
+        measure=False,
     )
     assert pruning.report.unreachable_after == 0
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import vocabshift as vs
-from vocabshift.evaluation.statistics.distribution import gini
+from vocabshift.evaluation.metrics.distribution import gini
 from vocabshift.results import Results
 from warm_python import WarmPython
 

@@ -13,7 +13,7 @@ import vocabshift as vs
 from vocabshift.demo.sample_texts import write_split
 from vocabshift.evaluation.compare import compare
 from vocabshift.evaluation.evaluate import evaluate
-from vocabshift.evaluation.spans.make_views import token_views
+from vocabshift.evaluation.lines.views import token_views
 from vocabshift.report.html.compare import write_comparison
 from vocabshift.report.html.report import write_html
 from vocabshift.results import Result, Results
@@ -176,7 +176,7 @@ def test_a_token_tells_its_id_and_bytes(
 
 
 def vs_bytes(tokenizer: Any, token_id: int) -> bytes:
-    from vocabshift.evaluation.subject import engine_of
+    from vocabshift.evaluation.lines.subject import engine_of
 
     return engine_of(tokenizer).spelled[token_id]
 

@@ -156,7 +156,7 @@ def test_tables_for_people(place: Path, capsys: pytest.CaptureFixture[str]) -> N
         ("{tied} --text {en} --device cuda:77", "no device 'cuda:77'"),
         ("{tied} --text {en} --device abacus", "no device 'abacus'"),
         ("{tied} --text {en} --device meta", "holds no numbers"),
-        ("{nan} --text {en} --json", "no finite price"),
+        ("{nan} --text {en} --json", "no finite likelihood"),
         ("{cut} --text {en}", "lm_head.weight is [280, 16] in its weights, and [288, 16] by"),
         ("{tied} --text {empty}", "no text"),
         ("{tied} --text en={en} ta={empty}", "no text to score for ta"),

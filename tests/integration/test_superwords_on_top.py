@@ -16,7 +16,7 @@ from vocabshift.text.sentences import TERMINALS
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.pretrained_folder import check_auto
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.on_top import SuperwordsOnTopTrainer
 from vocabshift.workflows.train import train_to_folder

@@ -17,7 +17,7 @@ from vocabshift.cli.main import main  # noqa: E402
 from vocabshift.errors import VocabMismatchError  # noqa: E402
 from vocabshift.surgery.details import token_lists  # noqa: E402
 from vocabshift.surgery.options import TransferOptions  # noqa: E402
-from vocabshift.tokenizer.id_map import IdMap  # noqa: E402
+from vocabshift.tokenizer.id_map import TokenIdMap  # noqa: E402
 from vocabshift.tokenizer.token_bytes import token_bytes  # noqa: E402
 
 
@@ -85,10 +85,10 @@ def test_a_map_of_other_tokenizers_is_refused(source: Path, tmp_path: Path) -> N
     old, new = vs.load_tokenizer(source), vs.load_tokenizer(tmp_path / "new")
     third = small_models.train(small_models.HINDI, 290)
     pairs = {i: i for i in range(200)}
-    own = IdMap.between(old, new, pairs)
+    own = TokenIdMap.between(old, new, pairs)
     for pair in ((old, third), (third, new)):
         with pytest.raises(VocabMismatchError):
-            token_lists(source, new, TransferOptions(id_map=IdMap.between(*pair, pairs)))
+            token_lists(source, new, TransferOptions(id_map=TokenIdMap.between(*pair, pairs)))
     assert 200 <= len(token_lists(source, new, TransferOptions(id_map=own)).kept)
 
 

@@ -11,7 +11,7 @@ from real_text import vendor
 from vendor_checks import vendor_params
 from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.tokenizer_json import from_json, to_json
+from vocabshift.tokenizer.tokenizer_json import to_json
 
 pytestmark = pytest.mark.shared
 
@@ -92,7 +92,7 @@ def test_rank_files_encode_as_tiktoken(
     expected = [encoding.encode(text, allowed_special="all") for text in texts]
     tokenizer = vendor(shared_data / "tokenizers" / folder)
     assert ids(tokenizer, texts) == expected
-    assert ids(from_json(to_json(tokenizer)), texts) == expected
+    assert ids(Tokenizer.from_json(to_json(tokenizer)), texts) == expected
     for token in tokenizer.added_tokens:
         assert encoding.encode(token.content, allowed_special="all") == [token.id]
 

@@ -17,8 +17,8 @@ from vocabshift import _core
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED, Pattern, Split
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer_json import to_json
 from vocabshift.trainers.byte_level import BpeTrainer
 

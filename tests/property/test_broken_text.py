@@ -149,6 +149,16 @@ def test_a_document_that_begins_or_ends_inside_a_character(door: str) -> None:
                 DOORS[door](documents)
 
 
+@pytest.mark.parametrize("door", sorted(set(DOORS) - {"WordCounter.add_counted"}))
+def test_what_no_document_holds_is_not_looked_at(door: str) -> None:
+    """Documents in any order, over one another, with broken bytes before, between and after."""
+    data = b"\xff" + "aé क".encode() + b"\x80\xf0" + "😀 b".encode() + b"\xe0\xa4"
+    starts, ends = np.array([10, 1, 1, 4, 10]), np.array([16, 8, 2, 8, 10])
+    DOORS[door]((data, starts, ends))
+    with pytest.raises(ValueError, match="document 4 is not UTF-8: byte 0 of it"):
+        DOORS[door]((data, np.append(starts[:4], 8), ends))
+
+
 @pytest.mark.parametrize("door", DOORS)
 def test_text_is_taken(door: str) -> None:
     DOORS[door](documents_of([b"", "aé क 😀\ud7ff\ue000\U0010ffff".encode(), b" b"]))

@@ -12,8 +12,9 @@ from vocabshift.checks.check import check
 from vocabshift.checks.reachability import pipeline_reachability, unreachable_by_pipeline
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.byte_level import BpeTrainer
 
 SAMPLE = [

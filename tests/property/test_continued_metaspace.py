@@ -13,20 +13,19 @@ from hypothesis import strategies as st
 from metaspace_training import learn_metaspace
 from reference import continued_metaspace, piece_rule
 from strategies import examples
-from vocabshift.extension.base import extended
-from vocabshift.extension.continued import learn
+from vocabshift.extension.continued import extended, learn
 from vocabshift.extension.counting import count_metaspace
 from vocabshift.extension.effect import measure
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.sentencepiece import Piece, PieceType, Settings, from_pieces
-from vocabshift.tokenizer.formats.sentencepiece_proto import SentencePieceRules
 from vocabshift.tokenizer.metaspace_reader import (
     DECIMAL_DIGITS,
     NEVER_IN_PIECES,
     GroupCutter,
     ceilings,
 )
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.piece_rules import SentencePieceRules
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 LETTERS = "abт1२カー漢\u0301."

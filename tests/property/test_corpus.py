@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from strategies import examples
 from vocabshift import _core
-from vocabshift.text.documents import pack
+from vocabshift.text.documents import pack, read_blocks, read_lines, stream_blocks
 from vocabshift.text.files import File
-from vocabshift.text.lines import read_blocks, read_lines, stream_blocks
 from vocabshift.text.records import read_json, read_json_lines
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\n\r क्ஒ\u2028😀"))

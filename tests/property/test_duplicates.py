@@ -17,9 +17,9 @@ from vocabshift import _core
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, compile_pattern
 from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.model import compile_merges
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.trainers.byte_level import BpeTrainer, ByteLevelTrainer
 from vocabshift.trainers.matra import MatraTrainer
 from vocabshift.trainers.superword import SuperwordTrainer

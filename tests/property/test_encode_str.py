@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from strategies import examples
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.trainers.byte_level import BpeTrainer
 
 # One, two and four bytes a character, with ASCII alone and between the others.

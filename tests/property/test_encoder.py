@@ -17,10 +17,11 @@ from strategies import text as texts
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Split, get_pattern, to_spec
 from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.model import BpeModel
 from vocabshift.tokenizer.token_bytes import token_bytes
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
 

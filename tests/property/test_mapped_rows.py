@@ -17,8 +17,9 @@ from vocabshift.cpt.packing import draw, pack_ids
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 PART = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
 BYTES = Tokenizer(

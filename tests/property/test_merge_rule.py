@@ -18,8 +18,8 @@ from vocabshift.text.patterns import NAMED
 from vocabshift.text.sentences import TERMINALS
 from vocabshift.text.syllables import LINKERS
 from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.matra import MatraTrainer
 from vocabshift.trainers.superword import SuperwordTrainer

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.tokenizer import model as model_strings
-from vocabshift.tokenizer import tokenizer_json
 from vocabshift.tokenizer.model import BpeModel, compile_model
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 CHARACTERS = st.sampled_from('aĠ"\\/\b\n\t\x1f\x7fकé\u2028\U0001f600#v ')
 
@@ -30,7 +30,7 @@ def general_reader_only() -> Iterator[None]:
 
 def outcome(data: bytes) -> tuple[Any, ...]:
     try:
-        read = tokenizer_json.from_json(data)
+        read = Tokenizer.from_json(data)
     except InvalidTokenizerError as error:
         return (str(error),)
     merges = [tuple(merge) for merge in read.model.merges]
@@ -146,7 +146,7 @@ def test_an_encoder_of_what_was_read_is_that_of_what_was_given(document: dict[st
     data = json.dumps(document).encode()
     if len(outcome(data)) == 1:
         return
-    read = tokenizer_json.from_json(data).model
+    read = Tokenizer.from_json(data).model
     given_model = BpeModel(dict(read.vocab), tuple(read.merges))
     for byte_level in (False, True):
         encoders = [compile_model(model, byte_level=byte_level) for model in (read, given_model)]

@@ -17,8 +17,9 @@ from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
 from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.text import documents
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.superword import SuperwordTrainer
 

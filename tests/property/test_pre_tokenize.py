@@ -20,17 +20,17 @@ from strategies import DIGITS, LETTERS, SPACES, examples
 from strategies import text as texts
 from vocabshift.text.patterns import NAMED, Split, compile_pattern, sentence_split
 from vocabshift.text.regexes import (
+    BOUNDARIES,
     CL100K,
     DIGIT_TRIPLES,
     GPT2,
     HAN,
     INDIC,
-    INDIC_WALLS,
+    INDIC_BOUNDARIES,
     MATRA,
     O200K,
     QWEN2,
     TEKKEN,
-    WALLS,
     join_words,
 )
 from vocabshift.text.sentences import TERMINALS, SentencePolicy
@@ -49,7 +49,7 @@ REPAIRED = {
 }
 STEPS = (
     *(Split(r) for r in (GPT2, CL100K, QWEN2, O200K, TEKKEN, MATRA, INDIC, SYLLABLES)),
-    *(Split(r) for r in (WALLS, INDIC_WALLS, DIGIT_TRIPLES, HAN)),
+    *(Split(r) for r in (BOUNDARIES, INDIC_BOUNDARIES, DIGIT_TRIPLES, HAN)),
     *(step for pattern in REPAIRED.values() for step in pattern),
     *(step for policy in POLICIES.values() for step in sentence_split(policy)),
 )

@@ -16,7 +16,7 @@ from strategies import text as texts
 from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.extension.pre_tokenizer_repair import repair_drift, repaired
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.byte_level import BpeTrainer
 

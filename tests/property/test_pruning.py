@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 
 from reference import prune as slow
 from strategies import documents, examples
+from vocabshift.pruning.options import PruningOptions, parse_keep
 from vocabshift.pruning.orders import ORDERS, Vocabulary, made_counts, removal_order
 from vocabshift.pruning.prune import prune, prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import to_spec
 from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.reachability import unreachable_tokens
-from vocabshift.tokenizer.splits import NONE, split_tokens
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.splits import NONE, split_tokens, unreachable_tokens
+from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.byte_level import BpeTrainer
 
 ALPHABET = "abc"
@@ -147,9 +148,9 @@ def test_orders_are_those_of_the_reference(case: Case) -> None:
         pruning = prune_with_report(
             case.tokenizer,
             case.corpus,
-            n_tokens=len(tokens),
-            order=order,
-            keep=sorted(case.protected),
+            PruningOptions(
+                n_tokens=len(tokens), order=order, keep=parse_keep(sorted(case.protected))
+            ),
             measure=False,
         )
         assert strings(case.tokenizer, pruning.removed) == tokens, order
@@ -170,11 +171,13 @@ def test_nothing_that_stays_is_broken(
     pruning = prune_with_report(
         base,
         case.corpus,
-        n_tokens=n,
-        order=order,
-        keep=sorted(case.protected),
-        keep_ids=keep_ids,
-        unreachable_first=unreachable_first,
+        PruningOptions(
+            n_tokens=n,
+            order=order,
+            keep=parse_keep(sorted(case.protected)),
+            keep_ids=keep_ids,
+            unreachable_first=unreachable_first,
+        ),
     )
     pruned, report = pruning.tokenizer, pruning.report
     assert isinstance(pruned, Tokenizer)

@@ -17,8 +17,8 @@ from vocabshift import _core
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Pattern, Split
 from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer_json import to_json
 from vocabshift.trainers.stacked import SHARED_PART, StackedReport, StackedTrainer, divide
 

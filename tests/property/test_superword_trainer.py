@@ -20,8 +20,8 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Pattern, Split, sentence_split
 from vocabshift.text.sentences import TERMINALS, SentencePolicy
 from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer_json import to_json
 from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
 

@@ -22,10 +22,11 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Split
 from vocabshift.text.sentences import TERMINALS
 from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.reachability import unreachable_tokens
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
-from vocabshift.tokenizer.tokenizer_json import from_json, to_json
+from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.splits import unreachable_tokens
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.tokenizer_json import to_json
 from vocabshift.trainers.boundary_choice import candidates
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.on_top import SuperwordsOnTopTrainer
@@ -165,7 +166,7 @@ def test_every_promise_about_the_base(texts: list[str], base: Tokenizer, n_token
         text = token.decode(errors="ignore")
         assert not re.search(rf"[{TERMINAL}][^{TERMINAL}]|\.\s", text)
         assert not joins_the_rest_of_one(token)
-    again = from_json(to_json(tokenizer))
+    again = Tokenizer.from_json(to_json(tokenizer))
     assert new == again.model.vocab
     encodings = again.backend.encode_batch(texts, add_special_tokens=False)
     assert sum(len(encoding.ids) for encoding in encodings) == report.training_tokens  # type: ignore[attr-defined]

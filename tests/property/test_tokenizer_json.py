@@ -12,8 +12,9 @@ from strategies import examples
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.text import patterns
 from vocabshift.tokenizer import byte_level, tokenizer_json
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 TOKENS = [*byte_level.ALPHABET, "ab", "abc", "Ġab"]
 SMALL = Tokenizer(
@@ -27,7 +28,7 @@ SMALL = Tokenizer(
     added_tokens=(AddedToken("<s>", len(TOKENS)),),
 )
 TEXT = tokenizer_json.to_json(SMALL)
-AGAIN = tokenizer_json.from_json(TEXT)
+AGAIN = Tokenizer.from_json(TEXT)
 # Without its alphabet, so that damage often hits something that matters.
 BRIEF = json.dumps(
     {
@@ -49,7 +50,7 @@ def test_written_and_read_again_encodes_the_same(text: str) -> None:
 def load_or_refuse(data: bytes, source: bytes) -> None:
     """Damage is loaded or refused in one line; what means the same as the source is loaded."""
     try:
-        tokenizer = tokenizer_json.from_json(data)
+        tokenizer = Tokenizer.from_json(data)
         tokenizer.backend.encode("ab <s> x")
     except InvalidTokenizerError as error:
         assert "\n" not in str(error)
@@ -81,7 +82,7 @@ def test_changes_that_do_no_harm_are_loaded(change: str) -> None:
     """Whoever refuses all damage fails here."""
     document = json.loads(BRIEF)
     HARMLESS[change](document)
-    tokenizer = tokenizer_json.from_json(json.dumps(document).encode())
+    tokenizer = Tokenizer.from_json(json.dumps(document).encode())
     merged = [0, 1] if change == "no merges" else [2]
     assert merged == tokenizer.backend.encode("ab", add_special_tokens=False).ids[-len(merged) :]
 
@@ -160,7 +161,7 @@ def test_added_ids_are_as_stated_or_refused(ids: list[int], added: list[tuple[st
         return
     backend = tokenizer.backend  # raises where an id is not as stated
     assert {content: backend.token_to_id(content) for content, _ in added} == dict(added)
-    assert tokenizer_json.from_json(text).row_count == tokenizer.row_count
+    assert Tokenizer.from_json(text).row_count == tokenizer.row_count
 
 
 @given(
@@ -184,6 +185,6 @@ def test_a_file_is_read_with_the_ids_that_tokenizers_gives(
     )
     if clash:
         with pytest.raises(InvalidTokenizerError, match=r"cannot have id|shares its"):
-            tokenizer_json.from_json(document)
+            Tokenizer.from_json(document)
     else:
-        assert len(tokenizer_json.from_json(document).added_tokens) == len(order)
+        assert len(Tokenizer.from_json(document).added_tokens) == len(order)

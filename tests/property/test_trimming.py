@@ -11,6 +11,7 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import decoders, models, pre_tokenizers
 
 from strategies import examples
+from vocabshift.pruning.options import PruningOptions
 from vocabshift.pruning.prune import prune_with_report
 from vocabshift.text.corpus import Corpus
 
@@ -64,7 +65,7 @@ def test_text_comes_back_at_every_size(
     if size(base) == 0:
         return
     n = 1 + share % size(base)
-    pruning = prune_with_report(base, Corpus.from_texts(seen), n_tokens=n)
+    pruning = prune_with_report(base, Corpus.from_texts(seen), PruningOptions(n_tokens=n))
     assert pruning.report.n_removable == size(base)
     assert pruning.report.round_trip_failures == 0
     small = pruning.tokenizer.backend
@@ -79,7 +80,7 @@ def test_text_comes_back_at_every_size(
 def test_text_without_a_removed_token_is_cut_as_before(base: Backend, seen: list[str]) -> None:
     if size(base) == 0:
         return
-    pruning = prune_with_report(base, Corpus.from_texts(seen), n_tokens=size(base))
+    pruning = prune_with_report(base, Corpus.from_texts(seen), PruningOptions(n_tokens=size(base)))
     removed = {base.id_to_token(token_id) for token_id in pruning.removed.tolist()}
     for text in seen:
         tokens = base.encode(text).tokens

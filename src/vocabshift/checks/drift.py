@@ -1,7 +1,7 @@
 """How far apart do two tokenizers cut the same text?
 
-For tokenizers with the same ids that differ in their walls or merges. Owns the comparison, token
-by token and place by place, and the sample that it is made on. Knows nothing of what changed.
+For tokenizers with the same ids that differ in their boundaries or merges. Owns the comparison,
+token by token and place by place, and the sample that it is made on.
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.pipeline import Ids, Offsets
+from vocabshift.text.languages import UNLABELLED
+from vocabshift.tokenizer.any_tokenizer import Ids, Offsets
 from vocabshift.tokenizer.token_bytes import token_bytes
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 SAMPLE_BYTES = 1 << 20
 """Of each language, from its beginning."""
-
-UNLABELLED = "unlabelled"
-"""Stands for the language of text without a label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,4 +93,4 @@ def _placed(ids: Ids, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Each token with the place where it begins, as one number."""
     sizes = lengths[ids]
     begins: NDArray[np.int64] = np.cumsum(sizes) - sizes
-    return begins << 24 | ids  # ids are below 2 ** 24 (bpe.model.MAX_ID)
+    return begins << 24 | ids  # ids are below 2 ** 24 (tokenizer.model.MAX_ID)

@@ -15,64 +15,57 @@ from itertools import product
 
 import numpy as np
 
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.pipeline import Ids, Offsets
-from vocabshift.tokenizer.reachability import byte_pieces
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, Ids, Offsets
 from vocabshift.tokenizer.token_bytes import texts_of_tokens
-from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _BEFORE = ("", "a", "1", " ", "!", "\n", "क")
 """What usually stands before a token: nothing, a letter, a digit, a space, punctuation, a newline,
 a letter of an Indian script."""
 
-# Behind it also other whitespace that a newline ends: patterns cut a run of whitespace at its last
+# After it also other whitespace that a newline ends: patterns cut a run of whitespace at its last
 # newline, and the beginnings of such runs would seem dead.
-_BEHIND = (*_BEFORE, "\t\n")
+_AFTER = (*_BEFORE, "\t\n")
 
-_USUAL_CONTEXTS = tuple(product(_BEFORE, _BEHIND))
+_USUAL_CONTEXTS = tuple(product(_BEFORE, _AFTER))
 # Rarer: a run of punctuation before it, which takes newlines and slashes along in some patterns.
-_RARE_CONTEXTS = tuple(("!!", behind) for behind in _BEHIND)
+_RARE_CONTEXTS = tuple(("!!", after) for after in _AFTER)
 
 
-def unreachable_by_pipeline(
-    tokenizer: Tokenizer, encoder: Encoder | None = None
-) -> tuple[str, ...]:
+def unreachable_by_pipeline(tokenizer: AnyTokenizer) -> tuple[str, ...]:
     """Tokens of whole UTF-8, not special, that no context yields; by id."""
-    usual, rare = pipeline_reachability(tokenizer, encoder)
+    usual, rare = pipeline_reachability(tokenizer)
     reached = set(rare)
     return tuple(token for token in usual if token not in reached)
 
 
-def pipeline_reachability(
-    tokenizer: Tokenizer, encoder: Encoder | None = None
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def pipeline_reachability(tokenizer: AnyTokenizer) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Tokens of whole UTF-8, not special, that no usual context yields; and those of them that a
     rarer one yields all the same. By id."""
-    left_out = {token.content for token in tokenizer.added_tokens} | set(byte_pieces(tokenizer))
-    if tokenizer.model.unk_token is not None:
-        left_out.add(tokenizer.model.unk_token)
+    added = (token.content for token in tokenizer.added_tokens)
+    left_out = {*added, *tokenizer.byte_pieces(), tokenizer.unk_token}
     texts = texts_of_tokens(tokenizer)
     waiting = [
         (token_id, token, text)
-        for token, token_id in sorted(tokenizer.model.vocab.items(), key=lambda item: item[1])
+        for token, token_id in sorted(tokenizer.vocab.items(), key=lambda item: item[1])
         if token not in left_out and (text := texts.get(token_id))
     ]
-    encoder = encoder or Encoder(tokenizer)
-    usual = _not_yielded(waiting, _USUAL_CONTEXTS, encoder)
-    never = {token for _, token, _ in _not_yielded(usual, _RARE_CONTEXTS, encoder)}
+    usual = _not_yielded(waiting, _USUAL_CONTEXTS, tokenizer)
+    never = {token for _, token, _ in _not_yielded(usual, _RARE_CONTEXTS, tokenizer)}
     found = tuple(token for _, token, _ in usual)
     return found, tuple(token for token in found if token not in never)
 
 
 def _not_yielded(
-    waiting: list[tuple[int, str, str]], contexts: Iterable[tuple[str, str]], encoder: Encoder
+    waiting: list[tuple[int, str, str]],
+    contexts: Iterable[tuple[str, str]],
+    tokenizer: AnyTokenizer,
 ) -> list[tuple[int, str, str]]:
-    """Those of (id, token, text) that none of the contexts (before, behind) yields."""
-    for before, behind in contexts:
+    """Those of (id, token, text) that none of the contexts (before, after) yields."""
+    for before, after in contexts:
         if not waiting:
             break
-        ids, offsets = encoder.encode_batch(
-            [before + text + behind for _, _, text in waiting], parse_special=False
+        ids, offsets = tokenizer.encode_batch(
+            [before + text + after for _, _, text in waiting], parse_special=False
         )
         found = _holds(ids, offsets, [token_id for token_id, _, _ in waiting])
         waiting = [row for row, is_found in zip(waiting, found, strict=True) if not is_found]

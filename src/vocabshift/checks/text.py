@@ -1,29 +1,25 @@
 """What a tokenizer does to text, by language: does it come back, and how near is the ceiling?
 
-Owns the round trip and the figures beside it. The ceiling itself is `ceiling`'s, and the tokenizer
-with the repaired pre-tokenizer `repaired_words`'s.
+Owns the round trip, and the ceiling: the most bytes per token that any extension can reach. No
+merge reaches across a pre-token, so no number of new tokens beats bytes per pre-token. Weights of
+the corpus play no part: each document counts once.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-from vocabshift.checks.drift import UNLABELLED
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer import metaspace_reader as token_groups
+from vocabshift.text.languages import UNLABELLED
+from vocabshift.text.regexes import WORTHWHILE_LIFT
+from vocabshift.tokenizer import metaspace_reader
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.corpus_reader import TokenizerReader
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.pipeline import Ids, Offsets
+from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.pre_tokenizer_repair import repair_words
 from vocabshift.tokenizer.token_bytes import is_byte_level, is_metaspace
 from vocabshift.tokenizer.tokenizer import Tokenizer
-
-# The ceiling: the most bytes per token that any extension of a tokenizer can reach.
-#
-# No merge reaches across a pre-token, so no number of new tokens beats bytes per pre-token. Owns
-# that figure by language; which tokens there are plays no part in it. Corpus weights play none
-# either: each document counts once.
 
 
 def ceilings(tokenizer: Tokenizer, corpus: Corpus, *, threads: int = 1) -> dict[str, float] | None:
@@ -35,7 +31,7 @@ def ceilings(tokenizer: Tokenizer, corpus: Corpus, *, threads: int = 1) -> dict[
     pre-token is left out.
     """
     if is_metaspace(tokenizer):
-        found = token_groups.ceilings(tokenizer, corpus, threads=threads)
+        found = metaspace_reader.ceilings(tokenizer, corpus, threads=threads)
         return {label or UNLABELLED: ceiling for label, ceiling in found.items()}
     if not is_byte_level(tokenizer):
         return None
@@ -50,14 +46,6 @@ def ceilings(tokenizer: Tokenizer, corpus: Corpus, *, threads: int = 1) -> dict[
         n_words[label] = n_words.get(label, 0) + count + group.n_special
     return {label: n_bytes[label] / count for label, count in n_words.items() if count}
 
-
-# ---
-
-
-LIFTS = 1.1
-"""The repaired pre-tokenizer is worth a word where it lifts the ceiling by this factor. Measured
-with Llama-3, Llama-4, Qwen-2.5, Nemo and DeepSeek on 14 languages: where words are cut at vowel
-signs it lifts it by 1.34 (Kashmiri) to 3.7 (Malayalam), everywhere else by at most 1.04."""
 
 NEAR = 0.9
 """From this share of the ceiling on, new tokens alone have next to nothing to give: Llama-3 stands
@@ -97,7 +85,7 @@ class LanguageCheck:
         """Whether the pre-tokenizer is what limits an extension, and its repair would help."""
         if self.ceiling is None or self.repaired_ceiling is None:
             return False
-        return self.repaired_ceiling > LIFTS * self.ceiling
+        return self.repaired_ceiling > WORTHWHILE_LIFT * self.ceiling
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; a ceiling that there is not is null."""
@@ -108,46 +96,31 @@ class LanguageCheck:
         return plain | {"bytes_per_token": round(self.bytes_per_token, 4)}
 
 
-class Codec(Protocol):
-    """What encodes and decodes texts."""
-
-    def encode_batch(self, texts: list[str], *, threads: int) -> tuple[Ids, Offsets]:
-        """Flat ids, and where those of each text begin and end."""
-
-    def decode_batch(self, ids: Ids, offsets: Offsets) -> list[str]:
-        """The texts, special tokens kept."""
-
-
-def check_text(encoder: Encoder, corpus: Corpus, threads: int) -> tuple[LanguageCheck, ...]:
-    """Encode and decode all of `corpus`; languages in its order."""
-    rows = round_trips(encoder, corpus, threads)
-    _add_ceilings(rows, encoder, corpus, threads)
-    return tuple(rows.values())
-
-
-def round_trips(encoder: Codec, corpus: Corpus, threads: int) -> dict[str, LanguageCheck]:
-    """The same by label, without ceilings, for whatever encodes and decodes."""
+def check_text(tokenizer: AnyTokenizer, corpus: Corpus, threads: int) -> tuple[LanguageCheck, ...]:
+    """Encode and decode all of `corpus`; languages in its order. Ceilings for BPE alone."""
     rows: dict[str, LanguageCheck] = {}
     for documents in corpus.batches():
         label = documents.language or UNLABELLED
         row = rows.setdefault(label, LanguageCheck(label))
         texts = list(documents.texts())
-        ids, offsets = encoder.encode_batch(texts, threads=threads)
-        decoded = encoder.decode_batch(ids, offsets)
+        ids, offsets = tokenizer.encode_batch(texts, threads=threads)
+        decoded = tokenizer.decode_batch(ids, offsets)
         lost = [text for text, back in zip(texts, decoded, strict=True) if text != back]
         row.lines += len(texts)
         row.n_bytes += documents.n_bytes
         row.tokens += len(ids)
         row.round_trip_failures += len(lost)
         row.lost_lines += lost[: SHOWN - len(row.lost_lines)]
-    return rows
+    if tokenizer.kind == "BPE":
+        _add_ceilings(rows, as_tokenizer(tokenizer), corpus, threads)
+    return tuple(rows.values())
 
 
 def _add_ceilings(
-    rows: dict[str, LanguageCheck], encoder: Encoder, corpus: Corpus, threads: int
+    rows: dict[str, LanguageCheck], tokenizer: Tokenizer, corpus: Corpus, threads: int
 ) -> None:
-    own = ceilings(encoder.tokenizer, corpus, threads=threads) or {}
-    repaired = repair_words(encoder.tokenizer)
+    own = ceilings(tokenizer, corpus, threads=threads) or {}
+    repaired = repair_words(tokenizer)
     lifted = {} if repaired is None else ceilings(repaired, corpus, threads=threads) or {}
     for label, row in rows.items():
         row.ceiling = own.get(label)

@@ -1,7 +1,9 @@
-"""What stands out in a vocabulary: parts of characters, superwords, sentence ends inside, twins,
-and what added tokens put out of reach.
+"""What stands out in a vocabulary, and how much of it the text of each language uses.
 
-Owns what each of these is, told from a token's bytes. Knows nothing of merges or of real text.
+Owns what parts of characters, sentence ends inside, twins, and tokens that added ones put out of
+reach are, by a token's bytes; the use by language, in which each document counts once; and which
+tokens no text can have trained: the reference tokens that we add before a training (`with_unused`),
+bytes that UTF-8 never has, and what vendors call unused or reserved.
 """
 
 from __future__ import annotations
@@ -15,15 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabshift.checks.drift import UNLABELLED
 from vocabshift.text.corpus import Corpus
+from vocabshift.text.languages import UNLABELLED
 from vocabshift.text.sentences import SentencePolicy
-from vocabshift.tokenizer import chat_tokens
+from vocabshift.tokenizer.added_tokens import RESERVED, AddedToken, use_of
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, tokens_by_id
 from vocabshift.tokenizer.corpus_reader import added_splitter
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.token_bytes import is_byte_level, token_bytes
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.token_bytes import is_byte_level, is_superword, token_bytes
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _CLOSING = r"[\"'”’»›)\]}）」』】]"
 
@@ -35,11 +37,6 @@ def is_partial(data: bytes) -> bool:
     except UnicodeDecodeError:
         return True
     return False
-
-
-def is_superword(data: bytes) -> bool:
-    """Whether there is text on both sides of a space."""
-    return b" " in data.strip()
 
 
 def terminal_spanning(tokens: Mapping[str, bytes]) -> tuple[str, ...]:
@@ -62,30 +59,24 @@ def terminal_spanning(tokens: Mapping[str, bytes]) -> tuple[str, ...]:
     return tuple(token for token, data in tokens.items() if spanning.search(text_of(data)))
 
 
-def duplicates(
-    tokenizer: Tokenizer | PlainTokenizer,
-    names: Mapping[int, str],
-    table: Mapping[int, bytes],
-    byte_pieces: set[str],
-) -> tuple[str, ...]:
+def duplicates(tokenizer: AnyTokenizer) -> tuple[str, ...]:
     """Tokens that have the same bytes as another, by id; added tokens that are not special too.
 
-    Text can only yield one of them. `names` and `table` are the model's tokens and all bytes by id;
-    `byte_pieces` are left out: "<0x41>" and "A" are meant to be the same.
+    Text can only yield one of them. Byte pieces are left out: "<0x41>" and "A" are meant to be the
+    same.
     """
-    names = {**names, **{token.id: token.content for token in tokenizer.added_tokens}}
+    byte_pieces = set(tokenizer.byte_pieces())
+    names = tokens_by_id(tokenizer)
     spelled = {
         token_id: data
-        for token_id, data in sorted(table.items())
+        for token_id, data in sorted(tokenizer.token_bytes.items())
         if names[token_id] not in byte_pieces
     }
     times = Counter(spelled.values())
     return tuple(names[token_id] for token_id, data in spelled.items() if times[data] > 1)
 
 
-def shadowed_by_added(
-    tokenizer: Tokenizer | PlainTokenizer, tokens: Mapping[str, bytes]
-) -> tuple[str, ...]:
+def shadowed_by_added(tokenizer: AnyTokenizer, tokens: Mapping[str, bytes]) -> tuple[str, ...]:
     """Tokens in whose text an added token stands: it is cut out first, and no text yields them.
 
     Special tokens count: their strings are cut out of text unless it is encoded with
@@ -94,19 +85,13 @@ def shadowed_by_added(
     added = [token for token in tokenizer.added_tokens if not token.single_word]
     if not added:
         return ()
-    splitter = added_splitter(replace(tokenizer, added_tokens=tuple(added)))
+    splitter = added_splitter(added)
 
     def is_cut(data: bytes) -> bool:
         parts = splitter.split_added(data.decode(), True)
         return any(token_id is not None for _, token_id in parts)
 
     return tuple(token for token, data in tokens.items() if not is_partial(data) and is_cut(data))
-
-
-# How much of a vocabulary the text of each language uses.
-#
-# Owns the counting over a corpus; which script a token belongs to is `vocabulary_report`'s. Corpus
-# weights play no part: each document counts once.
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +140,7 @@ def vocabulary_use(tokenizer: Any, corpus: Corpus, *, threads: int = 1) -> Vocab
         counts[label] = counts[label] + found if label in counts else found
         n_bytes[label] = n_bytes.get(label, 0) + documents.n_bytes
 
-    is_superword = np.zeros(value.row_count, dtype=bool)
-    for token_id, data in token_bytes(value).items():
-        is_superword[token_id] = b" " in data.strip()
+    superwords = [i for i, data in value.token_bytes.items() if is_superword(data)]
     users = np.sum([of_language > 0 for of_language in counts.values()], axis=0)
     rows = [
         LanguageUse(
@@ -166,7 +149,7 @@ def vocabulary_use(tokenizer: Any, corpus: Corpus, *, threads: int = 1) -> Vocab
             int(of_language.sum()),
             int(np.count_nonzero(of_language)),
             int(np.count_nonzero((of_language > 0) & (users == 1))),
-            float(of_language[is_superword].sum() / max(int(of_language.sum()), 1)),
+            float(of_language[superwords].sum() / max(int(of_language.sum()), 1)),
         )
         for label, of_language in counts.items()
     ]
@@ -191,20 +174,13 @@ def bytes_per_token(tokenizer: Any, corpus: Corpus, *, threads: int = 1) -> dict
     return {label: round(n / max(n_tokens[label], 1), 4) for label, n in n_bytes.items()}
 
 
-# Tokens that no text can have trained: which of a tokenizer's ids are known to be unused.
-#
-# Owns the reference tokens that we add before a training (`with_unused`), which are found again by
-# their names wherever the tokenizer goes, and the ids that any tokenizer leaves unused: bytes that
-# UTF-8 never has, and what vendors call unused or reserved. Knows nothing of models.
-
-
 MOST = 10_000
 """Reference tokens that may be asked for; ten are enough for a mean, a hundred for a threshold."""
 
 NEVER_IN_UTF8 = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))
 """Bytes that stand in no UTF-8 text."""
 
-# Subtle: not a name that chat_tokens takes for a vendor's reserved token: a transfer would copy
+# Subtle: not a name that `use_of` takes for a vendor's reserved token: a transfer would copy
 # that token's row.
 _OURS = "<|vocabshift_unused_{}|>"
 _OURS_AGAIN = re.compile(r"<\|vocabshift_unused_\d+\|>")
@@ -225,7 +201,7 @@ def unused_names(n: int, taken: frozenset[str] = frozenset()) -> tuple[str, ...]
 
 
 def with_unused(tokenizer: Tokenizer, n: int) -> Tokenizer:
-    """The tokenizer with `n` special tokens more, ids behind all others, that no text has."""
+    """The tokenizer with `n` special tokens more, ids after all others, that no text has."""
     taken = frozenset(token.content for token in tokenizer.added_tokens)
     first = tokenizer.row_count
     added = tuple(
@@ -261,5 +237,5 @@ def called_unused(tokenizer: Tokenizer) -> list[int]:
         i
         for token, i in named.items()
         if not _OURS_AGAIN.fullmatch(token)
-        and (_VENDORS.fullmatch(token) or chat_tokens.use_of(token) == chat_tokens.RESERVED)
+        and (_VENDORS.fullmatch(token) or use_of(token) == RESERVED)
     )

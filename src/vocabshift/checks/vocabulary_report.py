@@ -1,26 +1,24 @@
 """What a vocabulary is spent on: tokens, superwords and bytes by script (IST, Fig. 2, Table 10).
 
-Owns which class a token belongs to, and the table. A token belongs to the script of its letters
+Owns which class a token belongs to, and the figures. A token belongs to the script of its letters
 and marks; "Common" and "Inherited" ones (joiners, shared signs) belong to no script and decide
-only where nothing else does. Knows nothing of how a vocabulary came about; how much text of each
-language there was is told by whoever knows.
+only where nothing else does. Knows nothing of how a vocabulary came about: the caller says how much
+text of each language there was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.text.languages import find_language
-from vocabshift.tokenizer.token_bytes import token_bytes
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from vocabshift.tokenizer.formats.load import open_tokenizer
+from vocabshift.tokenizer.token_bytes import is_superword
 
 MIXED = "letters of several scripts"
 DIGITS = "digits"
@@ -71,26 +69,6 @@ class VocabularyReport:
             parsed,
         )
 
-    def to_rich(self) -> Table:
-        """The table for the terminal; the column of training text only where it is known."""
-        from rich.table import Table
-        from rich.text import Text
-
-        has_text = any(row.training_share is not None for row in self.rows)
-        title = Text("vocabulary by script", style="bold")
-        table = Table("", title=title, title_justify="left")
-        columns = ("tokens", "share", "superwords", "mean bytes")
-        for column in (*columns, "share of text") if has_text else columns:
-            table.add_column(column, justify="right")
-        for row in self.rows:
-            cells = [f"{row.tokens:,}", f"{row.share:.2%}", f"{row.superwords:,}"]
-            cells.append(f"{row.mean_bytes:.1f}" if row.tokens else "–")
-            if has_text:
-                share = row.training_share
-                cells.append("–" if share is None else f"{share:.2%}")
-            table.add_row(Text(row.name), *cells)
-        return table
-
 
 def vocabulary_report(
     tokenizer: Any, *, language_bytes: Mapping[str | None, int] | None = None
@@ -102,25 +80,19 @@ def vocabulary_report(
     that means no language known to us gets a row of its own. Lone bytes that are not ASCII count
     as parts of characters.
     """
-    from vocabshift.tokenizer.unigram import plain_token_bytes
-    from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer, open_prunable
-
-    value = open_prunable(tokenizer)
-    if isinstance(value, PlainTokenizer):
-        in_model, spelled_by_id = set(value.vocab.values()), plain_token_bytes(value)
-    else:
-        in_model, spelled_by_id = set(value.model.vocab.values()), token_bytes(value)
-    spelled = [data for token_id, data in spelled_by_id.items() if token_id in in_model]
+    value = open_tokenizer(tokenizer)
+    in_model = set(value.vocab.values())
+    spelled = [data for token_id, data in value.token_bytes.items() if token_id in in_model]
     texts = [_text_or_none(data) for data in spelled]
     names, numbers = _classes([text for text in texts if text is not None])
     class_of = np.full(len(spelled), names.index(PARTIAL))
     class_of[[text is not None for text in texts]] = numbers
 
     n_bytes = np.fromiter(map(len, spelled), np.int64, len(spelled))
-    is_superword = np.fromiter((b" " in data.strip() for data in spelled), bool, len(spelled))
+    are_superwords = np.fromiter(map(is_superword, spelled), bool, len(spelled))
     tokens = np.bincount(class_of, minlength=len(names))
     tokens[names.index(SPECIAL)] = len(in_model) - len(spelled)
-    superwords = np.bincount(class_of[is_superword], minlength=len(names))
+    superwords = np.bincount(class_of[are_superwords], minlength=len(names))
     lengths = np.bincount(class_of, weights=n_bytes, minlength=len(names))
 
     shares = {} if language_bytes is None else _training_shares(language_bytes)

@@ -32,9 +32,6 @@ REASONS = {
     "no_pair_left": "no pair is left in this text: every pre-token is one token",
 }
 
-LIFTS = 1.1
-"""The repaired pre-tokenizer is worth a word where it lifts the ceiling by this factor."""
-
 
 def language_table(result: dict[str, Any]) -> Any:
     """Bytes per token before and after, by language, with the most that is possible."""
@@ -87,6 +84,8 @@ def superword_table(effect: dict[str, Any]) -> Any:
 
 def advice(result: dict[str, Any]) -> list[str]:
     """What people should know about the pre-tokenizer."""
+    from vocabshift.workflows.extend import WORTHWHILE_LIFT
+
     other = result["other_pre_tokenizer"]
     if not other:
         return []
@@ -95,7 +94,7 @@ def advice(result: dict[str, Any]) -> list[str]:
         lifted = [
             f"{label} {ceiling:.2f} -> {other['ceilings'][label]:.2f}"
             for label, ceiling in result["ceilings"].items()
-            if other["ceilings"][label] > LIFTS * ceiling
+            if other["ceilings"][label] > WORTHWHILE_LIFT * ceiling
         ]
         if lifted:
             lines.append(

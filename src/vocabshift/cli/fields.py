@@ -2,8 +2,9 @@
 
 The help is the string under the field. `Annotated[..., "word"]` says more than the type: "share" is
 a number above 0 and up to 1, "any" a whole number of any sign, "mean power" a number below 0 or
-"min"; a word in capitals is the metavar. A flag that is not given is None in the arguments, so that
-the dataclass alone knows the defaults. Knows no dataclass by name.
+"min"; a word in capitals is the metavar; a mapping from names to what they mean, the choices. A
+flag that is not given is None in the arguments, so that the dataclass alone knows the defaults.
+Knows no dataclass by name.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import inspect
 import math
 import textwrap
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -30,7 +31,7 @@ class Flag:
     help: str
     default: Any  # None where there is none to tell of
     kind: Any  # the type of the field, without None
-    word: str  # of its annotation
+    word: Any  # of its annotation
 
     def add(
         self, parser: argparse._ActionsContainer, *, of: str = "", with_default: bool = True
@@ -41,6 +42,8 @@ class Flag:
             options |= {"action": "store_true", "default": None}
         elif get_origin(self.kind) is tuple:
             options |= {"nargs": "+", "action": "extend", "metavar": self._metavar("TEXT")}
+        elif isinstance(self.word, Mapping):
+            options["choices"] = tuple(self.word)
         elif get_origin(self.kind) is Literal:
             options["choices"] = get_args(self.kind)
         else:
@@ -52,6 +55,8 @@ class Flag:
         text = self.help.replace("None:", "Not given:").rstrip(".")
         if not text[1:2].isupper():  # of an acronym
             text = text[:1].lower() + text[1:]
+        if isinstance(self.word, Mapping):
+            text += "".join(f"; {name}: {what}" for name, what in self.word.items())
         said = f" (default: {self.default})" if with_default and self.default is not None else ""
         return (f"{of}: " if of else "") + (text + said).replace("%", "%%")
 
@@ -69,7 +74,7 @@ class Flag:
         return (float, "X") if self.kind is float else (str, "NAME|REGEX")
 
     def _metavar(self, usual: str) -> str:
-        return self.word if self.word.isupper() else usual
+        return str(self.word) if self.word.isupper() else usual
 
 
 def flags_of(kind: type) -> dict[str, Flag]:

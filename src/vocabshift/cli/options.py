@@ -25,6 +25,8 @@ class UsageError(ValueError):
 class Parser(argparse.ArgumentParser):
     """An argument parser that raises UsageError instead of printing its usage and exiting."""
 
+    about: Callable[[], str] | None = None  # the description, where it is made for help alone
+
     def __init__(self, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
@@ -50,7 +52,9 @@ class Parser(argparse.ArgumentParser):
         return super(Parser, self.filled()).parse_known_args(*args, **options)
 
     def format_help(self) -> str:
-        """As argparse has it, of all arguments."""
+        """The help; `about` is only asked now, as it may import what others need not wait for."""
+        if self.about is not None:
+            self.description = self.about()
         return super(Parser, self.filled()).format_help()
 
     def error(self, message: str) -> NoReturn:

@@ -160,7 +160,7 @@ def _flag(name: str) -> str:
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Summary for people."""
     from vocabshift.cli.console import show_summary
-    from vocabshift.workflows.train import RECIPES, vocabulary_table
+    from vocabshift.workflows.train import RECIPES, table_of
 
     merges = f"{result['merges']:,}"
     if result["stage2_merges"]:
@@ -182,7 +182,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     then = (
         f"vocabshift evaluate {result['out']} --text SPEC    or    vocabshift check {result['out']}"
     )
-    console.print(vocabulary_table(result["vocabulary"]))
+    console.print(table_of(result["vocabulary"]))
     show_summary(console, "train", facts, then)
 
 

@@ -1,39 +1,116 @@
 """compare: what changes in real text between two tokenizers.
 
-Owns the totals of each language, the stretches of text that became shorter or longer, and which
-lines changed most. A stretch lies between two neighbouring places where both tokenizers begin a
-token (and a character begins), so that the changes of all stretches add up to the change of the
-text. Knows nothing of colours, terminals or pages.
+Owns the totals of each language, the spans of text that became shorter or longer, and which lines
+changed most. A span lies between two neighbouring places where both tokenizers begin a token (and a
+character begins), so that the changes of all spans add up to the change of the text. Knows nothing
+of colours, terminals or pages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vocabshift.evaluation.spans.make_views import language_name, tokenized_lines
-from vocabshift.evaluation.spans.placing import is_same
-from vocabshift.evaluation.spans.token_spans import LineSpans, iter_token_spans
-from vocabshift.evaluation.spans.token_views import Change, ComparedLine, Comparison, LanguageTotals
-from vocabshift.evaluation.subject import Engine, engine_of
-from vocabshift.evaluation.texts import read_lines
+from vocabshift.evaluation.lines.placing import is_same
+from vocabshift.evaluation.lines.subject import Engine, engine_of
+from vocabshift.evaluation.lines.texts import read_lines
+from vocabshift.evaluation.lines.token_spans import LineSpans, iter_token_spans
+from vocabshift.evaluation.lines.views import TokenizedLine, language_name, tokenized_lines
+from vocabshift.results import WHOLE
+
+if TYPE_CHECKING:
+    from vocabshift.text.corpus import Corpus
 
 N_LINES = 2
 """Lines shown of each language."""
 
 N_CHANGES = 20
-"""Stretches shown that became shorter, and as many that became longer."""
+"""Spans shown that became shorter, and as many that became longer."""
 
 _BATCH = 4096  # lines whose spans are held at a time
 
 
+@dataclass(frozen=True, slots=True)
+class LanguageTotals:
+    """All lines of one language."""
+
+    language: str
+    n_lines: int
+    n_bytes: int  # of UTF-8
+    tokens_a: int
+    tokens_b: int
+    lost_a: int = 0  # lines that do not come back from their tokens
+    lost_b: int = 0
+
+    @property
+    def change(self) -> float:
+        """Tokens of b over those of a, less one: -0.25 is a quarter fewer."""
+        return self.tokens_b / max(self.tokens_a, 1) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedSpan:
+    """A span of text that the two cut into different numbers of tokens, over all its places."""
+
+    text: str
+    count: int  # places
+    tokens_a: int  # in all places together
+    tokens_b: int
+
+    @property
+    def change(self) -> int:
+        """Tokens that b has more."""
+        return self.tokens_b - self.tokens_a
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedLine:
+    """One line as both cut it."""
+
+    language: str
+    number: int  # among the language's lines that are not blank, from 1
+    a: TokenizedLine
+    b: TokenizedLine
+
+    @property
+    def change(self) -> int:
+        """Tokens that b has more."""
+        return len(self.b.tokens) - len(self.a.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerComparison:
+    """Two tokenizers on the same text."""
+
+    a: str  # names
+    b: str
+    languages: tuple[LanguageTotals, ...]
+    shorter: tuple[ChangedSpan, ...]  # the largest change first
+    longer: tuple[ChangedSpan, ...]
+    lines: tuple[ComparedLine, ...]  # by language, the largest change first
+    names: Mapping[str, str] = field(default_factory=dict)  # of languages for people, by label
+
+
+def total(rows: Sequence[LanguageTotals]) -> LanguageTotals:
+    """All languages together."""
+    return LanguageTotals(
+        WHOLE,
+        sum(row.n_lines for row in rows),
+        sum(row.n_bytes for row in rows),
+        sum(row.tokens_a for row in rows),
+        sum(row.tokens_b for row in rows),
+        sum(row.lost_a for row in rows),
+        sum(row.lost_b for row in rows),
+    )
+
+
 @dataclass(slots=True)
 class _Tally:
-    """Of one stretch of text, over all its places."""
+    """Of one span of text, over all its places."""
 
     count: int = 0
     tokens_a: int = 0
@@ -43,19 +120,29 @@ class _Tally:
 def compare(
     a: Any,
     b: Any,
-    texts: Any,
+    texts: Corpus | Mapping[str, Iterable[str]] | Sequence[str],
     *,
     names: tuple[str, str] | None = None,
     n_lines: int = N_LINES,
     n_changes: int = N_CHANGES,
     threads: int = 1,
-) -> Comparison:
-    """Compare tokenizers `a` and `b` (what `engine_of` takes) on `texts`, per language.
+) -> TokenizerComparison:
+    """What changes in real text from tokenizer `a` to tokenizer `b`, per language.
 
-    `texts`: a `Corpus` or {language: iterable of str}; documents are cut into lines, blank ones
-    are skipped, no BOS or EOS is added. Shown are the `n_lines` lines of each language whose
-    number of tokens changed most (the first of equals), and the `n_changes` stretches of text
-    with the largest total change in either direction. Raises CorpusError for an empty language.
+    Documents are cut into lines, blank ones are skipped, no BOS or EOS is added.
+
+    Parameters:
+        a, b: tokenizers of any kind that `evaluate` takes.
+        texts: a `Corpus`, {language: iterable of str}, or lines without a label ("all").
+        names: of the two, in the result; by default their own.
+        n_lines: lines shown of each language: those whose number of tokens changed most (the first
+            of equals).
+        n_changes: spans of text shown that became shorter, and as many that became longer: those
+            with the largest total change over all their places.
+        threads: changes the time, never the result.
+
+    Returns totals of lines, bytes and tokens by language, the changed spans, and the shown lines.
+    Raises CorpusError for an empty language, InvalidTokenizerError for a tokenizer of another kind.
     """
     engine_a, engine_b = engine_of(a), engine_of(b)
     tallies: dict[str, _Tally] = {}
@@ -85,11 +172,11 @@ def compare(
     shorter, longer = _largest(tallies, n_changes)
     name_a, name_b = names or (engine_a.name, engine_b.name)
     labels = {row.language: language_name(row.language) for row in totals}
-    return Comparison(name_a, name_b, tuple(totals), shorter, longer, tuple(shown), labels)
+    return TokenizerComparison(name_a, name_b, tuple(totals), shorter, longer, tuple(shown), labels)
 
 
-def to_dict(comparison: Comparison) -> dict[str, Any]:
-    """Plain JSON values; the pieces of shown lines as ids."""
+def to_dict(comparison: TokenizerComparison) -> dict[str, Any]:
+    """Plain JSON values; the tokens of shown lines as ids."""
     return {
         "a": comparison.a,
         "b": comparison.b,
@@ -101,8 +188,8 @@ def to_dict(comparison: Comparison) -> dict[str, Any]:
                 "language": line.language,
                 "number": line.number,
                 "text": line.a.text,
-                "ids_a": [piece.id for piece in line.a.pieces],
-                "ids_b": [piece.id for piece in line.b.pieces],
+                "ids_a": [token.id for token in line.a.tokens],
+                "ids_b": [token.id for token in line.b.tokens],
             }
             for line in comparison.lines
         ],
@@ -129,9 +216,9 @@ def _is_lost(engine: Engine, line: str, spans: LineSpans) -> bool:
 
 
 def _tally(tallies: dict[str, _Tally], line: str, a: LineSpans, b: LineSpans) -> None:
-    """Count the stretches of one line that the two cut into different numbers of tokens."""
+    """Count the spans of one line that the two cut into different numbers of tokens."""
     data = line.encode()
-    for start, end, n_a, n_b in stretches(data, a.starts.tolist(), b.starts.tolist()):
+    for start, end, n_a, n_b in spans_between(data, a.starts.tolist(), b.starts.tolist()):
         if n_a != n_b:
             tally = tallies.setdefault(data[start:end].decode(), _Tally())
             tally.count += 1
@@ -139,13 +226,13 @@ def _tally(tallies: dict[str, _Tally], line: str, a: LineSpans, b: LineSpans) ->
             tally.tokens_b += n_b
 
 
-def stretches(
+def spans_between(
     data: bytes, starts_a: Sequence[int], starts_b: Sequence[int]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """(start, end, tokens of a, tokens of b) of each stretch of a line's UTF-8, in order.
+    """(start, end, tokens of a, tokens of b) of each span of a line's UTF-8, in order.
 
     `starts_a`, `starts_b`: bytes at which tokens begin, ascending. Tokens count where they begin;
-    those without text at the end of the line count for the last stretch.
+    those without text at the end of the line count for the last span.
     """
     shared = set(starts_a) & set(starts_b)
     edges = {at for at in shared if at < len(data) and data[at] & 0xC0 != 0x80}
@@ -163,10 +250,11 @@ def stretches(
 
 def _largest(
     tallies: dict[str, _Tally], n_changes: int
-) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
-    """Stretches with the largest change, shorter and longer; equals in the order of their text."""
+) -> tuple[tuple[ChangedSpan, ...], tuple[ChangedSpan, ...]]:
+    """Spans with the largest change, shorter and longer; equals in the order of their text."""
     changes = [
-        Change(text, tally.count, tally.tokens_a, tally.tokens_b) for text, tally in tallies.items()
+        ChangedSpan(text, tally.count, tally.tokens_a, tally.tokens_b)
+        for text, tally in tallies.items()
     ]
     shorter = sorted((c for c in changes if c.change < 0), key=lambda c: (c.change, c.text))
     longer = sorted((c for c in changes if c.change > 0), key=lambda c: (-c.change, c.text))

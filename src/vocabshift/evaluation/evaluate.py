@@ -6,42 +6,44 @@ the rows in order. Knows nothing of how a line is counted or a table is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from vocabshift.errors import CorpusError
-from vocabshift.evaluation.linguistic.code_switching import mix
-from vocabshift.evaluation.linguistic.families import FAMILIES, prepare
-from vocabshift.evaluation.linguistic.morph_score import Morphemes
-from vocabshift.evaluation.measure import Rows, Task, measure, measure_base
-from vocabshift.evaluation.metrics import BASE_METRIC, BIN_METRICS, EVERY, METRICS, check_names
-from vocabshift.evaluation.spans import words as frequency_bins
-from vocabshift.evaluation.statistics.distribution import ALPHA, check_alpha, find_reference
-from vocabshift.evaluation.subject import Subject, engine_of, subjects
-from vocabshift.evaluation.texts import ALL, Lines, check_parallel, files_of, read_lines
-from vocabshift.evaluation.vocabulary import overlap
-from vocabshift.results import Result, Results
+from vocabshift.evaluation.lines import words as frequency_bins
+from vocabshift.evaluation.lines.subject import Subject, engine_of, subjects
+from vocabshift.evaluation.lines.texts import Lines, check_parallel, files_of, read_lines
+from vocabshift.evaluation.measure import Rows, Task, measure, measure_base, prepare
+from vocabshift.evaluation.metrics.code_switching import mix
+from vocabshift.evaluation.metrics.distribution import ALPHA, check_alpha, find_reference
+from vocabshift.evaluation.metrics.metric import Metric, Need, OfPair, Ratio
+from vocabshift.evaluation.metrics.morph_score import Morphemes
+from vocabshift.evaluation.metrics.registry import EVERY, METRICS, check_names
+from vocabshift.progress import Progress
+from vocabshift.results import UNLABELLED, WHOLE, Result, Results
+
+if TYPE_CHECKING:
+    from vocabshift.text.corpus import Corpus
 
 DEFAULT_METRICS = ("fertility", "bytes_per_token")
-
-Progress = Callable[[str, int, int | None], None]
-"""Called as (phase, done, total)."""
+BASE_METRIC = "normalized_sequence_length"
+"""Measured unasked where there is a base."""
 
 
 def evaluate(
     tokenizers: Any,
-    texts: Any,
+    texts: Corpus | Mapping[str, Iterable[str]] | Sequence[str] | None,
     metrics: str | Sequence[str] | None = None,
     *,
     base: Any = None,
     reference: str | None = None,
-    frequencies: Any = None,
+    frequencies: Corpus | Mapping[str, Iterable[str]] | Sequence[str] | None = None,
     renyi_alpha: float = ALPHA,
     parallel: bool = False,
     code_switch: Sequence[str] = (),
@@ -53,58 +55,80 @@ def evaluate(
 ) -> Results:
     """Measure tokenizers on texts, per language.
 
-    `tokenizers`: one tokenizer, or a list or tuple of them, or a mapping of names to them; each a
-    `Tokenizer`, transformers fast tokenizer, `tokenizers.Tokenizer`, `tiktoken.Encoding`, path or
-    Hub name, of type BPE, Unigram or WordPiece. `texts`: a `Corpus` or {language: iterable of
-    str}; documents are cut into lines, blank ones are skipped, no BOS or EOS is added.
+    Documents are cut into lines, blank ones are skipped, no BOS or EOS is added. Definitions and
+    their sources stand in the files of `vocabshift.evaluation.metrics`.
 
-    `metrics`: names of `vocabshift.evaluation.metrics.METRICS`; by default ("fertility",
-    "bytes_per_token"), and "normalized_sequence_length" too where a `base` tokenizer is given;
-    "all" is every metric that the input allows. What it does not allow is told to `note`.
-    `reference`: the language of "premium", English by default. `frequencies`: a corpus of every
-    language that "fertility_bin_…" ranks words by, instead of the texts. `renyi_alpha`: order of
-    Rényi's entropy. `parallel` states that line n of all texts says the same, so that a difference
-    in length is an error whatever the metrics. `code_switch`: pairs of languages ("hi+en") whose
-    parallel texts are mixed by `text.code_switching`'s rule and measured under that label, line by
-    line (no fairness, premium, frequency bins or vocabulary of theirs). `morphemes`: words by
-    language, for MorphScore and its kin, encoded with a `leading_space` or without; `texts` may
-    then be None. Both bring the metrics of their families with them. `threads` changes the time,
-    never the result.
+    Parameters:
+        tokenizers: one tokenizer, or a list or tuple of them, or a mapping of names to them; each
+            a `Tokenizer`, transformers fast tokenizer, `tokenizers.Tokenizer`,
+            `tiktoken.Encoding`, path or Hub name, of type BPE, Unigram or WordPiece.
+        texts: a `Corpus`, {language: iterable of str}, or lines without a label; None where only
+            `morphemes` are measured.
+        metrics: names of `METRICS`; by default "fertility" and "bytes_per_token", and
+            "normalized_sequence_length" too where there is a `base`. "all" is every metric that
+            the input allows; what it does not allow is reported to `note`.
+        base: the tokenizer that lengths, cuts and vocabularies are compared with.
+        reference: the language of "premium", English by default.
+        frequencies: texts of every language that "fertility_bin_…" ranks words by, instead of
+            `texts`.
+        renyi_alpha: order of Rényi's entropy, above 0.
+        parallel: states that line n of all texts says the same, so that a difference in length is
+            an error whatever the metrics.
+        code_switch: pairs of languages ("hi+en") whose parallel texts are mixed
+            (`metrics.code_switching` has the rule) and measured under that label, line by line
+            (no fairness, premium, frequency bins or vocabulary of theirs). Brings its metrics.
+        morphemes: words with their parts by language (`read_morphemes`), for MorphScore and its
+            kin; brings these metrics.
+        leading_space: encode these words after a space, as they stand inside a text.
+        threads: changes the time, never the result.
+        progress: called with the phase "tokenizers", tokenizers done, and all of them.
+        note: called with a sentence for each reason why metrics were left out.
 
-    Rows come by metric, then language, then subject; figures over lines have their 95 % bootstrap
-    interval and `n` lines, those of a vocabulary are under "all" (or a script, or another
-    subject) and `n` is its size. Rows of "loss_rate" are added wherever a tokenizer does not give
-    a line back. Raises ValueError for an unknown metric, or for one that needs a base where none
-    is given; CorpusError for an empty language, or texts that are not parallel.
+    Returns rows by metric, then language, then subject. Figures over lines have their 95 %
+    bootstrap interval, and `n` is the number of lines; those of a vocabulary are under "all" (or
+    a script, or another subject) and `n` is its size. Rows of "loss_rate" are added wherever a
+    tokenizer does not give a line back.
+
+    Raises ValueError for an unknown metric, or for one that needs a base where none is given;
+    CorpusError for an empty language, or texts that are not parallel; InvalidTokenizerError for a
+    tokenizer that gives no token for a language; ImportError where an extra is missing.
     """
     if metrics is None:
         metrics = DEFAULT_METRICS if base is None else (*DEFAULT_METRICS, BASE_METRIC)
-        metrics = metrics if texts is not None else list(FAMILIES["morphemes"])
+        metrics = metrics if texts is not None else _needing("morphemes")
     names = _with_families(check_names(metrics), code_switch, morphemes)
     is_every = EVERY in ((metrics,) if isinstance(metrics, str) else tuple(metrics))
-    asked = () if is_every else names
-    _check_base(asked, base)
+    if not is_every and base is None:  # before any text is read
+        for name in names:
+            if "base" in METRICS[name].needs:
+                raise ValueError(f"{name} compares with a base tokenizer; give one as base")
     check_alpha(renyi_alpha)
-    judged = subjects(tokenizers)
+    evaluated = subjects(tokenizers)
     lines = {} if texts is None and morphemes else read_lines(texts)
     files = files_of(texts)
     mixed = mix(lines, code_switch, files)
     if parallel:
         check_parallel(lines, "--parallel (parallel=True)", files)
-    refused = _not_allowed(
-        names, lines, files, base=base, reference=reference, n_subjects=len(judged)
+    given = _Given(
+        lines, files, base is not None, reference, bool(mixed), bool(morphemes), len(evaluated)
     )
-    refused |= _without_data(names, lines, mixed=bool(mixed), words=bool(morphemes))
+    refused: dict[str, Exception] = {}
+    for name in names:
+        try:
+            given.check(METRICS[name])
+        except (ValueError, ImportError) as error:
+            refused[name] = error
     if refused and not is_every:
         raise next(iter(refused.values()))
-    _tell(refused, note)
+    _report(refused, note)
     names = tuple(name for name in names if name not in refused)
     mixed_lines = {label: text.texts for label, text in mixed.items()}
+    needs = {need for name in names for need in METRICS[name].needs}
     task = Task(
         names,
         lines,
-        _bins(lines, frequencies) if set(names) & set(BIN_METRICS) else {},
-        reference=find_reference(list(lines), reference) if "premium" in names else None,
+        _bins(lines, frequencies) if "ranks" in needs else {},
+        reference=find_reference(list(lines), reference) if "reference" in needs else None,
         renyi_alpha=renyi_alpha,
         linguistic=prepare(
             names, lines | mixed_lines, mixed=mixed, words=morphemes, leading_space=leading_space
@@ -112,58 +136,73 @@ def evaluate(
     )
     tasks = [task]
     if mixed:
-        by_line = tuple(name for name in names if METRICS[name].family in _BY_LINE)
+        by_line = tuple(name for name in names if _is_by_line(METRICS[name]))
         tasks.append(Task(by_line, mixed_lines, renyi_alpha=renyi_alpha))
     if base is not None:
         engine = engine_of(subjects(base)[0].tokenizer)
         tasks = [replace(task, base=measure_base(engine, task)) for task in tasks]
-    measured = _measure_all(judged, tasks, threads, progress)
+    measured = _measure_all(evaluated, tasks, threads, progress)
     languages = dict.fromkeys((*lines, *mixed, *(morphemes or ())))
-    return _in_order(names, list(languages), [subject.name for subject in judged], measured)
+    return _in_order(names, list(languages), [subject.name for subject in evaluated], measured)
 
 
-_BY_LINE = ("ratio", "base", "distribution", "drift")
-"""Families that are measured of mixed lines too."""
+def _needing(need: Need) -> list[str]:
+    return [name for name, metric in METRICS.items() if need in metric.needs]
+
+
+def _is_by_line(metric: Metric) -> bool:
+    """Whether it is measured of mixed lines too: it needs nothing of the languages alone."""
+    return isinstance(metric.formula, Ratio) and not metric.needs & {"reference", "ranks"}
 
 
 def _with_families(
     names: tuple[str, ...], code_switch: Sequence[str], morphemes: Any
 ) -> tuple[str, ...]:
     """`names`, and the families that data was given for where none of them is asked for."""
-    given = {"code switching": code_switch, "morphemes": morphemes}
-    for family, members in FAMILIES.items():
-        if given.get(family) and not set(names) & set(members):
+    given: dict[Need, Any] = {"code switching": code_switch, "morphemes": morphemes}
+    for need, data in given.items():
+        members = _needing(need)
+        if data and not set(names) & set(members):
             names = (*names, *members)
     return names
 
 
-def _without_data(
-    names: Sequence[str], lines: Lines, *, mixed: bool, words: bool
-) -> dict[str, Exception]:
-    """Metrics that lack what they are measured on, or with, and what to do."""
-    refused: dict[str, Exception] = {}
-    has_rapidfuzz = find_spec("rapidfuzz") is not None
-    for name in names:
-        family = METRICS[name].family
-        if family == "morphemes" and not words:
-            refused[name] = ValueError("words with their morphemes are needed (--morphemes)")
-        elif family == "code switching" and not mixed:
-            refused[name] = ValueError("pairs of languages are needed (--code-switch hi+en)")
-        elif not lines and family not in ("morphemes", "numbers") and name not in _OF_VOCABULARY:
-            refused[name] = CorpusError("texts are needed (--text)")
-        elif (family == "robustness" or name == "levenshtein_distance") and not has_rapidfuzz:
-            refused[name] = ImportError("rapidfuzz is needed: pip install 'vocabshift[stats]'")
-    return refused
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What there is to measure with."""
+
+    lines: Lines
+    files: Mapping[str, str]
+    has_base: bool
+    reference: str | None
+    has_mixed_lines: bool
+    has_words: bool
+    n_subjects: int
+
+    def check(self, metric: Metric) -> None:
+        """ValueError, CorpusError or ImportError for what the metric needs and there is not."""
+        name, needs = metric.name, metric.needs
+        if "morphemes" in needs and not self.has_words:
+            raise ValueError("words with their morphemes are needed (--morphemes)")
+        if "code switching" in needs and not self.has_mixed_lines:
+            raise ValueError("pairs of languages are needed (--code-switch hi+en)")
+        if "text" in needs and not self.lines:
+            raise CorpusError("texts are needed (--text)")
+        if "rapidfuzz" in needs and find_spec("rapidfuzz") is None:
+            raise ImportError("rapidfuzz is needed: pip install 'vocabshift[stats]'")
+        if "base" in needs and not self.has_base:
+            raise ValueError(f"{name} compares with a base tokenizer; give one as base")
+        if "subjects" in needs and self.n_subjects < 2:
+            raise ValueError(f"{name} compares subjects; give at least two")
+        if "parallel" in needs:
+            if len(self.lines) < 2:
+                raise CorpusError(f"{name} compares languages; give texts of at least two")
+            check_parallel(self.lines, name, self.files)
+        if "reference" in needs:
+            find_reference(list(self.lines), self.reference)
 
 
-_OF_VOCABULARY = (
-    *("vocab_size", "script_share", "superword_share", "terminal_spanning_count"),
-    *("pairwise_overlap", "vocabulary_overlap"),
-)
-"""Metrics of a tokenizer alone."""
-
-
-def _tell(refused: Mapping[str, Exception], note: Callable[[str], None] | None) -> None:
+def _report(refused: Mapping[str, Exception], note: Callable[[str], None] | None) -> None:
     """Say what is left out and why, metrics of one reason together."""
     by_reason: dict[str, list[str]] = {}
     for name, error in refused.items():
@@ -173,64 +212,31 @@ def _tell(refused: Mapping[str, Exception], note: Callable[[str], None] | None) 
             note(f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} left out: {reason}")
 
 
-def _check_base(names: Sequence[str], base: Any) -> None:
-    lacking = [name for name in names if METRICS[name].needs_base and base is None]
-    if lacking:
-        raise ValueError(f"{lacking[0]} compares with a base tokenizer; give one as base")
-
-
-def _not_allowed(
-    names: Sequence[str],
-    lines: Lines,
-    files: dict[str, str],
-    *,
-    base: Any,
-    reference: str | None,
-    n_subjects: int,
-) -> dict[str, Exception]:
-    """Metrics that this input does not allow, and why."""
-    refused: dict[str, Exception] = {}
-    for name in names:
-        try:
-            _check_base((name,), base)
-            if METRICS[name].needs_parallel:
-                if len(lines) < 2:
-                    raise CorpusError(f"{name} compares languages; give texts of at least two")
-                check_parallel(lines, name, files)
-            if name == "premium":
-                find_reference(list(lines), reference)
-            if name == "pairwise_overlap" and n_subjects < 2:
-                raise ValueError("pairwise_overlap compares subjects; give at least two")
-        except ValueError as error:
-            refused[name] = error
-    return refused
-
-
 def _bins(lines: Lines, frequencies: Any) -> dict[str, frequency_bins.Bytes]:
     """Bin of every word by language, from the text itself or from another corpus."""
     known = lines if frequencies is None else read_lines(frequencies)
     lacking = [language for language in lines if language not in known]
-    if lacking and list(known) != [ALL]:
+    if lacking and list(known) != [UNLABELLED]:
         raise CorpusError(
             f"the frequencies hold no text of {', '.join(lacking)}; add it, or one corpus without "
             "a label for all languages"
         )
     found = {}
     for language, of_language in lines.items():
-        words = frequency_bins.count_words(known.get(language) or known[ALL])
+        words = frequency_bins.count_words(known.get(language) or known[UNLABELLED])
         ranked = frequency_bins.bins_of_words(words)
         found[language] = frequency_bins.bins_of_lines(of_language, ranked)
     return found
 
 
 def _measure_all(
-    judged: Sequence[Subject], tasks: Sequence[Task], threads: int, progress: Progress | None
+    evaluated: Sequence[Subject], tasks: Sequence[Task], threads: int, progress: Progress | None
 ) -> list[tuple[Rows, npt.NDArray[np.int64]]]:
     """What `measure` gives for each subject, in order; several at a time.
 
     Rows of all tasks are put together; the hashes are those of the first one.
     """
-    workers = min(threads, len(judged))
+    workers = min(threads, len(evaluated))
 
     def one(subject: Subject) -> tuple[Rows, npt.NDArray[np.int64]]:
         engine = engine_of(subject.tokenizer)
@@ -244,10 +250,10 @@ def _measure_all(
 
     done = []
     with ThreadPoolExecutor(workers) as pool:
-        for found in map(one, judged) if workers == 1 else pool.map(one, judged):
+        for found in map(one, evaluated) if workers == 1 else pool.map(one, evaluated):
             done.append(found)
             if progress is not None:
-                progress("tokenizers", len(done), len(judged))
+                progress("tokenizers", len(done), len(evaluated))
     return done
 
 
@@ -265,17 +271,19 @@ def _in_order(
     for rows, _ in measured:
         for name, of_metric in rows.items():
             by_metric.setdefault(name, []).extend(of_metric)
-    if "pairwise_overlap" in names:
-        hashes = [found for _, found in measured]
-        by_metric["pairwise_overlap"] = [
-            Result(one, other, "pairwise_overlap", overlap(ours, theirs), len(ours))
-            for other, theirs in zip(labels, hashes, strict=True)
-            for one, ours in zip(labels, hashes, strict=True)
-            if one != other
-        ]
+    hashes = [found for _, found in measured]
+    for name in names:
+        formula = METRICS[name].formula
+        if isinstance(formula, OfPair):
+            by_metric[name] = [
+                Result(one, other, name, formula.function(ours, theirs), len(ours))
+                for other, theirs in zip(labels, hashes, strict=True)
+                for one, ours in zip(labels, hashes, strict=True)
+                if one != other
+            ]
     ordered: list[Result] = []
     for of_metric in by_metric.values():
-        labels_of = dict.fromkeys((*languages, ALL, *(row.language for row in of_metric)))
+        labels_of = dict.fromkeys((*languages, WHOLE, *(row.language for row in of_metric)))
         place = {language: number for number, language in enumerate(labels_of)}
         ordered += sorted(of_metric, key=lambda row: place[row.language])
     return Results(ordered)

@@ -1,47 +1,69 @@
 """One tokenizer on all texts: counts, then every metric that is asked for, as rows.
 
-Owns what is computed of a subject and by which file; the bootstrap is called once for all texts
-with the same number of lines. Knows nothing of other subjects but the base's counts.
+Owns how each kind of formula becomes rows; the bootstrap is called once for all texts with the
+same number of lines. Metrics of a linguistic family share work and are computed together: texts are
+prepared once for all subjects, and only for families of which a metric is asked for. Knows no
+metric by name, and of other subjects only the base's counts.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
-from vocabshift.errors import InvalidTokenizerError
-from vocabshift.evaluation import counts as drift
-from vocabshift.evaluation.counts import Counts, count_lines
-from vocabshift.evaluation.linguistic.families import LinguisticTask, linguistic_rows
-from vocabshift.evaluation.metrics import BIN_METRICS, LOSS, METRICS, terms
-from vocabshift.evaluation.spans.token_facts import TokenFacts
-from vocabshift.evaluation.spans.words import Bytes
-from vocabshift.evaluation.statistics import distribution as fairness
-from vocabshift.evaluation.statistics.bootstrap import Estimate, Terms, estimate
-from vocabshift.evaluation.statistics.distribution import ALPHA, renyi
-from vocabshift.evaluation.subject import Engine
-from vocabshift.evaluation.texts import ALL
-from vocabshift.evaluation.vocabulary import Vocabulary, overlap
-from vocabshift.results import Result
+from vocabshift.errors import CorpusError, InvalidTokenizerError
+from vocabshift.evaluation.lines.counts import Counts, Ints, count_lines
+from vocabshift.evaluation.lines.placing import flat_spans
+from vocabshift.evaluation.lines.subject import Engine
+from vocabshift.evaluation.lines.token_facts import TokenFacts
+from vocabshift.evaluation.lines.words import Bytes
+from vocabshift.evaluation.metrics import (
+    code_switching,
+    morph_score,
+    numbers,
+    robustness,
+    syllable_alignment,
+)
+from vocabshift.evaluation.metrics.bootstrap import Estimate, Terms, estimate, ratio_rows
+from vocabshift.evaluation.metrics.distribution import ALPHA, spread_estimate
+from vocabshift.evaluation.metrics.metric import LOSS, OfPair, OfVocabulary, OnText, Ratio, Spread
+from vocabshift.evaluation.metrics.morph_score import Morphemes
+from vocabshift.evaluation.metrics.registry import METRICS
+from vocabshift.evaluation.metrics.vocabulary import UsedVocabulary, Vocabulary
+from vocabshift.results import WHOLE, Result
+from vocabshift.tokenizer.any_tokenizer import Ids
 
-Int64 = npt.NDArray[np.int64]
 Rows = dict[str, list[Result]]
 """Rows by metric."""
 
 
+_ALIGNMENT, _NUMBERS, _ROBUSTNESS, _SWITCHING, _MORPHEMES = (
+    frozenset(metric.name for metric in family.METRICS)
+    for family in (syllable_alignment, numbers, robustness, code_switching, morph_score)
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinguisticTask:
+    """What is measured of every subject; made by `prepare`."""
+
+    metrics: frozenset[str]
+    places: Mapping[str, syllable_alignment.CutPlaces]  # by language
+    changed: Mapping[str, robustness.ChangedLines]
+    mixed: Mapping[str, code_switching.MixedText]  # by pair
+    words: Mapping[str, Sequence[Morphemes]]  # by language
+    leading_space: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Base:
-    """What is kept of the base: its counts and its vocabulary."""
+    """What is kept of the base: its counts, the hashes of its tokens by id, its vocabulary."""
 
     counts: Mapping[str, Counts]
-    token_hashes: Int64  # by id
-    hashes: Int64  # of its vocabulary
-    hashes_by_script: Mapping[str, Int64]
+    token_hashes: Ints
+    vocabulary: Vocabulary
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,25 +81,24 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One ratio over lines, and what becomes of its estimate."""
+    """One ratio over the lines of a language."""
 
     metric: str
     language: str
+    on: OnText
+    formula: Ratio
     terms: Terms
-    finish: Callable[[Estimate], Estimate] = lambda found: found
 
 
 def measure_base(engine: Engine, task: Task) -> Base:
     """The side of the base, for tasks that compare with it."""
     facts = TokenFacts(engine)
     counts = _count("base", engine, facts, task, threads=1)
-    vocabulary = Vocabulary(engine, facts)
-    by_script = vocabulary.hashes_by_script() if "vocabulary_overlap" in task.metrics else {}
-    return Base(counts, facts.hashes, vocabulary.hashes(), by_script)
+    return Base(counts, facts.hashes, Vocabulary(engine, facts))
 
 
-def measure(subject: str, engine: Engine, task: Task, *, threads: int = 1) -> tuple[Rows, Int64]:
-    """Rows of one subject by metric, and the hashes of its tokens for overlaps among subjects.
+def measure(subject: str, engine: Engine, task: Task, *, threads: int = 1) -> tuple[Rows, Ints]:
+    """Rows of one subject by metric, and the hashes of its tokens for figures of two subjects.
 
     Rows of `loss_rate` are there for every language with a loss, asked for or not. Raises
     InvalidTokenizerError for a tokenizer that gives no token at all for a language.
@@ -86,33 +107,33 @@ def measure(subject: str, engine: Engine, task: Task, *, threads: int = 1) -> tu
     counts = _count(subject, engine, facts, task, threads)
     rows: Rows = {}
     for column, found in _estimated(_columns(engine, facts, counts, task)):
-        n_lines = counts[column.language].lines.n_lines
-        rows.setdefault(column.metric, []).append(
-            Result(
-                subject,
-                column.language,
-                column.metric,
-                found.value,
-                n_lines,
-                found.low,
-                found.high,
-            )
-        )
-    rows |= _spread_rows(subject, counts, task)
+        row = _row(subject, column.language, column.metric, found, column.on.lines.n_lines)
+        rows.setdefault(column.metric, []).append(row)
+    n_tokens = [of_language.lines.n_tokens for of_language in counts.values()]
+    vocabulary = Vocabulary(engine, facts)
+    used = UsedVocabulary(vocabulary, counts, None if task.base is None else task.base.vocabulary)
+    for name in task.metrics:
+        formula = METRICS[name].formula
+        if isinstance(formula, Spread):
+            found = spread_estimate(formula.function, n_tokens)
+            rows[name] = [_row(subject, WHOLE, name, found, len(n_tokens[0]))]
+        elif isinstance(formula, OfVocabulary):
+            rows[name] = [
+                Result(subject, language, name, float(value), vocabulary.size)
+                for language, value in formula.values(used).items()
+            ]
     if task.linguistic is not None:
         encoded = {language: (found.ids, found.offsets) for language, found in counts.items()}
         for row in linguistic_rows(
             subject, engine, task.linguistic, encoded=encoded, threads=threads
         ):
             rows.setdefault(row.metric, []).append(row)
-    vocabulary = Vocabulary(engine, facts)
-    for name, values in _vocabulary_values(vocabulary, counts, task).items():
-        rows[name] = [
-            Result(subject, language, name, float(value), vocabulary.size)
-            for language, value in values.items()
-        ]
-    wants_hashes = "pairwise_overlap" in task.metrics
-    return rows, vocabulary.hashes() if wants_hashes else np.zeros(0, dtype=np.int64)
+    is_paired = any(isinstance(METRICS[name].formula, OfPair) for name in task.metrics)
+    return rows, vocabulary.hashes if is_paired else np.zeros(0, dtype=np.int64)
+
+
+def _row(subject: str, language: str, metric: str, found: Estimate, n: int) -> Result:
+    return Result(subject, language, metric, found.value, n, found.low, found.high)
 
 
 def _count(
@@ -134,71 +155,27 @@ def _columns(
     engine: Engine, facts: TokenFacts, counts: Mapping[str, Counts], task: Task
 ) -> list[_Column]:
     """Every ratio over lines that is asked for, language by language."""
-    wanted = [name for name in task.metrics if METRICS[name].family in _OVER_LINES]
-    wants_drift = any(METRICS[name].family == "drift" for name in wanted)
     columns: list[_Column] = []
     for language, of_language in counts.items():
-        names = [*wanted, LOSS] if of_language.lines.is_lost.any() else wanted
-        columns += _ratios(names, language, counts, task)
-        columns += _distribution(names, language, engine, of_language, task.renyi_alpha)
-        if wants_drift:
-            columns += _drift(names, language, of_language, facts.hashes, task)
+        base = task.base
+        on = OnText(
+            of_language,
+            lambda: facts.hashes,
+            engine.row_count,
+            engine.tokenizer.vocab_size,
+            task.renyi_alpha,
+            None if base is None else base.counts[language],
+            None if base is None else base.token_hashes,
+            None if task.reference is None else counts[task.reference].lines,
+        )
+        losses = [LOSS] if of_language.lines.is_lost.any() else []
+        for name in dict.fromkeys((*task.metrics, *losses)):
+            formula = METRICS[name].formula
+            if isinstance(formula, Ratio):
+                terms = formula.terms(on)
+                if not formula.may_lack or terms[1].any():
+                    columns.append(_Column(name, language, on, formula, terms))
     return columns
-
-
-def _ratios(
-    names: Sequence[str], language: str, counts: Mapping[str, Counts], task: Task
-) -> list[_Column]:
-    """Ratios, frequency bins and the premium; no bin where the text has no word of it."""
-    lines = counts[language].lines
-    base = None if task.base is None else task.base.counts[language].lines
-    columns = []
-    for name in dict.fromkeys(names):
-        if METRICS[name].family in ("ratio", "base", "frequency bin"):
-            found = terms(name, lines, base)
-        elif METRICS[name].family == "premium":
-            found = (lines.n_tokens, counts[str(task.reference)].lines.n_tokens)
-        else:
-            continue
-        if name not in BIN_METRICS or found[1].any():
-            columns.append(_Column(name, language, found))
-    return columns
-
-
-def _distribution(
-    names: Sequence[str], language: str, engine: Engine, counts: Counts, alpha: float
-) -> list[_Column]:
-    if not {"renyi_entropy", "renyi_efficiency"} & set(names):
-        return []
-    found = renyi(counts, engine.row_count, alpha)
-    scales = {
-        "renyi_entropy": 1.0,
-        # Of one token alone the entropy is 0 as well.
-        "renyi_efficiency": math.log2(engine.tokenizer.vocab_size) or 1.0,
-    }
-    return [
-        _Column(name, language, found.terms, partial(found.estimate, scale=scale))
-        for name, scale in scales.items()
-        if name in names
-    ]
-
-
-def _drift(
-    names: Sequence[str], language: str, counts: Counts, hashes: Int64, task: Task
-) -> list[_Column]:
-    assert task.base is not None, "checked before anything is read"
-    pairs = drift.paired(counts, hashes, task.base.counts[language], task.base.token_hashes)
-    ones = np.ones(len(pairs), dtype=np.int64)
-    compare = {"levenshtein_distance": drift.distances, "exact_match_rate": drift.same_lines}
-    return [
-        _Column(name, language, (function(pairs), ones))
-        for name, function in compare.items()
-        if name in names
-    ]
-
-
-_OVER_LINES = ("ratio", "base", "frequency bin", "distribution", "premium", "drift")
-"""Families whose figures are ratios over lines, or follow from one."""
 
 
 def _estimated(columns: Sequence[_Column]) -> list[tuple[_Column, Estimate]]:
@@ -207,51 +184,86 @@ def _estimated(columns: Sequence[_Column]) -> list[tuple[_Column, Estimate]]:
     by_lines: dict[int, list[int]] = {}
     for number, column in enumerate(columns):
         by_lines.setdefault(len(column.terms[0]), []).append(number)
-    for numbers in by_lines.values():
-        estimates = estimate([columns[number].terms for number in numbers])
-        found |= dict(zip(numbers, estimates, strict=True))
-    return [(column, column.finish(found[number])) for number, column in enumerate(columns)]
+    for alike in by_lines.values():
+        estimates = estimate([columns[number].terms for number in alike])
+        found |= dict(zip(alike, estimates, strict=True))
+    return [
+        (column, column.formula.finish(column.on, found[number]))
+        for number, column in enumerate(columns)
+    ]
 
 
-def _spread_rows(subject: str, counts: Mapping[str, Counts], task: Task) -> Rows:
-    names = [name for name in task.metrics if METRICS[name].family == "fairness"]
-    if not names:
-        return {}
-    n_tokens = [of_language.lines.n_tokens for of_language in counts.values()]
-    found = zip(names, fairness.spread(names, n_tokens), strict=True)
-    return {
-        name: [Result(subject, ALL, name, e.value, len(n_tokens[0]), e.low, e.high)]
-        for name, e in found
-    }
+def prepare(
+    metrics: Iterable[str],
+    texts: Mapping[str, Sequence[str]],
+    *,
+    mixed: Mapping[str, code_switching.MixedText] | None = None,
+    words: Mapping[str, Sequence[Morphemes]] | None = None,
+    leading_space: bool = False,
+) -> LinguisticTask:
+    """The task of measuring `metrics`, of which those of other families are passed over.
+
+    `texts`: lines by language, as `texts.read_lines` gives them; `mixed` is what
+    `code_switching.mix` gives, `words` what `read_morphemes` does, by language. Prepares of the
+    texts what the metrics need, once for all subjects. Raises CorpusError for a language without
+    words.
+    """
+    empty = [language for language, rows in (words or {}).items() if not rows]
+    if empty:
+        raise CorpusError(f"no word of {', '.join(empty)}; leave it out or give it words")
+    wanted = frozenset(metrics)
+    return LinguisticTask(
+        wanted,
+        {
+            language: syllable_alignment.cut_places(lines)
+            for language, lines in texts.items()
+            if wanted & _ALIGNMENT
+        },
+        {
+            language: robustness.change_lines(lines)
+            for language, lines in texts.items()
+            if wanted & _ROBUSTNESS
+        },
+        (mixed or {}) if wanted & _SWITCHING else {},
+        (words or {}) if wanted & _MORPHEMES else {},
+        leading_space,
+    )
 
 
-def _vocabulary_values(
-    vocabulary: Vocabulary, counts: Mapping[str, Counts], task: Task
-) -> dict[str, dict[str, float]]:
-    """Figures by metric, then by language, script or "all"."""
-    wanted = [name for name in task.metrics if METRICS[name].family == "vocabulary"]
-    values: dict[str, dict[str, float]] = {}
-    if {"language_share", "own_language_share"} & set(wanted):
-        shares = vocabulary.language_shares(counts)
-        for number, name in enumerate(("language_share", "own_language_share")):
-            values[name] = {language: pair[number] for language, pair in shares.items()}
-    compute: dict[str, Callable[[], dict[str, float]]] = {
-        "vocabulary_overlap": lambda: _overlaps(vocabulary, task.base),
-        "vocab_size": lambda: {ALL: vocabulary.size},
-        "script_share": vocabulary.script_shares,
-        "superword_share": lambda: {ALL: vocabulary.superword_share()},
-        "terminal_spanning_count": lambda: {ALL: vocabulary.terminal_spanning_count()},
-        "unused_share": lambda: {ALL: vocabulary.unused_share(counts)},
-    }
-    values |= {name: compute[name]() for name in wanted if name in compute}
-    return {name: values[name] for name in wanted if name in values}
+def linguistic_rows(
+    subject: str,
+    engine: Engine,
+    task: LinguisticTask,
+    *,
+    encoded: Mapping[str, tuple[Ids, Ints]] | None = None,
+    threads: int = 1,
+) -> list[Result]:
+    """Rows of one subject: of the metrics of the task, those that say something.
 
-
-def _overlaps(vocabulary: Vocabulary, base: Base | None) -> dict[str, float]:
-    """With the base: of the whole vocabularies, then by script where both have the script."""
-    assert base is not None, "checked before anything is read"
-    found = {ALL: overlap(vocabulary.hashes(), base.hashes)}
-    for script, hashes in sorted(vocabulary.hashes_by_script().items()):
-        if script in base.hashes_by_script:
-            found[script] = overlap(hashes, base.hashes_by_script[script])
-    return found
+    `encoded`: ids and offsets of the lines of languages, as `flat_spans` takes them, where known.
+    """
+    rows: list[Result] = []
+    of_changes: list[Result] = []
+    for language in dict.fromkeys((*task.places, *task.changed)):  # one at a time: less memory
+        places, changed = task.places.get(language), task.changed.get(language)
+        lines = places.lines if places is not None else task.changed[language].lines
+        known = (encoded or {}).get(language)
+        spans = flat_spans(engine, lines, encoded=known, threads=threads)
+        if places is not None:
+            found = syllable_alignment.alignment_terms(spans, places)
+            rows += ratio_rows(language, {subject: found})
+        if changed is not None:
+            found = robustness.robustness_terms(engine, spans, changed, threads=threads)
+            of_changes += ratio_rows(language, {subject: found})
+    if task.metrics & _NUMBERS:
+        rows += numbers.numbers({subject: engine}, threads=threads)
+    rows += of_changes
+    for pair, mixed in task.mixed.items():
+        found = code_switching.code_switching_terms(engine, mixed, threads=threads)
+        rows += ratio_rows(pair, {subject: found})
+    for language, words in task.words.items():
+        found = morph_score.morph_terms(
+            engine, words, leading_space=task.leading_space, threads=threads
+        )
+        rows += ratio_rows(language, {subject: found})
+    return [row for row in rows if row.metric in task.metrics]

@@ -1,24 +1,31 @@
-"""CountedText: the text that is learned from, counted as the tokenizer's merges see it.
+"""The text that an extension learns from, counted as the tokenizer's merges see it.
 
-Owns counting for byte-level tokenizers, whose words are pre-tokens. What the words are of others
-is `metaspace`'s business; what is learned from them, `continued`'s.
+The words of a byte-level tokenizer are its pre-tokens. A SentencePiece BPE tokenizer ("▁" for the
+space) encodes a document as a whole: what is counted is groups of tokens
+(`tokenizer.metaspace_reader`), and merges obey the rules that the model's own pieces were trained
+by. Characters that the vocabulary lacks come first, the most frequent before the others, until the
+text is covered.
+
+Source: arXiv:2512.03989, section 3; docs/algorithms/continued.md. Where we differ from the paper's
+toolkit: the rules are read from the model where it is given, and are SentencePiece's own (the
+prolonged sound mark goes with kana).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
 from vocabshift import _core
-from vocabshift.extension.base import Learned, TrainingBase
+from vocabshift.errors import CorpusError
+from vocabshift.extension.continued import Additions, TrainingBase
+from vocabshift.extension.options import ExtensionOptions
+from vocabshift.progress import PhaseProgress
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
-from vocabshift.text.count_reader import CountReader
-from vocabshift.text.counting import CorpusReader
-from vocabshift.text.weighing import Weighed
+from vocabshift.text.counting import CorpusReader, CountReader
+from vocabshift.text.weighing import WeightedText
 from vocabshift.tokenizer.corpus_reader import TokenizerReader, reader_of
-from vocabshift.tokenizer.formats.sentencepiece_proto import SentencePieceRules
 from vocabshift.tokenizer.metaspace_reader import (
     COVERAGE,
     GroupCutter,
@@ -26,9 +33,9 @@ from vocabshift.tokenizer.metaspace_reader import (
     require_metaspace,
     with_characters,
 )
+from vocabshift.tokenizer.piece_rules import SentencePieceRules
+from vocabshift.tokenizer.token_bytes import is_metaspace
 from vocabshift.tokenizer.tokenizer import Tokenizer
-
-Progress = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +43,7 @@ class CountedText:
     """Words with their counts by group; no merge ever reaches across a word."""
 
     words: _core.WordCounter
-    weighed: Weighed  # the reader that counted: groups, weights, fingerprint
+    reader: WeightedText  # that counted: groups, weights, fingerprint
     encoder: _core.Encoder | None
     """Segments words into tokens; None where a word is the ids of its tokens already."""
     rule: _core.MergeRule
@@ -44,17 +51,17 @@ class CountedText:
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class TrainingInput:
     """Counted text with the form of the base that learns from it."""
 
     form: TrainingBase  # of the base with `characters`
     text: CountedText
     characters: tuple[str, ...] = ()
     """Characters of the text that the base lacked; what is learned comes after them."""
-    plain: Counted | None = None
-    """The same text as the base without `characters` sees it: where asked for, and other."""
+    plain: TrainingInput | None = None
+    """The same text as the base without `characters` sees it: where wanted, and other."""
 
-    def learned(self, of_form: Learned) -> Learned:
+    def additions(self, of_form: Additions) -> Additions:
         """What was learned from `form`, as what is to be added to the base itself."""
         return replace(
             of_form, tokens=(*self.characters, *of_form.tokens), characters=self.characters
@@ -85,7 +92,7 @@ class TextCounts:
         normalizer: str | None,
         sampling_alpha: float | None,
         threads: int = 1,
-        progress: Progress | None = None,
+        progress: PhaseProgress | None = None,
     ) -> tuple[_core.WordCounter, TokenizerReader | CountReader]:
         """Words as the tokenizer cuts them, and the reader that counted; neither is to be changed.
 
@@ -111,7 +118,7 @@ def count_byte_level(
     sampling_alpha: float | None = None,
     max_token_bytes: int | None = None,
     threads: int = 1,
-    progress: Progress | None = None,
+    progress: PhaseProgress | None = None,
 ) -> CountedText:
     """The pre-tokens of a corpus, or of a folder of counts, under the tokenizer's own pipeline.
 
@@ -129,17 +136,6 @@ def count_byte_level(
         reader.require_kept_text(tokenizer.name)
     rule = _core.MergeRule(max_token_bytes=max_token_bytes or 0, forbidden=base.forbidden())
     return CountedText(words, reader, base.encoder, rule)
-
-
-# Continued BPE for SentencePiece BPE tokenizers in Hugging Face form ("▁" for the space).
-#
-# Source: arXiv:2512.03989, section 3; docs/algorithms/continued.md.
-# A document is encoded as a whole, so what is counted is groups of tokens (`bpe.token_groups`), and
-# merges obey the rules that the model's own pieces were trained by. Characters that the vocabulary
-# lacks come first, the most frequent before the others, until the text is covered.
-#
-# Where we differ from the paper's toolkit: the rules are read from the model where it is given, and
-# are SentencePiece's own (the prolonged sound mark goes with kana).
 
 
 class MetaspaceBase(TrainingBase):
@@ -166,8 +162,8 @@ def count_metaspace(
     with_plain: bool = False,
     sampling_alpha: float | None = None,
     threads: int = 1,
-    progress: Progress | None = None,
-) -> Counted:
+    progress: PhaseProgress | None = None,
+) -> TrainingInput:
     """The groups of tokens of a corpus, after the characters that are missing were added.
 
     `rules` stand for those of the tokenizer's own model. `normalizer` (a Unicode form) runs before
@@ -197,5 +193,52 @@ def count_metaspace(
         )
         for form, words in zip(forms, counters, strict=True)
     ]
-    plain = Counted(forms[1], texts[1]) if len(forms) > 1 else None
-    return Counted(forms[0], texts[0], characters, plain)
+    plain = TrainingInput(forms[1], texts[1]) if len(forms) > 1 else None
+    return TrainingInput(forms[0], texts[0], characters, plain)
+
+
+def count_text(
+    base: Tokenizer,
+    source: Corpus | CountFolder | TextCounts,
+    options: ExtensionOptions,
+    threads: int = 1,
+    progress: PhaseProgress | None = None,
+    *,
+    with_plain: bool = False,
+) -> TrainingInput:
+    """The text as the merges of `base` see it; ValueError for options that do not fit its kind.
+
+    `with_plain`: see `TrainingInput.plain`.
+    """
+    counts = TextCounts.of(source)
+    if is_metaspace(base):
+        if not isinstance(counts.source, Corpus):
+            raise CorpusError(
+                f"{base.name} encodes whole documents, which counted words are not; give --corpus"
+            )
+        if options.max_token_bytes is not None:
+            raise ValueError(
+                f"max_token_bytes is for byte-level tokenizers; the pieces of {base.name} are as "
+                "long as its SentencePiece model allows"
+            )
+        return count_metaspace(
+            base,
+            counts.source,
+            normalizer=options.normalizer,
+            add_characters=options.character_coverage,
+            with_plain=with_plain,
+            sampling_alpha=options.sampling_alpha,
+            threads=threads,
+            progress=progress,
+        )
+    form = TrainingBase(base)
+    text = count_byte_level(
+        form,
+        counts,
+        normalizer=options.normalizer,
+        sampling_alpha=options.sampling_alpha,
+        max_token_bytes=options.max_token_bytes,
+        threads=threads,
+        progress=progress,
+    )
+    return TrainingInput(form, text)

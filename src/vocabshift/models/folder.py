@@ -17,9 +17,11 @@ from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
 from vocabshift.models.shards import open_checkpoint
 from vocabshift.storage import hub
 from vocabshift.storage.output import check_free
-from vocabshift.tokenizer import pretrained_folder, token_bytes
+from vocabshift.tokenizer import pretrained_folder
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
+from vocabshift.tokenizer.formats.load import open_tokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer, open_prunable
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 _SMALL_FILES = ("*.json", "*.jinja", "*.model", "LICENSE*", "NOTICE*")
@@ -148,17 +150,17 @@ def check_paths(model: str | Path, *others: Any, out: str | Path, force: bool) -
     check_folder(model)
 
 
-def load_own_tokenizer(source: str | Path) -> Tokenizer | PlainTokenizer:
+def load_own_tokenizer(source: str | Path) -> Tokenizer | UnigramOrWordPieceTokenizer:
     """The tokenizer in a model's folder; VocabMismatchError where there is none."""
     try:
-        return open_prunable(source)
+        return open_tokenizer(source)
     except InvalidTokenizerError as error:
         raise VocabMismatchError(
             f"the model's own tokenizer is needed beside it, and cannot be used: {error}"
         ) from None
 
 
-def write_model(model: Any, tokenizer: Tokenizer | PlainTokenizer, folder: Path) -> None:
+def write_model(model: Any, tokenizer: AnyTokenizer, folder: Path) -> None:
     """Write a transformers model in memory, with its tokenizer, into an empty folder.
 
     InvalidTokenizerError where AutoTokenizer gives other ids than the tokenizer.
@@ -168,25 +170,24 @@ def write_model(model: Any, tokenizer: Tokenizer | PlainTokenizer, folder: Path)
     write_tokenizer(tokenizer, folder, model.config.model_type)
 
 
-def write_tokenizer(tokenizer: Tokenizer | PlainTokenizer, folder: Path, model_type: str) -> None:
+def write_tokenizer(tokenizer: AnyTokenizer, folder: Path, model_type: str) -> None:
     """Write the tokenizer beside a written config.json, and reopen it as users will.
 
     InvalidTokenizerError where AutoTokenizer gives other ids than the tokenizer.
     """
     probes = list(pretrained_folder.PROBES)
-    if isinstance(tokenizer, Tokenizer):
-        pretrained_folder.write_files(tokenizer, folder)
+    pretrained_folder.write_files(tokenizer, folder)
+    if tokenizer.kind == "BPE":
         probes += own_probes(tokenizer)
     else:
-        tokenizer.write_files(folder)
         probes += [" ".join(list(tokenizer.vocab)[start::400]) for start in range(0, 400, 20)]
     pretrained_folder.write_auto_class(folder, model_type)
     pretrained_folder.check_auto(folder, probes)
 
 
-def own_probes(tokenizer: Tokenizer, *, n_tokens: int = 400) -> Iterator[str]:
+def own_probes(tokenizer: AnyTokenizer, *, n_tokens: int = 400) -> Iterator[str]:
     """Text of the tokenizer's own languages: what its tokens, evenly picked, say."""
-    texts = [data for _, data in sorted(token_bytes.token_bytes(tokenizer).items())]
+    texts = [data for _, data in sorted(tokenizer.token_bytes.items())]
     step = max(1, len(texts) // n_tokens)
     words = [data.decode(errors="ignore") for data in texts[::step]]
     for start in range(0, len(words), 50):

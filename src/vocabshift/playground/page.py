@@ -1,34 +1,29 @@
 """What the page sends and gets, as values: the text in all tokenizers, a token, the samples.
 
-Owns how much text is shown and what becomes of text that is not well formed. Knows nothing of
-HTTP.
+Owns how much text and how much of a token is shown, and what becomes of text that is not well
+formed. The values are plain, ready for JSON; HTTP is `app`'s.
 """
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from vocabshift.evaluation.spans.make_views import TextBorders, id_marks, text_borders, token_marks
-from vocabshift.evaluation.spans.token_spans import LineSpans, iter_token_spans
-from vocabshift.evaluation.subject import Engine, Ids
-from vocabshift.tokenizer.splits import Splits, merge_tree, split_tokens
-from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
-
-# What the page asks of one tokenizer: facts about it, a text's tokens, and how a token is made.
-#
-# Owns these answers as plain values, ready for JSON, and their bounds. Knows nothing of HTTP.
-
+from vocabshift.evaluation.lines.subject import Engine
+from vocabshift.evaluation.lines.token_spans import LineSpans, iter_token_spans
+from vocabshift.evaluation.lines.views import TextBorders, id_marks, text_borders, token_marks
+from vocabshift.text.languages import find_language
+from vocabshift.tokenizer.any_tokenizer import Ids
+from vocabshift.tokenizer.splits import Splits, merge_tree
 
 SLACK = 1000
-"""Characters behind the shown part that its tokens may depend on."""
+"""Characters after the shown part that its tokens may depend on."""
 
 MOST_SPELLED = 400
 """Characters of a token that the page gets to see, and bytes likewise."""
@@ -99,9 +94,9 @@ class Panel:
             raise KeyError(f"no token has the id {token_id}")
         found: dict[str, Any] = {"how": self._how(token_id), "nodes": [self._node(token_id)]}
         tokens = engine.tokenizer
-        if isinstance(tokens, PlainTokenizer):
+        if tokens.kind != "BPE":
             found["score"] = tokens.scores.get(token_id)
-            found["prefix"] = tokens.prefix
+            found["prefix"] = tokens.continuing_prefix
         elif found["how"] == "merges":
             found["nodes"] = [
                 {
@@ -121,7 +116,7 @@ class Panel:
             return "unknown"
         if any(token.id == token_id for token in tokens.added_tokens):
             return "added"
-        if isinstance(tokens, PlainTokenizer):
+        if tokens.kind != "BPE":
             return "score" if tokens.kind == "Unigram" else "prefix"
         if self._splits.rank[token_id] >= 0:
             return "merges"
@@ -138,11 +133,7 @@ class Panel:
 
     @cached_property
     def _splits(self) -> Splits:
-        assert isinstance(self.engine.tokenizer, Tokenizer)
-        return split_tokens(self.engine.tokenizer)
-
-
-# ---
+        return self.engine.tokenizer.splits()
 
 
 MOST_SHOWN = 12_000
@@ -158,6 +149,18 @@ class Sample:
     name: str
     language: str  # for the `lang` attribute; "" where there is no one language
     text: str
+
+
+def samples_of(texts: Mapping[str, Sequence[str]], several: str = "") -> list[Sample]:
+    """A sample of the lines of each language, by name; `several` scripts, if given, come first."""
+    samples = []
+    for label, lines in texts.items():
+        language = find_language(label)
+        name = label.capitalize() if language is None else language.name
+        tag = "" if language is None else language.short_code or language.code
+        samples.append(Sample(name, tag, "\n".join(lines)))
+    first = [Sample("Several scripts", "", several)] if several else []
+    return [*first, *sorted(samples, key=lambda one: one.name)]
 
 
 class Playground:

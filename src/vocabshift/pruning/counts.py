@@ -1,8 +1,7 @@
 """How often text uses each token, by language: what pruning looks at.
 
 Owns the counting over a corpus or a folder of counts, and what documents of several weights count
-together. Knows nothing of what is done with the counts, or of kinds of models: whoever asks hands
-over a function from documents to ids.
+together. Knows nothing of what is done with the counts.
 """
 
 from __future__ import annotations
@@ -16,20 +15,16 @@ from numpy.typing import NDArray
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
-from vocabshift.text.count_reader import CountReader
-from vocabshift.text.counting import CorpusReader
+from vocabshift.text.counting import CorpusReader, CountReader
 from vocabshift.text.patterns import from_spec, to_spec
 from vocabshift.text.weighing import Group
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
+from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 Source = Corpus | CountFolder
 Progress = Callable[[str, int, int | None], None]
 """Called with the phase, and the bytes done and in all, if these are known."""
-
-Texts = bytes | memoryview
-Encode = Callable[[Texts, NDArray[np.int64], NDArray[np.int64]], NDArray[np.int32]]
-"""From the documents data[starts[i]:ends[i]] to their flat ids."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,19 +81,25 @@ def languages_of(source: Source) -> list[str]:
 
 
 def count_tokens(
-    encode: Encode,
-    corpus: Corpus,
-    rows: int,
+    tokenizer: AnyTokenizer,
+    source: Source,
     *,
+    threads: int = 1,
     phase: str = "count",
     progress: Progress | None = None,
 ) -> TokenCounts:
-    """Final tokens of all documents; ids are below `rows`. CorpusError where there is no text."""
-    reader = CorpusReader(corpus, (), by_language=True)
+    """Final tokens of all documents, as the tokenizer encodes them.
+
+    CorpusError where there is no text, or where a folder of counts cannot stand for it.
+    """
+    if isinstance(source, CountFolder):
+        return _count_folder(as_tokenizer(tokenizer), source, threads)
+    reader = CorpusReader(source, (), by_language=True)
     by_group: list[NDArray[np.int64]] = []
     tick = None if progress is None else lambda done, total: progress(phase, done, total)
     for block in reader.read(tick):
-        counts = np.bincount(encode(block.data, block.starts, block.ends), minlength=rows)
+        ids, _ = tokenizer.encode_documents(block.data, block.starts, block.ends, threads=threads)
+        counts = np.bincount(ids, minlength=tokenizer.row_count)
         if block.group == len(by_group):
             by_group.append(counts)
         else:
@@ -107,32 +108,19 @@ def count_tokens(
     return TokenCounts(tuple(reader.groups), weights, np.stack(by_group), reader.fingerprint)
 
 
-def count_bpe_tokens(
-    encoder: Encoder,
-    source: Source,
-    *,
-    threads: int = 1,
-    phase: str = "count",
-    progress: Progress | None = None,
-) -> TokenCounts:
-    """The same for a BPE tokenizer, of a corpus or a folder of counts."""
-    if isinstance(source, CountFolder):
-        return _count_folder(encoder.tokenizer, source, threads)
-
-    def encode(
-        data: Texts, starts: NDArray[np.int64], ends: NDArray[np.int64]
-    ) -> NDArray[np.int32]:
-        ids, _ = encoder.encode_documents(data, starts, ends, threads=threads)
-        return ids
-
-    rows = encoder.tokenizer.row_count
-    return count_tokens(encode, source, rows, phase=phase, progress=progress)
-
-
-def check_source(tokenizer: Tokenizer, source: Source) -> None:
+def check_counted(tokenizer: AnyTokenizer, source: Source) -> None:
     """CorpusError where a folder of counts was not counted as this tokenizer cuts text."""
     if isinstance(source, Corpus):
         return
+    if tokenizer.kind != "BPE":
+        raise CorpusError(
+            f"{tokenizer.name} is a {tokenizer.kind} tokenizer, and a folder of counts is for "
+            "byte-level BPE; give a corpus"
+        )
+    _check_words(as_tokenizer(tokenizer), source)
+
+
+def _check_words(tokenizer: Tokenizer, source: CountFolder) -> None:
     pattern, normalizer = from_spec(tokenizer.pre_tokenizer), tokenizer.normalizer
     kind = None if normalizer is None else str(normalizer["type"]).lower()
     if pattern is None or kind not in (None, "nfc", "nfd", "nfkc", "nfkd"):
@@ -167,17 +155,16 @@ def documents_of(source: Source, language: str | None) -> Iterator[str]:
 
 
 def _count_folder(tokenizer: Tokenizer, folder: CountFolder, threads: int) -> TokenCounts:
-    check_source(tokenizer, folder)
+    _check_words(tokenizer, folder)
     # Words are normalized and cut already, and none is an added token.
     whole = replace(tokenizer, normalizer=None, pre_tokenizer=to_spec(()), added_tokens=())
-    encoder = Encoder(whole)
     reader = CountReader(folder)
     by_group = np.zeros((len(folder.groups), tokenizer.row_count), dtype=np.int64)
     for group in range(len(folder.groups)):
         for data, ends, counts in folder.read(group):
             places = np.asarray(ends, dtype=np.int64)
             starts = np.concatenate([[0], places[:-1]])
-            ids, offsets = encoder.encode_documents(data, starts, places, threads=threads)
+            ids, offsets = whole.encode_documents(data, starts, places, threads=threads)
             np.add.at(by_group[group], ids, np.repeat(counts.astype(np.int64), np.diff(offsets)))
     weights = tuple(reader.fixed_point_weights())
     return TokenCounts(tuple(reader.groups), weights, by_group, reader.fingerprint)

@@ -1,21 +1,22 @@
-"""What a pruning costs: bytes per token by language, tokens by script, text that comes back.
+"""What a pruning gives back: the tokenizer, the id map, and what the pruning costs.
 
-Owns the figures of a report. Both tokenizers are only asked to encode and decode.
+Owns the figures of the report, which `--json` prints (bytes per token by language, tokens by
+script, text that comes back), and when to warn.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol
 
 import numpy as np
 
-from vocabshift.pruning.counts import Progress, Source, TokenCounts, documents_of
-from vocabshift.tokenizer.id_map import IdMap
-from vocabshift.tokenizer.splits import Ids
+from vocabshift.pruning.counts import Progress, Source, TokenCounts, count_tokens, documents_of
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
+from vocabshift.tokenizer.id_map import TokenIdMap
+from vocabshift.tokenizer.splits import Int64s
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 ROUND_TRIP_DOCUMENTS = 500
 """Documents of each language that are encoded and decoded…"""
@@ -52,27 +53,9 @@ class Effects:
     failures: int = 0
 
 
-class Measured(Protocol):
-    """A tokenizer that can be asked."""
-
-    def count(
-        self,
-        source: Source,
-        *,
-        own: bool,
-        threads: int = 1,
-        phase: str = "count",
-        progress: Progress | None = None,
-    ) -> TokenCounts:
-        """Final tokens of a text."""
-
-    def come_back(self, texts: list[str], threads: int = 1) -> list[str]:
-        """Texts encoded and decoded."""
-
-
 def effects(
-    before: Measured,
-    after: Measured,
+    before: AnyTokenizer,
+    after: AnyTokenizer,
     source: Source | None,
     counts: TokenCounts | None,
     *,
@@ -82,7 +65,7 @@ def effects(
     """Encode the source with both; `counts`: those of `before`, as it encodes by itself."""
     if source is None or counts is None:
         return Effects()
-    again = after.count(source, own=True, threads=threads, phase="check", progress=progress)
+    again = count_tokens(after, source, threads=threads, phase="check", progress=progress)
     then = again.bytes_and_tokens()
     languages = tuple(
         LanguageEffect(
@@ -93,13 +76,16 @@ def effects(
     documents = failures = 0
     for label in counts.languages:
         texts = _sample(source, label)
-        expected, got = before.come_back(texts, threads), after.come_back(texts, threads)
+        expected, got = (
+            tokenizer.decode_batch(*tokenizer.encode_batch(texts, threads=threads))
+            for tokenizer in (before, after)
+        )
         documents += len(texts)
         failures += sum(a != b for a, b in zip(expected, got, strict=True))
     return Effects(languages, documents, failures)
 
 
-def script_effects(names: list[str], classes: Ids, removed: Ids) -> tuple[ScriptEffect, ...]:
+def script_effects(names: list[str], classes: Int64s, removed: Int64s) -> tuple[ScriptEffect, ...]:
     """Tokens by script or class, those that lost most first."""
     tokens = np.bincount(classes[classes >= 0], minlength=len(names))
     gone = classes[removed]
@@ -122,11 +108,6 @@ def _sample(source: Source, language: str | None) -> list[str]:
         if left <= 0:  # a document may be a whole file
             break
     return texts
-
-
-# What a pruning gives back: the tokenizer, the id map, and the figures.
-#
-# Owns the shape of the report, which `--json` prints, and when to warn.
 
 
 @dataclass(frozen=True)
@@ -155,9 +136,9 @@ class PruneReport:
 class Pruning:
     """A pruned tokenizer and how it came about."""
 
-    tokenizer: Tokenizer | PlainTokenizer
-    id_map: IdMap
-    removed: Ids  # (n_removed,) old ids in the order of removal
+    tokenizer: Tokenizer | UnigramOrWordPieceTokenizer
+    id_map: TokenIdMap
+    removed: Int64s  # (n_removed,) old ids in the order of removal
     report: PruneReport
 
 

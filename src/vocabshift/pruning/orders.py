@@ -1,8 +1,12 @@
 """In which order tokens go: a score for each, and what decides between equal ones.
 
-Owns the orders by name. Source: "Teaching Old Tokenizers New Words", section 4 and appendix A; the
-exact rules are in docs/algorithms/pruning.md. Where the paper's toolkit's orders would take
-the parts of a token that stays (frequency, id), ours waits or takes the whole first (see `leaf`).
+Owns the orders by name, and two ways to take tokens out in an order without making a token that
+stays unreachable: `when_free` lets a token wait until everything made of it has gone,
+`dependents_first` sends what is made of it ahead. Bytes and special tokens never stand in the
+order; that does not move the others, for a byte is made of nothing, so that taking it out would
+free nobody. Source: "Teaching Old Tokenizers New Words", section 4 and appendix A; the exact rules
+are in docs/algorithms/pruning.md. Where the paper's toolkit takes the parts of a token that stays
+(frequency, id), ours waits or takes the whole first.
 """
 
 from __future__ import annotations
@@ -11,33 +15,22 @@ import heapq
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vocabshift.tokenizer.splits import NONE, Flags, Ids, Splits
-
-# Leaves first: a token goes only when nothing that stays is made of it.
-#
-# Owns two ways to take tokens out in a wished order without making a token that stays unreachable:
-# `when_free` lets a token wait until everything made of it has gone, `dependents_first` sends what
-# is made of it ahead. Source of the first: "Teaching Old Tokenizers New Words", section 4. Knows
-# nothing of why tokens are wished away in that order.
-#
-# Bytes and special tokens never stand in the order. That does not move the others: a byte is made
-# of nothing, so taking it out would free nobody.
+from vocabshift.tokenizer.splits import NONE, Flags, Int64s, Splits
 
 
-def when_free(wish: NDArray[np.int64], splits: Splits, removable: Flags) -> Ids:
-    """Ids in the order of removal: of all leaves the one with the least `wish`, again and again.
+def when_free(priority: Int64s, splits: Splits, removable: Flags) -> Int64s:
+    """Ids in the order of removal: again and again, of all leaves the one of the least `priority`.
 
-    `wish` (rows,): every removable id has another one. `removable`: nothing that a token outside
-    it is made of.
+    `priority` (rows,): every removable id has another one. `removable`: nothing that a token
+    outside it is made of.
     """
     users = splits.users().tolist()
     left, right = splits.left.tolist(), splits.right.tolist()
     may_go = removable.tolist()
-    wish_of = wish.tolist()
-    id_of = {wish_of[i]: i for i in np.flatnonzero(removable).tolist()}
-    heap = [wish_of[i] for i in id_of.values() if users[i] == 0]
+    priority_of = priority.tolist()
+    id_of = {priority_of[i]: i for i in np.flatnonzero(removable).tolist()}
+    heap = [priority_of[i] for i in id_of.values() if users[i] == 0]
     heapq.heapify(heap)
     order = []
     while heap:
@@ -47,22 +40,22 @@ def when_free(wish: NDArray[np.int64], splits: Splits, removable: Flags) -> Ids:
             if half != NONE:
                 users[half] -= 1
                 if users[half] == 0 and may_go[half]:
-                    heapq.heappush(heap, wish_of[half])
+                    heapq.heappush(heap, priority_of[half])
     return np.array(order, dtype=np.int64)
 
 
-def dependents_first(wish: NDArray[np.int64], splits: Splits, removable: Flags) -> Ids:
-    """Ids by their `wish`, each right behind what is made of it."""
+def dependents_first(priority: Int64s, splits: Splits, removable: Flags) -> Int64s:
+    """Ids by their `priority`, each right after what is made of it."""
     candidates = np.flatnonzero(removable)
-    by_wish = candidates[np.argsort(wish[candidates], kind="stable")].tolist()
+    by_priority = candidates[np.argsort(priority[candidates], kind="stable")].tolist()
     made_of: dict[int, list[int]] = {}
-    for token in by_wish:
+    for token in by_priority:
         for half in (int(splits.left[token]), int(splits.right[token])):
             if half != NONE:
                 made_of.setdefault(half, []).append(token)
     gone: set[int] = set()
     order = []
-    for first in by_wish:
+    for first in by_priority:
         waiting = [first]
         while waiting:
             token = waiting[-1]
@@ -77,14 +70,12 @@ def dependents_first(wish: NDArray[np.int64], splits: Splits, removable: Flags) 
     return np.array(order, dtype=np.int64)
 
 
-# ---
-
-
 ORDERS = ("leaf-frequency", "leaf-id", "merge", "frequency", "id", "script")
+ORDERS_WITHOUT_MERGES = ("leaf-frequency", "frequency", "leaf-id", "id", "script")
+"""The orders of Unigram and WordPiece, in which no token is made of others."""
+
 NEED_COUNTS = ("leaf-frequency", "merge", "frequency", "script")
 """The orders that look at text."""
-
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,16 +84,16 @@ class Vocabulary:
 
     splits: Splits
     removable: Flags  # closed: nothing that a token outside it is made of
-    lengths: NDArray[np.int64]  # characters of the token's string
-    script: NDArray[np.int64]  # number of the token's script, -1 where it has none
+    lengths: Int64s  # characters of the token's string
+    script: Int64s  # number of the token's script, -1 where it has none
 
 
 @dataclass(frozen=True, eq=False)
 class RemovalOrder:
     """All tokens that can go, in order; any prefix may be taken."""
 
-    ids: Ids  # (n,)
-    scores: NDArray[np.int64] | None  # (n,) the least first; None where nothing can tie
+    ids: Int64s  # (n,)
+    scores: Int64s | None  # (n,) the least first; None where nothing can tie
 
     def n_decided_by_ties(self, n: int) -> int:
         """How many of the first `n` go only because of a tie-break.
@@ -116,7 +107,7 @@ class RemovalOrder:
         return int(np.count_nonzero(reached[:n] == reached[n]))
 
 
-def made_counts(splits: Splits, counts: Counts) -> Counts:
+def made_counts(splits: Splits, counts: Int64s) -> Int64s:
     """How often each token is there, in the end or for a while, when text is encoded.
 
     `counts`: of final tokens. Each of these is made by the merges of its tree, whatever stands
@@ -137,7 +128,7 @@ def made_counts(splits: Splits, counts: Counts) -> Counts:
 
 
 def removal_order(
-    order: str, vocabulary: Vocabulary, counts: Counts | None, *, unreachable_first: bool = False
+    order: str, vocabulary: Vocabulary, counts: Int64s | None, *, unreachable_first: bool = False
 ) -> RemovalOrder:
     """All removable tokens in an order of ORDERS; `counts` of final tokens where it needs them.
 
@@ -148,7 +139,7 @@ def removal_order(
     splits, rows = vocabulary.splits, len(vocabulary.removable)
     ids = np.arange(rows)
     scores = np.zeros(rows, dtype=np.int64)
-    ties: tuple[NDArray[np.int64], ...] = (-ids,)
+    ties: tuple[Int64s, ...] = (-ids,)
     if order in NEED_COUNTS:
         if counts is None:
             raise ValueError(f"the order {order!r} needs a corpus (or counts) to look at")
@@ -160,15 +151,15 @@ def removal_order(
             scores = _ranks(np.lexsort((scores, use)), scores, use)
     if unreachable_first:
         scores = np.where(splits.unreachable, -1, scores)
-    wish = np.empty(rows, dtype=np.int64)
-    wish[np.lexsort((*ties, scores))] = ids
+    priority = np.empty(rows, dtype=np.int64)
+    priority[np.lexsort((*ties, scores))] = ids
     take = dependents_first if order == "id" else when_free
-    found = take(wish, splits, vocabulary.removable)
+    found = take(priority, splits, vocabulary.removable)
     is_by_id = order not in NEED_COUNTS
     return RemovalOrder(found, None if is_by_id else scores[found])
 
 
-def _use_of_scripts(script: NDArray[np.int64], counts: Counts) -> Counts:
+def _use_of_scripts(script: Int64s, counts: Int64s) -> Int64s:
     """By token, the tokens of text in its script; what has no script is used like the first."""
     has_script = script >= 0
     use = np.zeros(int(script.max(initial=-1)) + 1, dtype=np.int64)
@@ -178,7 +169,7 @@ def _use_of_scripts(script: NDArray[np.int64], counts: Counts) -> Counts:
     return of_token
 
 
-def _ranks(places: NDArray[np.int64], *keys: NDArray[np.int64]) -> NDArray[np.int64]:
+def _ranks(places: Int64s, *keys: Int64s) -> Int64s:
     """Dense ranks of rows with these keys; equal rows rank alike. `places` sorts the rows."""
     changes = np.zeros(len(places), dtype=bool)
     for key in keys:

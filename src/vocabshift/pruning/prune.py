@@ -1,8 +1,7 @@
 """`prune`: a tokenizer in, a smaller one out, in which nothing that stays is broken.
 
-Owns the order of the work: what is cheap is checked first, then text is counted, then tokens are
-taken out, and then the result is looked at: no token became unreachable, text comes back as before.
-The kinds of models are known to `bpe_subject` and `trim`, the orders to `orders`.
+Owns the order of the steps: what is cheap is checked first, then text is counted, then tokens are
+taken out, and then the result is checked: no token became unreachable, text comes back as before.
 """
 
 from __future__ import annotations
@@ -14,31 +13,36 @@ import numpy as np
 
 from vocabshift.checks.vocabulary_report import CLASSES, classes_of
 from vocabshift.errors import UnreachableTokenError
-from vocabshift.pruning.bpe import BpeSubject, lengths_of, new_ids
-from vocabshift.pruning.counts import Progress, Source, TokenCounts, languages_of, require_tokens
+from vocabshift.pruning.counts import (
+    Progress,
+    Source,
+    TokenCounts,
+    check_counted,
+    count_tokens,
+    require_tokens,
+)
 from vocabshift.pruning.effects import PruneReport, Pruning, effects, script_effects, tie_warnings
-from vocabshift.pruning.orders import NEED_COUNTS, RemovalOrder, Vocabulary, removal_order
-from vocabshift.pruning.request import (
+from vocabshift.pruning.options import (
     Keep,
-    Request,
+    PruningOptions,
     check_kind,
-    check_languages,
-    check_request,
+    check_source,
     kept_scripts,
     kept_tokens,
     number_of_tokens,
     parse_keep,
 )
-from vocabshift.pruning.unigram_or_wordpiece import PlainSubject
+from vocabshift.pruning.orders import Vocabulary, removal_order
+from vocabshift.pruning.protection import characters_of, protected, require_prunable, spelled
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.count_folder import CountFolder
-from vocabshift.tokenizer.formats.load import TokenizerLike
-from vocabshift.tokenizer.id_map import IdMap
-from vocabshift.tokenizer.splits import Flags, Ids
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, ids_without
+from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer, open_tokenizer
+from vocabshift.tokenizer.id_map import TokenIdMap
+from vocabshift.tokenizer.pipeline import check_threads
+from vocabshift.tokenizer.splits import Flags, Int64s, Splits
+from vocabshift.tokenizer.token_bytes import is_complete
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
-
-Subject = BpeSubject | PlainSubject
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 _NO_SCRIPTS = (*CLASSES, "Unknown", "Common", "Inherited")
 
@@ -55,51 +59,54 @@ def prune(
     unreachable_first: bool = False,
     drop_unseen_characters: bool = False,
     threads: int = 1,
-) -> Any:
+) -> Tokenizer | UnigramOrWordPieceTokenizer:
     """Take `n_tokens` tokens out of a tokenizer, or all but `vocab_size`; returns the smaller one.
 
-    `tokenizer`: a Tokenizer, a transformers or `tokenizers` one, or a path; BPE, or Unigram or
-    WordPiece (then the result is a `PlainTokenizer`). `corpus`: a Corpus or CountFolder; orders
-    that look at no text ("leaf-id", "id") work without.
+    Special and added tokens, bytes, characters and "<0xNN>" never go, nor does a token that one
+    that stays is made of. The same text gives the same result.
 
-    `order`: "leaf-frequency" (tokens that nothing is made of, the rarest first), "leaf-id" (of
-    these the highest id), "merge" (the rarest in any merge), "frequency" (the rarest in the end),
-    "id" (the highest id, with what is made of it), "script" (scripts that the text uses least).
-    Never goes: a special or added token, a byte, a character, "<0xNN>", what stands in `keep`
-    (a token, "file:PATH", "script:Deva", "language:LABEL"), or what one that stays is made of.
+    tokenizer: one of ours, a `tokenizers` or fast transformers tokenizer, or a path or Hub name;
+        BPE, Unigram or WordPiece.
+    corpus: a Corpus or, for byte-level BPE, a CountFolder; the orders "leaf-id" and "id" look at no
+        text.
+    n_tokens, vocab_size: how many tokens go, or how many tokens of the model stay; one of them.
+    order: "leaf-frequency" (tokens that nothing is made of, the rarest first), "leaf-id" (of these
+        the highest id), "merge" (the rarest in any merge; BPE alone), "frequency" (the rarest in
+        the end), "id" (the highest id, with what is made of it), "script" (scripts that the text
+        uses least).
+    keep: what else stays: a token, "file:PATH" (one a line), "script:Deva", "language:LABEL" (what
+        the text of that label uses).
+    keep_ids: leave ids as they are, with holes; otherwise they are packed densely in the old order.
+        Not for Unigram.
+    unreachable_first: first the tokens that their own merges cannot make; BPE alone.
+    drop_unseen_characters: of Unigram and WordPiece, let single characters go that the corpus does
+        not have: text with these then holds unknown tokens.
+    threads: for encoding; the result does not depend on it.
 
-    Of a Unigram or WordPiece tokenizer `drop_unseen_characters` lets single characters go that the
-    corpus does not have: text with these then holds unknown tokens.
+    ValueError where more is asked for than can go, or where text is needed and not given;
+    InvalidTokenizerError for a tokenizer that cannot be read or taken apart; CorpusError for text
+    that cannot be read or yields no token.
 
-    Ids are packed densely in the old order, or with `keep_ids` left as they are. The same text
-    gives the same result whatever `threads`. ValueError where more is asked for than can go.
+    Source: "Teaching Old Tokenizers New Words", section 4; where we differ is said in
+    `pruning.orders`. Unigram and WordPiece are ours.
     """
-    return prune_with_report(
-        tokenizer,
-        corpus,
+    options = PruningOptions(
+        order=order,
         n_tokens=n_tokens,
         vocab_size=vocab_size,
-        order=order,
-        keep=keep,
+        keep=parse_keep(keep),
         keep_ids=keep_ids,
         unreachable_first=unreachable_first,
         drop_unseen_characters=drop_unseen_characters,
-        threads=threads,
-        measure=False,
-    ).tokenizer
+    )
+    return prune_with_report(tokenizer, corpus, options, threads=threads, measure=False).tokenizer
 
 
 def prune_with_report(
     tokenizer: Any,
-    corpus: Source | None = None,
+    corpus: Source | None,
+    options: PruningOptions,
     *,
-    n_tokens: int | None = None,
-    vocab_size: int | None = None,
-    order: str = "leaf-frequency",
-    keep: Iterable[str] = (),
-    keep_ids: bool = False,
-    unreachable_first: bool = False,
-    drop_unseen_characters: bool = False,
     threads: int = 1,
     measure: bool = True,
     progress: Progress | None = None,
@@ -108,97 +115,58 @@ def prune_with_report(
 
     `measure`: encode the corpus again, for bytes per token before and after and the round trip.
     """
-    request = check_request(
-        order,
-        n_tokens,
-        vocab_size,
-        keep,
-        keep_ids=keep_ids,
-        unreachable_first=unreachable_first,
-        drop_unseen_characters=drop_unseen_characters,
-    )
-    if corpus is None and (order in NEED_COUNTS or drop_unseen_characters):
-        what = "drop_unseen_characters" if drop_unseen_characters else f"the order {order!r}"
-        raise ValueError(f"{what} looks at text; give a corpus, or order leaf-id")
-    if not isinstance(corpus, Corpus | CountFolder | None):
-        raise TypeError(
-            f"corpus is {type(corpus).__name__}; give a Corpus, for example "
-            "vs.Corpus.from_files({'hi': 'hindi.txt'})"
-        )
-    check_languages(request.keep, [] if corpus is None else languages_of(corpus))
-    if threads < 1:
-        raise ValueError(f"threads is {threads}; give at least 1")
-    subject = open_subject(tokenizer)
-    return prune_subject(
-        subject, corpus, request, threads=threads, measure=measure, progress=progress
-    )
-
-
-def open_subject(tokenizer: Any) -> Subject:
-    """The tokenizer as pruning sees it; InvalidTokenizerError for a kind that cannot be pruned."""
-    value = open_prunable(tokenizer)
-    return BpeSubject(value) if isinstance(value, Tokenizer) else PlainSubject(value)
-
-
-def number_removable(tokenizer: Any) -> int:
-    """How many tokens could be taken out of a tokenizer at most; 0 where only atoms are left."""
-    subject = open_subject(tokenizer)
-    names, classes = classes_of(subject.spelled, subject.rows)
-    return int(np.count_nonzero(_removable(subject, parse_keep(()), names, classes)))
-
-
-def prune_subject(
-    subject: Subject,
-    source: Source | None,
-    request: Request,
-    *,
-    threads: int = 1,
-    measure: bool = True,
-    progress: Progress | None = None,
-) -> Pruning:
-    """Do what `prune_with_report` does, with everything checked that is cheap."""
-    check_kind(subject, request)
-    if source is not None:
-        subject.check_source(source)
-    names, classes = classes_of(subject.spelled, subject.rows)
-    if request.drop_unseen_characters and isinstance(subject, PlainSubject):
-        assert isinstance(source, Corpus)
-        subject = subject.for_characters_of(source)
-    removable = _removable(subject, request.keep, names, classes)
-    n = number_of_tokens(subject, request, int(np.count_nonzero(removable)))
+    check_source(options, corpus)
+    check_threads(threads)
+    value = open_tokenizer(tokenizer)
+    check_kind(value, options)
+    if corpus is not None:
+        check_counted(value, corpus)
+    names, classes = classes_of(spelled(value), value.row_count)
+    characters = None
+    if options.drop_unseen_characters:
+        assert isinstance(corpus, Corpus)
+        characters = characters_of(value, corpus)
+    splits = value.splits()
+    removable = _removable(value, splits, options.keep, (names, classes), characters=characters)
+    n = number_of_tokens(value, options, int(np.count_nonzero(removable)))
 
     counts, own = _count(
-        subject, source, request, measure=measure, threads=threads, progress=progress
+        value, corpus, options, measure=measure, threads=threads, progress=progress
     )
-    if request.keep.languages and own is not None:
-        used = own.of_languages(set(request.keep.languages)) > 0
-        removable &= ~subject.splits.trees(used)
-        n = number_of_tokens(subject, request, int(np.count_nonzero(removable)))
-    scripts = _scripts(names, classes)
-    found = _order(subject, request, removable, scripts, counts)
+    if options.keep.languages and own is not None:
+        used = own.of_languages(set(options.keep.languages)) > 0
+        removable &= ~splits.trees(used)
+        n = number_of_tokens(value, options, int(np.count_nonzero(removable)))
+    vocabulary = Vocabulary(splits, removable, _lengths(value), _scripts(names, classes))
+    found = removal_order(
+        options.order,
+        vocabulary,
+        None if counts is None else counts.weighted,
+        unreachable_first=options.unreachable_first,
+    )
     removed = found.ids[:n]
 
-    old_to_new = new_ids(subject.present, removed, keep_ids=request.keep_ids)
-    pruned = subject.without(old_to_new)
-    before, after = subject.unreachable(), pruned.unreachable()
+    old_to_new = ids_without(value, removed.tolist(), keep_ids=options.keep_ids)
+    pruned = value.renumbered(old_to_new)
+    before, after = _names(value, splits.unreachable), _names(pruned, pruned.splits().unreachable)
     if after - before:
         raise UnreachableTokenError(
             f"pruning left {len(after - before)} tokens that their merges cannot rebuild: this is "
             "a fault of vocabshift; please report it with the tokenizer"
         )
     measured = effects(
-        subject, pruned, source if measure else None, own, threads=threads, progress=progress
+        value, pruned, corpus if measure else None, own, threads=threads, progress=progress
     )
     n_ties = found.n_decided_by_ties(n)
     report = PruneReport(
-        kind=subject.kind,
-        order=request.order,
+        kind=value.kind,
+        order=options.order,
         n_removed=n,
         n_decided_by_ties=n_ties,
         n_removable=len(found.ids),
-        n_atomic=int(np.count_nonzero(subject.splits.atomic)),
-        vocab_size=len(subject.vocab) - n,
-        rows=pruned.rows,
+        n_atomic=int(np.count_nonzero(splits.atomic)),
+        vocab_size=value.vocab_size - n,
+        rows=pruned.row_count,
         unreachable_before=len(before),
         unreachable_after=len(after),
         removed_by_script=script_effects(names, classes, removed),
@@ -206,68 +174,88 @@ def prune_subject(
         round_trip_documents=measured.documents,
         round_trip_failures=measured.failures,
         corpus_fingerprint=None if counts is None else counts.fingerprint,
-        warnings=(*subject.warnings(), *tie_warnings(n, n_ties)),
+        warnings=(*_warnings(value), *tie_warnings(n, n_ties)),
     )
-    id_map = IdMap.of_ids(
-        subject.fingerprint,
-        pruned.fingerprint,
-        old_to_new,
-        subject.rows,
-        pruned.rows,
-        vocab=subject.vocab,
-    )
-    return Pruning(pruned.tokenizer, id_map, removed, report)
+    return Pruning(pruned, TokenIdMap.between(value, pruned, old_to_new), removed, report)
 
 
-def _removable(subject: Subject, keep: Keep, names: list[str], classes: Ids) -> Flags:
-    """What may go: nothing protected, and nothing that something protected is made of."""
-    in_model = np.zeros(subject.rows, dtype=bool)
-    in_model[list(subject.vocab.values())] = True
-    by_text = {data: token_id for token_id, data in subject.spelled.items()}
-    kept = subject.protected() | kept_scripts(keep, names, classes)
-    kept |= kept_tokens(keep, subject.vocab, lambda text: by_text.get(text.encode()), subject.rows)
-    return in_model & ~subject.splits.trees(kept)
+def number_removable(tokenizer: Any) -> int:
+    """How many tokens could be taken out of a tokenizer at most; 0 where only atoms are left."""
+    value = open_tokenizer(tokenizer)
+    require_prunable(value)
+    classes = classes_of(spelled(value), value.row_count)
+    return int(np.count_nonzero(_removable(value, value.splits(), Keep(), classes)))
+
+
+def _removable(
+    tokenizer: AnyTokenizer,
+    splits: Splits,
+    keep: Keep,
+    classes: tuple[list[str], Int64s],
+    *,
+    characters: frozenset[str] | None = None,
+) -> Flags:
+    """What may go: nothing protected, and nothing that something protected is made of.
+
+    `classes`: names, and the number of the name by id, as `classes_of` gives them.
+    """
+    rows = tokenizer.row_count
+    in_model = np.zeros(rows, dtype=bool)
+    in_model[list(tokenizer.vocab.values())] = True
+    by_text = {data: token_id for token_id, data in spelled(tokenizer).items()}
+    kept = protected(tokenizer, splits, characters) | kept_scripts(keep, *classes)
+    kept |= kept_tokens(keep, tokenizer.vocab, lambda text: by_text.get(text.encode()), rows)
+    return in_model & ~splits.trees(kept)
 
 
 def _count(
-    subject: Subject,
+    tokenizer: AnyTokenizer,
     source: Source | None,
-    request: Request,
+    options: PruningOptions,
     *,
     measure: bool,
     threads: int,
     progress: Progress | None,
 ) -> tuple[TokenCounts | None, TokenCounts | None]:
-    """Counts for the order, and those of the tokenizer as it is where somebody asks for them."""
+    """Counts for the order, and those of the tokenizer as it is where somebody asks for them.
+
+    The orders look at what merges make, without merge skipping; "frequency" alone does not.
+    """
     if source is None:
         return None, None
-    orders_by_own = request.order == "frequency" or subject.counts_alike
-    counts = subject.count(source, own=orders_by_own, threads=threads, progress=progress)
-    require_tokens(counts, subject.name)
+    by_merges = tokenizer.without_merge_skipping()
+    orders_by_own = options.order == "frequency" or by_merges is tokenizer
+    first = tokenizer if orders_by_own else by_merges
+    counts = count_tokens(first, source, threads=threads, progress=progress)
+    require_tokens(counts, tokenizer.name)
     if orders_by_own:
         return counts, counts
-    if not (measure or request.keep.languages):
+    if not (measure or options.keep.languages):
         return counts, None
-    own = subject.count(source, own=True, threads=threads, phase="encode", progress=progress)
+    own = count_tokens(tokenizer, source, threads=threads, phase="encode", progress=progress)
     return counts, own
 
 
-def _order(
-    subject: Subject,
-    request: Request,
-    removable: Flags,
-    scripts: Ids,
-    counts: TokenCounts | None,
-) -> RemovalOrder:
-    lengths = lengths_of(subject.vocab, subject.rows)
-    vocabulary = Vocabulary(subject.splits, removable, lengths, scripts)
-    weighted = None if counts is None else counts.weighted
-    return removal_order(
-        request.order, vocabulary, weighted, unreachable_first=request.unreachable_first
-    )
+def _names(tokenizer: AnyTokenizer, flags: Flags) -> set[str]:
+    """The tokens of the model whose ids are flagged."""
+    return {token for token, token_id in tokenizer.vocab.items() if flags[token_id]}
 
 
-def _scripts(names: list[str], classes: Ids) -> Ids:
+def _lengths(tokenizer: AnyTokenizer) -> Int64s:
+    """(rows,) characters of each token as the vocabulary spells it."""
+    lengths = np.zeros(tokenizer.row_count, dtype=np.int64)
+    lengths[list(tokenizer.vocab.values())] = [len(token) for token in tokenizer.vocab]
+    return lengths
+
+
+def _scripts(names: list[str], classes: Int64s) -> Int64s:
     """The classes that are scripts; -1 for digits, punctuation and the like."""
     is_script = np.array([*(name not in _NO_SCRIPTS for name in names), False])
     return np.where(is_script[classes], classes, -1)
+
+
+def _warnings(tokenizer: AnyTokenizer) -> tuple[str, ...]:
+    """What the user should know before trusting the result."""
+    if tokenizer.kind != "BPE" or is_complete(as_tokenizer(tokenizer)):
+        return ()
+    return ("it lacks some of the 256 bytes and has no unknown token: it loses text as it is",)

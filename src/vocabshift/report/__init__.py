@@ -1,1 +1,1 @@
-"""Renderings of Results, and of nothing else."""
+"""Renderings of Results and of what `evaluation` gives, and of nothing else."""

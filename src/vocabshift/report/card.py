@@ -10,14 +10,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vocabshift.evaluation.metrics.registry import describe
 from vocabshift.report import escape
 from vocabshift.report.card_facts import Source, TokenizerFacts, plain_table, training_text
-from vocabshift.report.metric_notes import ALL_LANGUAGES, IN_PLACE_OF_LANGUAGES, note_of
 from vocabshift.report.paper_tables import paper_tables, title_of
 from vocabshift.report.shapes import Measure, Shape
 from vocabshift.report.table_formats import to_markdown
-from vocabshift.report.tables import stands_apart
-from vocabshift.results import Results
+from vocabshift.results import WHOLE, Results, stands_apart
 
 FREE_CLASSES = ("open", "copyleft")
 """Classes of licences under which text may be passed on."""
@@ -90,7 +89,7 @@ def _metadata(
             dataset_type="text",
             dataset_config=row.language,
             metric_type=row.metric,
-            metric_name=note_of(row.metric).label,
+            metric_name=describe(row.metric).label,
             metric_value=round(row.value, 4),
         )
         for row in own
@@ -128,17 +127,15 @@ def _what_it_is(facts: TokenizerFacts) -> str:
 def _figures(results: Results, own: Results, name: str, evaluated_on: str) -> str:
     """By language, then what belongs to the tokenizer as a whole, then the means beside others'."""
     by_language = Results(
-        row
-        for row in results
-        if row.metric not in IN_PLACE_OF_LANGUAGES and row.language != ALL_LANGUAGES
+        row for row in results if describe(row.metric).place == "language" and row.language != WHOLE
     )
-    whole = Results(row for row in own if row.language == ALL_LANGUAGES)
+    whole = Results(row for row in own if row.language == WHOLE)
     metrics = by_language.where(subject=name).distinct("metric")
     n_lines = sorted({row.n for row in by_language.where(subject=name)}) or [0]
     lines = f"{n_lines[0]:,}" + (f" to {n_lines[-1]:,}" if len(n_lines) > 1 else "")
     where = f"Measured on: {escape.markdown(evaluated_on)}. " if evaluated_on else ""
     parts = [
-        f"## Figures\n\n{where}A value by language rests on {lines} lines; behind ± stands half of "
+        f"## Figures\n\n{where}A value by language rests on {lines} lines; ± is half of "
         "its 95 % bootstrap interval over lines, where one was computed.",
         _list([title_of(metric) for metric in metrics]),
     ]
@@ -198,8 +195,10 @@ def _limits(own: Results, sources: Sequence[Source]) -> list[str]:
     size: dict[str, int] = {}
     for source in sources:
         size[source.language] = size.get(source.language, 0) + source.n_bytes
-    measured = Results(r for r in own if r.metric not in IN_PLACE_OF_LANGUAGES).distinct("language")
-    measured = [label for label in measured if label != ALL_LANGUAGES]
+    measured = Results(r for r in own if describe(r.metric).place == "language").distinct(
+        "language"
+    )
+    measured = [label for label in measured if label != WHOLE]
     total = sum(size.values())
     restricted = sum(s.n_bytes for s in sources if s.licence_class not in FREE_CLASSES)
     if restricted:

@@ -1,7 +1,7 @@
 """What a card says that is no measurement: how a tokenizer came about, and of which text.
 
 Owns the reading of `vocabshift.json`, of the tokenizer's checksum and of tables of sources, each
-into a typed value that can be kept as JSON. Renders nothing.
+into a typed value that can be kept as JSON; and the part of the card about its training text.
 """
 
 from __future__ import annotations
@@ -121,11 +121,6 @@ def _source(row: Mapping[str, str | None], path: Path, number: int) -> Source:
         row["class"] or "unknown",
         int(size),
     )
-
-
-# The part of a tokenizer's card about its training text: by licence, source and language.
-#
-# Owns the tables and their order. Knows nothing of figures or of the rest of the card.
 
 
 def training_text(sources: Sequence[Source]) -> str:

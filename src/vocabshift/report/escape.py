@@ -23,7 +23,7 @@ _LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
-    "[": "{[}",  # behind the end of a row, [ and * would belong to it
+    "[": "{[}",  # after the end of a row, [ and * would belong to it
     "*": "{*}",
     "–": "--",
     "±": r"$\pm$",

@@ -13,13 +13,11 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vocabshift.evaluation.metrics.registry import describe
 from vocabshift.report.escape import visible
-from vocabshift.report.fonts import families
-from vocabshift.report.html.svg_charts import apart
-from vocabshift.report.html.tables import decimals, mean_over, number
-from vocabshift.report.metric_notes import ALL_LANGUAGES, note_of
-from vocabshift.report.tables import INVALID, invalid_rows
-from vocabshift.results import Result, Results
+from vocabshift.report.labels import apart, families
+from vocabshift.report.tables import INVALID, decimals, invalid_rows, mean_over, number
+from vocabshift.results import WHOLE, Result, Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +47,7 @@ def write_figures(
     people, by label. The same results give the same bytes. ValueError where there is nothing to
     draw, or where no font of the system has a label's characters; ImportError without [plots].
     """
-    rows = Results(row for row in results if row.language != ALL_LANGUAGES) or results
+    rows = Results(row for row in results if row.language != WHOLE) or results
     rows = Results(row for row in rows if math.isfinite(row.value))
     if not rows:
         raise ValueError("there are no results to draw")
@@ -111,8 +109,8 @@ def _label(text: str) -> str:
 
 
 def _axis_name(metric: str) -> str:
-    note = note_of(metric)
-    return f"{note.label} ({note.meaning})" if note.meaning else note.label
+    note = describe(metric)
+    return f"{note.label} ({note.note})" if note.note else note.label
 
 
 def _bars(figure: Figure, results: Results, metric: str, names: Mapping[str, str]) -> None:
@@ -143,7 +141,7 @@ def _bars(figure: Figure, results: Results, metric: str, names: Mapping[str, str
         axes.grid(axis="y", alpha=0.3, linewidth=0.6)
         axes.set_axisbelow(True)
         axes.set_ylim(min(0.0, least), most * 1.04 or 1.0)
-        axes.set_ylabel(note_of(metric).label)
+        axes.set_ylabel(describe(metric).label)
     keys = [Patch(color=COLOURS[j % len(COLOURS)]) for j in range(len(subjects))]
     figure.legend(
         keys,
@@ -240,8 +238,8 @@ def _renyi(figure: Figure, results: Results) -> None:
         if x is not None and y is not None:
             axes.scatter([x], [y], s=60, color=colour, edgecolors="white", zorder=3)
             means.append((subject, x, y))
-    axes.set_xlabel(note_of(length).label)
-    axes.set_ylabel(note_of(_RENYI).label)
+    axes.set_xlabel(describe(length).label)
+    axes.set_ylabel(describe(_RENYI).label)
     axes.grid(alpha=0.3, linewidth=0.6)
     figure.draw_without_rendering()
     points = [axes.transData.transform((x, y)) * 72 / figure.dpi for _, x, y in means]

@@ -1,6 +1,6 @@
 """A folder on its way to the Hugging Face Hub: what would be sent, and the sending.
 
-Owns which files go, which stop everything, and the calls of huggingface_hub. Private unless told
+Owns which files go, which stop everything, and the calls of huggingface_hub. Private unless asked
 otherwise. Knows nothing of tokenizers: whoever calls has checked what is in the files.
 """
 

@@ -2,7 +2,7 @@
 
 Owns how a shape is filled: which languages are brought together, what stands at the end, which
 value is the best, and what a paper's table has that the results lack: that is left out, and said.
-Renders nothing; knows of languages only what it is told (`names`, `families`).
+Renders nothing; knows of languages only what it is given (`names`, `families`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from vocabshift.report.metric_notes import ALL_LANGUAGES, IN_PLACE_OF_LANGUAGES, note_of
+from vocabshift.evaluation.metrics.registry import describe
 from vocabshift.report.shapes import SHAPES, Axis, Measure, Shape
 from vocabshift.report.table_formats import Cell, Row, Sheet, decimals_for, mark_best
-from vocabshift.report.tables import CODE, FINE, INVALID, MEAN, NOTE, invalid_rows, stands_apart
-from vocabshift.results import Result, Results
+from vocabshift.report.tables import INVALID, MEAN, NOTE, invalid_rows
+from vocabshift.results import CODE, UNLABELLED, Result, Results, stands_apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +134,13 @@ def _sheet(
 
 def title_of(metric: str) -> str:
     """A metric with what it means and an arrow to its better end."""
-    note = note_of(metric)
-    meaning = f" ({note.meaning})" if note.meaning else ""
-    return note.label + meaning + {1: " ↑", -1: " ↓", 0: ""}[note.better]
+    known = describe(metric)
+    note = f" ({known.note})" if known.note else ""
+    return known.label + note + {1: " ↑", -1: " ↓", 0: ""}[known.sign]
 
 
 def _head(measure: Measure) -> str:
-    return measure.head or note_of(measure.metric).label
+    return measure.head or describe(measure.metric).label
 
 
 def _groups(
@@ -149,10 +149,10 @@ def _groups(
     """The languages as the shape shows them, and what is to be said of them."""
     found = rows.distinct("language")
     labels = [label for label in sorted(found) if not stands_apart(label)]
-    pairs = sorted({label for label in found if stands_apart(label)} - {CODE, ALL_LANGUAGES})
+    pairs = sorted({label for label in found if stands_apart(label)} - {CODE, UNLABELLED})
     apart = [
         _Group(label, (label,), is_behind=True)
-        for label in (CODE, *pairs, ALL_LANGUAGES)
+        for label in (CODE, *pairs, UNLABELLED)
         if label in found
     ]
     there = {names.get(label, label) for label in labels}
@@ -162,7 +162,7 @@ def _groups(
         notes.append(f"In the paper and not in these results: {', '.join(lacking)}.")
     if not shape.has_others:
         return _chosen(labels, shape, names), notes
-    has_mean = len(labels) > 1 and rows[0].metric not in IN_PLACE_OF_LANGUAGES
+    has_mean = len(labels) > 1 and describe(rows[0].metric).place == "language"
     together = [_Group(MEAN, tuple(labels), is_behind=True)] if has_mean else []
     if "language" not in (shape.down, shape.across):
         if together:
@@ -203,10 +203,11 @@ def _cells(
     cells = {}
     for k, measure in enumerate(measures):
         raw = [[_cell(found, subject, g, measure, invalid) for subject in subjects] for g in groups]
-        decimals = decimals_for(cell.value for row in raw for cell in row)
-        if measure.decimals is not None or measure.metric in FINE:
-            decimals = measure.decimals if measure.decimals is not None else 3
-        better = note_of(measure.metric).better if measure.better is None else measure.better
+        known = describe(measure.metric)
+        decimals = measure.decimals if measure.decimals is not None else known.decimals
+        if decimals is None:
+            decimals = decimals_for(cell.value for row in raw for cell in row)
+        better = known.sign if measure.better is None else measure.better
         for j, column in enumerate(raw):
             marked = mark_best([replace(cell, decimals=decimals) for cell in column], better)
             cells.update({(i, j, k): cell for i, cell in enumerate(marked)})

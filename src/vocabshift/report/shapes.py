@@ -21,7 +21,7 @@ class Measure:
     is_total: bool = False  # a metric per line: times the lines, and summed over languages
     is_percent: bool = False
     decimals: int | None = None  # None: by the size of the values
-    better: int | None = None  # 1: higher, -1: lower, 0: neither; None: as `metric_notes` has it
+    better: int | None = None  # 1: higher, -1: lower, 0: neither; None: as the registry has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ _ALL = (
             Measure("tokens_per_character", "NSL", decimals=3),
             Measure("bytes_per_token", "BPT"),
             Measure("fertility", "Fertility"),
-            # A tokenizer that cuts every character into bytes has the lowest: not judged.
+            # A tokenizer that cuts every character into bytes has the lowest: neither.
             Measure("single_character_rate", "1ch%", is_percent=True, decimals=1, better=0),
             Measure("tokens_per_line", "Total Tokens", is_total=True, decimals=0, better=-1),
         ),

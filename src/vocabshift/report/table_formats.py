@@ -1,6 +1,7 @@
-"""A sheet as Markdown, as LaTeX (booktabs) or as CSV, wide or long.
+"""A sheet of cells, and its form as Markdown, as LaTeX (booktabs) or as CSV, wide or long.
 
-Owns the three syntaxes. What a cell says is `sheet`'s, what must be escaped is `escape`'s.
+Owns how a number is written (`Cell.number`, for every format), which of a column is the best, and
+the three syntaxes. What must be escaped is `escape`'s. Knows nothing of the shapes of tables.
 """
 
 from __future__ import annotations
@@ -11,12 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from vocabshift.report import escape
-
-# A table as a value: heads, cells and notes, before anybody wrote it as Markdown, LaTeX or CSV.
-#
-# Owns how a number is written (`Cell.number`, for every format) and which of a column is the best.
-# Knows nothing of the shapes of tables nor of markup.
-
 
 MISSING = "–"
 
@@ -35,7 +30,7 @@ class Cell:
     decimals: int = 2
     is_percent: bool = False  # a share, written in per cent
     is_best: bool = False
-    mark: str = ""  # stands behind the number; such a value is compared with no other
+    mark: str = ""  # follows the number; such a value is compared with no other
 
     @property
     def number(self) -> str:
@@ -98,9 +93,6 @@ def mark_best(cells: Sequence[Cell], better: int) -> list[Cell]:
         replace(cell, is_best=cell.value is not None and not cell.mark and cell.number == best)
         for cell in cells
     ]
-
-
-# ---
 
 
 _WIDE = 12

@@ -1,59 +1,35 @@
-"""Tables of Results: languages down, subjects across, one table for each metric.
+"""Tables of Results: languages down, subjects across, one table for each metric; and of pairs.
 
-Renders from Results alone, for the terminal (rich) and as Markdown. Knows nothing of how a value
-was measured.
+Renders for the terminal (rich) and as Markdown. Owns how a number is written, which values a loss
+of text makes invalid, and the mean over languages. Knows nothing of how a value was measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
+from vocabshift.evaluation.metrics.metric import LOSS
+from vocabshift.evaluation.metrics.registry import describe
 from vocabshift.report import escape
-from vocabshift.report.metric_notes import ALL_LANGUAGES, IN_PLACE_OF_LANGUAGES
-from vocabshift.results import Result, Results
+from vocabshift.results import WHOLE, Result, Results, averaged
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from vocabshift.checks.vocabulary_report import VocabularyReport
+    from vocabshift.evaluation.scoring.score_models import ScoreComparison
+    from vocabshift.evaluation.significance import SubjectComparison
+
 MEAN = "mean"
 """Label of the last row: the plain mean over languages."""
 
-LOSS = "loss_rate"
-"""Share of lines that a tokenizer does not give back; above zero, some figures mean nothing."""
-
-COMPRESSION = frozenset(
-    {
-        *("fertility", "bytes_per_token", "characters_per_token", "tokens_per_character"),
-        *("sequence_reduction", "normalized_sequence_length", "premium", "gini"),
-        *("normalized_variance", "coefficient_of_variation", "single_character_rate"),
-        *("tokens_per_line", "word_fragmentation_rate", "renyi_entropy", "renyi_efficiency"),
-        "bits_per_byte",
-    }
-)
-"""Metrics, with those of frequency bins, whose value is not valid where text is lost."""
-
 INVALID = "†"
-"""Behind such a value; a note below the table says what it means."""
+"""After such a value; a note below the table says what it means."""
 
 NOTE = f"{INVALID} not valid: the tokenizer loses text here (see {LOSS})"
-
-FLATTERED = frozenset(
-    {
-        *("character_cut_rate", "grapheme_cut_rate", "syllable_cut_rate", "syllable_border_rate"),
-        *("whole_syllable_rate", "code_switch_premium", "swap_change", "delete_change"),
-        *("replace_change", "swap_locality", "delete_locality", "replace_locality"),
-    }
-)
-"""Metrics by which a token for unknown text does well, for it says nothing: not valid either."""
-
-CODE = "code"
-"""The label of program text."""
-
-FINE = frozenset({"bits_per_byte"})
-"""Metrics whose third decimal matters."""
-
-_COUNTS = frozenset({"vocab_size", "terminal_spanning_count"})
 
 
 def to_rich(results: Results, metric: str, *, intervals: bool = False) -> Table:
@@ -70,7 +46,7 @@ def to_rich(results: Results, metric: str, *, intervals: bool = False) -> Table:
     table = Table(title=Text(metric, style="bold"), title_justify="left")
     if invalid:
         table.caption, table.caption_justify = Text(NOTE), "left"
-    table.add_column(IN_PLACE_OF_LANGUAGES.get(metric, "language"))
+    table.add_column(describe(metric).place)
     for subject in rows.distinct("subject"):
         table.add_column(Text(escape.visible(subject)), justify="right")
     n_languages = len(rows.distinct("language"))
@@ -94,26 +70,12 @@ def invalid_rows(results: Results, metric: str) -> set[tuple[str, str]]:
 
     A figure over all languages is invalid where text of one of them is lost.
     """
-    if metric not in COMPRESSION | FLATTERED and not metric.startswith("fertility_bin_"):
+    if not describe(metric).is_spoilt_by_loss:
         return set()
     lossy = {(row.subject, row.language) for row in results.where(metric=LOSS) if row.value > 0}
-    lossy |= {(subject, ALL_LANGUAGES) for subject, _ in lossy}
+    lossy |= {(subject, WHOLE) for subject, _ in lossy}
     rows = results.where(metric=metric)
     return lossy & {(row.subject, row.language) for row in rows}
-
-
-def stands_apart(label: str) -> bool:
-    """Whether a label is no natural language, and so no part of a mean over languages.
-
-    Code, text without a label, and code-switched pairs ("hi+en").
-    """
-    return label in (CODE, ALL_LANGUAGES) or "+" in label
-
-
-def averaged(languages: Iterable[str]) -> list[str]:
-    """The labels that a mean over languages is of: all of them where none is a language."""
-    known = list(languages)
-    return [label for label in known if not stands_apart(label)] or known
 
 
 def _markdown(results: Results, metric: str, *, intervals: bool) -> str:
@@ -121,7 +83,7 @@ def _markdown(results: Results, metric: str, *, intervals: bool) -> str:
     invalid = invalid_rows(results, metric)
     subjects = rows.distinct("subject")
     lines = [
-        [IN_PLACE_OF_LANGUAGES.get(metric, "language"), *subjects],
+        [describe(metric).place, *subjects],
         ["---", *("---:" for _ in subjects)],
         *_lines(rows, invalid, intervals),
     ]
@@ -143,8 +105,10 @@ def _lines(rows: Results, invalid: set[tuple[str, str]], intervals: bool) -> lis
     subjects, languages = rows.distinct("subject"), rows.distinct("language")
     cell = {(row.subject, row.language): row for row in rows}
     metric = rows[0].metric
-    decimals = 2 if max(abs(row.value) for row in rows) >= 1.5 else 3
-    decimals = 0 if metric in _COUNTS else 3 if metric in FINE else decimals
+    known = describe(metric)
+    decimals = known.decimals
+    if decimals is None:
+        decimals = 2 if max(abs(row.value) for row in rows) >= 1.5 else 3
     lines = []
     for language in languages:
         cells = []
@@ -153,7 +117,7 @@ def _lines(rows: Results, invalid: set[tuple[str, str]], intervals: bool) -> lis
             cells.append(_value(cell.get((subject, language)), decimals, intervals) + mark)
         lines.append([language, *cells])
     labels = averaged(languages)
-    if len(labels) > 1 and metric not in IN_PLACE_OF_LANGUAGES:
+    if len(labels) > 1 and known.place == "language":
         marks = [INVALID if any((s, of) in invalid for of in labels) else "" for s in subjects]
         means = [_mean(rows.where(subject=s), labels, decimals) for s in subjects]
         lines.append([MEAN, *(mean + mark for mean, mark in zip(means, marks, strict=True))])
@@ -175,3 +139,91 @@ def _mean(rows: Results, languages: Sequence[str], decimals: int) -> str:
     if len(values) < len(languages):
         return "–"
     return f"{sum(values) / len(values):.{decimals}f}"
+
+
+def decimals(rows: Results) -> int:
+    """Digits after the point that fit all values."""
+    values = [row.value for row in rows if math.isfinite(row.value)]
+    if all(value.is_integer() for value in map(float, values)):
+        return 0
+    most = max(map(abs, values))
+    return 0 if most >= 1000 else 2 if most >= 1.5 else 3
+
+
+def number(value: float, digits: int) -> str:
+    """A value as it is printed."""
+    return f"{value:,.{digits}f}" if math.isfinite(value) else "–"
+
+
+def mean_over(
+    rows: Results, languages: Sequence[str], invalid: AbstractSet[tuple[str, str]] = frozenset()
+) -> float | None:
+    """Plain mean over all `languages` of one subject; None where one lacks or is invalid.
+
+    What is no natural language stays out of it (`results.averaged`).
+    """
+    labels = set(averaged(languages))
+    own = [row for row in rows if row.language in labels]
+    if len(own) < len(labels) or any((row.subject, row.language) in invalid for row in own):
+        return None
+    return sum(row.value for row in own) / len(own)
+
+
+def subject_comparisons(comparisons: Sequence[SubjectComparison], metric: str) -> Table:
+    """A rich table of the pairs on one metric; names are shown as plain text."""
+    from rich.table import Table
+    from rich.text import Text
+
+    title = Text(f"{metric}: pairs of tokenizers over languages", style="bold")
+    table = Table("a", "b", title=title, title_justify="left")
+    for column in ("languages", "a wins", "b wins", "difference", "effect", "p", "p (Holm)"):
+        table.add_column(column, justify="right")
+    for row in comparisons:
+        if row.metric == metric:
+            figures = (f"{row.mean_difference:+.3f}", f"{row.effect_size:+.2f}")
+            wins = (str(row.n), str(row.wins_a), str(row.wins_b))
+            p_values = (f"{row.p_value:.2g}", f"{row.p_holm:.2g}")
+            table.add_row(Text(row.a), Text(row.b), *wins, *figures, *p_values)
+    return table
+
+
+def score_comparisons(comparisons: Sequence[ScoreComparison]) -> Table:
+    """A rich table of the pairs; names are shown as plain text."""
+    from rich.table import Table
+    from rich.text import Text
+
+    title = Text("bits per byte: pairs of models, by document", style="bold")
+    table = Table("language", "a", "b", title=title, title_justify="left")
+    for column in ("documents", "a - b", "95 % interval", "p", "p (Holm)"):
+        table.add_column(column, justify="right")
+    for row in comparisons:
+        has_interval = row.ci_low is not None and row.ci_high is not None
+        interval = f"{row.ci_low:+.4f} … {row.ci_high:+.4f}" if has_interval else "–"
+        table.add_row(
+            *map(Text, (row.language, row.a, row.b)),
+            *(str(row.n), f"{row.difference:+.4f}", interval),
+            *(f"{row.p_value:.2g}", f"{row.p_holm:.2g}"),
+        )
+    return table
+
+
+def vocabulary_table(report: VocabularyReport) -> Table:
+    """A vocabulary by script, for the terminal; the column of training text only where it is
+    known."""
+    from rich.table import Table
+    from rich.text import Text
+
+    has_text = any(row.training_share is not None for row in report.rows)
+    title = Text("vocabulary by script", style="bold")
+    table = Table("", title=title, title_justify="left")
+    columns = ("tokens", "share", "superwords", "mean bytes")
+    for column in (*columns, "share of text") if has_text else columns:
+        table.add_column(column, justify="right")
+    for row in report.rows:
+        cells = [f"{row.tokens:,}", f"{row.share:.2%}", f"{row.superwords:,}"]
+        cells.append(f"{row.mean_bytes:.1f}" if row.tokens else "–")
+        if has_text:
+            share = row.training_share
+            cells.append("–" if share is None else f"{share:.2%}")
+        table.add_row(Text(row.name), *cells)
+    return table

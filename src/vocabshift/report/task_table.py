@@ -56,7 +56,7 @@ def beside(results: Results) -> list[PublishedScore]:
 
 
 def with_means(results: Results) -> Results:
-    """The rows, and behind those of a task and metric their plain mean over several languages.
+    """The rows, and after those of a task and metric their plain mean over several languages.
 
     English is left out of it, and a subject that lacks one of the languages has none.
     """

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from vocabshift.evaluation.spans.token_views import TokenizedLine
+from vocabshift.evaluation.lines.views import TokenizedLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Segment:
 
     start: int
     end: int
-    pieces: tuple[int, ...]  # indices into the line's pieces; empty: text without a token
+    tokens: tuple[int, ...]  # indices into the line's tokens; empty: text without a token
 
 
 def segments(line: TokenizedLine) -> Iterator[Segment]:
@@ -30,25 +30,25 @@ def segments(line: TokenizedLine) -> Iterator[Segment]:
     borders = line.borders if line.borders is not None else _character_borders(line.text)
     borders = sorted({0, *borders, n_bytes})
     points = {0, n_bytes}
-    for piece in line.pieces:
-        for edge in (piece.start, piece.end):
+    for token in line.tokens:
+        for edge in (token.start, token.end):
             points |= set(_around(borders, edge))
     edges = sorted(points)
     # Zero-width tokens stand in front of the element that begins where they are.
-    empty = [i for i, piece in enumerate(line.pieces) if piece.start == piece.end]
-    empty_at = {i: line.pieces[i].start for i in empty}
+    empty = [i for i, token in enumerate(line.tokens) if token.start == token.end]
+    empty_at = {i: line.tokens[i].start for i in empty}
     next_empty, first = 0, 0
     for start, end in pairwise(edges):
         while next_empty < len(empty) and empty_at[empty[next_empty]] <= start:
             yield Segment(start, start, (empty[next_empty],))
             next_empty += 1
-        while first < len(line.pieces) and line.pieces[first].end <= start:
+        while first < len(line.tokens) and line.tokens[first].end <= start:
             first += 1
         inside = []
-        for i in range(first, len(line.pieces)):
-            if line.pieces[i].start >= end:
+        for i in range(first, len(line.tokens)):
+            if line.tokens[i].start >= end:
                 break
-            if line.pieces[i].end > start:
+            if line.tokens[i].end > start:
                 inside.append(i)
         while next_empty < len(empty) and empty_at[empty[next_empty]] < end:
             inside.append(empty[next_empty])

@@ -24,7 +24,7 @@ from vocabshift.surgery.special_ids import match_specials, roles_of_config
 from vocabshift.surgery.stream import transfer_key
 from vocabshift.tokenizer.id_map import load as load_id_map
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 BACK = "back"
 
@@ -106,19 +106,23 @@ def _said_by(model: Any) -> tuple[str, ...]:
 def _kept_ids(
     model_source: str | Path,
     old: Any,
-    first: Tokenizer | PlainTokenizer,
-    current: Tokenizer | PlainTokenizer,
+    first: Tokenizer | UnigramOrWordPieceTokenizer,
+    current: Tokenizer | UnigramOrWordPieceTokenizer,
 ) -> dict[int, int]:
     """First id -> current id of every token that both have."""
     file = Path(model_source) / TRANSFER_MAP
     if file.is_file():
         id_map = load_id_map(file)
-        if isinstance(first, PlainTokenizer) or isinstance(current, PlainTokenizer):
+        if isinstance(first, UnigramOrWordPieceTokenizer) or isinstance(
+            current, UnigramOrWordPieceTokenizer
+        ):
             check_kinds(first, current, id_map)
         else:
             id_map.check(first, current)
         return {old_id: new_id for new_id, old_id in id_map.new_to_old().items()}
-    if isinstance(first, PlainTokenizer) or isinstance(current, PlainTokenizer):
+    if isinstance(first, UnigramOrWordPieceTokenizer) or isinstance(
+        current, UnigramOrWordPieceTokenizer
+    ):
         raise VocabMismatchError(
             f"{model_source} holds no {TRANSFER_MAP}, and without it nothing is known"
         )

@@ -20,14 +20,14 @@ from vocabshift.surgery.methods import check_init, open_sources
 from vocabshift.surgery.options import AUTO, TransferOptions
 from vocabshift.surgery.row_sources import RowSources
 from vocabshift.tokenizer import token_bytes
-from vocabshift.tokenizer.id_map import IdMap
+from vocabshift.tokenizer.formats.load import open_tokenizer
+from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.id_map import find as find_id_map
 from vocabshift.tokenizer.id_map import load as load_id_map
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
 
 
-def check_tokenizers(old: Any, new: Any, id_map: IdMap | None) -> None:
+def check_tokenizers(old: Any, new: Any, id_map: TokenIdMap | None) -> None:
     """VocabMismatchError for two tokenizers that no rows can be moved between, or another map."""
     if check_kinds(old, new, id_map):
         return
@@ -69,11 +69,11 @@ def opened(options: TransferOptions, new: Any) -> TransferOptions:
     return replace(open_sources(options), overrides=table, id_map=id_map)
 
 
-def open_map(given: IdMap | str | Path | None, new: Any) -> IdMap | None:
+def open_map(given: TokenIdMap | str | Path | None, new: Any) -> TokenIdMap | None:
     """The map given, or the one in the new tokenizer's folder."""
     if given is None:
         return find_id_map(new)
-    return given if isinstance(given, IdMap) else load_id_map(given)
+    return given if isinstance(given, TokenIdMap) else load_id_map(given)
 
 
 def open_tokenizers(old: Any, new: Any, options: TransferOptions) -> tuple[Any, Any]:
@@ -81,8 +81,8 @@ def open_tokenizers(old: Any, new: Any, options: TransferOptions) -> tuple[Any, 
 
     `options`: opened ones. VocabMismatchError where no rows can be moved between the two.
     """
-    old, new = open_prunable(old), open_prunable(new)
-    assert options.id_map is None or isinstance(options.id_map, IdMap)
+    old, new = open_tokenizer(old), open_tokenizer(new)
+    assert options.id_map is None or isinstance(options.id_map, TokenIdMap)
     check_tokenizers(old, new, options.id_map)
     return old, with_dummies(new, options.reserve_dummies)
 

@@ -18,7 +18,7 @@ from vocabshift.surgery.checks import open_tokenizers, opened
 from vocabshift.surgery.matching import match_tokenizers, token_names
 from vocabshift.surgery.options import TransferOptions
 from vocabshift.surgery.row_sources import RowSources
-from vocabshift.tokenizer.id_map import IdMap
+from vocabshift.tokenizer.id_map import TokenIdMap
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def token_lists(
     named = TransferOptions(id_map=options.id_map, overrides=options.overrides)
     options = opened(named, tokenizer_source)  # a donor need not be loaded
     old, new = open_tokenizers(load_own_tokenizer(model_source), tokenizer_source, options)
-    assert options.id_map is None or isinstance(options.id_map, IdMap)
+    assert options.id_map is None or isinstance(options.id_map, TokenIdMap)
     assert isinstance(options.overrides, Mapping)
     config, _ = load_configs(model_source)
     match = match_tokenizers(

@@ -16,7 +16,7 @@ import numpy as np
 
 from vocabshift.errors import CorpusError
 from vocabshift.surgery.row_sources import Ids, RowSources, Sparse, Weights
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from vocabshift.surgery.overrides import Overrides, resolve
 from vocabshift.surgery.row_sources import Ids, RowSources
 from vocabshift.surgery.special_ids import SpecialTokens, match_specials, roles_of_config
 from vocabshift.tokenizer import token_bytes
-from vocabshift.tokenizer.id_map import IdMap
+from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 TRANSFER_MAP = "transfer_map.json"
 """Beside a transferred model: which id each token of its first tokenizer has.
@@ -39,7 +39,7 @@ class TokenMatch:
 
     specials: SpecialTokens
     sources: RowSources
-    id_map: IdMap
+    id_map: TokenIdMap
     n_overridden: int = 0
 
     @property
@@ -53,11 +53,11 @@ class TokenMatch:
 
 
 def match_tokenizers(
-    old: Tokenizer | PlainTokenizer,
-    new: Tokenizer | PlainTokenizer,
+    old: Tokenizer | UnigramOrWordPieceTokenizer,
+    new: Tokenizer | UnigramOrWordPieceTokenizer,
     *,
     config: Any,
-    id_map: IdMap | None,
+    id_map: TokenIdMap | None,
     overrides: Mapping[str, Any],
 ) -> TokenMatch:
     """Compare the tokenizers of a model; `config` is the model's, which names roles.
@@ -65,7 +65,9 @@ def match_tokenizers(
     `id_map` and `overrides` (as the user wrote them) go before bytes. VocabMismatchError for what
     does not belong together, ValueError for overrides of a tokenizer that takes none.
     """
-    if isinstance(old, PlainTokenizer) and isinstance(new, PlainTokenizer):
+    if isinstance(old, UnigramOrWordPieceTokenizer) and isinstance(
+        new, UnigramOrWordPieceTokenizer
+    ):
         assert id_map is not None
         if overrides:
             raise ValueError(f"overrides are not taken for a {old.kind} tokenizer")
@@ -192,9 +194,9 @@ def _array(values: Iterable[int]) -> Ids:
     return np.array(list(values), dtype=np.int64)
 
 
-def map_of(old: Tokenizer, tokenizer: Tokenizer, sources: RowSources) -> IdMap:
+def map_of(old: Tokenizer, tokenizer: Tokenizer, sources: RowSources) -> TokenIdMap:
     """What `transfer_map.json` says; of several tokens that copy one row it names the first."""
-    return IdMap.of_ids(
+    return TokenIdMap.of_ids(
         fingerprint(old),
         fingerprint(tokenizer),
         sources.old_to_new,
@@ -203,24 +205,30 @@ def map_of(old: Tokenizer, tokenizer: Tokenizer, sources: RowSources) -> IdMap:
     )
 
 
-def token_ids(tokenizer: Tokenizer | PlainTokenizer) -> set[int]:
+def token_ids(tokenizer: Tokenizer | UnigramOrWordPieceTokenizer) -> set[int]:
     """Every id that names a token."""
     return set(token_names(tokenizer))
 
 
-def token_names(tokenizer: Tokenizer | PlainTokenizer) -> dict[int, str]:
+def token_names(tokenizer: Tokenizer | UnigramOrWordPieceTokenizer) -> dict[int, str]:
     """Id -> token, as the vocabulary spells it."""
-    vocab = tokenizer.vocab if isinstance(tokenizer, PlainTokenizer) else tokenizer.model.vocab
+    vocab = (
+        tokenizer.vocab
+        if isinstance(tokenizer, UnigramOrWordPieceTokenizer)
+        else tokenizer.model.vocab
+    )
     names = {token_id: token for token, token_id in vocab.items()}
     return names | {token.id: token.content for token in tokenizer.added_tokens}
 
 
-def check_kinds(old: Any, new: Any, id_map: IdMap | None) -> bool:
+def check_kinds(old: Any, new: Any, id_map: TokenIdMap | None) -> bool:
     """Whether both are Unigram or WordPiece, and the map is theirs.
 
     VocabMismatchError for one of these with another kind, or without a map.
     """
-    plain = [tokenizer for tokenizer in (old, new) if isinstance(tokenizer, PlainTokenizer)]
+    plain = [
+        tokenizer for tokenizer in (old, new) if isinstance(tokenizer, UnigramOrWordPieceTokenizer)
+    ]
     if not plain:
         return False
     if len(plain) == 1:
@@ -239,7 +247,7 @@ def check_kinds(old: Any, new: Any, id_map: IdMap | None) -> bool:
 
 
 def match_by_map(
-    old: PlainTokenizer, new: PlainTokenizer, id_map: IdMap
+    old: UnigramOrWordPieceTokenizer, new: UnigramOrWordPieceTokenizer, id_map: TokenIdMap
 ) -> tuple[SpecialTokens, RowSources]:
     """Special ids and rows as the map says; VocabMismatchError for a token it lacks."""
     new_to_old = id_map.new_to_old()

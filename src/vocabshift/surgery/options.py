@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from vocabshift.surgery.omp import Donor
     from vocabshift.text.corpus import Corpus
-    from vocabshift.tokenizer.id_map import IdMap
+    from vocabshift.tokenizer.id_map import TokenIdMap
 
 AUTO = "auto"
 """The initializer that a `score` finds; see `methods.candidates`."""
@@ -34,7 +34,7 @@ class TransferOptions:
     """Of what is random in an initializer."""
     pad_to_multiple_of: int | None = None
     """Rows become a multiple of it; None: padded as the model was before."""
-    id_map: IdMap | str | Path | None = None
+    id_map: TokenIdMap | str | Path | None = None
     """Which old id is which new one; None: the `token_map.json` in the new tokenizer's folder."""
     donor: Donor | str | Path | None = None
     """For "omp": a model that has the new tokens."""

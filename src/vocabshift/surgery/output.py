@@ -25,9 +25,9 @@ from vocabshift.surgery import config_ids
 from vocabshift.surgery.matching import TRANSFER_MAP
 from vocabshift.surgery.report import TransferReport, serving_notes
 from vocabshift.surgery.stream import Fill, check_space, plan_shards, transfer_key, write_shards
-from vocabshift.tokenizer.id_map import IdMap
+from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 PROCESSORS = (
     "processor_config.json",
@@ -52,22 +52,22 @@ class TableFill:
 class SmallFiles:
     """What the files other than the shards say."""
 
-    tokenizer: Tokenizer | PlainTokenizer
+    tokenizer: Tokenizer | UnigramOrWordPieceTokenizer
     changes: list[config_ids.Change]
     move: Callable[[int], int | None]  # old id -> new id, None for a token that is gone
-    id_map: IdMap | None
+    id_map: TokenIdMap | None
     config: Mapping[str, Any]  # as given, for `vocabshift.json`
 
 
 def write_loaded(
     model: Any,
-    tokenizer: Tokenizer | PlainTokenizer,
+    tokenizer: Tokenizer | UnigramOrWordPieceTokenizer,
     out: str | Path,
     report: TransferReport,
     *,
     force: bool,
     config: Mapping[str, Any],
-    id_map: IdMap | None = None,
+    id_map: TokenIdMap | None = None,
 ) -> TransferReport:
     """Write a changed model in memory and its tokenizer as one folder; the report.
 
@@ -128,8 +128,8 @@ def _write_small(saved: SavedModel, small: SmallFiles, partial: Path, rows: int)
 
 def _write_about(
     partial: Path,
-    tokenizer: Tokenizer | PlainTokenizer,
-    id_map: IdMap | None,
+    tokenizer: Tokenizer | UnigramOrWordPieceTokenizer,
+    id_map: TokenIdMap | None,
     config: Mapping[str, Any],
     report: TransferReport,
 ) -> None:

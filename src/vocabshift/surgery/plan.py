@@ -21,9 +21,9 @@ from vocabshift.surgery.methods import InitRequest, candidates, prepare
 from vocabshift.surgery.options import AUTO, Score, TransferOptions
 from vocabshift.surgery.report import TransferReport
 from vocabshift.surgery.rows import InitContext, check_rows, move_rows, padded_rows
-from vocabshift.tokenizer.id_map import IdMap
+from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +39,8 @@ class Plan:
 def make_plan(
     model: Any,
     matrices: Matrices,
-    old: Tokenizer | PlainTokenizer,
-    new: Tokenizer | PlainTokenizer,
+    old: Tokenizer | UnigramOrWordPieceTokenizer,
+    new: Tokenizer | UnigramOrWordPieceTokenizer,
     options: TransferOptions,
 ) -> Plan:
     """What becomes of every row and id; `model`: whatever has the configs of one.
@@ -48,7 +48,7 @@ def make_plan(
     `options`: opened ones. For "auto" the model must be one in memory, which is as before
     afterwards. VocabMismatchError for what cannot be moved.
     """
-    assert options.id_map is None or isinstance(options.id_map, IdMap)
+    assert options.id_map is None or isinstance(options.id_map, TokenIdMap)
     assert not isinstance(options.overrides, str | Path)
     match = match_tokenizers(
         old, new, config=model.config, id_map=options.id_map, overrides=options.overrides or {}

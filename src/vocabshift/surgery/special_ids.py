@@ -13,8 +13,8 @@ from typing import Any
 
 from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery import special_texts
-from vocabshift.tokenizer import chat_tokens
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.added_tokens import AddedToken, use_of
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 ROLES = ("eos", "bos", "pad", "unk", "sep", "cls", "mask")
 """In the order in which they choose: a new token with several roles takes the row of the first."""
@@ -117,12 +117,12 @@ def _same_use(kept: list[AddedToken], enlarged: Tokenizer, matched: set[int]) ->
     """
     old_ids: dict[str, int] = {}
     for token in kept:
-        use = chat_tokens.use_of(token.content)
+        use = use_of(token.content)
         if use is not None:
             old_ids.setdefault(use, token.id)
     found: dict[int, int] = {}
     for token in enlarged.added_tokens:
-        use = chat_tokens.use_of(token.content) if token.special else None
+        use = use_of(token.content) if token.special else None
         if use in old_ids and token.id not in matched:
             found[token.id] = old_ids[use]
     return found

@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from vocabshift.errors import VocabMismatchError
-from vocabshift.tokenizer.tokenizer import Spec, Tokenizer
+from vocabshift.tokenizer.components import Spec
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _FROM_OLD = ("model_max_length", "padding_side", "truncation_side", "model_input_names")
 """Facts about the model, not about the tokenizer: they stay with the model."""

@@ -1,14 +1,13 @@
 """Corpus: labelled, weighted text that can be read again and again in constant memory.
 
-Owns which sources make up a corpus, what language and weight each has, and which of its documents
-are taken. How text is found and decoded is the business of `spec`, `files` and `readers`.
+Owns which sources make up a corpus, and what language and weight each has. `selection` takes some
+of their documents; `spec`, `files` and `readers` find and decode the text.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -25,57 +24,13 @@ from vocabshift.text.readers import (
     check_unit,
 )
 from vocabshift.text.selection import (
-    Choice,
-    Drawn,
+    BudgetSample,
     LanguageBudget,
+    Part,
     RomanWordLimit,
     is_written_in_roman,
 )
 from vocabshift.text.spec import HubDataset, Local, check_label, check_weight, parse_spec
-
-# One source of a corpus, its language and weight, and which of its documents are taken.
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One source of a corpus."""
-
-    source: Source
-    language: str | None = None
-    weight: float = 1.0
-    choices: tuple[Choice, ...] = ()  # each of what the one before it took
-
-    @property
-    def name(self) -> str:
-        """For messages."""
-        chosen = ", ".join(choice.name for choice in self.choices)
-        return f"{self.source.name} ({chosen})" if chosen else self.source.name
-
-    @property
-    def n_bytes_hint(self) -> int | None:
-        """About how many bytes of text, where that is known without reading."""
-        n_bytes = self.source.n_bytes_hint
-        for choice in self.choices:
-            n_bytes = None if n_bytes is None else choice.n_bytes_hint(n_bytes)
-        return n_bytes
-
-    def read(self) -> Iterator[Documents]:
-        """Its documents, from the start, with language and weight."""
-        blocks = self.source.read()
-        for choice in self.choices:
-            blocks = choice.of(blocks)
-        for documents in blocks:
-            yield replace(documents, language=self.language, weight=self.weight)
-
-    def choosing(self, choice: Choice) -> Part:
-        """What this choice takes of it."""
-        return replace(self, choices=(*self.choices, choice))
-
-
-# ---
-
-
-__all__ = ["Corpus", "Documents", "Part"]
 
 Paths = str | Path | Iterable[str | Path]
 
@@ -83,8 +38,8 @@ Paths = str | Path | Iterable[str | Path]
 class Corpus:
     """Text by language, made by `from_files`, `from_specs` or `from_texts`.
 
-    Paths, suffixes, labels and weights are checked when the corpus is made; what is wrong inside
-    a file is told when it is read. Either way as CorpusError, which names the file, or ValueError.
+    Paths, suffixes, labels and weights are checked when the corpus is made, the content of files
+    when they are read: CorpusError, which names the file, or ValueError.
     """
 
     def __init__(self, parts: Iterable[Part]) -> None:
@@ -275,7 +230,9 @@ class Corpus:
         parts = []
         for part in self._parts:
             budget = budgets.get(part.language)
-            parts.append(part.choosing(Drawn(budget, places[part.language])) if budget else part)
+            parts.append(
+                part.choosing(BudgetSample(budget, places[part.language])) if budget else part
+            )
             places[part.language] += 1
         return Corpus(parts)
 

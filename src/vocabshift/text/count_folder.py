@@ -1,9 +1,8 @@
-"""A folder of counted words: what `count` writes, and what may stand for a corpus later.
+"""A folder of counted words: what `count` writes, and what can replace a corpus later.
 
-One shard (count_shards.py) per group, which is the documents of one language and weight, and
-`counts.json`, which says how the words were cut out of the text. Owns that file, and whether a
-folder fits what is asked of it; equal text gives equal bytes, whatever the threads and the memory.
-Knows nothing of what is learned from it. Needs the extra `vocabshift[data]`.
+It has one shard (count_shards.py) per group, the documents of one language and weight, and
+`counts.json`, which says how the words were cut out of the text. Equal text gives equal bytes,
+whatever the threads and the memory. Needs the extra `vocabshift[data]`.
 """
 
 from __future__ import annotations

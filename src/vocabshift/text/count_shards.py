@@ -23,7 +23,7 @@ AGAIN = "count the corpus again"
 _BATCH_ROWS = 1 << 16
 
 Block = tuple[bytes, NDArray[np.int64], NDArray[np.uint64]]
-"""Words one behind the other, their (exclusive) ends, and how often each occurs."""
+"""Words in a row, their (exclusive) ends, and how often each occurs."""
 
 
 class ShardWriter:

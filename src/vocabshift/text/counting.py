@@ -1,13 +1,14 @@
-"""From a corpus to what the core trains on: prepared blocks of text, and counted words.
+"""Readers: what the core trains on, made from a corpus or from a folder of counts.
 
-Owns how weights become fixed-point numbers, how text is normalized and cut before the core sees
-it (by the core's scanner, or by `tokenizers` for any other pattern), and the corpus fingerprint.
+Owns how text is normalized and cut before the core sees it (by the core's scanner, or by
+`tokenizers` for any other pattern), and the corpus fingerprint. Both readers have the same methods;
+counted words come as they are, or cut once more by a further pattern.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
@@ -17,19 +18,17 @@ from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
+from vocabshift.progress import PhaseProgress
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.documents import Documents, pack
-from vocabshift.text.lines import read_ahead
+from vocabshift.text.count_folder import CountFolder, count_words_of_pieces
+from vocabshift.text.documents import Documents, pack, read_ahead
 from vocabshift.text.normalize import normalizer_function
 from vocabshift.text.patterns import Pattern, compile_pattern, splitter
-from vocabshift.text.weighing import Group, Weighed, check_sampling_alpha
-
-Progress = Callable[[int, int | None], None]
-"""Called with the bytes done and the bytes in all, if these are known."""
+from vocabshift.text.weighing import Group, WeightedText, check_sampling_alpha
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedBlock:
     """A block whose documents the core can take as they are."""
 
     data: bytes | memoryview
@@ -40,7 +39,7 @@ class Prepared:
 
 
 @dataclass
-class CorpusReader(Weighed):
+class CorpusReader(WeightedText):
     """Reads a corpus for one pattern and normalizer; can be read again and again."""
 
     corpus: Corpus
@@ -89,7 +88,7 @@ class CorpusReader(Weighed):
         reader.restore(self.state())
         return reader
 
-    def read(self, progress: Progress | None = None) -> Iterator[Prepared]:
+    def read(self, progress: PhaseProgress | None = None) -> Iterator[PreparedBlock]:
         """All blocks; CorpusError at the end where a language turned out to have no text, or where
         the text changed since it was read last."""
         before = self.fingerprint
@@ -129,7 +128,7 @@ class CorpusReader(Weighed):
         self,
         *,
         threads: int = 1,
-        progress: Progress | None = None,
+        progress: PhaseProgress | None = None,
         memory_bytes: int = 0,
         spill_folder: Path | None = None,
     ) -> _core.WordCounter:
@@ -144,29 +143,33 @@ class CorpusReader(Weighed):
         return counter
 
     def add_to(
-        self, stage: _core.SuperwordStage, *, threads: int = 1, progress: Progress | None = None
+        self,
+        stage: _core.SuperwordStage,
+        *,
+        threads: int = 1,
+        progress: PhaseProgress | None = None,
     ) -> None:
         """Give all documents to a stage that has this reader's scanner, and as many threads."""
         for block in self._ahead(threads, progress):
             stage.add(block.data, block.starts, block.ends, block.group)
 
-    def _ahead(self, threads: int, progress: Progress | None) -> Iterator[Prepared]:
-        """All blocks, read while others are in use; progress is told when they have been used."""
+    def _ahead(self, threads: int, progress: PhaseProgress | None) -> Iterator[PreparedBlock]:
+        """All blocks, read while others are in use; progress is reported once they are used."""
         total = self.corpus.n_bytes_hint
         for block in read_ahead(self.read(), threads=threads):
             yield block
             if progress is not None:
                 progress(block.n_read, total)
 
-    def _prepare(self, documents: Documents, n_read: int) -> Iterator[Prepared]:
+    def _prepare(self, documents: Documents, n_read: int) -> Iterator[PreparedBlock]:
         group = self._group_of(documents)
         is_plain = self.normalize is None and self.split is None
         if is_plain and not self._has_special(documents.data):
-            yield Prepared(documents.data, documents.starts, documents.ends, group, n_read)
+            yield PreparedBlock(documents.data, documents.starts, documents.ends, group, n_read)
             return
         before = self.n_special
         for block in pack(self._pieces(documents), documents.source):
-            yield Prepared(block.data, block.starts, block.ends, group, n_read)
+            yield PreparedBlock(block.data, block.starts, block.ends, group, n_read)
         self.groups[group].n_special += self.n_special - before
 
     def _group_of(self, documents: Documents) -> int:
@@ -201,3 +204,97 @@ class CorpusReader(Weighed):
                 else:
                     for piece in self.split(normalized):
                         yield piece.encode()
+
+
+@dataclass
+class CountReader(WeightedText):
+    """Reads a folder of counts as training reads a corpus."""
+
+    folder: CountFolder
+    words: Pattern = ()
+    """Pattern that cuts the counted pieces into words; nothing: they are the words."""
+    sampling_alpha: float | None = None
+    groups: list[Group] = field(default_factory=list)
+    language_bytes: dict[str | None, int] = field(default_factory=dict)
+    n_special: int = 0
+    fingerprint: str = ""
+
+    is_counted: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        languages = [group.language for group in self.folder.groups if group.language is not None]
+        check_sampling_alpha(self.sampling_alpha, languages)
+        self.scanner = _core.PreTokenizer([])  # pieces are cut already
+        self.restore(self.folder.reader_state())
+
+    @property
+    def pattern(self) -> Pattern:
+        """The whole pattern: that of the folder, then that of the words."""
+        return (*self.folder.pattern, *self.words)
+
+    @property
+    def special_tokens(self) -> tuple[str, ...]:
+        """Those that were cut out of the text."""
+        return self.folder.special_tokens
+
+    def again(self, pattern: Pattern) -> CountReader:
+        """A reader of the pieces alone, which must have been counted under `pattern`."""
+        self.folder.require(pattern, self.folder.normalizer, self.folder.special_tokens)
+        return CountReader(self.folder, (), self.sampling_alpha)
+
+    def count_words(
+        self,
+        *,
+        threads: int = 1,
+        progress: PhaseProgress | None = None,
+        memory_bytes: int = 0,
+        spill_folder: Path | None = None,
+    ) -> _core.WordCounter:
+        """The words with their counts, group by group."""
+        spill = "." if spill_folder is None else str(spill_folder)
+        inner = compile_pattern(self.words)
+        if inner is None:
+            counter = _core.WordCounter(self.scanner, 1, memory_bytes, spill)
+            self._split_by_regex(counter)
+        elif self.words:
+            counter = count_words_of_pieces(
+                self.folder, inner, threads=threads, memory_bytes=memory_bytes, spill_folder=spill
+            )
+        else:
+            counter = _core.WordCounter(self.scanner, threads, memory_bytes, spill)
+            self.folder.load_into(counter)
+        if progress is not None:
+            progress(self.n_bytes, self.n_bytes)
+        return counter
+
+    def _split_by_regex(self, counter: _core.WordCounter) -> None:
+        split = splitter(self.words)
+        for group in range(len(self.groups)):
+            for data, ends, counts in self.folder.read(group):
+                begin = 0
+                for end, count in zip(ends.tolist(), counts.tolist(), strict=True):
+                    words = [word.encode() for word in split(data[begin:end].decode())]
+                    counter.add_words(
+                        b"".join(words),
+                        np.cumsum([len(word) for word in words], dtype=np.int64),
+                        np.full(len(words), count, dtype=np.uint64),
+                        group,
+                    )
+                    begin = end
+
+    def add_to(
+        self,
+        stage: _core.SuperwordStage,
+        *,
+        threads: int = 1,
+        progress: PhaseProgress | None = None,
+    ) -> None:
+        """Give all pieces, with their counts, to a stage for counted documents."""
+        for group, about in enumerate(self.groups):
+            done = 0
+            for data, ends, counts in read_ahead(self.folder.read(group), threads=threads):
+                starts = np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]])
+                stage.add(data, starts, ends, group, counts)
+                done += len(data)
+                if progress is not None:
+                    progress(done, about.n_bytes)

@@ -1,16 +1,33 @@
-"""Documents: a block of UTF-8 text and where its documents lie in it.
+r"""Documents: blocks of UTF-8 text, and where the documents lie in them.
 
-The unit in which a corpus is read. Owns the value and how loose texts are packed into it; knows
-nothing of files.
+The unit in which a corpus is read. Owns the value, how loose texts are packed into it, and how
+files and streams are cut into lines. A plain file is memory-mapped block by block and never copied;
+a compressed one is joined from its chunks. Memory is bounded by the block and the longest line. A
+mapped file must not be truncated while it is read.
+
+A line ends at `\n` or `\r\n`, which belong to no document; a lone `\r` ends nothing. Empty
+lines are no documents; lines of spaces are. Bytes must be UTF-8 and are not altered: a byte order
+mark at the start of a text file is part of its first document.
 """
 
 from __future__ import annotations
 
+import mmap
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from queue import SimpleQueue
+from threading import Semaphore, Thread
+from typing import IO, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vocabshift import _core
+from vocabshift.errors import CorpusError
+from vocabshift.text.files import File, read_chunks, unreadable
+
+Item = TypeVar("Item")
 
 BLOCK_BYTES = 16 << 20
 """Aim for the size of a block; a longer document makes a longer block."""
@@ -70,3 +87,156 @@ def _joined(texts: list[bytes], source: str) -> Documents:
     lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     ends = np.cumsum(lengths)
     return Documents(b"".join(texts), ends - lengths, ends, source=source)
+
+
+# Blocks of whole lines, of files and streams.
+
+Block = tuple[int, bytes | memoryview]
+"""Offset within the file, in bytes, and the bytes from there up to and including a line end."""
+
+
+def read_blocks(file: File, *, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
+    """Content of `file` in blocks of whole lines, not yet validated."""
+    if file.compression is not None:
+        yield from stream_blocks(read_chunks(file), block_bytes=block_bytes)
+        return
+    try:
+        stream = file.path.open("rb")
+    except OSError as error:
+        raise unreadable(file.path, error) from error
+    with stream:
+        yield from mapped_blocks(stream, block_bytes=block_bytes)
+
+
+def mapped_blocks(stream: IO[bytes], *, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
+    """Blocks of an open file of the file system, without a copy.
+
+    Each block is a mapping of its own, so that its pages go when its last user does.
+    """
+    size = os.fstat(stream.fileno()).st_size
+    at = 0
+    while at < size:
+        base = at - at % mmap.ALLOCATIONGRANULARITY
+        length = block_bytes
+        while True:
+            end = min(at + length, size)
+            mapped = mmap.mmap(stream.fileno(), end - base, access=mmap.ACCESS_READ, offset=base)
+            if end == size:
+                break
+            if (newline := mapped.rfind(b"\n", at - base)) >= 0:
+                end = base + newline + 1
+                break
+            length *= 2
+        yield at, memoryview(mapped)[at - base : end - base]
+        at = end
+
+
+def stream_blocks(chunks: Iterable[bytes], *, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
+    """Blocks joined from the chunks of a stream."""
+    waiting: list[bytes] = []
+    n_bytes = at = 0
+    for chunk in chunks:
+        # Only the newest chunk is searched, so a long line costs no more than its length.
+        cut = chunk.rfind(b"\n") + 1 if n_bytes + len(chunk) >= block_bytes else 0
+        if cut:
+            block = b"".join((*waiting, chunk[:cut]))
+            yield at, block
+            at += len(block)
+            waiting, n_bytes = [], 0
+        waiting.append(chunk[cut:])
+        n_bytes += len(chunk) - cut
+    if n_bytes:
+        yield at, b"".join(waiting)
+
+
+def read_lines(blocks: Iterable[Block], source: str) -> Iterator[Documents]:
+    """Every line that is not empty as a document."""
+    for offset, data in blocks:
+        check_utf8(data, source, offset)
+        starts, ends = _core.line_spans(data)
+        has_text = starts < ends
+        if not has_text.all():
+            starts, ends = starts[has_text], ends[has_text]
+        if len(starts):
+            yield Documents(data, starts, ends, source=source)
+
+
+def split_lines(blocks: Iterable[Block], source: str) -> Iterator[str]:
+    """Every line as a string, the empty ones too, so that they can be numbered."""
+    for offset, data in blocks:
+        check_utf8(data, source, offset)
+        starts, ends = _core.line_spans(data)
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            yield str(data[start:end], "utf-8")
+
+
+def read_whole(file: File) -> bytes:
+    """The whole content, validated; it is held in memory."""
+    data = b"".join(read_chunks(file))
+    check_utf8(data, str(file.path))
+    return data
+
+
+def check_utf8(data: bytes | memoryview, source: str, offset: int = 0) -> None:
+    """Raise CorpusError with the place of the first byte that is not UTF-8.
+
+    `offset` is that of `data` in the file; of a compressed file, in its decompressed content.
+    """
+    invalid = _core.first_invalid_utf8(data)
+    if invalid >= 0:
+        raise CorpusError(
+            f"{source}: not UTF-8 at byte offset {offset + invalid}; convert it, for example with "
+            "iconv, or leave it out"
+        )
+
+
+# Reading ahead: checking and cutting a block is work for one thread. The threads that count words
+# or encode would wait for it; so the next block is made while the one before it is in use.
+
+_LAST_WAIT = 1.0  # seconds; a reader that waits for the network is abandoned
+
+
+def read_ahead(items: Iterable[Item], *, threads: int) -> Iterator[Item]:
+    """The same items in the same order, at most one of them early; errors come where they arise.
+
+    With one thread nothing is read early, and no thread is started.
+    """
+    return iter(items) if threads <= 1 else _read_ahead(iter(items))
+
+
+def _read_ahead(items: Iterator[Item]) -> Iterator[Item]:
+    asked = Semaphore(1)
+    made: SimpleQueue[Item | _Ended] = SimpleQueue()
+    is_closed = False
+
+    def read() -> None:
+        while asked.acquire() and not is_closed:
+            try:
+                made.put(next(items))
+            except BaseException as reason:  # raised again where the item is used
+                made.put(_Ended(reason))
+                return
+
+    # A daemon: where reading hangs, an interrupted program still ends.
+    reader = Thread(target=read, name="vocabshift-read-ahead", daemon=True)
+    reader.start()
+    try:
+        while True:
+            item = made.get()
+            if isinstance(item, _Ended):
+                if isinstance(item.reason, StopIteration):
+                    return
+                raise item.reason
+            asked.release()
+            yield item
+    finally:
+        is_closed = True
+        asked.release()
+        reader.join(_LAST_WAIT)
+
+
+class _Ended:
+    """Why there is no further item."""
+
+    def __init__(self, reason: BaseException) -> None:
+        self.reason = reason

@@ -1,6 +1,6 @@
-"""Which files a path, a folder or a glob stands for, and what kind each is by its suffix.
+"""Which files a path, a folder or a glob stands for, and their bytes, decompressed.
 
-Owns the supported suffixes. Opens nothing, and knows nothing of languages and weights.
+Owns the supported suffixes, gzip, Zstandard and xz. Damage is a CorpusError that names the file.
 """
 
 from __future__ import annotations
@@ -105,10 +105,6 @@ def _below(folder: Path) -> Iterator[File]:
 
 
 # Bytes of a file, decompressed as they are read.
-#
-# Owns gzip, Zstandard and xz, and the rule that damage is a CorpusError that names the file. Knows
-# nothing of what the bytes mean.
-
 
 _CHUNK_BYTES = 1 << 20
 _ZST_CHUNK_BYTES = 16 << 10  # small: a decompressor object returns all that its input holds

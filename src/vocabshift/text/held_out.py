@@ -1,7 +1,7 @@
-"""A corpus in two: one document of every so many is held out of training, to be judged on.
+"""Smaller corpora for measurements: held-out documents, and the first bytes of each language.
 
-Owns the division, which depends on nothing but the order of the documents. Knows nothing of what
-the two parts are used for.
+One document of every so many is held out of training for evaluation; the division depends on
+nothing but the order of the documents.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from vocabshift.errors import CorpusError
-from vocabshift.text.corpus import Corpus, Documents
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.documents import Documents
+from vocabshift.text.languages import ALL
 from vocabshift.text.readers import StandardInputSource
 
 EVERY = 20
@@ -57,7 +59,7 @@ class HeldOut:
 
 
 def hold_out(corpus: Corpus, every: int = EVERY) -> tuple[Corpus, Corpus]:
-    """(training, held out): the first document of each language and every `every`-th behind it.
+    """(training, held out): the first document of each language and every `every`-th after it.
 
     The second source of a language starts with its second document, and so on: many sources of
     one document each are divided too. ValueError for standard input, which cannot be read for both.
@@ -68,7 +70,7 @@ def hold_out(corpus: Corpus, every: int = EVERY) -> tuple[Corpus, Corpus]:
     firsts = []
     n_sources: Counter[str | None] = Counter()
     for part in corpus.parts:
-        # Behind its i-th source a language has i documents at least.
+        # After its i-th source a language has at least i documents.
         firsts.append(-n_sources[part.language] % every)
         n_sources[part.language] += 1
 
@@ -81,28 +83,19 @@ def hold_out(corpus: Corpus, every: int = EVERY) -> tuple[Corpus, Corpus]:
     return part_of(False), part_of(True)
 
 
-# The first so many bytes of each language of a corpus, in memory.
-#
-# For work whose price grows with the text, such as running a model over it. Owns the cut; the bound
-# is the caller's.
-
-
-UNLABELLED = "all"
-"""Label of text without one, as Results call it."""
-
-
 def excerpt(corpus: Corpus, n_bytes: int) -> dict[str, list[str]]:
-    """Label -> its first documents that are not blank, `n_bytes` of UTF-8 at most.
+    """Label -> its first documents that are not blank, `n_bytes` of UTF-8 at most, in memory.
 
-    A document that does not fit is cut behind a whole character. Reads no further than needed.
-    CorpusError where there is nothing.
+    For work whose cost grows with the text, such as running a model over it. Text without a label
+    is of `ALL`, as in Results. A document that does not fit is cut after a whole character. Reads
+    no further than needed. CorpusError where there is nothing.
     """
     if n_bytes < 1:
         raise ValueError(f"n_bytes is {n_bytes}; give at least 1")
     found: dict[str, list[str]] = {}
     room: dict[str, int] = {}
     for part in corpus.parts:
-        label = UNLABELLED if part.language is None else part.language
+        label = ALL if part.language is None else part.language
         texts = found.setdefault(label, [])
         if room.setdefault(label, n_bytes) <= 0:
             continue

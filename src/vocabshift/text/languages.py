@@ -1,4 +1,4 @@
-"""Languages: code, English name and scripts, as data.
+"""Languages and labels: code, English name and scripts, as data.
 
 The 22 languages of the Eighth Schedule of the Constitution of India, and others that the demo and
 the studies meet. Labels of a corpus may be anything; this table only helps where a label happens
@@ -10,6 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+
+ALL = "all"
+"""In results: all languages together, and text without a label, as it is all there is of it."""
+
+UNLABELLED = "unlabelled"
+"""In reports by language: the documents of a corpus that have no label (None in the corpus)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +180,8 @@ def family(label: str | None) -> str | None:
     return None if language is None else _FAMILY_OF[language.code]
 
 
-# The scripts whose words Matra counts more, as data that a linguist may change.
-#
-# Source: "Matra: Sentence-Constrained Superword Tokenization for India's Scheduled Languages",
-# Table 1: fifteen Unicode blocks. The table's Syriac and Sinhala are kept as they stand there.
-
+# The scripts whose words Matra counts more ("Matra: Sentence-Constrained Superword Tokenization for
+# India's Scheduled Languages", Table 1: fifteen Unicode blocks, Syriac and Sinhala among them).
 
 Range = tuple[str, str]
 """First and last character of a block, both included."""

@@ -1,8 +1,8 @@
 """Named pre-tokenization patterns, as the regex text that is exported in ``tokenizer.json``.
 
-A pattern is an ordered list of Split steps (regex, behavior); each step splits every piece that
-the one before it left. The regex text is the truth: the core's scanners are held equal to it by
-tests, and a list with any other step runs through `tokenizers` itself, slower.
+A pattern is an ordered list of Split steps (regex, behavior); each step splits every pre-token that
+the one before it left. The regex text is the truth: tests hold the core's scanners equal to it, and
+a list with any other step runs through `tokenizers` itself, slower.
 """
 
 from __future__ import annotations
@@ -12,22 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from vocabshift import _core
-from vocabshift.text.regexes import (
-    CL100K,
-    DEEPSEEK,
-    DIGIT_TRIPLES,
-    GPT2,
-    HAN,
-    INDIC,
-    INDIC_WALLS,
-    MATRA,
-    O200K,
-    QWEN2,
-    TEKKEN,
-    WALLS,
-    join_words,
-    repair_regex,
-)
+from vocabshift.text import regexes
+from vocabshift.text.regexes import join_words, repair_regex
 from vocabshift.text.sentences import SentencePolicy, parse_sentence_regex
 from vocabshift.text.syllables import SYLLABLES, syllable_rules
 
@@ -51,54 +37,121 @@ Pattern = tuple[Split, ...]
 
 
 def sentence_split(policy: SentencePolicy) -> Pattern:
-    """The step that ends a piece behind a sentence terminal; nothing for an empty policy."""
+    """The step that ends a pre-token after a sentence terminal; nothing for an empty policy."""
     return (Split(policy.regex, "MergedWithPrevious"),) if policy.regex else ()
 
 
-NAMED: Mapping[str, Pattern] = {
-    "gpt2": (Split(GPT2),),
-    "cl100k": (Split(CL100K),),
-    "qwen2": (Split(QWEN2),),
-    "o200k": (Split(O200K),),
-    "tekken": (Split(TEKKEN),),
-    "matra": (Split(HAN), Split(DIGIT_TRIPLES), Split(MATRA)),
-    "matra-left": (Split(HAN), Split(MATRA)),
-    "indic": (Split(INDIC),),
-    "syllables": (Split(SYLLABLES),),
-    "deepseek": tuple(Split(regex) for regex in DEEPSEEK),
-    "superbpe-stage2": (Split(WALLS),),
-    "ist-stage2": (Split(WALLS), *sentence_split(SentencePolicy())),
-    "indic-stage2": (Split(INDIC_WALLS), *sentence_split(SentencePolicy())),
-    "matra-stage2": (Split(HAN), Split(DIGIT_TRIPLES), Split(WALLS)),
-    "matra-left-stage2": (Split(HAN), Split(WALLS)),
-}
-"""The patterns that have a name. "llama3" is cl100k, "llama4" is o200k. The two named "left" cut
-digits from the left: nothing in them is quadratic, whoever runs the regex."""
+@dataclass(frozen=True, slots=True)
+class NamedPattern:
+    """A pattern that has a name."""
 
-ALIASES = {"llama3": "cl100k", "llama4": "o200k", "qwen": "qwen2"}
+    name: str
+    splits: Pattern
+    summary: str  # one line of Markdown, as docs/algorithms/pre-tokenization.md lists it
+    aliases: tuple[str, ...] = ()
+
+
+_HAN, _TRIPLES = Split(regexes.HAN), Split(regexes.DIGIT_TRIPLES)
+_BOUNDARIES = Split(regexes.BOUNDARIES)
+
+PATTERNS = (
+    NamedPattern(
+        "gpt2",
+        (Split(regexes.GPT2),),
+        r"GPT-2: `'s\|'t\|…\| ?\p{L}+\| ?\p{N}+\| ?[^\s\p{L}\p{N}]+\|\s+(?!\S)\|\s+`",
+    ),
+    NamedPattern(
+        "cl100k",
+        (Split(regexes.CL100K),),
+        r"contractions; `[^\r\n\p{L}\p{N}]?\p{L}+`; digits in threes from the left; punctuation "
+        "with newlines; white space",
+        ("llama3",),
+    ),
+    NamedPattern("qwen2", (Split(regexes.QWEN2),), "`cl100k` with digits one by one", ("qwen",)),
+    NamedPattern(
+        "o200k",
+        (Split(regexes.O200K),),
+        "capitals, then small letters, marks in both classes; digits in threes",
+        ("llama4",),
+    ),
+    NamedPattern(
+        "tekken",
+        (Split(regexes.TEKKEN),),
+        "`o200k` without contractions, digits one by one (Mistral Nemo)",
+    ),
+    NamedPattern(
+        "deepseek",
+        tuple(map(Split, regexes.DEEPSEEK)),
+        "DeepSeek-V3's three steps (no scanner)",
+    ),
+    NamedPattern(
+        "indic",
+        (Split(regexes.INDIC),),
+        "`o200k`, but ZWJ and ZWNJ after a letter of the word stay in it",
+    ),
+    NamedPattern(
+        "matra", (_HAN, _TRIPLES, Split(regexes.MATRA)), "Matra's words, see [matra.md](matra.md)"
+    ),
+    NamedPattern(
+        "matra-left",
+        (_HAN, Split(regexes.MATRA)),
+        "`matra` with digits in threes from the left: linear, whoever runs the regex",
+    ),
+    NamedPattern("syllables", (Split(SYLLABLES),), "orthographic syllables"),
+    NamedPattern(
+        "superbpe-stage2",
+        (_BOUNDARIES,),
+        "the boundaries that stay when the space is lifted (below)",
+    ),
+    NamedPattern(
+        "ist-stage2",
+        (_BOUNDARIES, *sentence_split(SentencePolicy())),
+        "the same, then sentence ends",
+    ),
+    NamedPattern(
+        "indic-stage2",
+        (Split(regexes.INDIC_BOUNDARIES), *sentence_split(SentencePolicy())),
+        "for `indic`: a joiner after a letter begins no run of punctuation; then sentence ends",
+    ),
+    NamedPattern(
+        "matra-stage2",
+        (_HAN, _TRIPLES, _BOUNDARIES),
+        "Han and digits as in `matra`, then the boundaries of `superbpe-stage2`",
+    ),
+    NamedPattern(
+        "matra-left-stage2",
+        (_HAN, _BOUNDARIES),
+        "Han as in `matra-left`, then the boundaries of `superbpe-stage2`",
+    ),
+)
+"""The one list of named patterns. A new one is a row here; where its regex is new too, a constant
+in regexes.py, and a scanner of the core (`_SCANNERS`) if it is to be fast."""
+
+NAMED: Mapping[str, Pattern] = {known.name: known.splits for known in PATTERNS}
+ALIASES = {alias: known.name for known in PATTERNS for alias in known.aliases}
 
 _SCANNERS = {
-    GPT2: _core.Pattern.GPT2,
-    CL100K: _core.Pattern.CL100K,
-    QWEN2: _core.Pattern.QWEN2,
-    O200K: _core.Pattern.O200K,
-    TEKKEN: _core.Pattern.TEKKEN,
-    MATRA: _core.Pattern.MATRA,
-    INDIC: _core.Pattern.INDIC,
-    repair_regex(GPT2): _core.Pattern.GPT2_REPAIRED,
-    repair_regex(CL100K): _core.Pattern.CL100K_REPAIRED,
-    repair_regex(QWEN2): _core.Pattern.QWEN2_REPAIRED,
-    repair_regex(TEKKEN): _core.Pattern.TEKKEN_REPAIRED,
-    WALLS: _core.Pattern.WALLS,
-    INDIC_WALLS: _core.Pattern.INDIC_WALLS,
-    DIGIT_TRIPLES: _core.Pattern.DIGIT_TRIPLES,
-    HAN: _core.Pattern.HAN,
+    regexes.GPT2: _core.Pattern.GPT2,
+    regexes.CL100K: _core.Pattern.CL100K,
+    regexes.QWEN2: _core.Pattern.QWEN2,
+    regexes.O200K: _core.Pattern.O200K,
+    regexes.TEKKEN: _core.Pattern.TEKKEN,
+    regexes.MATRA: _core.Pattern.MATRA,
+    regexes.INDIC: _core.Pattern.INDIC,
+    repair_regex(regexes.GPT2): _core.Pattern.GPT2_REPAIRED,
+    repair_regex(regexes.CL100K): _core.Pattern.CL100K_REPAIRED,
+    repair_regex(regexes.QWEN2): _core.Pattern.QWEN2_REPAIRED,
+    repair_regex(regexes.TEKKEN): _core.Pattern.TEKKEN_REPAIRED,
+    regexes.BOUNDARIES: _core.Pattern.WALLS,
+    regexes.INDIC_BOUNDARIES: _core.Pattern.INDIC_WALLS,
+    regexes.DIGIT_TRIPLES: _core.Pattern.DIGIT_TRIPLES,
+    regexes.HAN: _core.Pattern.HAN,
 }
 
-_OF_WORDS = (GPT2, CL100K, QWEN2, O200K, TEKKEN)
+_WORDS = (regexes.GPT2, regexes.CL100K, regexes.QWEN2, regexes.O200K, regexes.TEKKEN)
 _JOINED = {
     join_words(words): _SCANNERS[words]
-    for own in _OF_WORDS
+    for own in _WORDS
     for words in (own, repair_regex(own) or own)
 }
 
@@ -165,7 +218,7 @@ def from_spec(spec: Mapping[str, Any] | None) -> Pattern | None:
             return None
         pattern.append(Split(regex, step["behavior"], step.get("invert", False)))
     if steps[-1].get("use_regex", True):
-        pattern.append(Split(GPT2))
+        pattern.append(Split(regexes.GPT2))
     return tuple(pattern)
 
 
@@ -199,25 +252,13 @@ def _step_of(
 
 
 def splitter(pattern: Pattern) -> Callable[[str], list[str]]:
-    """The pattern as a function from a text to its pieces, run by `tokenizers`: always exact."""
+    """The pattern as a function from text to pre-tokens, run by `tokenizers`: always exact."""
     splits = to_tokenizers(pattern)
 
     def split(text: str) -> list[str]:
         return [piece for piece, _ in splits.pre_tokenize_str(text)]
 
     return split
-
-
-def to_tokenizers(pattern: Pattern) -> Any:
-    """The Split steps in `tokenizers`, without ByteLevel: pieces stay text."""
-    from tokenizers import Regex, pre_tokenizers
-
-    return pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(split.regex), _BEHAVIORS[split.behavior], split.invert)
-            for split in pattern
-        ]
-    )
 
 
 _BEHAVIORS = {
@@ -227,3 +268,15 @@ _BEHAVIORS = {
     "MergedWithNext": "merged_with_next",
     "Contiguous": "contiguous",
 }
+
+
+def to_tokenizers(pattern: Pattern) -> Any:
+    """The Split steps in `tokenizers`, without ByteLevel: pre-tokens stay text."""
+    from tokenizers import Regex, pre_tokenizers
+
+    return pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(split.regex), _BEHAVIORS[split.behavior], split.invert)
+            for split in pattern
+        ]
+    )

@@ -1,4 +1,4 @@
-"""Sources of documents: files, the Hub, standard input, texts in memory.
+"""Sources of documents: files, the Hub, standard input, texts in memory; and a key for them.
 
 A source can be read any number of times, in constant memory. It knows what its documents are
 (lines, whole files or records), but not their language or weight: the corpus adds those.
@@ -6,6 +6,8 @@ A source can be read any number of times, in constant memory. It knows what its 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 import sys
 import tempfile
@@ -13,12 +15,19 @@ import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import IO, Literal, Protocol, get_args
+from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from vocabshift.errors import CorpusError
-from vocabshift.text.documents import Documents, pack
+from vocabshift.text.documents import (
+    Documents,
+    check_utf8,
+    mapped_blocks,
+    pack,
+    read_blocks,
+    read_lines,
+    read_whole,
+)
 from vocabshift.text.files import File
-from vocabshift.text.lines import check_utf8, mapped_blocks, read_blocks, read_lines, read_whole
 from vocabshift.text.records import (
     check_installed,
     encode_text,
@@ -28,6 +37,10 @@ from vocabshift.text.records import (
     read_parquet,
 )
 from vocabshift.text.spec import HubDataset
+
+if TYPE_CHECKING:
+    from vocabshift.text.corpus import Corpus
+    from vocabshift.text.selection import Part
 
 DocumentUnit = Literal["line", "file"]
 """What is one document of a text file; a record of the other formats is always one."""
@@ -177,3 +190,46 @@ class TextsSource:
                     f"{self.name}: item {number} is {type(text).__name__}; each text must be a str"
                 )
             yield encode_text(text, f"{self.name}, item {number}")
+
+
+# A key by which a later process recognises the text of a run.
+#
+# A file is known by path, size and time of change, as `make` does: reading a corpus to hash it
+# would cost as much as the first phase of the work.
+
+
+def input_key(corpus: Corpus) -> str | None:
+    """Hex digits that change with the files, labels, weights, choices and units of `corpus`.
+
+    None where a part is no local file; `no_key_reason` says why.
+    """
+    if no_key_reason(corpus) is not None:
+        return None
+    facts = json.dumps([_facts(part) for part in corpus.parts], ensure_ascii=False)
+    return hashlib.sha256(facts.encode()).hexdigest()
+
+
+def no_key_reason(corpus: Corpus) -> str | None:
+    """Why a later run cannot know this corpus again; None where it can."""
+    for part in corpus.parts:
+        if isinstance(part.source, StandardInputSource):
+            return "standard input is gone when the process ends"
+        if isinstance(part.source, HubSource):
+            return f"{part.source.name} may change on the Hub from one run to the next"
+        if not isinstance(part.source, FileSource):
+            return f"{part.source.name} lie in memory only"
+    return None
+
+
+def _facts(part: Part) -> list[Any]:
+    assert isinstance(part.source, FileSource)
+    files = [_file_facts(file) for file in part.source.files]
+    source = [part.source.unit, part.source.column, files]
+    return [part.language, part.weight, *source, *(choice.facts for choice in part.choices)]
+
+
+def _file_facts(file: File) -> list[Any]:
+    state = file.path.stat()
+    # surrogateescape: a file name need not be UTF-8
+    path = str(file.path.resolve()).encode("utf-8", "surrogateescape").hex()
+    return [path, file.format, file.compression, state.st_size, state.st_mtime_ns]

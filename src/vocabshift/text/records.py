@@ -1,4 +1,4 @@
-"""Documents out of JSON: JSON lines (`.jsonl`) and whole files (`.json`).
+"""Documents out of records: JSON lines, JSON files, Parquet, data sets of the Hub; Arrow strings.
 
 A record is an object, whose column holds the text, or a string, which is the text itself. A null
 carries no text and is passed over; any other value is an error, as is a missing column.
@@ -9,6 +9,9 @@ A `.jsonl` is streamed; its blank lines are passed over. A `.json` is held in me
 - an object with exactly one list among its values, whatever its key: that list of records;
 - JSON lines after all, as many a data set has it.
 A byte order mark before the JSON is not part of it.
+
+Parquet files and data sets come batch by batch, of one column only. They need the extra
+`vocabshift[data]`; the Hub is the only place where a corpus touches the network.
 """
 
 from __future__ import annotations
@@ -23,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift.errors import CorpusError
+from vocabshift.text.documents import Block, split_lines
 from vocabshift.text.files import File, read_chunks
-from vocabshift.text.lines import Block, split_lines
 from vocabshift.text.spec import HubDataset
 
 _DEFAULT_COLUMN = "text"
@@ -113,11 +116,7 @@ def _not_json(where: str, error: Exception) -> CorpusError:
     return CorpusError(f"{where}: not JSON ({what})")
 
 
-# Documents out of tables: Parquet files and data sets of the Hugging Face Hub.
-#
-# Both come batch by batch, of one column only. Needs the extra `vocabshift[data]`; the Hub is the
-# only place where a corpus touches the network. A null carries no text and is passed over.
-
+# Tables: Parquet files and data sets of the Hugging Face Hub.
 
 _BATCH_ROWS = 1024
 
@@ -207,10 +206,8 @@ def _hub_batches(dataset: HubDataset) -> Iterator[list[Any]]:
         yield batch[dataset.column]
 
 
-# Strings of Arrow as what they are, bytes and offsets: no str is made of them.
-#
-# Knows the arrays of pyarrow by their methods and imports nothing: whoever has one has pyarrow.
-
+# Strings of Arrow as bytes and offsets: no str is made of them. The arrays of pyarrow are known by
+# their methods, and nothing is imported: whoever has one has pyarrow.
 
 StringBlock = tuple[memoryview, NDArray[np.int64], NDArray[np.int64]]
 """UTF-8 bytes, and where each string begins and ends in them."""

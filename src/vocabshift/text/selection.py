@@ -1,7 +1,7 @@
-"""Choices: which documents of a source a corpus takes.
+"""Parts of a corpus and choices: which documents of a source a corpus takes.
 
-Owns the face that all choices have, so that `corpus` can put one behind another without knowing
-what they choose by: `held_out`, `roman_words` and `language_budget` do.
+Owns the interface that all choices share, so that a part can chain them, and two of them: a budget
+in bytes for each language, and a limit on words in Roman script. `held_out` has the third.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -43,13 +43,48 @@ class Choice(Protocol):
         """The documents chosen; blocks without any are left out."""
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One source of a corpus."""
+
+    source: Source
+    language: str | None = None
+    weight: float = 1.0
+    choices: tuple[Choice, ...] = ()  # each of what the one before it took
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        chosen = ", ".join(choice.name for choice in self.choices)
+        return f"{self.source.name} ({chosen})" if chosen else self.source.name
+
+    @property
+    def n_bytes_hint(self) -> int | None:
+        """About how many bytes of text, where that is known without reading."""
+        n_bytes = self.source.n_bytes_hint
+        for choice in self.choices:
+            n_bytes = None if n_bytes is None else choice.n_bytes_hint(n_bytes)
+        return n_bytes
+
+    def read(self) -> Iterator[Documents]:
+        """Its documents, from the start, with language and weight."""
+        blocks = self.source.read()
+        for choice in self.choices:
+            blocks = choice.of(blocks)
+        for documents in blocks:
+            yield replace(documents, language=self.language, weight=self.weight)
+
+    def choosing(self, choice: Choice) -> Part:
+        """What this choice takes of it."""
+        return replace(self, choices=(*self.choices, choice))
+
+
 # So many bytes of each language, drawn at random and the same ones every time.
 #
-# Files are often sorted by source, so that their first megabytes are no sample of them. Every
-# document gets a number from the seed, its language and its place; those with the lowest numbers
-# are taken, as many as fit, in the order in which they stand. Memory is constant: the first pass
-# only adds up bytes by the leading bits of the number. Owns the draw; knows nothing of files.
-
+# Files are often sorted by source, so their first megabytes are no sample of them. Every document
+# gets a number from the seed, its language and its place; those with the lowest numbers are taken,
+# as many as fit, in their order. The first pass only adds up bytes by the leading bits of the
+# number, in constant memory.
 
 _BITS = 20
 """A language is taken to within a millionth of its bytes."""
@@ -96,7 +131,7 @@ class LanguageBudget:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class BudgetSample:
     """The documents of one source that its language's budget takes."""
 
     budget: LanguageBudget
@@ -129,7 +164,7 @@ class Drawn:
 
 @dataclass
 class _Numbers:
-    """Numbers of a source's documents, one behind the other, however blocks are cut."""
+    """Numbers of a source's documents, in their order, however blocks are cut."""
 
     budget: LanguageBudget
     place: int
@@ -147,9 +182,8 @@ class _Numbers:
 # Lines with many words in Roman script, left out of text in another script.
 #
 # Such lines of web text are mostly code-mixed, navigation or another language; the Indic study
-# leaves out those with more than ten (section 4.1). Owns what a Roman word is, and which languages
-# are concerned. A document of several lines loses the lines, not its whole text.
-
+# leaves out those with more than ten (section 4.1). A document of several lines loses the lines,
+# not its whole text.
 
 _WORD = regex.compile(r"(?V1)(?<!\S)[[\S--\p{L}]]*+\p{Latin}[[\S--\p{L}]\p{Latin}]*+(?!\S)")
 

@@ -42,9 +42,9 @@ class SentencePolicy:
 
     terminals: str = "".join(TERMINALS.values())
     ascii_period: AsciiPeriod = "sentence"
-    """"sentence": a period before whitespace or the end of the text is a wall (decimals, URLs and
-    code keep theirs; abbreviations lose a superword, never correctness). "always": every period is
-    one, as Matra has it. "never": none is."""
+    """"sentence": a period before whitespace or the end of the text is a boundary (decimals, URLs
+    and code keep theirs; abbreviations lose a superword, never correctness). "always": every period
+    is one, as Matra has it. "never": none is."""
 
     def __post_init__(self) -> None:
         if self.ascii_period not in get_args(AsciiPeriod):

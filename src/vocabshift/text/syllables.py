@@ -1,8 +1,10 @@
-"""Orthographic syllables of the scripts of India: what belongs together in writing, as data.
+"""Orthographic syllables of the scripts of India, and graphemes: what belongs together in writing.
 
 A syllable is a letter with its marks (vowel signs, nukta, anusvara, virama), joiners, and the
 letters that a virama joins to it (conjuncts). Owns which scripts are written so, what joins, and
 the regex; all other text (digits, punctuation, other letters) is cut much as o200k cuts it.
+Graphemes are extended grapheme clusters (UAX 29) by `regex`'s \\X, which follows rule GB9c: a
+conjunct of Devanagari is one cluster. Which scripts have it depends on its Unicode tables.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ LINKERS: Mapping[str, str] = {
     "Meetei_Mayek": "\uaaf6",  # the historical virama; the apun iyek (U+ABED) joins nothing
 }
 """The syllabic scripts of the 22 scheduled languages, and the sign in each that joins the letter
-behind it to the one before. Unicode's Indic_Conjunct_Break=Linker (rule GB9c of UAX 29) has all of
+after it to the one before. Unicode's Indic_Conjunct_Break=Linker (rule GB9c of UAX 29) has all of
 them but two. The other scripts of these languages, Ol Chiki and Arabic, have no such syllables."""
 
 CONJUNCTS = ("க்ஷ", "ஸ்ரீ", "ஶ்ரீ")
@@ -43,9 +45,9 @@ SYLLABLES = (
     rf" ?{_LETTER}(?:[\p{{M}}{JOINERS}]*{_LINKER}\u200d?{_LETTER})*[\p{{M}}{JOINERS}]*|"
     rf"{PREFIX}{_OTHER}[\p{{M}}{JOINERS}{_OTHER}]*{CONTRACTION}?|{NOT_LETTERS}"
 )
-"""A syllable behind an optional space; or a run of letters of all other scripts, with marks and
+"""A syllable after an optional space; or a run of letters of all other scripts, with marks and
 joiners; or what else o200k knows. Meant as a step inside words: it cuts no English word that o200k
-leaves whole. ZWJ behind a linker asks for another form of the conjunct, and joins; ZWNJ asks for
+leaves whole. ZWJ after a linker asks for another form of the conjunct, and joins; ZWNJ asks for
 no conjunct, and ends the syllable (so does GB9c). Any letter may be joined, where GB9c has
 consonants only: অ্যা is one syllable."""
 
@@ -89,14 +91,8 @@ def _is_mark(character: str) -> bool:
     return bool(_core.char_class(ord(character)) & 8)
 
 
-# Extended grapheme clusters: what readers take for one character (UAX 29), by `regex`'s \X.
-#
-# Owns where they end. `regex` follows rule GB9c, so that a conjunct of Devanagari is one cluster;
-# which scripts have it depends on its Unicode tables. Syllables are syllables.py's.
-
-
 def grapheme_borders(text: str) -> list[int]:
-    """Where the clusters of `text` end, as character offsets: ascending, up to len(text)."""
+    """Where extended grapheme clusters end, as character offsets: ascending, up to len(text)."""
     if text.isascii() and "\r" not in text:  # "\r\n" is the only cluster of ASCII
         return list(range(1, len(text) + 1))
     return [match.end() for match in _cluster().finditer(text)]

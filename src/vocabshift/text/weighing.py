@@ -1,7 +1,6 @@
-"""What text counts: groups of documents that count alike, and their weights.
+"""Weights of text: groups of documents that count alike, and how much an occurrence counts.
 
-Owns temperature sampling over languages and how weights become fixed-point numbers. Knows nothing
-of how text is read.
+Owns temperature sampling over languages and how weights become fixed-point numbers.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ may be longer than what was read."""
 class Group:
     """Documents that count alike."""
 
-    language: str | None  # None too where languages are not told apart
+    language: str | None  # None too where languages are not distinguished
     weight: float
     n_bytes: int = 0
     n_documents: int = 0
     n_special: int = 0  # special tokens that stood in them
 
 
-class Weighed:
+class WeightedText:
     """Text in groups; what reading it found out, and what it counts."""
 
     sampling_alpha: float | None
     language_weights: Mapping[str | None, float] | None = None
-    """What each language counts beside all this; None, or a language that is not here: once."""
+    """A further factor for each language; None, or a language that is not here: 1."""
     groups: list[Group]  # in order of appearance
     language_bytes: dict[str | None, int]  # of the documents, by label
     n_special: int  # special tokens that stood in the text

@@ -1,8 +1,9 @@
-"""The pipeline parts that vendor tokenizers share, as `tokenizer.json` spells them.
+"""Components: the parts of a pipeline around a model, as `tokenizer.json` spells them.
 
-Owns: what stands around a byte-level model and around a SentencePiece model when the file itself
-(rank file, tekken, .model, GGUF) names no such parts. The values are those that transformers'
-converters write for the same files.
+Owns those that stand around a byte-level model and around a SentencePiece model when the file
+itself (rank file, tekken, .model, GGUF) names none: the values are those that transformers'
+converters write for the same files. Owns also where a post-processor holds ids, and which
+character maps of a normalizer are safe to hand to `tokenizers`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from vocabshift.errors import InvalidTokenizerError
+
+Spec = Mapping[str, Any]
+"""A component as `tokenizer.json` spells it, for example {"type": "NFC"}."""
+
+DAMAGED = "the file is damaged, or not a tokenizer.json"
+"""The end of a message on a `tokenizer.json` that lacks what each one has."""
 
 SPACE = "\u2581"
 """SentencePiece's visible space."""
@@ -34,17 +41,17 @@ def byte_level_processor(bos: tuple[str, int] | None) -> dict[str, Any]:
             "trim_offsets": False,
             "use_regex": False,
         }
-    plain = {
+    byte_level = {
         "type": "ByteLevel",
         "add_prefix_space": True,
         "trim_offsets": False,
         "use_regex": True,
     }
-    return {"type": "Sequence", "processors": [plain, bos_template(*bos)]}
+    return {"type": "Sequence", "processors": [byte_level, bos_template(*bos)]}
 
 
 def bos_template(bos: str, bos_id: int, eos: tuple[str, int] | None = None) -> dict[str, Any]:
-    """The template that puts `bos` before (and `eos` behind) each text."""
+    """The template that puts `bos` before (and `eos` after) each text."""
 
     def part(sequence: str, type_id: int) -> list[dict[str, Any]]:
         steps: list[dict[str, Any]] = [{"SpecialToken": {"id": bos, "type_id": type_id}}]
@@ -95,11 +102,69 @@ def metaspace_decoder(*, strip_prefix: bool) -> dict[str, Any]:
     return {"type": "Sequence", "decoders": steps}
 
 
-# SentencePiece's precompiled character map: is it safe to hand to `tokenizers`?
-#
-# Owns the layout (a double-array trie, then the replacement texts, each ended by a zero byte) and
-# the bounds that `tokenizers` does not check: a damaged map makes it panic while it encodes.
+# The ids in a post-processor: TemplateProcessing, BertProcessing, RobertaProcessing, and Sequences
+# of these.
 
+_PAIRS = {"BertProcessing": ("sep", "cls"), "RobertaProcessing": ("sep", "cls")}
+
+
+def ids_of(spec: Spec | None) -> set[int]:
+    """Every id that the post-processor puts into a text."""
+    found: set[int] = set()
+
+    def see(token_id: int) -> int:
+        found.add(token_id)
+        return token_id
+
+    _map_ids(spec, see)
+    return found
+
+
+def with_ids(spec: Spec | None, old_to_new: Mapping[int, int]) -> Spec | None:
+    """The same post-processor with every id replaced.
+
+    InvalidTokenizerError for an id that names no token.
+    """
+
+    def new_id(token_id: int) -> int:
+        if token_id not in old_to_new:
+            raise InvalidTokenizerError(
+                f"the post-processor puts the id {token_id} into every text, and no token has it; "
+                "correct the post_processor of tokenizer.json"
+            )
+        return old_to_new[token_id]
+
+    mapped: Spec | None = _map_ids(spec, new_id)
+    return mapped
+
+
+def _map_ids(spec: Spec | None, new_id: Any) -> Any:
+    if spec is None:
+        return None
+    kind = spec.get("type")
+    if kind == "Sequence":
+        return {**spec, "processors": [_map_ids(step, new_id) for step in spec["processors"]]}
+    if kind in _PAIRS:
+        return {**spec, **{key: [spec[key][0], new_id(spec[key][1])] for key in _PAIRS[kind]}}
+    if kind == "TemplateProcessing":
+        tokens = {
+            name: {**entry, "ids": [new_id(token_id) for token_id in entry["ids"]]}
+            for name, entry in _entries(spec["special_tokens"])
+        }
+        return {**spec, "special_tokens": tokens}
+    return spec
+
+
+def _entries(tokens: Any) -> list[tuple[str, Any]]:
+    """The special tokens of a template, by name; written as an object or as a list."""
+    if isinstance(tokens, Mapping):
+        return list(tokens.items())
+    return [(entry["id"], entry) for entry in tokens]
+
+
+# SentencePiece's precompiled character map: a double-array trie, then the replacement texts, each
+# ended by a zero byte. `tokenizers` does not check its bounds: a damaged map makes it panic while
+# it encodes.
 
 _LEAF = 1 << 31  # this unit is a value: an offset into the replacement texts
 _HAS_LEAF = 1 << 8  # the unit at this unit's offset is a value
@@ -116,7 +181,7 @@ def check_charsmap(data: bytes) -> None:
         )
 
 
-def check_normalizer(spec: Mapping[str, Any] | None) -> None:
+def check_normalizer(spec: Spec | None) -> None:
     """Check every map that a normalizer holds, as `tokenizer.json` spells it."""
     steps = (spec or {}).get("normalizers")
     nested = (

@@ -6,8 +6,9 @@ has one, `tokenizers` otherwise. What is counted, and how it is weighed, is `tex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,16 +17,17 @@ from vocabshift.errors import CorpusError
 from vocabshift.text import patterns
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
-from vocabshift.text.count_reader import CountReader
-from vocabshift.text.counting import CorpusReader
+from vocabshift.text.counting import CorpusReader, CountReader
 from vocabshift.text.documents import Documents
 from vocabshift.text.normalize import NAMES, name_of, spec_function
 from vocabshift.text.patterns import Pattern
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.model import compile_merges
 from vocabshift.tokenizer.token_bytes import is_byte_level
-from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+
+if TYPE_CHECKING:
+    from vocabshift.tokenizer.added_tokens import AddedToken
+    from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 @dataclass
@@ -61,7 +63,7 @@ class TokenizerReader(CorpusReader):
             (),  # `added` knows them
             sampling_alpha,
             by_language,
-            added=added_splitter(tokenizer),
+            added=added_splitter(tokenizer.added_tokens),
         )
         if tokenizer.normalizer is not None:
             reader.normalize = _in_turn(reader.normalize, _normalizer(tokenizer))
@@ -154,14 +156,14 @@ def normalizer_name(tokenizer: Tokenizer) -> str | None:
     return None if name == "none" else name
 
 
-def added_splitter(tokenizer: Tokenizer | PlainTokenizer) -> _core.TextEncoder:
-    """Cuts added tokens out of text, as the tokenizer does."""
+def added_splitter(added_tokens: Sequence[AddedToken]) -> _core.TextEncoder:
+    """Cuts these added tokens out of text, as their tokenizer does."""
     single = [bytes([byte]) for byte in range(256)]
     model = compile_merges(single, np.zeros((0, 3), np.uint32))
     raw, normalized = (
         [
             _core.AddedToken(token.content, token.id, token.lstrip, token.rstrip)
-            for token in tokenizer.added_tokens
+            for token in added_tokens
             if token.normalized == is_normalized
         ]
         for is_normalized in (False, True)

@@ -1,8 +1,8 @@
 """`token_map.json`: which id of an earlier tokenizer is which id of this one.
 
-Owns the file, its checks and how maps are joined into a chain: whatever
-changes a tokenizer writes a map beside it that begins at the first tokenizer of the chain. Knows
-nothing of what was changed, and of models only that the map's `old` is theirs.
+Owns the file, its checks and how maps are joined into a chain: whatever changes a tokenizer writes
+a map beside it that begins at the first tokenizer of the chain. Knows nothing of what was changed,
+and of models only that the map's `old` is theirs.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, ids_of_tokens
 from vocabshift.tokenizer.model import MAX_ID
-from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.tokenizer_json import fingerprint
 
 FILE = "token_map.json"
 VERSION = 1
@@ -30,7 +29,7 @@ _AGAIN = "make it again, or delete it: without a map, tokens are matched by thei
 
 
 @dataclass(frozen=True, eq=False)
-class IdMap:
+class TokenIdMap:
     """Old id -> new id; tokenizers are named by their `fingerprint`."""
 
     old: str
@@ -43,17 +42,21 @@ class IdMap:
 
     @classmethod
     def between(
-        cls, old: Tokenizer, new: Tokenizer, old_to_new: Mapping[int, int] | None = None
-    ) -> IdMap:
+        cls, old: AnyTokenizer, new: AnyTokenizer, old_to_new: Mapping[int, int] | None = None
+    ) -> TokenIdMap:
         """The map of one step; None: every token of `old` has its id in `new` (extending)."""
-        kept = {token_id: token_id for token_id in _ids(old)} if old_to_new is None else old_to_new
+        kept = (
+            {token_id: token_id for token_id in ids_of_tokens(old)}
+            if old_to_new is None
+            else old_to_new
+        )
         return cls.of_ids(
-            fingerprint(old),
-            fingerprint(new),
+            old.fingerprint,
+            new.fingerprint,
             kept,
             old.row_count,
             new.row_count,
-            vocab=old.model.vocab,
+            vocab=old.vocab,
         )
 
     @classmethod
@@ -66,7 +69,7 @@ class IdMap:
         new_size: int,
         *,
         vocab: Mapping[str, int] | None = None,
-    ) -> IdMap:
+    ) -> TokenIdMap:
         """The map of kept ids between two fingerprints, for sizes in rows.
 
         `vocab`: of the old tokenizer's model, to name what is gone.
@@ -91,7 +94,7 @@ class IdMap:
         kept = np.flatnonzero(self.old_to_new != GONE)
         return dict(zip(self.old_to_new[kept].tolist(), kept.tolist(), strict=True))
 
-    def then(self, later: IdMap) -> IdMap:
+    def then(self, later: TokenIdMap) -> TokenIdMap:
         """This map and then `later`; VocabMismatchError where that begins elsewhere."""
         if self.new != later.old or self.new_size != later.old_size:
             raise VocabMismatchError(
@@ -103,9 +106,9 @@ class IdMap:
         table[kept] = later.old_to_new[self.old_to_new[kept]]
         between = self.new_to_old()
         gone = {token: between[i] for token, i in later.gone.items() if i in between}
-        return IdMap(self.old, later.new, table, later.new_size, {**self.gone, **gone})
+        return TokenIdMap(self.old, later.new, table, later.new_size, {**self.gone, **gone})
 
-    def with_learned_again(self, vocab: Mapping[str, int]) -> IdMap:
+    def with_learned_again(self, vocab: Mapping[str, int]) -> TokenIdMap:
         """The map in which tokens that were gone and stand in `vocab`, the new one, are kept."""
         known = set(self.new_to_old())
         again = {token for token in self.gone if token in vocab and vocab[token] not in known}
@@ -126,11 +129,11 @@ class IdMap:
                     + _AGAIN
                 )
 
-    def check(self, old: Tokenizer, new: Tokenizer) -> None:
+    def check(self, old: AnyTokenizer, new: AnyTokenizer) -> None:
         """VocabMismatchError unless the map leads from `old` to `new` and names their tokens."""
-        self.require(fingerprint(old), fingerprint(new))
+        self.require(old.fingerprint, new.fingerprint)
         kept = self.new_to_old()
-        if not kept.keys() <= _ids(new) or not set(kept.values()) <= _ids(old):
+        if not kept.keys() <= ids_of_tokens(new) or not set(kept.values()) <= ids_of_tokens(old):
             raise VocabMismatchError(f"the token map names ids that no token has; {_AGAIN}")
 
     def save(self, folder: str | Path, name: str = FILE) -> Path:
@@ -152,7 +155,7 @@ class IdMap:
         return file
 
 
-def load(file: str | Path) -> IdMap:
+def load(file: str | Path) -> TokenIdMap:
     """The map in a file, or in a folder's `token_map.json`; InvalidTokenizerError if damaged."""
     path = Path(file)
     path = path / FILE if path.is_dir() else path
@@ -167,7 +170,7 @@ def load(file: str | Path) -> IdMap:
         raise InvalidTokenizerError(f"{path} is damaged: {reason}; {_AGAIN}") from None
 
 
-def find(source: Any) -> IdMap | None:
+def find(source: Any) -> TokenIdMap | None:
     """The map that lies beside a tokenizer (a folder, or a file in it), if there is one."""
     if not isinstance(source, str | Path):
         return None
@@ -180,8 +183,8 @@ def find(source: Any) -> IdMap | None:
     return load(file) if is_there else None
 
 
-def chained(source: Any, step: IdMap, vocab: Mapping[str, int] | None = None) -> IdMap:
-    """`step`, behind the map that lies beside its input `source` if there is one.
+def chained(source: Any, step: TokenIdMap, vocab: Mapping[str, int] | None = None) -> TokenIdMap:
+    """`step`, after the map that lies beside its input `source` if there is one.
 
     `vocab`: of the model that `step` leads to; what an earlier step took out and this one learned
     again keeps its old id.
@@ -190,12 +193,7 @@ def chained(source: Any, step: IdMap, vocab: Mapping[str, int] | None = None) ->
     return step if before is None else before.then(step).with_learned_again(vocab or {})
 
 
-def _ids(tokenizer: Tokenizer) -> set[int]:
-    """Every id that names a token."""
-    return {*tokenizer.model.vocab.values(), *(token.id for token in tokenizer.added_tokens)}
-
-
-def _parse(document: Any) -> IdMap:
+def _parse(document: Any) -> TokenIdMap:
     if not isinstance(document, dict):
         raise TypeError("it holds no object")
     if document["version"] != VERSION:
@@ -216,7 +214,9 @@ def _parse(document: Any) -> IdMap:
     if len(set(kept)) != len(kept):
         raise ValueError("two old ids have the same new id")
     table = np.array([GONE if token_id is None else token_id for token_id in ids], dtype=np.int64)
-    return IdMap(old, new, table, document["new_size"], _parse_gone(document.get("gone", {}), ids))
+    return TokenIdMap(
+        old, new, table, document["new_size"], _parse_gone(document.get("gone", {}), ids)
+    )
 
 
 def _parse_gone(gone: Any, ids: list[int | None]) -> dict[str, int]:

@@ -2,7 +2,9 @@
 
 Owns encoding a text and cutting its tokens where two neighbours can never be merged, under the
 rules of the SentencePiece model; no merge reaches across, so bytes per group are the ceiling of
-what new tokens can do. Source: docs/algorithms/continued.md. Knows nothing of what is learned.
+what new tokens can do. Owns also which characters of a text the vocabulary lacks: they come before
+merges, for no merge can take up what stands as bytes or as unknown. Knows nothing of what is
+learned. Source: docs/algorithms/continued.md.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,43 +20,24 @@ from numpy.typing import NDArray
 from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.counting import CorpusReader, Prepared
+from vocabshift.text.counting import CorpusReader, PreparedBlock
 from vocabshift.text.documents import Documents, pack
+from vocabshift.tokenizer.any_tokenizer import Ids, Offsets, join
 from vocabshift.tokenizer.components import SPACE
-from vocabshift.tokenizer.formats.sentencepiece_proto import SentencePieceRules
-from vocabshift.tokenizer.pipeline import Ids, Offsets, Pipeline, join, simple_normalizer
-from vocabshift.tokenizer.reachability import byte_pieces
-from vocabshift.tokenizer.token_bytes import is_metaspace
-from vocabshift.tokenizer.tokenizer import Tokenizer
-
-# Characters with a role of their own in SentencePiece pieces, as data.
-#
-# Sources: trainer_interface.cc of sentencepiece; docs/algorithms/continued.md.
-
-
-NEVER_IN_PIECES = "\x00\t\n \u2585"
-"""No new piece holds one of these. SentencePiece keeps NUL and the tab (its boundary mark) out,
-spells the space "▁", uses U+2585 for unknown text while it trains, and reads its text by lines."""
-
-DECIMAL_DIGITS = "".join(
-    character for character in map(chr, range(0x20000)) if character.isdecimal()
+from vocabshift.tokenizer.piece_rules import (
+    DECIMAL_DIGITS,
+    NEVER_IN_PIECES,
+    SentencePieceRules,
 )
-"""Digits of every script, which stand alone under `split_digits`. Subtle: sentencepiece itself
-knows only ASCII and full-width digits (Gemma 4 has Bengali years as pieces); the paper's toolkit
-splits all that Python calls digits."""
+from vocabshift.tokenizer.pipeline import Pipeline, simple_normalizer
+from vocabshift.tokenizer.token_bytes import byte_pieces, is_metaspace
 
-
-# Characters of a text that a vocabulary spelt in characters lacks.
-#
-# What is not there stands as bytes or as unknown, which no merge can take up: so characters come
-# before merges, and without them text in a script that the vocabulary lacks letters of has a low
-# ceiling. Source: "Teaching Old Tokenizers New Words", whose toolkit adds the most frequent first
-# until the text is covered, as SentencePiece's trainer does.
-
+if TYPE_CHECKING:
+    from vocabshift.tokenizer.tokenizer import Tokenizer
 
 COVERAGE = 0.9995
-"""Share of a text's characters that a vocabulary is to hold: that of SentencePiece's trainer and
-of the paper's toolkit."""
+"""Share of a text's characters that a vocabulary is to hold: that of SentencePiece's trainer and of
+the toolkit of "Teaching Old Tokenizers New Words", which adds the most frequent first."""
 
 Progress = Callable[[int, int | None], None]
 
@@ -93,7 +77,7 @@ def missing_characters(
 
 
 def with_characters(tokenizer: Tokenizer, characters: Sequence[str]) -> Tokenizer:
-    """The tokenizer with these characters as tokens; their ids stand behind all others."""
+    """The tokenizer with these characters as tokens; their ids follow all others."""
     if not characters:
         return tokenizer
     first = tokenizer.row_count
@@ -127,9 +111,9 @@ def _count(
 
 
 def _normalized(
-    tokenizer: Tokenizer, block: Prepared, label: str | None, keeps: dict[str | None, bool]
+    tokenizer: Tokenizer, block: PreparedBlock, label: str | None, keeps: dict[str | None, bool]
 ) -> Iterator[Documents]:
-    """The block as the tokenizer normalizes it; `keeps` is told whether anything is left."""
+    """The block as the tokenizer normalizes it; `keeps` says by label whether anything is left."""
     normalize = tokenizer.backend.normalizer.normalize_str
 
     def texts() -> Iterator[bytes]:
@@ -154,15 +138,12 @@ def _require_kept_text(tokenizer: Tokenizer, keeps: dict[str | None, bool]) -> N
         )
 
 
-# ---
-
-
 _AT_ONCE = 1000
 """Documents that `tokenizers` encodes at once: what it returns takes 100 bytes and more a token."""
 
 
 class GroupCutter:
-    """One tokenizer, ready to cut text; tokens are told by their place in the order of the ids.
+    """One tokenizer, ready to cut text; tokens are known by their place in the order of the ids.
 
     `rules`: by default those of the tokenizer's SentencePiece model where it came with one, and
     otherwise the usual ones. ValueError for a tokenizer that does not spell the space "▁".
@@ -192,18 +173,18 @@ class GroupCutter:
         self._pipeline = Pipeline(whole, parse_special=True) if is_whole else None
 
     def add_to(
-        self, counter: _core.WordCounter, block: Prepared, threads: int = 1
+        self, counter: _core.WordCounter, block: PreparedBlock, threads: int = 1
     ) -> tuple[int, int]:
         """Count the groups of a block as words: the bytes of their places. (groups, tokens)."""
         places, offsets = self.encode(block, threads)
         return self._groups.add_to(counter, places, offsets, block.group), len(places)
 
-    def count(self, block: Prepared, threads: int = 1) -> tuple[int, int]:
+    def count(self, block: PreparedBlock, threads: int = 1) -> tuple[int, int]:
         """(groups, tokens) of a block."""
         places, offsets = self.encode(block, threads)
         return self._groups.count(places, offsets, threads), len(places)
 
-    def encode(self, block: Prepared, threads: int = 1) -> tuple[Ids, Offsets]:
+    def encode(self, block: PreparedBlock, threads: int = 1) -> tuple[Ids, Offsets]:
         """Places of the tokens of a block, and offsets that no merge reaches across: at least
         between documents, and between pre-tokens where the tokenizer has such."""
         if self._pipeline is not None:
@@ -214,7 +195,7 @@ class GroupCutter:
             ids, offsets = self._encode_pieces(block)
         return (ids if self._is_dense else self._place_of[ids]), offsets
 
-    def _encode_pieces(self, block: Prepared) -> tuple[Ids, Offsets]:
+    def _encode_pieces(self, block: PreparedBlock) -> tuple[Ids, Offsets]:
         """By `tokenizers`, which alone knows where this pre-tokenizer cuts; slower."""
         backend = self.tokenizer.backend
         pieces: list[NDArray[np.int32]] = []

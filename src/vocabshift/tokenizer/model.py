@@ -1,6 +1,8 @@
-"""BpeModel: a vocabulary and its merges, checked once, then trusted.
+"""BpeModel: a vocabulary and its merges, checked once, then trusted; and its form in the core.
 
-Owns what a BPE model is and which contradictions are refused. Knows nothing of JSON or files.
+Owns what a BPE model is and which contradictions are refused. The core looks its strings up once,
+for the check and for the encoder, and reads them out of the bytes of a `tokenizer.json` itself,
+where half a million strings would otherwise be made to be looked up.
 """
 
 from __future__ import annotations
@@ -16,15 +18,13 @@ from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer import byte_level as image
+from vocabshift.tokenizer import byte_level as images
 
-# The strings of a BPE model in the core's form: looked up once, for the check and the encoder.
-#
-# Owns what the core reads: of a vocabulary and its merges, and of the bytes of a `tokenizer.json`,
-# where half a million strings would otherwise be made to be looked up. Does not know what is wrong
-# with what the core will not take.
+Merge = tuple[str, str]
 
+MAX_ID = 2**24 - 1
+"""Highest id that is believed: tables are as long as the highest id, and a damaged file must not
+ask for gigabytes. The largest vocabularies in use have some 300 thousand tokens."""
 
 Strings = _core.ModelStrings
 
@@ -59,16 +59,6 @@ def keep(model: Any, strings: Strings) -> None:
 def take(model: Any) -> Strings | None:
     """The strings that were kept of a model; once."""
     return _kept.pop(model, None)
-
-
-# ---
-
-
-Merge = tuple[str, str]
-
-MAX_ID = 2**24 - 1
-"""Highest id that is believed: tables are as long as the highest id, and a damaged file must not
-ask for gigabytes. The largest vocabularies in use have some 300 thousand tokens."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +103,10 @@ class BpeModel:
         if changes:
             raise TypeError(f"a BpeModel has no {', '.join(changes)}")
         return model
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields, without what was computed from them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _check_strings(self, strings: Strings | None) -> None:
         strings = strings or read_strings(self.vocab, self.merges, MAX_ID)
@@ -160,7 +154,7 @@ class BpeModel:
     @cached_property
     def is_byte_level(self) -> bool:
         """Whether all 256 byte images are tokens (then no text can be lost)."""
-        return all(image in self.vocab for image in byte_level.ALPHABET)
+        return all(image in self.vocab for image in images.ALPHABET)
 
     @cached_property
     def tokens(self) -> dict[int, str]:
@@ -171,9 +165,6 @@ class BpeModel:
     def size(self) -> int:
         """Rows needed for the vocabulary: the highest id plus one."""
         return max(self.vocab.values(), default=-1) + 1
-
-
-# A BPE model in the core's form: ids and byte strings instead of vocabulary strings.
 
 
 _compiled: WeakKeyDictionary[BpeModel, dict[bool, _core.Encoder]] = WeakKeyDictionary()
@@ -215,7 +206,7 @@ def compile_merges(tokens: list[bytes], merges: NDArray[np.uint32]) -> _core.Enc
 def image_bytes(token: str) -> bytes:
     """Bytes of a byte-level token; a string that no bytes spell is never found: 0xFF…"""
     try:
-        return image.to_bytes(token)
+        return images.to_bytes(token)
     except KeyError:
         return b"\xff" + token.encode()
 
@@ -223,6 +214,6 @@ def image_bytes(token: str) -> bytes:
 def images_bytes(tokens: Sequence[str]) -> list[bytes]:
     """`image_bytes` of many tokens, fast where all are images."""
     try:
-        return image.all_to_bytes(tokens)
+        return images.all_to_bytes(tokens)
     except KeyError:
         return [image_bytes(token) for token in tokens]

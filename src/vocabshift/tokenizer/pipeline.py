@@ -1,68 +1,29 @@
 """How a tokenizer's components are run, so that its ids are those of `tokenizers`.
 
-Three ways: wholly in the core; in the core behind a normalizer of ours or a part of `tokenizers`;
+Three ways: wholly in the core; in the core after a normalizer of ours or a part of `tokenizers`;
 or, for the few kinds of tokenizer that the core does not know, wholly in `tokenizers`. All three
 give the same ids; only speed differs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.text import patterns
 from vocabshift.text.normalize import spec_function
+from vocabshift.tokenizer.any_tokenizer import Buffer, Ids, Offsets, join
+from vocabshift.tokenizer.components import Spec
 from vocabshift.tokenizer.model import compile_model
-from vocabshift.tokenizer.tokenizer import AddedToken, Spec, Tokenizer
 
 if TYPE_CHECKING:
     from tokenizers.pre_tokenizers import PreTokenizer
 
-
-# Ids of many texts in one array, with offsets: joined, and put between a template's tokens.
-
-
-Ids = NDArray[np.int32]
-Offsets = NDArray[np.int64]
-
-
-def join(parts: Sequence[Ids]) -> tuple[Ids, Offsets]:
-    """Flat ids and offsets (n_parts + 1,) of ids by text."""
-    offsets = np.zeros(len(parts) + 1, dtype=np.int64)
-    np.cumsum([len(part) for part in parts], out=offsets[1:])
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32), offsets
-
-
-def join_batches(batches: Sequence[tuple[Ids, Offsets]]) -> tuple[Ids, Offsets]:
-    """One batch of several, in order; a single one is handed on as it is."""
-    if len(batches) == 1:
-        return batches[0]
-    ids, starts = join([ids for ids, _ in batches])
-    ends = [offsets[1:] + start for (_, offsets), start in zip(batches, starts[:-1], strict=True)]
-    return ids, np.concatenate([np.zeros(1, np.int64), *ends])
-
-
-def surround(ids: Ids, offsets: Offsets, before: Ids, after: Ids) -> tuple[Ids, Offsets]:
-    """The same texts, each between the ids `before` and `after`."""
-    if not (len(before) or len(after)):
-        return ids, offsets
-    longer = offsets + np.arange(len(offsets)) * (len(before) + len(after))
-    out = np.empty(longer[-1], dtype=np.int32)
-    moved = longer[:-1] + len(before) - offsets[:-1]
-    out[np.arange(len(ids)) + np.repeat(moved, np.diff(offsets))] = ids
-    out[longer[:-1, None] + np.arange(len(before))] = before
-    out[longer[1:, None] - np.arange(len(after), 0, -1)] = after
-    return out, longer
-
-
-# ---
-
-
-Buffer = bytes | bytearray | memoryview
+    from vocabshift.tokenizer.added_tokens import AddedToken
+    from vocabshift.tokenizer.tokenizer_json import TokenizerParts
 Engine = Literal["core", "core behind tokenizers", "tokenizers"]
 
 
@@ -70,7 +31,7 @@ class Pipeline:
     """One tokenizer, compiled; `parse_special=False` reads special-token strings as text."""
 
     def __init__(
-        self, tokenizer: Tokenizer, *, parse_special: bool, model: _core.Encoder | None = None
+        self, tokenizer: TokenizerParts, *, parse_special: bool, model: _core.Encoder | None = None
     ) -> None:
         self.tokenizer = tokenizer
         self.parse_special = parse_special
@@ -83,11 +44,11 @@ class Pipeline:
 
     @property
     def engine(self) -> Engine:
-        """What runs: the core alone, the core behind parts of `tokenizers`, or `tokenizers`."""
+        """What runs: the core alone, the core after parts of `tokenizers`, or `tokenizers`."""
         if self._core is None:
             return "tokenizers"
-        behind = self._normalize is not None or self._pre_tokenizer is not None
-        return "core behind tokenizers" if behind else "core"
+        has_parts = self._normalize is not None or self._pre_tokenizer is not None
+        return "core behind tokenizers" if has_parts else "core"
 
     @property
     def model(self) -> _core.Encoder | None:
@@ -155,6 +116,7 @@ class Pipeline:
 
     def encode_batch(self, texts: list[str], threads: int) -> tuple[Ids, Offsets]:
         """Flat ids of many texts and offsets (n_texts + 1,)."""
+        check_threads(threads)
         if self._core is not None and self.engine == "core":
             return self._core.encode_batch(texts, threads)
         return join([self.encode(text) for text in texts])
@@ -163,9 +125,16 @@ class Pipeline:
         self, data: Buffer, starts: Offsets, ends: Offsets, threads: int
     ) -> tuple[Ids, Offsets]:
         """Flat ids and offsets (n_documents + 1,) of the documents data[starts[i]:ends[i]]."""
+        check_threads(threads)
         if self._core is not None and self.engine == "core":
             return self._core.encode_documents(data, starts, ends, threads)
         return join([self.encode(text) for text in _texts(memoryview(data), starts, ends)])
+
+
+def check_threads(threads: int) -> None:
+    """ValueError for a number of threads below 1."""
+    if threads < 1:
+        raise ValueError(f"threads is {threads}; give at least 1")
 
 
 def _texts(data: memoryview, starts: Offsets, ends: Offsets) -> Iterator[str]:
@@ -183,7 +152,7 @@ def _texts(data: memoryview, starts: Offsets, ends: Offsets) -> Iterator[str]:
             ) from None
 
 
-def _needs_tokenizers(tokenizer: Tokenizer) -> bool:
+def _needs_tokenizers(tokenizer: TokenizerParts) -> bool:
     """Whether something in it is beyond the core: rare kinds of models and added tokens."""
     model = tokenizer.model
     if model.continuing_subword_prefix or model.end_of_word_suffix:

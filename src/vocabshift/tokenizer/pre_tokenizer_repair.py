@@ -1,17 +1,21 @@
 """The repaired pre-tokenizer as a component: marks and joiners may follow the letters of a word.
 
 Owns which steps of a pre-tokenizer are rewritten, and with what. How a regex is rewritten is
-`text.regex_repair`'s; what the repair changes in a tokenizer's ids is `extension`'s.
+`text.regexes`'s; what the repair changes in a tokenizer's ids is `extension`'s.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from vocabshift.text.regexes import GPT2, repair_regex
+from vocabshift.tokenizer.components import Spec
 from vocabshift.tokenizer.token_bytes import is_byte_level
-from vocabshift.tokenizer.tokenizer import Spec, Tokenizer
+
+if TYPE_CHECKING:
+    from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 def repair_words(tokenizer: Tokenizer) -> Tokenizer | None:

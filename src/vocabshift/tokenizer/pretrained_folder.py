@@ -1,27 +1,24 @@
-"""A Hugging Face tokenizer folder: read it, write it, prove that what was written is the same.
+"""A Hugging Face tokenizer folder: read its config, write it, prove that it reads back the same.
 
-Owns `tokenizer_config.json`, `special_tokens_map.json` and the chat template; `tokenizer.json`
-itself is `tokenizer_json`'s. Never imports transformers: `reload` checks what that makes of it.
+Owns `tokenizer_config.json`, `special_tokens_map.json`, the chat template, and what transformers
+makes of them; `tokenizer.json` itself is `tokenizer_json`'s. Takes tokenizers of any kind.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.storage.output import atomic_folder
-from vocabshift.tokenizer import tokenizer_json
-from vocabshift.tokenizer.formats import sentencepiece as sentencepiece_model
-from vocabshift.tokenizer.formats.sentencepiece_proto import SentencePieceRules
-from vocabshift.tokenizer.pipeline import Pipeline
-from vocabshift.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Backend
+
+    from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 
 ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 NO_LIMIT = int(1e30)
@@ -34,14 +31,13 @@ PROBES = (
 )
 """Texts of every kind that pre-tokenizers treat differently."""
 
-
-def load_folder(folder: str | Path) -> Tokenizer:
-    """The tokenizer of a folder that holds a `tokenizer.json`, with its config and template."""
-    path = Path(folder)
-    tokenizer = tokenizer_json.from_json((path / "tokenizer.json").read_bytes(), name=path.name)
-    config, template = read_config(path)
-    rules = None if tokenizer.model.is_byte_level else _piece_rules(path)
-    return replace(tokenizer, config=config, chat_template=template, piece_rules=rules)
+_PIPELINE_KEYS = (
+    *("add_bos_token", "add_eos_token", "add_prefix_space", "legacy", "from_slow", "use_fast"),
+    *("auto_map", "added_tokens_decoder", "chat_template", "backend", "post_processor"),
+    *("tokenizer_file", "vocab_file", "merges_file", "name_or_path", "tokenizer_class"),
+    *("tokenizer_truncation", "tokenizer_padding", "processor_class", "special_tokens_map_file"),
+)
+"""Keys of a config by which transformers changes the pipeline it loads."""
 
 
 def read_config(folder: str | Path) -> tuple[dict[str, Any], str | None]:
@@ -69,50 +65,35 @@ def read_config(folder: str | Path) -> tuple[dict[str, Any], str | None]:
     return _with_role_texts(config), template
 
 
-def _piece_rules(folder: Path) -> SentencePieceRules | None:
-    """What the SentencePiece model beside a tokenizer says; None where there is none to be read.
-
-    The tokenizer does not need it: a file that is damaged, or something else, is left alone.
-    """
-    try:
-        return sentencepiece_model.read_rules((folder / "tokenizer.model").read_bytes())
-    except (OSError, InvalidTokenizerError):
-        return None
-
-
-def with_config_of(tokenizer: Tokenizer, fast: Any) -> Tokenizer:
-    """The tokenizer with roles, config and template of a transformers tokenizer."""
-    config, template = config_of_fast(fast)
-    return replace(tokenizer, config=config, chat_template=template)
-
-
 def config_of_fast(fast: Any) -> tuple[dict[str, Any], str | None]:
     """The config and the chat template of a transformers tokenizer."""
     config = dict(getattr(fast, "init_kwargs", {}))
     config.update(fast.special_tokens_map)
-    plain = tokenizer_json.neutral_config(config)
-    kept = {key: value for key, value in plain.items() if _is_json(value)}
+    kept = {key: value for key, value in neutral_config(config).items() if _is_json(value)}
     template = fast.chat_template if isinstance(fast.chat_template, str) else None
     return _with_role_texts(kept), template
 
 
-def save_pretrained(tokenizer: Tokenizer, folder: str | Path, *, force: bool = False) -> Path:
+def save_pretrained(tokenizer: AnyTokenizer, folder: str | Path, *, force: bool = False) -> Path:
     """Write a tokenizer folder, whole or not at all; FileExistsError without `force`."""
     with atomic_folder(folder, force=force) as partial:
         write_files(tokenizer, partial)
     return Path(folder)
 
 
-def write_files(tokenizer: Tokenizer, folder: str | Path) -> Backend:
+def write_files(tokenizer: AnyTokenizer, folder: str | Path) -> Backend:
     """Write the tokenizer's files into an existing folder and compare what `tokenizers` reads.
 
     For callers that own the folder (a model folder gets the tokenizer's files beside its own).
     Returns what `tokenizers` has read: opening a large file takes it half a second.
     """
     path = Path(folder)
-    text = tokenizer_json.to_json(tokenizer)
+    text = tokenizer.to_json()
     (path / "tokenizer.json").write_text(text + "\n", encoding="utf-8")
-    write_config(config_of(tokenizer), tokenizer.chat_template, path)
+    config = loadable_config(tokenizer.config)
+    if tokenizer.kind != "BPE":
+        config.setdefault("model_input_names", _input_names(tokenizer.post_processor))
+    write_config(config, tokenizer.chat_template, path)
     return verify(tokenizer, path, text=text)
 
 
@@ -127,17 +108,12 @@ def write_config(config: Mapping[str, Any], chat_template: str | None, path: Pat
         template.unlink(missing_ok=True)
 
 
-def config_of(tokenizer: Tokenizer) -> dict[str, Any]:
-    """`tokenizer_config.json`: what was read, with a class that keeps our pre-tokenizer.
+def loadable_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A config under which transformers takes `tokenizer.json` as it is.
 
     Subtle: other class names make transformers rebuild a pre-tokenizer of its own.
     """
-    return loadable_config(tokenizer.config)
-
-
-def loadable_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A config under which transformers takes `tokenizer.json` as it is."""
-    config = {"model_max_length": NO_LIMIT, **tokenizer_json.neutral_config(config)}
+    config = {"model_max_length": NO_LIMIT, **neutral_config(config)}
     return config | {"tokenizer_class": "PreTrainedTokenizerFast"}
 
 
@@ -156,13 +132,13 @@ def config_with_ids(config: Mapping[str, Any], old_to_new: Mapping[int, int]) ->
 
 
 def verify(
-    tokenizer: Tokenizer,
+    tokenizer: AnyTokenizer,
     folder: str | Path,
     probes: Iterable[str] = PROBES,
     *,
     text: str | None = None,
 ) -> Backend:
-    """Reopen a folder: `tokenizers` must read this vocabulary and give our encoder's ids, or raise.
+    """Reopen a folder: `tokenizers` must read this vocabulary and give the same ids, or raise.
 
     The file must be what the tokenizer is written as (`text`, where that is known), merges too.
     Returns what `tokenizers` has read.
@@ -171,21 +147,52 @@ def verify(
 
     file = Path(folder) / "tokenizer.json"
     backend = Backend.from_file(str(file))
-    expected = dict(tokenizer.model.vocab) | {
-        token.content: token.id for token in tokenizer.added_tokens
-    }
+    expected = dict(tokenizer.vocab) | {token.content: token.id for token in tokenizer.added_tokens}
     if backend.get_vocab(with_added_tokens=True) != expected:
         raise InvalidTokenizerError(f"{file} reads back with another vocabulary than was written")
-    pipeline = Pipeline(tokenizer, parse_special=True)
-    for probe in probes:
-        found = backend.encode(probe, add_special_tokens=False).ids
-        if found != pipeline.encode(probe).tolist():
+    texts = list(probes)
+    ids, offsets = tokenizer.encode_batch(texts)
+    for probe, (start, end) in zip(texts, pairwise(offsets.tolist()), strict=True):
+        if backend.encode(probe, add_special_tokens=False).ids != ids[start:end].tolist():
             raise InvalidTokenizerError(f"{file} reads back with other ids for {probe!r}")
     if file.read_text(encoding="utf-8").rstrip("\n") != (
-        tokenizer_json.to_json(tokenizer) if text is None else text
+        tokenizer.to_json() if text is None else text
     ):
         raise InvalidTokenizerError(f"{file} reads back with other merges than were written")
     return backend
+
+
+def to_fast(backend: Backend, config: Mapping[str, Any], chat_template: str | None) -> Any:
+    """A transformers PreTrainedTokenizerFast with roles, lengths and template; ImportError without
+    transformers. `backend` is changed by transformers, which adds tokens and templates to it."""
+    try:
+        from transformers import PreTrainedTokenizerFast
+    except ImportError as error:
+        raise ImportError(
+            "to_hf() needs transformers; install it with: pip install 'vocabshift[hf]'"
+        ) from error
+    build: Any = PreTrainedTokenizerFast
+    fast = build(tokenizer_object=backend, **neutral_config(config))
+    if chat_template is not None:
+        fast.chat_template = chat_template
+    return fast
+
+
+def neutral_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A tokenizer config without the keys by which transformers changes the pipeline it loads.
+
+    `tokenizer.json` holds the whole pipeline: with these keys transformers would rebuild its
+    template, its prefix space or its added tokens, or look for files that are not there.
+    """
+    kept = {key: value for key, value in config.items() if key not in _PIPELINE_KEYS}
+    return kept | {"clean_up_tokenization_spaces": False}
+
+
+def _input_names(template: Mapping[str, Any] | None) -> list[str]:
+    """Segments are marked only where the template does: T5 takes no token_type_ids."""
+    given = template or {}
+    has_segments = given.get("type") == "BertProcessing" or '"type_id": 1' in json.dumps(given)
+    return ["input_ids", *(["token_type_ids"] if has_segments else []), "attention_mask"]
 
 
 def _with_role_texts(config: dict[str, Any]) -> dict[str, Any]:
@@ -218,14 +225,11 @@ def _read_object(file: Path) -> dict[str, Any]:
     return data
 
 
-# What AutoTokenizer makes of a folder: the check, and the class that some models need.
-#
 # Several model types make AutoTokenizer rebuild a pre-tokenizer of its own when a `config.json`
 # lies beside `tokenizer.json`, silently. `tokenizer_class: PreTrainedTokenizerFast` prevents that
 # in all but qwen2 and qwen3_5 (transformers 5), whose types stand in a list that overrides it. An
 # `auto_map` switches that list off; without `trust_remote_code` the file that it names is not run.
-# Found by reading and trying 4.57.6 and 5.23.0, not a documented promise: hence the check.
-
+# Found by reading and trying 4.57.6 and 5.23.0, not a documented promise: hence `check_auto`.
 
 OVERRIDDEN_TYPES = frozenset(
     {
@@ -267,12 +271,13 @@ def check_auto(folder: str | Path, probes: Iterable[str] = PROBES) -> None:
     Nothing in the folder is run.
     """
     from tokenizers import Tokenizer as Backend
+    from transformers import AutoTokenizer
 
     path = Path(folder)
     expected = Backend.from_file(str(path / "tokenizer.json"))
     expected.no_truncation()
     expected.no_padding()
-    auto = tokenizer_json.open_auto(path)
+    auto = AutoTokenizer.from_pretrained(str(path), local_files_only=True, trust_remote_code=False)
     for text in probes:
         for special in (False, True):
             want = expected.encode(text, add_special_tokens=special).ids

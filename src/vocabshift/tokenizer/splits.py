@@ -1,4 +1,4 @@
-"""Of which two tokens is each token made? The last merge of its own string.
+"""Of which two tokens is each token made, if of any? The last merge of its own string.
 
 Owns the canonical split ("Teaching Old Tokenizers New Words", section 4): merges alone, without
 merge skipping, run on the token's own bytes or characters. Lowest rank first makes it the same in
@@ -11,41 +11,43 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabshift.text.patterns import from_spec
-from vocabshift.tokenizer.encoder import Encoder
 from vocabshift.tokenizer.model import compile_model
-from vocabshift.tokenizer.reachability import byte_pieces
-from vocabshift.tokenizer.token_bytes import is_byte_level
-from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.token_bytes import byte_pieces, is_byte_level
+
+if TYPE_CHECKING:
+    from vocabshift.tokenizer.tokenizer_json import TokenizerParts
 
 NONE = -1
 """Stands for the halves of a token that has none."""
 
+_NOT_MADE = -2
+"""What the core returns for a token that merges do not rebuild."""
+
 Flags = NDArray[np.bool_]
-Ids = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Splits:
     """The halves of every token of a model; every array has a row for each id."""
 
-    left: Ids  # NONE for a token that no merge makes, and where an id names no token
-    right: Ids
+    left: Int64s  # NONE for a token that no merge makes, and where an id names no token
+    right: Int64s
     atomic: Flags  # made by no merge, and met in text: bytes, characters, "<0xNN>"
     unreachable: Flags  # merges alone do not make it; byte pieces, added tokens and unk left out
-    rank: Ids  # of the merge that makes it, 0 the first learned; NONE as in `left`
+    rank: Int64s  # of the merge that makes it, 0 the first learned; NONE as in `left`
 
-    def users(self) -> Ids:
+    def users(self) -> Int64s:
         """By id, of how many tokens it is a half; twice where both halves are it."""
         rows = len(self.left)
         halves = (self.left[self.left != NONE], self.right[self.right != NONE])
         first, second = (np.bincount(ids, minlength=rows) for ids in halves)
-        return cast("Ids", first + second)
+        return cast("Int64s", first + second)
 
     def trees(self, roots: Flags) -> Flags:
         """Everything that the tokens `roots` are made of, themselves included."""
@@ -60,31 +62,22 @@ class Splits:
         return found
 
 
-def no_splits(rows: int, atomic: Flags) -> Splits:
+def no_splits(atomic: Flags) -> Splits:
     """The splits of a model that makes no token of others."""
-    none = np.full(rows, NONE, dtype=np.int64)
-    return Splits(none, none, atomic, np.zeros(rows, dtype=bool), none)
+    none = np.full(len(atomic), NONE, dtype=np.int64)
+    return Splits(none, none, atomic, np.zeros(len(atomic), dtype=bool), none)
 
 
-def split_tokens(tokenizer: Tokenizer, encoder: Encoder | None = None) -> Splits:
-    """The splits of a BPE tokenizer, byte-level or of characters.
-
-    `encoder`: of this tokenizer, with or without merge skipping, where one is there already.
-    """
+def split_tokens(tokenizer: TokenizerParts) -> Splits:
+    """The splits of a BPE tokenizer, byte-level or of characters."""
     model = tokenizer.model
-    rows = tokenizer.row_count
-    left = np.full(rows, NONE, dtype=np.int64)
-    right = left.copy()
-    byte_level = is_byte_level(tokenizer)
-    compiled = None
-    # Subtle: behind a foreign pre-tokenizer a byte-level model is compiled as one of characters.
-    if encoder is not None and byte_level == (from_spec(tokenizer.pre_tokenizer) is not None):
-        compiled = encoder.compiled
-    last = (compiled or compile_model(model, byte_level=byte_level)).last_merges()
-    ids = np.fromiter(model.vocab.values(), np.int64, len(model.vocab))
-    made = last >= 0
     vocab, merges = model.vocab, model.merges
-    rank = np.full(rows, NONE, dtype=np.int64)
+    rows = 1 + max((model.size - 1, *(token.id for token in tokenizer.added_tokens)))
+    # In the order of the vocabulary: the rank of the last merge, -1 for an atom, or _NOT_MADE.
+    last = compile_model(model, byte_level=is_byte_level(tokenizer)).last_merges()
+    ids = np.fromiter(vocab.values(), np.int64, len(vocab))
+    made = last >= 0
+    left, right, rank = (np.full(rows, NONE, dtype=np.int64) for _ in range(3))
     rank[ids[made]] = last[made]
     pairs = [merges[number] for number in last[made].tolist()]
     left[ids[made]] = [vocab[pair[0]] for pair in pairs]
@@ -93,7 +86,7 @@ def split_tokens(tokenizer: Tokenizer, encoder: Encoder | None = None) -> Splits
     atomic = np.zeros(rows, dtype=bool)
     atomic[ids[last == -1]] = True
     unreachable = np.zeros(rows, dtype=bool)
-    unreachable[ids[last == -2]] = True
+    unreachable[ids[last == _NOT_MADE]] = True
     unreachable[[token.id for token in tokenizer.added_tokens]] = False
     if model.unk_token is not None and model.unk_token in vocab:
         unreachable[vocab[model.unk_token]] = False
@@ -103,10 +96,21 @@ def split_tokens(tokenizer: Tokenizer, encoder: Encoder | None = None) -> Splits
     return Splits(left, right, atomic, unreachable, rank)
 
 
-# How BPE builds a token: the tree of its merges, down to bytes or characters.
-#
-# Owns the tree as a flat list. Which two tokens a token is made of is `splits`'; how a tree is
-# drawn is not known here.
+def unreachable_tokens(tokenizer: TokenizerParts) -> tuple[str, ...]:
+    """STT: tokens of the model that its merges do not rebuild, by id; added tokens are left out.
+
+    The self-tokenization test of "Teaching Old Tokenizers New Words", section 3. Byte pieces and
+    added tokens are not counted: nothing has to rebuild them. Whether the *pipeline* lets a token
+    through is another question (see `checks.reachability`).
+    """
+    left_out = {token.content for token in tokenizer.added_tokens} | set(byte_pieces(tokenizer))
+    if tokenizer.model.unk_token is not None:
+        left_out.add(tokenizer.model.unk_token)
+    encoder = compile_model(tokenizer.model, byte_level=is_byte_level(tokenizer))
+    not_made = np.flatnonzero(encoder.last_merges() == _NOT_MADE).tolist()
+    tokens = list(tokenizer.model.vocab.items())  # in the encoder's order
+    found = sorted((token_id, token) for token, token_id in map(tokens.__getitem__, not_made))
+    return tuple(token for _, token in found if token not in left_out)
 
 
 MOST_NODES = 1023

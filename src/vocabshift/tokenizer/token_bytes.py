@@ -1,28 +1,34 @@
 """The bytes of a token, and the tokens of bytes: how vocabularies of two spellings are compared.
 
 A byte-level vocabulary spells a token in GPT-2's byte images, a SentencePiece one in text with
-"▁" for the space and "<0xNN>" for a lone byte. Bytes are what both mean. Knows one tokenizer at a
-time; `token_map` lays two side by side.
+"▁" for the space and "<0xNN>" for a lone byte. Bytes are what both mean.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.components import SPACE
-from vocabshift.tokenizer.tokenizer import Tokenizer
 
-_BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+if TYPE_CHECKING:
+    from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
+    from vocabshift.tokenizer.tokenizer_json import TokenizerParts
+
+BYTE_PIECES = tuple(f"<0x{byte:02X}>" for byte in range(256))
+"""The tokens that SentencePiece vocabularies have for bytes, by byte."""
+
+BYTE_PIECE = re.compile(r"<0x[0-9A-F]{2}>")
+ANY_BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")  # some vocabularies spell them in lower case
 
 FindPieces = Callable[[bytes], list[int]]
 """From bytes to the ids that a BPE model gives for them as one piece."""
 
 
-def is_byte_level(tokenizer: Tokenizer) -> bool:
-    """Whether token strings are byte images; told by the pipeline, not by the vocabulary.
+def is_byte_level(tokenizer: TokenizerParts) -> bool:
+    """Whether token strings are byte images, which the pipeline shows, not the vocabulary.
 
     Subtle: a large SentencePiece vocabulary may hold all 256 images as ordinary characters.
     """
@@ -33,42 +39,69 @@ def is_byte_level(tokenizer: Tokenizer) -> bool:
     return bare and tokenizer.model.is_byte_level and not tokenizer.model.byte_fallback
 
 
-def is_metaspace(tokenizer: Tokenizer) -> bool:
+def is_metaspace(tokenizer: TokenizerParts) -> bool:
     """Whether "▁" stands for the space in token strings."""
     parts = (tokenizer.pre_tokenizer, tokenizer.normalizer, tokenizer.decoder)
     return not is_byte_level(tokenizer) and any(_holds(part, _names_metaspace) for part in parts)
 
 
-def is_complete(tokenizer: Tokenizer) -> bool:
+def is_complete(tokenizer: TokenizerParts) -> bool:
     """Whether any text can be expressed: all 256 bytes, or an unknown token, are there."""
     model = tokenizer.model
     if is_byte_level(tokenizer):
         return model.is_byte_level
-    fallback = model.byte_fallback and all(f"<0x{byte:02X}>" in model.vocab for byte in range(256))
+    fallback = model.byte_fallback and all(piece in model.vocab for piece in BYTE_PIECES)
     return fallback or model.unk_token is not None
 
 
-def token_bytes(tokenizer: Tokenizer) -> dict[int, bytes]:
+def token_bytes(tokenizer: TokenizerParts) -> dict[int, bytes]:
     """Bytes of every token that is not special, by id; lone-byte pieces come first.
 
     Added tokens are spelled as they stand in text, whatever the model's spelling.
     """
-    byte_pieces, plain, added = {}, {}, {}
+    lone_bytes, spelt, added = {}, {}, {}
     outside = {token.id: token for token in tokenizer.added_tokens}
     for token, token_id in tokenizer.model.vocab.items():
         if token_id in outside:
             continue
-        if tokenizer.model.byte_fallback and (lone := _BYTE_PIECE.fullmatch(token)):
-            byte_pieces[token_id] = bytes([int(lone[1], 16)])
+        if tokenizer.model.byte_fallback and (lone := ANY_BYTE_PIECE.fullmatch(token)):
+            lone_bytes[token_id] = bytes([int(lone[1], 16)])
         else:
-            plain[token] = token_id
+            spelt[token] = token_id
     for token_id, entry in outside.items():
         if not entry.special:
             added[token_id] = entry.content.encode()
-    spelled = _images_bytes if is_byte_level(tokenizer) else _texts_bytes(tokenizer)
-    texts = dict(zip(plain.values(), spelled(list(plain)), strict=True))
+    to_bytes = _images_bytes if is_byte_level(tokenizer) else _texts_bytes(tokenizer)
+    texts = dict(zip(spelt.values(), to_bytes(list(spelt)), strict=True))
     # The order is a promise: where several tokens have the same bytes the last one is preferred.
-    return {**byte_pieces, **added, **texts}
+    return {**lone_bytes, **added, **texts}
+
+
+def is_superword(data: bytes) -> bool:
+    """Whether there is text on both sides of a space."""
+    return b" " in data.strip()
+
+
+def byte_pieces(tokenizer: TokenizerParts) -> tuple[str, ...]:
+    """Tokens that stand for one byte: images, or "<0xNN>"."""
+    vocab = tokenizer.model.vocab
+    if is_byte_level(tokenizer):
+        return tuple(token for token in vocab if len(token) == 1 and byte_level.is_image(token))
+    return tuple(token for token in vocab if BYTE_PIECE.fullmatch(token))
+
+
+def missing_byte_pieces(tokenizer: TokenizerParts) -> tuple[str, ...]:
+    """Pieces of single bytes that a model needs to express any text, and lacks.
+
+    Without them bytes are dropped, or become the unknown token, and do not come back. Empty for a
+    model that falls back on no bytes: its unknown token is meant.
+    """
+    model = tokenizer.model
+    if is_byte_level(tokenizer):
+        return tuple(image for image in byte_level.ALPHABET if image not in model.vocab)
+    if not model.byte_fallback:
+        return ()
+    return tuple(piece for piece in BYTE_PIECES if piece not in model.vocab)
 
 
 def text_pieces(document: Mapping[str, Any]) -> Callable[[str], bytes]:
@@ -83,17 +116,17 @@ def text_pieces(document: Mapping[str, Any]) -> Callable[[str], bytes]:
     marks_space = _holds(parts, _names_metaspace)
 
     def spell(token: str) -> bytes:
-        if falls_back and (lone := _BYTE_PIECE.fullmatch(token)):
+        if falls_back and (lone := ANY_BYTE_PIECE.fullmatch(token)):
             return bytes([int(lone[1], 16)])
         return (token.replace(SPACE, " ") if marks_space else token).encode()
 
     return spell
 
 
-def texts_of_tokens(tokenizer: Tokenizer) -> dict[int, str]:
+def texts_of_tokens(tokenizer: AnyTokenizer) -> dict[int, str]:
     """Text of every token whose bytes are whole UTF-8, special tokens left out, by id."""
     texts = {}
-    for token_id, spelled in token_bytes(tokenizer).items():
+    for token_id, spelled in tokenizer.token_bytes.items():
         try:
             texts[token_id] = spelled.decode()
         except UnicodeDecodeError:
@@ -101,7 +134,7 @@ def texts_of_tokens(tokenizer: Tokenizer) -> dict[int, str]:
     return texts
 
 
-def piece_finder(tokenizer: Tokenizer) -> FindPieces:
+def piece_finder(tokenizer: TokenizerParts) -> FindPieces:
     """The tokenizer's BPE model as a function of bytes: no normalizer, no pre-tokenizer.
 
     Bytes that the model cannot express are left out; a piece without any gives an empty list.
@@ -141,7 +174,7 @@ def _images_bytes(tokens: Sequence[str]) -> list[bytes]:
         return list(map(_image_bytes, tokens))
 
 
-def _texts_bytes(tokenizer: Tokenizer) -> Callable[[Sequence[str]], list[bytes]]:
+def _texts_bytes(tokenizer: TokenizerParts) -> Callable[[Sequence[str]], list[bytes]]:
     space = SPACE if is_metaspace(tokenizer) else " "
     return lambda tokens: [token.replace(space, " ").encode() for token in tokens]
 

@@ -1,75 +1,75 @@
-"""Tokenizer: the checked, frozen value that every workshop takes and returns.
+"""Tokenizer: a BPE tokenizer as a checked, frozen value, which every workshop takes and returns.
 
-Owns the pieces of a tokenizer (model, normalizer, pre-tokenizer, special tokens, template) and
-the way to `tokenizers` and to disk. Only `tokenizer_json` knows how these are written.
+Owns what `tokenizer.json` does not hold (config, chat template, name) and how BPE answers what any
+tokenizer can be asked. Encoding is `pipeline`'s, writing `tokenizer_json`'s and
+`pretrained_folder`'s.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
-from vocabshift.errors import InvalidTokenizerError
-from vocabshift.tokenizer.formats.sentencepiece_proto import SentencePieceRules
-from vocabshift.tokenizer.model import MAX_ID, BpeModel
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import tokenizers
-
-Spec = Mapping[str, Any]
-"""A component as `tokenizer.json` spells it, for example {"type": "NFC"}."""
-
-
-@dataclass(frozen=True, slots=True)
-class AddedToken:
-    """A token that is cut out of the text before the model sees it."""
-
-    content: str
-    id: int
-    special: bool = True
-    normalized: bool = False
-    single_word: bool = False
-    lstrip: bool = False
-    rstrip: bool = False
+from vocabshift.tokenizer import pretrained_folder, tokenizer_json
+from vocabshift.tokenizer.any_tokenizer import Buffer, Ids, Offsets, decode_flat, ids_without
+from vocabshift.tokenizer.components import with_ids
+from vocabshift.tokenizer.piece_rules import SentencePieceRules
+from vocabshift.tokenizer.pipeline import Pipeline
+from vocabshift.tokenizer.splits import Splits, split_tokens, unreachable_tokens
+from vocabshift.tokenizer.token_bytes import byte_pieces, missing_byte_pieces, token_bytes
+from vocabshift.tokenizer.tokenizer_json import TokenizerParts
 
 
 @dataclass(frozen=True, eq=False)
-class Tokenizer:
-    """A BPE tokenizer and everything around its model; frozen: surgery returns a new one."""
+class Tokenizer(TokenizerParts):
+    """A BPE tokenizer and everything around its model; frozen: surgery returns a new one.
 
-    model: BpeModel
-    normalizer: Spec | None = None
-    pre_tokenizer: Spec | None = None
-    post_processor: Spec | None = None
-    decoder: Spec | None = None
-    added_tokens: tuple[AddedToken, ...] = ()
+    Fulfils `AnyTokenizer`, where the members without a docstring are described.
+    """
+
     config: Mapping[str, Any] = field(default_factory=dict)  # tokenizer_config.json, as read
     chat_template: str | None = None
     name: str = "tokenizer"  # last part of the path or Hub name it came from
     piece_rules: SentencePieceRules | None = None  # of the SentencePiece model beside it, if any
 
-    @cached_property
-    def backend(self) -> tokenizers.Tokenizer:
-        """The same tokenizer in the `tokenizers` library."""
-        from vocabshift.tokenizer import tokenizer_json
+    @classmethod
+    def from_json(
+        cls, source: str | bytes | Mapping[str, Any], *, name: str = "tokenizer"
+    ) -> Tokenizer:
+        """The tokenizer of a `tokenizer.json`, given as its text or its parsed object.
 
-        return tokenizer_json.to_backend(self)
+        InvalidTokenizerError for anything that is not a sound BPE tokenizer.
+        """
+        return cls(**vars(tokenizer_json.read(source)), name=name)
+
+    def to_json(self) -> str:
+        """The text of `tokenizer.json`."""
+        return tokenizer_json.to_json(self)
 
     def to_hf(self) -> Any:
         """A transformers fast tokenizer (needs the [hf] extra)."""
-        from vocabshift.tokenizer import tokenizer_json
-
-        return tokenizer_json.to_hf(self)
+        backend = tokenizer_json.backend_of(self.to_json())  # not the cached one: it is changed
+        return pretrained_folder.to_fast(backend, self.config, self.chat_template)
 
     def save_pretrained(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write a Hugging Face folder, atomically; FileExistsError without `force`."""
-        from vocabshift.tokenizer import pretrained_folder
-
         return pretrained_folder.save_pretrained(self, folder, force=force)
+
+    @property
+    def kind(self) -> str:
+        """Always "BPE"."""
+        return "BPE"
+
+    @property
+    def vocab(self) -> Mapping[str, int]:
+        """Tokens of the model with their ids, which may have holes."""
+        return self.model.vocab
 
     @property
     def vocab_size(self) -> int:
@@ -81,51 +81,106 @@ class Tokenizer:
         """Embedding rows a model needs: the highest id, added tokens included, plus one."""
         return max([self.model.size, *(token.id + 1 for token in self.added_tokens)])
 
+    @property
+    def unk_token(self) -> str | None:
+        """The token for text that no other token can express, where there is one."""
+        return self.model.unk_token
 
-# Which id does an added token get? The rule of `tokenizers`, and what contradicts it.
-#
-# Trap: `tokenizers` ignores the id that `tokenizer.json` states for an added token; a token outside
-# `model.vocab` is numbered anew at load. Found with 0.22 and 0.23; held by a property test.
+    @property
+    def continuing_prefix(self) -> str:
+        """What a token inside a word begins with; nothing in all but a few old models."""
+        return self.model.continuing_subword_prefix or ""
 
+    @property
+    def scores(self) -> Mapping[int, float]:
+        """Nothing: merges have ranks."""
+        return {}
 
-def ids_at_load(added: Iterable[AddedToken], vocab: Mapping[str, int]) -> list[int]:
-    """The id that `tokenizers` gives each added token when it reads them in this order.
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen hex digits; equal for tokenizers that give texts the same ids in the same way."""
+        return tokenizer_json.fingerprint(self)
 
-    A token of the vocabulary has its id there; the others are numbered from the vocabulary's
-    count (not its highest id) on, whatever id the file states.
-    """
-    free = itertools.count(len(vocab))
-    return [next(free) if (known := vocab.get(token.content)) is None else known for token in added]
+    @cached_property
+    def token_bytes(self) -> Mapping[int, bytes]:
+        """What each token that is not special stands for in text, by id."""
+        return token_bytes(self)
 
+    @cached_property
+    def _pipeline(self) -> Pipeline:
+        return Pipeline(self, parse_special=True)
 
-def vocab_with(vocab: dict[str, int], added: Iterable[AddedToken]) -> dict[str, int]:
-    """The vocabulary with every added token written into it, by id."""
-    whole = {**vocab, **{token.content: token.id for token in added}}
-    return dict(sorted(whole.items(), key=lambda entry: entry[1]))
+    @cached_property
+    def _pipeline_of_text(self) -> Pipeline:
+        return self._pipeline.without_special()
 
+    def encode_batch(
+        self, texts: Sequence[str], *, threads: int = 1, parse_special: bool = True
+    ) -> tuple[Ids, Offsets]:
+        """Flat ids (int32) of the texts and offsets (n_texts + 1,), int64; no BOS or EOS."""
+        pipeline = self._pipeline if parse_special else self._pipeline_of_text
+        return pipeline.encode_batch(texts if isinstance(texts, list) else list(texts), threads)
 
-def check_added(added: Iterable[AddedToken], model: BpeModel) -> None:
-    """InvalidTokenizerError where two tokens would share a text or an id."""
-    contents: set[str] = set()
-    owners: dict[int, str] = {}
-    for token in added:
-        if token.content in contents or token.id in owners:
-            raise InvalidTokenizerError(
-                f"the added token {token.content!r} (id {token.id}) shares its text or its id "
-                "with another added token"
-            )
-        contents.add(token.content)
-        owners[token.id] = token.content
-        known = model.vocab.get(token.content, token.id)
-        # The table of all tokens by id takes its time: most added tokens need no look at it.
-        is_free = token.id >= model.size or model.vocab.get(token.content) == token.id
-        owner = token.content if is_free else model.tokens.get(token.id, token.content)
-        if owner != token.content or known != token.id or not 0 <= token.id <= MAX_ID:
-            raise InvalidTokenizerError(
-                f"the added token {token.content!r} cannot have id {token.id}: "
-                + (
-                    f"that is {owner!r}"
-                    if owner != token.content
-                    else f"the vocabulary says {known}"
-                )
-            )
+    def encode_documents(
+        self, data: Buffer, starts: NDArray[np.int64], ends: NDArray[np.int64], *, threads: int = 1
+    ) -> tuple[Ids, Offsets]:
+        """The same for UTF-8 bytes: document i is data[starts[i]:ends[i]]."""
+        return self._pipeline.encode_documents(data, starts, ends, threads)
+
+    def decode_batch(self, ids: Ids, offsets: Offsets) -> list[str]:
+        """The texts of flat ids and offsets, special tokens kept."""
+        return decode_flat(self.backend, ids, offsets)
+
+    def without(self, ids: Iterable[int], *, keep_ids: bool = False) -> Self:
+        """The tokenizer without these tokens; merges that touch or make one of them go too."""
+        return self.renumbered(ids_without(self, ids, keep_ids=keep_ids))
+
+    def renumbered(self, old_to_new: Mapping[int, int]) -> Self:
+        """The tokenizer of the tokens in `old_to_new` alone, with new ids."""
+        model = self.model
+        vocab = {
+            token: old_to_new[token_id]
+            for token, token_id in sorted(model.vocab.items(), key=lambda entry: entry[1])
+            if token_id in old_to_new
+        }
+        gone = model.vocab.keys() - vocab.keys()
+        merges = tuple(
+            merge
+            for merge in model.merges
+            if merge[0] not in gone and merge[1] not in gone and model.product(*merge) not in gone
+        )
+        return replace(
+            self,
+            model=replace(model, vocab=vocab, merges=merges),
+            added_tokens=tuple(
+                replace(token, id=old_to_new[token.id]) for token in self.added_tokens
+            ),
+            post_processor=with_ids(self.post_processor, old_to_new),
+            config=pretrained_folder.config_with_ids(self.config, old_to_new),
+        )
+
+    def without_merge_skipping(self) -> Self:
+        """The tokenizer whose merges alone decide; itself where they do so already."""
+        if not self.model.ignore_merges:
+            return self
+        return replace(self, model=self.model.unchecked(ignore_merges=False))
+
+    def unreachable(self) -> tuple[str, ...]:
+        """Tokens that the merges do not rebuild (STT), by id; added tokens are left out."""
+        return unreachable_tokens(self)
+
+    def byte_pieces(self) -> tuple[str, ...]:
+        """Tokens that stand for one byte: images, or "<0xNN>"."""
+        return byte_pieces(self)
+
+    def missing_byte_pieces(self) -> tuple[str, ...]:
+        """Tokens for single bytes that the model needs to express any text, and lacks."""
+        return missing_byte_pieces(self)
+
+    def splits(self) -> Splits:
+        """Of which two tokens each token is made: the last merge of its own string."""
+        return self._splits
+
+    @cached_property
+    def _splits(self) -> Splits:
+        return split_tokens(self)

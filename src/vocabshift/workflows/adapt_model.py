@@ -12,9 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from vocabshift.extension.continued import TieBreak
 from vocabshift.extension.counting import TextCounts
-from vocabshift.extension.options import ExtensionOptions, PreTokenizer
+from vocabshift.extension.options import ExtensionOptions
 from vocabshift.models.folder import find_model, number_of_parameters, size_of_weights
 from vocabshift.progress import Progress
 from vocabshift.results import Results
@@ -100,8 +99,8 @@ def adapt_model(
     first: First = "prune",
     order: str = "leaf-frequency",
     keep: Iterable[str] = (),
-    pre_tokenizer: PreTokenizer = ExtensionOptions.pre_tokenizer,
-    tie_break: TieBreak = ExtensionOptions.tie_break,
+    pre_tokenizer: str = ExtensionOptions.pre_tokenizer,
+    tie_break: str = ExtensionOptions.tie_break,
     min_frequency: int = ExtensionOptions.min_frequency,
     max_token_bytes: int | None = ExtensionOptions.max_token_bytes,
     character_coverage: float | None = ExtensionOptions.character_coverage,

@@ -14,7 +14,7 @@ from vocabshift.errors import CorpusError, InvalidTokenizerError
 from vocabshift.extension.options import ExtensionOptions
 from vocabshift.extension.pre_tokenizer_repair import repaired
 from vocabshift.models.folder import find_model, load_own_tokenizer
-from vocabshift.pruning.request import check_request
+from vocabshift.pruning.options import PruningOptions, parse_keep
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.held_out import EVERY, hold_out
 from vocabshift.tokenizer.tokenizer import Tokenizer
@@ -44,9 +44,11 @@ def check_options(
     first = 1 if n_tokens is None else n_tokens
     pruning = {key: options[key] for key in ("order", "keep") if key in options}
     extending = {key: options[key] for key in options.keys() - {"first", *pruning}}
-    ExtensionOptions(n_tokens=first, pre_tokenizer=pre_tokenizer, **extending)  # type: ignore[arg-type]
-    check_request(
-        pruning.get("order", "leaf-frequency"), first, None, tuple(pruning.get("keep", ()))
+    ExtensionOptions(n_tokens=first, pre_tokenizer=pre_tokenizer, **extending)
+    PruningOptions(
+        order=pruning.get("order", "leaf-frequency"),
+        n_tokens=first,
+        keep=parse_keep(pruning.get("keep", ())),
     )
     if pre_tokenizer == "repaired":
         repaired(old)

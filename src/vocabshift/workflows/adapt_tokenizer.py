@@ -12,19 +12,20 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from vocabshift.errors import UnreachableTokenError
-from vocabshift.extension.base import holes
-from vocabshift.extension.continued import TieBreak
+from vocabshift.extension.continued import holes
 from vocabshift.extension.counting import TextCounts
-from vocabshift.extension.extend import Extension, ExtensionReport, extend_with_report
-from vocabshift.extension.options import ExtensionOptions, PreTokenizer
+from vocabshift.extension.extend import Extension, extend_with_report
+from vocabshift.extension.options import ExtensionOptions
+from vocabshift.extension.report import ExtensionReport
 from vocabshift.progress import Progress
-from vocabshift.pruning.bpe import present_ids, without_tokens
-from vocabshift.pruning.effects import PruneReport
+from vocabshift.pruning.effects import PruneReport, Pruning
+from vocabshift.pruning.options import PruningOptions, parse_keep
 from vocabshift.pruning.prune import prune_with_report
 from vocabshift.storage.outcome import outcome
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.any_tokenizer import ids_of_tokens
 from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
-from vocabshift.tokenizer.id_map import IdMap, chained
+from vocabshift.tokenizer.id_map import TokenIdMap, chained
 from vocabshift.tokenizer.pretrained_folder import write_files
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.workflows.plan import plan
@@ -37,7 +38,7 @@ class Adaptation:
     """A tokenizer of the size of its base, and how it came about."""
 
     tokenizer: Tokenizer
-    id_map: IdMap  # tokens that are gone have no new id
+    id_map: TokenIdMap  # tokens that are gone have no new id
     extension: ExtensionReport
     pruning: PruneReport
     first: First
@@ -71,8 +72,8 @@ def adapt_tokenizer(
     first: First = "prune",
     order: str = "leaf-frequency",
     keep: Iterable[str] = (),
-    pre_tokenizer: PreTokenizer = ExtensionOptions.pre_tokenizer,
-    tie_break: TieBreak = ExtensionOptions.tie_break,
+    pre_tokenizer: str = ExtensionOptions.pre_tokenizer,
+    tie_break: str = ExtensionOptions.tie_break,
     min_frequency: int = ExtensionOptions.min_frequency,
     max_token_bytes: int | None = ExtensionOptions.max_token_bytes,
     character_coverage: float | None = ExtensionOptions.character_coverage,
@@ -113,7 +114,7 @@ def adapt_tokenizer(
         sampling_alpha=sampling_alpha,
     )
     counts = TextCounts.of(corpus)  # every attempt cuts the text alike
-    kept = tuple(keep)
+    kept = parse_keep(keep)
     run = _prune_first if first == "prune" else _extend_first
     pruning_options = {"order": order, "keep": kept, "threads": threads, "progress": progress}
 
@@ -128,7 +129,7 @@ def adapt_tokenizer(
     removed = tuple(token for token in before if token not in vocab)
     return Adaptation(
         tokenizer=result,
-        id_map=chained(tokenizer, IdMap.between(base, result, _same_ids(base, result)), vocab),
+        id_map=chained(tokenizer, TokenIdMap.between(base, result, _same_ids(base, result)), vocab),
         extension=extension,
         pruning=pruning,
         first=first,
@@ -162,7 +163,7 @@ def adapt_to_folder(
     first: First = "prune",
     order: str = "leaf-frequency",
     keep: Iterable[str] = (),
-    pre_tokenizer: PreTokenizer = ExtensionOptions.pre_tokenizer,
+    pre_tokenizer: str = ExtensionOptions.pre_tokenizer,
     min_frequency: int = ExtensionOptions.min_frequency,
     sampling_alpha: float | None = ExtensionOptions.sampling_alpha,
     inputs: Iterable[str | Path] = (),
@@ -203,14 +204,18 @@ def adapt_to_folder(
         )
 
 
+def _prune(base: Tokenizer, counts: TextCounts, n: int, run: Mapping[str, Any]) -> Pruning:
+    options = PruningOptions(order=run["order"], n_tokens=n, keep=run["keep"], keep_ids=True)
+    return prune_with_report(
+        base, counts.source, options, threads=run["threads"], progress=run["progress"]
+    )
+
+
 def _prune_first(
     base: Tokenizer, counts: TextCounts, options: ExtensionOptions, pruning: dict[str, Any]
 ) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
-    pruned = prune_with_report(
-        base, counts.source, n_tokens=options.n_tokens, keep_ids=True, **pruning
-    )
-    assert isinstance(pruned.tokenizer, Tokenizer)
-    extension = _extend(pruned.tokenizer, counts, options, pruning)
+    pruned = _prune(base, counts, options.n_tokens, pruning)
+    extension = _extend(as_tokenizer(pruned.tokenizer), counts, options, pruning)
     return _with_old_ids(extension.tokenizer, base), extension.report, pruned.report
 
 
@@ -219,11 +224,8 @@ def _extend_first(
 ) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
     extension = _extend(base, counts, options, pruning)
     n = extension.report.n_added
-    pruned = prune_with_report(
-        extension.tokenizer, counts.source, n_tokens=n, keep_ids=True, **pruning
-    )
-    assert isinstance(pruned.tokenizer, Tokenizer)
-    result = _moved_into_holes(pruned.tokenizer, base.row_count)
+    pruned = _prune(extension.tokenizer, counts, n, pruning)
+    result = _moved_into_holes(as_tokenizer(pruned.tokenizer), base.row_count)
     if result.row_count > max(base.row_count, 1):
         raise UnreachableTokenError(
             f"adapting left {result.row_count - base.row_count:,} rows too many: this is a fault "
@@ -239,9 +241,9 @@ def _extend(
     n = options.n_tokens
 
     def extended(n_tokens: int) -> Extension:
-        asked = asdict(replace(options, n_tokens=n_tokens))
+        asked = replace(options, n_tokens=n_tokens)
         return extend_with_report(
-            base, counts, threads=run["threads"], progress=run["progress"], **asked
+            base, counts, asked, threads=run["threads"], progress=run["progress"]
         )
 
     extension = extended(n)
@@ -266,17 +268,17 @@ def _with_old_ids(tokenizer: Tokenizer, base: Tokenizer) -> Tokenizer:
     new = sorted(i for token, i in now.items() if token not in old)
     free = sorted({*new, *moved} - set(moved.values()))
     moved.update(zip(new, free, strict=False))  # more are free where the base had holes
-    return _renumbered(tokenizer, {i: moved.get(i, i) for i in present_ids(tokenizer)})
+    return _renumbered(tokenizer, {i: moved.get(i, i) for i in ids_of_tokens(tokenizer)})
 
 
 def _moved_into_holes(tokenizer: Tokenizer, rows: int) -> Tokenizer:
     """Tokens with ids from `rows` on take the free ids below, in their order."""
     free = iter(holes(tokenizer))
-    ids = sorted(present_ids(tokenizer))
+    ids = sorted(ids_of_tokens(tokenizer))
     return _renumbered(tokenizer, {i: i if i < rows else next(free) for i in ids})
 
 
 def _renumbered(tokenizer: Tokenizer, old_to_new: dict[int, int]) -> Tokenizer:
-    result = without_tokens(tokenizer, old_to_new)
+    result = tokenizer.renumbered(old_to_new)
     vocab = dict(sorted(result.model.vocab.items(), key=lambda entry: entry[1]))
     return replace(result, model=replace(result.model, vocab=vocab))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from vocabshift.progress import Progress, in_phase
 from vocabshift.storage.outcome import outcome
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import write_counts
@@ -13,7 +14,6 @@ from vocabshift.text.counting import CorpusReader
 from vocabshift.text.normalize import NORMALIZER_HELP
 from vocabshift.text.patterns import Pattern, get_pattern
 from vocabshift.text.records import check_installed
-from vocabshift.trainers.base import Progress
 
 __all__ = ["NORMALIZER_HELP", "count_to_folder"]
 
@@ -47,7 +47,7 @@ def count_to_folder(
     with outcome("count", out, inputs=[corpus], force=force) as output:
         counter = reader.count_words(
             threads=threads,
-            progress=None if progress is None else lambda done, all_: progress("count", done, all_),
+            progress=in_phase(progress, "count"),
             memory_bytes=memory_bytes,
             spill_folder=output.folder,
         )

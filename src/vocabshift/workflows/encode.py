@@ -12,12 +12,12 @@ from typing import Any
 
 from vocabshift.cpt.pack_corpus import PackOptions, eos_of, pack_corpus
 from vocabshift.cpt.packed_shards import Format
+from vocabshift.progress import Progress
 from vocabshift.storage.outcome import local_paths
 from vocabshift.storage.output import check_free
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.input_key import no_key_reason
+from vocabshift.text.readers import no_key_reason
 from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
-from vocabshift.trainers.base import Progress
 
 __all__ = ["PackOptions", "encode_to_folder"]
 

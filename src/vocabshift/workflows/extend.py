@@ -1,6 +1,6 @@
-"""The public `extend`, and `extend` into a folder: what `vocabshift extend` does.
+"""`extend` into a folder: what `vocabshift extend` does.
 
-Owns the options as arguments, and what stands in the folder: the tokenizer's files,
+Owns what stands in the folder: the tokenizer's files,
 `token_map.json`, `vocabshift.json`.
 """
 
@@ -13,77 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import CorpusError
-from vocabshift.extension.continued import TieBreak
 from vocabshift.extension.extend import extend_with_report
-from vocabshift.extension.options import ExtensionOptions, Method, PreTokenizer
+from vocabshift.extension.options import ExtensionOptions
 from vocabshift.progress import Progress
 from vocabshift.storage.outcome import outcome
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
+from vocabshift.text.regexes import WORTHWHILE_LIFT
 from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer, load_tokenizer
 from vocabshift.tokenizer.pretrained_folder import write_files
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.workflows.extend_with_superwords import extend_with_superwords
 
-__all__ = ["ExtensionOptions", "extend", "extend_to_folder"]
-
-
-def extend(
-    tokenizer: TokenizerLike,
-    corpus: Corpus | CountFolder,
-    *,
-    n_tokens: int,
-    method: Method = ExtensionOptions.method,
-    tie_break: TieBreak = ExtensionOptions.tie_break,
-    pre_tokenizer: PreTokenizer = ExtensionOptions.pre_tokenizer,
-    min_frequency: int = ExtensionOptions.min_frequency,
-    max_token_bytes: int | None = ExtensionOptions.max_token_bytes,
-    character_coverage: float | None = ExtensionOptions.character_coverage,
-    fill_holes: bool = ExtensionOptions.fill_holes,
-    normalizer: str | None = ExtensionOptions.normalizer,
-    sampling_alpha: float | None = ExtensionOptions.sampling_alpha,
-    threads: int = 1,
-    progress: Progress | None = None,
-) -> Tokenizer:
-    """`tokenizer` with new tokens learned from `corpus`; it is not changed itself.
-
-    Existing ids, merges and special tokens stay; new ids come after all others. Where the text runs
-    out of pairs, fewer tokens are added.
-
-    tokenizer: one of ours, a fast transformers or `tokenizers` one, or a path.
-    corpus: a Corpus, or for byte-level tokenizers a CountFolder.
-    n_tokens: new tokens, those for missing characters not counted.
-    method: "continued" trains on where the merges end; the others are baselines.
-    tie_break: between equal counts, "id" or, as the paper's toolkit, "lexicographic".
-    pre_tokenizer: "repaired" lets marks and joiners follow the letters of a word (byte-level only).
-    min_frequency: a pair must occur this often. max_token_bytes: of a new token (byte-level only).
-    character_coverage: share of the text's characters that the vocabulary is to hold, in (0, 1];
-        missing ones are added first. None: none are. Byte-level vocabularies lack none.
-    fill_holes: new tokens take ids that no token has before those after all others.
-    normalizer: steps that the training text is brought through first.
-    sampling_alpha: languages count in proportion to bytes ** alpha; None: as they are.
-    threads: the result does not depend on it. progress: called with the phase, the work done and
-        the work in all.
-
-    ValueError or CorpusError where nothing can be learned at all, TypeError for what is no corpus.
-    Source: continued BPE of arXiv:2512.03989, section 3; docs/algorithms/continued.md.
-    """
-    return extend_with_report(
-        tokenizer,
-        corpus,
-        n_tokens=n_tokens,
-        method=method,
-        tie_break=tie_break,
-        pre_tokenizer=pre_tokenizer,
-        min_frequency=min_frequency,
-        max_token_bytes=max_token_bytes,
-        character_coverage=character_coverage,
-        fill_holes=fill_holes,
-        normalizer=normalizer,
-        sampling_alpha=sampling_alpha,
-        threads=threads,
-        progress=progress,
-    ).tokenizer
+__all__ = ["WORTHWHILE_LIFT", "ExtensionOptions", "extend_to_folder"]
 
 
 def extend_to_folder(
@@ -118,7 +60,7 @@ def extend_to_folder(
         config = json.loads(json.dumps(asdict(options)))
         if n_superwords is None:
             words = extend_with_report(
-                tokenizer, source, threads=threads, progress=progress, **asdict(options)
+                tokenizer, source, options, threads=threads, progress=progress
             )
             result, id_map, figures = words.tokenizer, words.id_map, words.report.to_dict()
         else:

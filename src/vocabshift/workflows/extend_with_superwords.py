@@ -6,7 +6,7 @@ tokenizer, and what its pre-tokenizer has to give up for them, is `trainers.supe
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from vocabshift.checks.vocabulary import bytes_per_token
@@ -15,10 +15,10 @@ from vocabshift.extension.options import ExtensionOptions
 from vocabshift.progress import Progress
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
-from vocabshift.tokenizer.id_map import IdMap, chained
-from vocabshift.tokenizer.reachability import unreachable_tokens
+from vocabshift.tokenizer.id_map import TokenIdMap, chained
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.trainers.base import Work
+from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.on_top import OnTopReport, SuperwordsOnTopTrainer
 
 
@@ -27,7 +27,7 @@ class SuperwordExtension:
     """A tokenizer with new words and superwords."""
 
     tokenizer: Tokenizer
-    id_map: IdMap
+    id_map: TokenIdMap
     words: Extension
     superwords: OnTopReport
     bytes_per_token_before: dict[str, float]  # by language, with the new words alone
@@ -78,16 +78,16 @@ def extend_with_superwords(
     """
     base = as_tokenizer(tokenizer)
     SuperwordsOnTopTrainer(base=base, n_tokens=n_superwords)  # refuses early what cannot have any
-    words = extend_with_report(base, corpus, threads=threads, progress=progress, **asdict(options))
+    words = extend_with_report(base, corpus, options, threads=threads, progress=progress)
     trainer = SuperwordsOnTopTrainer(
         base=words.tokenizer, n_tokens=n_superwords, sampling_alpha=options.sampling_alpha
     )
-    training = trainer.run(corpus, Work(threads=threads, progress=progress))
+    training = trainer.run(corpus, RunContext(threads=threads, progress=progress))
     assert isinstance(training.report, OnTopReport)
     return SuperwordExtension(
         tokenizer=training.tokenizer,
         id_map=chained(
-            tokenizer, IdMap.between(base, training.tokenizer), training.tokenizer.model.vocab
+            tokenizer, TokenIdMap.between(base, training.tokenizer), training.tokenizer.model.vocab
         ),
         words=words,
         superwords=training.report,

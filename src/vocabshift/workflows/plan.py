@@ -20,10 +20,11 @@ from vocabshift.extension.counting import TextCounts
 from vocabshift.extension.effect import Effect, Growth, grow, steps
 from vocabshift.models.facts import ModelFacts, model_facts
 from vocabshift.progress import Progress
-from vocabshift.pruning.bpe import new_ids, present_ids, without_tokens
+from vocabshift.pruning.options import PruningOptions
 from vocabshift.pruning.prune import number_removable, prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.held_out import hold_out
+from vocabshift.text.regexes import WORTHWHILE_LIFT
 from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
@@ -72,7 +73,9 @@ class Plan:
         """The knee of the best curve: repaired where that lifts the ceiling of some language."""
         knees = {row.pre_tokenizer: row for row in self.rows if row.is_knee}
         kept, lifted = self.ceilings["kept"], self.ceilings.get("repaired", {})
-        is_lifted = any(lifted[label] > LIFTS * kept[label] for label in lifted if label in kept)
+        is_lifted = any(
+            lifted[label] > WORTHWHILE_LIFT * kept[label] for label in lifted if label in kept
+        )
         return knees["repaired"] if is_lifted and "repaired" in knees else knees["kept"]
 
     def knee_of(self, pre_tokenizer: str) -> int:
@@ -120,9 +123,6 @@ class Plan:
 
 MAX_LOSS = 0.01
 """Share of its bytes per token that an exchange may cost a language before anything is learned."""
-
-LIFTS = 1.1
-"""The repaired pre-tokenizer is suggested where it lifts a language's ceiling by this factor."""
 
 
 def plan(
@@ -259,13 +259,14 @@ def _shrink(
     if not n_removable:  # nothing but bytes and special tokens
         return [], 0
     n_most = min(max_tokens, n_removable)
-    order = prune_with_report(base, corpus, n_tokens=n_most, measure=False, threads=threads).removed
+    options = PruningOptions(n_tokens=n_most)
+    order = prune_with_report(base, corpus, options, measure=False, threads=threads).removed
     points = [n for n in steps(n_most) if n >= 1_000 or n == n_most][::-1]
     rows = []
     for i, n in enumerate(points):
         if progress is not None:
             progress("shrink", i, len(points))
-        smaller = without_tokens(base, new_ids(present_ids(base), order[:n]))
+        smaller = base.without(order[:n].tolist())
         by_language = bytes_per_token(smaller, judged_on, threads=threads)
         tokens = sum(n_bytes[label] / value for label, value in by_language.items())
         whole = round(sum(n_bytes.values()) / max(tokens, 1), 4)

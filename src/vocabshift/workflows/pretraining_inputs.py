@@ -21,7 +21,7 @@ from vocabshift.models.folder import find_model, load_own_tokenizer
 from vocabshift.models.shards import FLOATS, open_checkpoint
 from vocabshift.surgery.matching import TRANSFER_MAP
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.input_key import input_key
+from vocabshift.text.readers import input_key
 from vocabshift.tokenizer import id_map
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint

@@ -16,15 +16,15 @@ from vocabshift.errors import InvalidTokenizerError
 from vocabshift.progress import Progress
 from vocabshift.pruning.counts import Source, languages_of
 from vocabshift.pruning.effects import Pruning
+from vocabshift.pruning.options import PruningOptions, check_kind, check_languages, parse_keep
 from vocabshift.pruning.orders import NEED_COUNTS, ORDERS
-from vocabshift.pruning.prune import Subject, open_subject, prune_subject
-from vocabshift.pruning.request import Request, check_languages, check_request
+from vocabshift.pruning.prune import prune_with_report
 from vocabshift.storage.outcome import Outcome, local_paths, outcome
 from vocabshift.storage.output import check_free
 from vocabshift.tokenizer import id_map
-from vocabshift.tokenizer.formats.load import TokenizerLike
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
+from vocabshift.tokenizer.formats.load import TokenizerLike, open_tokenizer
 from vocabshift.tokenizer.pretrained_folder import write_files
-from vocabshift.tokenizer.tokenizer import Tokenizer
 
 __all__ = ["NEED_COUNTS", "ORDERS", "prune_to_folder"]
 
@@ -63,58 +63,60 @@ def prune_to_folder(
     place = tokenizer if base is None else base
     if out is not None:
         check_free(out, force=force, inputs=local_paths(source, place))
-    request = check_request(
-        order,
-        n_tokens,
-        vocab_size,
-        keep,
+    options = PruningOptions(
+        order=order,
+        n_tokens=n_tokens,
+        vocab_size=vocab_size,
+        keep=parse_keep(keep),
         keep_ids=keep_ids,
         unreachable_first=unreachable_first,
         drop_unseen_characters=drop_unseen_characters,
     )
-    check_languages(request.keep, [] if source is None else languages_of(source))
-    subject = open_subject(tokenizer)
+    check_languages(options.keep, [] if source is None else languages_of(source))
+    loaded = open_tokenizer(tokenizer)
     before = id_map.find(place)
     if before is not None:
-        before.require(before.old, subject.fingerprint)
+        before.require(before.old, loaded.fingerprint)
+    check_kind(loaded, options)
     inputs = [source, place]
     with (
         nullcontext()
         if out is None
         else outcome("prune", out, inputs=inputs, force=force) as output
     ):
-        pruning = prune_subject(subject, source, request, threads=threads, progress=progress)
-        _check_round_trip(pruning, subject)
+        pruning = prune_with_report(loaded, source, options, threads=threads, progress=progress)
+        _check_round_trip(pruning, loaded.name)
         if output is not None:
-            _write(pruning, subject, request, before, output)
+            _write(pruning, loaded, options, before, output)
     return {"out": None if out is None else str(out), **asdict(pruning.report)}
 
 
-def _check_round_trip(pruning: Pruning, subject: Subject) -> None:
+def _check_round_trip(pruning: Pruning, name: str) -> None:
     if pruning.report.round_trip_failures:
         raise InvalidTokenizerError(
             f"{pruning.report.round_trip_failures} documents of the corpus would not come back as "
-            f"{subject.name} gives them back; nothing is written: keep the tokens that they need "
+            f"{name} gives them back; nothing is written: keep the tokens that they need "
             "(see --keep), or prune fewer"
         )
 
 
 def _write(
     pruning: Pruning,
-    subject: Subject,
-    request: Request,
-    before: id_map.IdMap | None,
+    tokenizer: AnyTokenizer,
+    options: PruningOptions,
+    before: id_map.TokenIdMap | None,
     output: Outcome,
 ) -> None:
-    if isinstance(pruning.tokenizer, Tokenizer):
-        write_files(pruning.tokenizer, output.folder)
-    else:
-        pruning.tokenizer.write_files(output.folder)
+    write_files(pruning.tokenizer, output.folder)
     step = pruning.id_map
     figures = asdict(pruning.report)
     fingerprint = figures.pop("corpus_fingerprint")
     output.record(
-        {"base": subject.name, "base_fingerprint": subject.fingerprint, **asdict(request)},
+        {
+            "base": tokenizer.name,
+            "base_fingerprint": tokenizer.fingerprint,
+            **asdict(options),
+        },
         figures,
         corpus_fingerprint=fingerprint,
         id_map=step if before is None else before.then(step),

@@ -15,20 +15,18 @@ from typing import TYPE_CHECKING, Any
 from vocabshift.checks.vocabulary import unused_names, with_unused
 from vocabshift.checks.vocabulary_report import VocabularyReport, vocabulary_report
 from vocabshift.errors import InvalidTokenizerError, UnreachableTokenError
+from vocabshift.progress import Progress
+from vocabshift.report.tables import vocabulary_table
 from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.storage.outcome import outcome
 from vocabshift.storage.output import CHECKPOINTS
 from vocabshift.storage.provenance import config_hash
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
+from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.pretrained_folder import write_files
-from vocabshift.tokenizer.reachability import unreachable_tokens
-from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram import unreachable_pieces
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
 from vocabshift.trainers.base import (
-    Progress,
+    RunContext,
     Source,
-    Work,
     config_of,
     source_key,
     source_texts,
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from tokenizers import Tokenizer as Backend
 
-__all__ = ["RECIPES", "VARIANT", "Recipe", "train_to_folder", "training_key", "vocabulary_table"]
+__all__ = ["RECIPES", "VARIANT", "Recipe", "table_of", "train_to_folder", "training_key"]
 
 # Of the corpus, encoded by `tokenizers` with the written file: so many documents, and characters.
 _VERIFIED_DOCUMENTS = 500
@@ -110,20 +108,23 @@ def train_to_folder(
         "train", out, inputs=inputs, force=force, keep_checkpoints=True, resume=resume
     ) as output:
         key = training_key(trainer, source, memory_bytes)
-        work = Work(
+        context = RunContext(
             threads=threads,
             progress=progress,
             memory_bytes=memory_bytes,
             checkpoints=Checkpoints(output.folder / CHECKPOINTS, key),
             folder=output.folder,
         )
-        training = trainer.run(source, work)
+        training = trainer.run(source, context)
         tokenizer = training.tokenizer
-        if isinstance(tokenizer, Tokenizer):
-            tokenizer = with_unused(tokenizer, reserve_dummies)
-        unreachable = _write(tokenizer, output.folder, source)
+        if tokenizer.kind == "BPE":
+            tokenizer = with_unused(as_tokenizer(tokenizer), reserve_dummies)
+        backend = write_files(tokenizer, output.folder)
+        _verify_segmentation(tokenizer, backend, source)
+        unreachable = tokenizer.unreachable()
+        # A Unigram model may have such pieces: their parts together can be likelier than they are.
         learned = set(unreachable) - trainer.inherited
-        if learned and isinstance(training.tokenizer, Tokenizer):
+        if learned and tokenizer.kind == "BPE":
             raise UnreachableTokenError(
                 f"training left {len(learned)} tokens that their merges cannot rebuild: this is a "
                 "fault of vocabshift; please report it with the corpus or a part of it"
@@ -148,25 +149,13 @@ def train_to_folder(
     }
 
 
-def vocabulary_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+def table_of(rows: Sequence[Mapping[str, Any]]) -> Table:
     """The key `vocabulary` of a result as a table for people."""
-    return VocabularyReport.from_rows(rows).to_rich()
+    return vocabulary_table(VocabularyReport.from_rows(rows))
 
 
-def _write(tokenizer: Tokenizer | PlainTokenizer, folder: Path, source: Source) -> tuple[str, ...]:
-    """Write the files, compare what is read back, and return the tokens that none can produce.
-
-    A Unigram model may have such pieces: their parts together can be likelier than they are.
-    """
-    if isinstance(tokenizer, PlainTokenizer):
-        tokenizer.write_files(folder)
-        return unreachable_pieces(tokenizer)
-    _verify_segmentation(tokenizer, write_files(tokenizer, folder), source)
-    return unreachable_tokens(tokenizer)
-
-
-def _verify_segmentation(tokenizer: Tokenizer, backend: Backend, source: Source) -> None:
-    """InvalidTokenizerError where `tokenizers`, from the file, and our encoder differ."""
+def _verify_segmentation(tokenizer: AnyTokenizer, backend: Backend, source: Source) -> None:
+    """InvalidTokenizerError where `tokenizers`, from the file, gives other ids."""
     texts: list[str] = []
     left = _VERIFIED_CHARACTERS
     for text in islice(source_texts(source), _VERIFIED_DOCUMENTS):
@@ -174,7 +163,7 @@ def _verify_segmentation(tokenizer: Tokenizer, backend: Backend, source: Source)
         left -= len(text)
         if left <= 0:  # a document may be a whole file
             break
-    ids, offsets = Encoder(tokenizer).encode_batch(texts)
+    ids, offsets = tokenizer.encode_batch(texts)
     for i, encoding in enumerate(backend.encode_batch(texts, add_special_tokens=False)):
         if encoding.ids != ids[offsets[i] : offsets[i + 1]].tolist():
             raise InvalidTokenizerError(

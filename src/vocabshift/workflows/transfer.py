@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from vocabshift.surgery.report import TransferReport
     from vocabshift.text.corpus import Corpus
     from vocabshift.tokenizer.formats.load import TokenizerLike
-    from vocabshift.tokenizer.id_map import IdMap
+    from vocabshift.tokenizer.id_map import TokenIdMap
     from vocabshift.tokenizer.tokenizer import Tokenizer
 
 __all__ = [
@@ -55,7 +55,7 @@ def transfer(
     text: Corpus | Mapping[str, Iterable[str]] | Iterable[str] | None = None,
     seed: int = TransferOptions.seed,
     pad_to_multiple_of: int | None = TransferOptions.pad_to_multiple_of,
-    id_map: IdMap | str | Path | None = TransferOptions.id_map,
+    id_map: TokenIdMap | str | Path | None = TransferOptions.id_map,
     donor: Donor | str | Path | None = TransferOptions.donor,
     corpus: Corpus | Mapping[str, Iterable[str]] | Iterable[str] | None = TransferOptions.corpus,
     score: Score | None = TransferOptions.score,

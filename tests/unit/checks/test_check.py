@@ -14,10 +14,11 @@ from vocabshift.checks.check import check
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import get_pattern, to_spec
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.unigram import Scored, unigram_tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer, from_json
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 
 def holding(*tokens: str) -> Tokenizer:
@@ -276,7 +277,7 @@ def test_vendor_tokenizers(
     assert report.ok == (not unreachable and by_pipeline == rare)
 
 
-def unigram(*pieces: tuple[str, float]) -> PlainTokenizer:
+def unigram(*pieces: tuple[str, float]) -> UnigramOrWordPieceTokenizer:
     """A model of these pieces, all bytes and an unknown piece."""
     fixed = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
     names = (*fixed, *(piece for piece, _ in pieces))
@@ -312,7 +313,9 @@ def test_faults_of_a_unigram_model() -> None:
     document = added.document
     model = dict(document["model"])
     model["vocab"] = [entry for entry in model["vocab"] if entry[0] != "<0x41>"]
-    shorter = from_json({**document, "model": model, "added_tokens": []})
+    shorter = UnigramOrWordPieceTokenizer.from_json(
+        {**document, "model": model, "added_tokens": []}
+    )
     assert ("<0x41>",) == check(shorter).missing_byte_pieces
 
 

@@ -9,8 +9,9 @@ import pytest
 from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.text.patterns import get_pattern, to_spec
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 def with_merges(*merges: tuple[str, str], pattern: str = "o200k", **changes: object) -> Tokenizer:

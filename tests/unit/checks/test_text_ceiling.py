@@ -16,9 +16,10 @@ from vocabshift.checks.text import ceilings
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import get_pattern, to_spec
 from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 Make = Callable[..., Tokenizer]
 PIECES = to_spec(get_pattern("gpt2"))

@@ -9,9 +9,11 @@ import pytest
 from rich.console import Console
 
 from vocabshift.checks.vocabulary_report import VocabularyReport, VocabularyRow, vocabulary_report
+from vocabshift.report.tables import vocabulary_table
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 TEXT = {"hi": 60, "mr": 20, "ks_Arab": 10, "code": 5, None: 5}
 
@@ -129,5 +131,5 @@ def test_the_table() -> None:
 def _rendered(report: VocabularyReport) -> str:
     console = Console(width=100)
     with console.capture() as capture:
-        console.print(report.to_rich())
+        console.print(vocabulary_table(report))
     return capture.get()

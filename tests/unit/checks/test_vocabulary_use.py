@@ -6,9 +6,11 @@ import json
 from collections import Counter
 
 from vocabshift.checks.vocabulary import vocabulary_use
-from vocabshift.text.corpus import Corpus, Part
+from vocabshift.text.corpus import Corpus
 from vocabshift.text.readers import TextsSource
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.text.selection import Part
+from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.superword import SuperwordTrainer
 
 TEXTS = {

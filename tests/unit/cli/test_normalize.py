@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vocabshift.cli.main import main
-from vocabshift.evaluation.texts import normalization_effect
+from vocabshift.evaluation.lines.texts import normalization_effect
 
 
 def test_shares_by_hand() -> None:

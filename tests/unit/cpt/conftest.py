@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 END = 256
 BYTE_LEVEL = {

@@ -15,7 +15,8 @@ from vocabshift.cpt.config import LoopConfig
 from vocabshift.cpt.loop import Phase, Step, pretrain
 from vocabshift.cpt.loss import batch_loss
 from vocabshift.cpt.objectives import Masking, SpecialIds, masked, special_ids
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 torch = pytest.importorskip("torch")
 

@@ -10,7 +10,8 @@ import pytest
 from reference.masking import mask
 from vocabshift.cpt.config import LoopConfig
 from vocabshift.cpt.objectives import Masking, causal, masked
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 torch = pytest.importorskip("torch")
 

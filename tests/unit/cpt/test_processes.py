@@ -138,8 +138,8 @@ def tiny_llama(*, tied: bool = True) -> Any:
 
 def bytes_and_end() -> Tokenizer:
     from vocabshift.tokenizer import byte_level
+    from vocabshift.tokenizer.added_tokens import AddedToken
     from vocabshift.tokenizer.model import BpeModel
-    from vocabshift.tokenizer.tokenizer import AddedToken
 
     part = {
         "type": "ByteLevel",

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 MakeTokenizer = Callable[..., Tokenizer]
 

@@ -1,4 +1,4 @@
-"""compare: changes of stretches add up, against a plain definition; views of it lose nothing."""
+"""compare: changes of spans add up, against a plain definition; views lose nothing."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ from tokenizers import Tokenizer as HfTokenizer
 from tokenizers import models, pre_tokenizers
 
 from vocabshift.errors import CorpusError
-from vocabshift.evaluation.compare import compare, stretches, to_dict
-from vocabshift.evaluation.spans.token_views import Comparison, total
+from vocabshift.evaluation.compare import (
+    TokenizerComparison,
+    compare,
+    spans_between,
+    to_dict,
+    total,
+)
+from vocabshift.report.compare_text import ASCII, UNICODE, to_rich, tokens_text
 from vocabshift.report.html.compare import comparison_html
-from vocabshift.report.text.compare_text import ASCII, UNICODE, to_rich, tokens_text
 
 TEXTS = {
     "en": ["the old mill and the river", "a mill", "the mill of the river"],
@@ -43,11 +48,11 @@ B = byte_level(("t", "h"), ("th", "e"), ("Ġ", "the"), ("o", "f"), ("of", "Ġthe
 
 
 @pytest.fixture(scope="module")
-def comparison() -> Comparison:
+def comparison() -> TokenizerComparison:
     return compare(A, B, TEXTS, names=("a", "b"))
 
 
-def test_totals_are_the_tokenizers_own_counts(comparison: Comparison) -> None:
+def test_totals_are_the_tokenizers_own_counts(comparison: TokenizerComparison) -> None:
     for row in comparison.languages:
         lines = TEXTS[row.language]
         assert row.n_lines == len(lines)
@@ -58,7 +63,7 @@ def test_totals_are_the_tokenizers_own_counts(comparison: Comparison) -> None:
     assert everything.tokens_b == sum(row.tokens_b for row in comparison.languages)
 
 
-def test_changes_add_up_to_the_change_of_the_text(comparison: Comparison) -> None:
+def test_changes_add_up_to_the_change_of_the_text(comparison: TokenizerComparison) -> None:
     everything = total(comparison.languages)
     changes = [*comparison.shorter, *comparison.longer]
     assert sum(change.change for change in changes) == everything.tokens_b - everything.tokens_a
@@ -77,10 +82,10 @@ def test_the_lines_that_changed_most_are_shown_first() -> None:
     changes = [len(B.encode(x).ids) - len(A.encode(x).ids) for x in TEXTS["en"]]
     assert abs(line.change) == max(map(abs, changes))
     assert line.a.text == line.b.text == TEXTS["en"][line.number - 1]
-    assert [piece.id for piece in line.a.pieces] == A.encode(line.a.text).ids
+    assert [token.id for token in line.a.tokens] == A.encode(line.a.text).ids
 
 
-def test_json_has_all_of_it(comparison: Comparison) -> None:
+def test_json_has_all_of_it(comparison: TokenizerComparison) -> None:
     found = json.loads(json.dumps(to_dict(comparison)))
     assert ["en", "hi"] == [row["language"] for row in found["languages"]]
     for line in found["lines"]:
@@ -96,11 +101,11 @@ CUTS = st.lists(st.integers(0, 40), max_size=10)
 
 
 @given(st.text("aé क😀", max_size=10), CUTS, CUTS)
-def test_stretches_lie_between_shared_borders(text: str, a: list[int], b: list[int]) -> None:
+def test_spans_between_lie_between_shared_borders(text: str, a: list[int], b: list[int]) -> None:
     data = text.encode()
     starts_a = sorted({0, *(cut for cut in a if cut < len(data))}) if data else []
     starts_b = sorted({0, *(cut for cut in b if cut < len(data))}) if data else []
-    found = list(stretches(data, starts_a, starts_b))
+    found = list(spans_between(data, starts_a, starts_b))
     assert b"".join(data[start:end] for start, end, _, _ in found) == data
     assert sum(n for _, _, n, _ in found) == len(starts_a)
     assert sum(n for _, _, _, n in found) == len(starts_b)
@@ -109,7 +114,7 @@ def test_stretches_lie_between_shared_borders(text: str, a: list[int], b: list[i
     assert [start for start, *_ in found] == sorted(shared)
 
 
-def test_plain_text_tells_tokens_apart(comparison: Comparison) -> None:
+def test_plain_text_tells_tokens_apart(comparison: TokenizerComparison) -> None:
     (line,) = (x for x in comparison.lines if x.a.text == "the mill of the river")
     assert "th|e| |mill| |o|f| |th|e| |r|i|v|e|r" == tokens_text(
         line.a, plain=True, marks=ASCII
@@ -121,7 +126,7 @@ def test_plain_text_tells_tokens_apart(comparison: Comparison) -> None:
     assert "<मि>6|<ल>3| |<क्ष>9|<ण>3" == tokens_text(line.a, plain=True, marks=ASCII).plain
 
 
-def test_colours_change_nothing_of_the_text(comparison: Comparison) -> None:
+def test_colours_change_nothing_of_the_text(comparison: TokenizerComparison) -> None:
     for line in comparison.lines:
         assert tokens_text(line.a).plain == line.a.text
         assert len(tokens_text(line.b).spans) > 1

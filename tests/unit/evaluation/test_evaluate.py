@@ -6,17 +6,21 @@ import pytest
 
 from vocabshift.errors import CorpusError, InvalidTokenizerError
 from vocabshift.evaluation.evaluate import evaluate
-from vocabshift.evaluation.linguistic.code_switching import mix
-from vocabshift.evaluation.linguistic.families import FAMILIES
-from vocabshift.evaluation.linguistic.morph_score import Morphemes
-from vocabshift.evaluation.linguistic.robustness import TYPOS
-from vocabshift.evaluation.metrics import METRICS
-from vocabshift.evaluation.subject import Engine
+from vocabshift.evaluation.lines.subject import Engine
+from vocabshift.evaluation.metrics.code_switching import mix
+from vocabshift.evaluation.metrics.metric import WithFamily
+from vocabshift.evaluation.metrics.morph_score import Morphemes
+from vocabshift.evaluation.metrics.registry import METRICS, by_group
+from vocabshift.evaluation.metrics.robustness import TYPOS
 from vocabshift.report.tables import invalid_rows
 from vocabshift.results import Result
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.model import BpeModel
 from vocabshift.tokenizer.tokenizer import Tokenizer
+
+
+def _names(group: str) -> set[str]:
+    return {metric.name for metric in by_group()[group]}
 
 
 def test_rows(make_tokenizer) -> None:
@@ -66,8 +70,11 @@ def test_text_is_tokenized_once(make_tokenizer, monkeypatch) -> None:
         return encode(self, texts, **options)
 
     monkeypatch.setattr(Engine, "encode_batch", counting)
-    linguistic = {name for family in FAMILIES.values() for name in family}
-    metrics = [name for name in METRICS if not METRICS[name].needs_base and name not in linguistic]
+    metrics = [
+        name
+        for name, metric in METRICS.items()
+        if "base" not in metric.needs and not isinstance(metric.formula, WithFamily)
+    ]
     evaluate([make_tokenizer(), make_tokenizer()], {"en": ["a b"], "x": ["c"]}, metrics)
     assert ["a b", "a b", "c", "c"] == sorted(lines)
 
@@ -105,7 +112,7 @@ def test_every_metric(make_tokenizer) -> None:
     empty |= {"fertility_bin_10001_up", "fertility_bin_unseen"}  # no such words in these texts
     empty |= {"whole_syllable_rate", "nfc_change", "nfd_change", "lowercase_change"}
     empty |= {f"{typo}_{what}" for typo in TYPOS for what in ("change", "locality")}
-    no_data = {*FAMILIES["code switching"], *FAMILIES["morphemes"]}
+    no_data = _names("code switching") | _names("morphemes")
     assert [name for name in METRICS if name not in empty | no_data] == results.distinct("metric")
     assert no_data == {
         name for note in notes for name in METRICS if name in note.split(" are ")[0].split(", ")
@@ -244,12 +251,12 @@ def test_words_with_morphemes_need_no_text(make_tokenizer) -> None:
     """Their metrics come with them, language by language, with or without texts."""
     subjects = {"a": make_tokenizer(), "b": make_tokenizer([("s", "t")])}
     found = evaluate(subjects, None, morphemes=WORDS)
-    assert set(FAMILIES["morphemes"]) == set(found.distinct("metric"))
+    assert _names("morphemes") == set(found.distinct("metric"))
     assert [("gu", "a"), ("gu", "b"), ("en", "a"), ("en", "b")] == [
         (row.language, row.subject) for row in found.where(metric="morph_score")
     ]
     more = evaluate(subjects, PARALLEL, "fertility", morphemes=WORDS, leading_space=True)
-    assert {"fertility", *FAMILIES["morphemes"]} - {"morph_score_as_published"} == set(
+    assert ({"fertility"} | _names("morphemes")) - {"morph_score_as_published"} == set(
         more.distinct("metric")
     )
     only = evaluate(subjects, None, ["morph_score", "vocab_size"], morphemes=WORDS)
@@ -262,13 +269,13 @@ def test_linguistic_metrics_by_name_and_all(make_tokenizer, monkeypatch) -> None
     found = evaluate(tokenizer, PARALLEL, "all", base=tokenizer, note=notes.append)
     metrics = set(found.distinct("metric"))
     for family in ("alignment", "numbers", "robustness"):
-        assert len(metrics & set(FAMILIES[family])) > len(FAMILIES[family]) / 2
-    assert not metrics & {*FAMILIES["morphemes"], *FAMILIES["code switching"]}
+        assert len(metrics & _names(family)) > len(_names(family)) / 2
+    assert not metrics & (_names("morphemes") | _names("code switching"))
     assert 1 == sum("--morphemes" in note for note in notes)
     assert 1 == sum("--code-switch" in note for note in notes)
     monkeypatch.setattr("vocabshift.evaluation.evaluate.find_spec", lambda name: None)
     without = evaluate(tokenizer, PARALLEL, "all", note=notes.append)
-    assert not {*without.distinct("metric")} & set(FAMILIES["robustness"])
+    assert not {*without.distinct("metric")} & _names("robustness")
     assert any("rapidfuzz" in note for note in notes)
 
 

@@ -12,13 +12,14 @@ import pytest
 from metaspace_training import learn_metaspace
 from vocabshift import _core
 from vocabshift.errors import CorpusError
-from vocabshift.extension.base import extended
+from vocabshift.extension.continued import extended
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.formats.sentencepiece import Piece, PieceType, Settings, from_pieces
-from vocabshift.tokenizer.formats.sentencepiece_proto import SentencePieceRules
 from vocabshift.tokenizer.metaspace_reader import GroupCutter, ceilings
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.piece_rules import SentencePieceRules
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 MakeTokenizer = Callable[..., Tokenizer]
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 import vocabshift as vs
-from vocabshift.extension.base import Learned
+from vocabshift.extension.continued import Additions
 from vocabshift.extension.counting import TextCounts, count_metaspace
 from vocabshift.extension.effect import measure
 from vocabshift.extension.extend import extend_with_report
+from vocabshift.extension.options import ExtensionOptions
 from vocabshift.text.counting import CorpusReader
 from vocabshift.tokenizer.formats.sentencepiece import Piece, PieceType, Settings, from_pieces
 from vocabshift.workflows.adapt_tokenizer import adapt_tokenizer
@@ -53,7 +54,7 @@ def base() -> vs.Tokenizer:
 def test_extending_counts_each_pre_tokenizer_once(
     base: vs.Tokenizer, corpus: vs.Corpus, counted: list[int]
 ) -> None:
-    extend_with_report(base, corpus, n_tokens=10)
+    extend_with_report(base, corpus, ExtensionOptions(n_tokens=10))
     assert 2 == len(counted)  # its own, and the repaired one for the ceilings
 
 
@@ -91,8 +92,8 @@ def test_shared_counts_change_nothing(base: vs.Tokenizer, corpus: vs.Corpus) -> 
         {"n_tokens": 30, "normalizer": "nfd"},
         {"n_tokens": 7, "method": "append"},
     ):
-        shared = extend_with_report(base, counts, **options)
-        alone = extend_with_report(base, corpus, **options)
+        shared = extend_with_report(base, counts, ExtensionOptions(**options))
+        alone = extend_with_report(base, corpus, ExtensionOptions(**options))
         assert alone.report.to_dict() == shared.report.to_dict()
         assert alone.tokenizer.model.vocab == shared.tokenizer.model.vocab
         assert alone.tokenizer.model.merges == shared.tokenizer.model.merges
@@ -105,7 +106,7 @@ def test_added_tokens_are_part_of_the_way_of_cutting(corpus: vs.Corpus, counted:
     for names in ((), ("<cat>",), ("cat",)):
         for vocab_size in (270, 280):
             trainer = vs.BpeTrainer(vocab_size=vocab_size, special_tokens=names)
-            extend_with_report(trainer.train(texts), counts, n_tokens=3)
+            extend_with_report(trainer.train(texts), counts, ExtensionOptions(n_tokens=3))
     training, cuts, pre_tokenizers = 6, 3, 2  # o200k and its repair
     assert training + cuts * pre_tokenizers == len(counted)
 
@@ -127,9 +128,11 @@ def test_missing_characters_cost_no_further_reading(monkeypatch: pytest.MonkeyPa
     base = from_pieces(pieces, Settings(roles={"unk": 0}, byte_fallback=True))
     texts = vs.Corpus.from_texts({"x": ["abé abé ab", "aéaé ñb"], "y": ["ab ab"]})
     without = count_metaspace(base, texts, add_characters=None)
-    before = measure(without.form, Learned((), ()), without.text)
+    before = measure(without.form, Additions((), ()), without.text)
     monkeypatch.setattr(CorpusReader, "read", read)
-    report = extend_with_report(base, texts, n_tokens=2, character_coverage=1.0).report
+    report = extend_with_report(
+        base, texts, ExtensionOptions(n_tokens=2, character_coverage=1.0)
+    ).report
     assert 2 == len(reads)  # for the characters, then for the groups
     assert report.n_characters == 2
     assert report.effect is not None

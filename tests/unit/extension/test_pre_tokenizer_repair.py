@@ -14,9 +14,9 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import get_pattern, to_spec
 from vocabshift.text.regexes import CL100K, GPT2
 from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.tokenizer_json import from_json, to_json
+from vocabshift.tokenizer.tokenizer_json import to_json
 
 Make = Callable[..., Tokenizer]
 BYTE_LEVEL = {
@@ -44,7 +44,7 @@ def test_only_the_pre_tokenizer_changes(make_byte_level: Make) -> None:
     assert replace(mended, pre_tokenizer=base.pre_tokenizer).__dict__ == base.__dict__
     text = f"the {MARKED}the<end>{MARKED} "
     assert mended.backend.encode(text).ids == Encoder(mended).encode(text).tolist()
-    assert to_json(mended) == to_json(from_json(to_json(mended)))
+    assert to_json(mended) == to_json(Tokenizer.from_json(to_json(mended)))
     assert "core" == Encoder(mended).engine
 
 

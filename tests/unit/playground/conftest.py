@@ -6,11 +6,12 @@ import pytest
 from tokenizers import Tokenizer as Backend
 from tokenizers import models, pre_tokenizers
 
-from vocabshift.evaluation.subject import engine_of
+from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.playground.page import Panel, Playground, Sample
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 KA = "\u0915".encode()  # E0 A4 95
 

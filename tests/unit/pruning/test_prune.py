@@ -11,11 +11,13 @@ import pytest
 import vocabshift as vs
 from vocabshift.cli.main import main
 from vocabshift.errors import CorpusError, InvalidTokenizerError
+from vocabshift.pruning.options import PruningOptions, parse_keep
 from vocabshift.pruning.prune import prune, prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.components import bos_template
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.byte_level import BpeTrainer
 
 ENGLISH = ["the cat and the other cat sat by the heater", "another day, another letter"] * 3
@@ -58,7 +60,9 @@ def test_everything_that_holds_an_id_follows(base: Tokenizer) -> None:
 
 
 def test_ids_may_be_kept_with_holes(base: Tokenizer, tmp_path: Path) -> None:
-    pruning = prune_with_report(base, CORPUS, n_tokens=10, order="frequency", keep_ids=True)
+    pruning = prune_with_report(
+        base, CORPUS, PruningOptions(n_tokens=10, order="frequency", keep_ids=True)
+    )
     small = pruning.tokenizer
     assert isinstance(small, Tokenizer)
     assert small.row_count == base.row_count
@@ -110,7 +114,9 @@ def test_orders_that_look_at_text_need_some(base: Tokenizer) -> None:
 
 def test_kept_tokens_keep_what_they_are_made_of(base: Tokenizer) -> None:
     longest = max(base.model.vocab, key=len)
-    pruning = prune_with_report(base, n_tokens=1, order="id", keep=[longest])
+    pruning = prune_with_report(
+        base, None, PruningOptions(n_tokens=1, order="id", keep=parse_keep([longest]))
+    )
     most = pruning.report.n_removable
     bone = prune(base, n_tokens=most, order="id", keep=[longest])
     assert longest in bone.model.vocab
@@ -119,17 +125,19 @@ def test_kept_tokens_keep_what_they_are_made_of(base: Tokenizer) -> None:
 
 
 def test_a_kept_script_stays_whole(base: Tokenizer) -> None:
-    plain = prune_with_report(base, CORPUS, n_tokens=30)
+    plain = prune_with_report(base, CORPUS, PruningOptions(n_tokens=30))
     rows = {row.name: row for row in plain.report.removed_by_script}
     assert rows["Devanagari"].removed > 0
     assert sum(row.removed for row in rows.values()) == 30
-    kept = prune_with_report(base, CORPUS, n_tokens=20, keep=["script:Deva"])
+    kept = prune_with_report(
+        base, CORPUS, PruningOptions(n_tokens=20, keep=parse_keep(["script:Deva"]))
+    )
     assert {row.name: row.removed for row in kept.report.removed_by_script}["Devanagari"] == 0
 
 
 def test_the_order_by_script_begins_with_the_script_least_used(base: Tokenizer) -> None:
     english = Corpus.from_texts({"en": ENGLISH})
-    pruning = prune_with_report(base, english, n_tokens=7, order="script")
+    pruning = prune_with_report(base, english, PruningOptions(n_tokens=7, order="script"))
     removed = {row.name: row.removed for row in pruning.report.removed_by_script}
     assert removed["Devanagari"] == 7
 
@@ -139,27 +147,34 @@ def test_weights_decide_what_is_rare(base: Tokenizer) -> None:
     both = {"en": ENGLISH, "hi": HINDI}
     for small, large in (("en", "hi"), ("hi", "en")):
         corpus = Corpus.from_texts(both, weights={small: 0.001})
-        report = prune_with_report(base, corpus, n_tokens=20).report
+        report = prune_with_report(base, corpus, PruningOptions(n_tokens=20)).report
         after = {row.language: row.bytes_per_token_after for row in report.languages}
         before = {row.language: row.bytes_per_token_before for row in report.languages}
         assert after[large] / before[large] > after[small] / before[small]
 
 
 def test_threads_change_nothing(base: Tokenizer) -> None:
-    one, two = (prune_with_report(base, CORPUS, n_tokens=30, threads=n) for n in (1, 3))
+    one, two = (
+        prune_with_report(base, CORPUS, PruningOptions(n_tokens=30), threads=n) for n in (1, 3)
+    )
     assert one.removed.tolist() == two.removed.tolist()
     assert one.report == two.report
 
 
 def test_ties_are_counted_and_warned_of(base: Tokenizer) -> None:
     other = Corpus.from_texts({"ta": ["அவன் வந்தான்"]})
-    report = prune_with_report(base, other, n_tokens=5).report
+    report = prune_with_report(base, other, PruningOptions(n_tokens=5)).report
     assert report.n_decided_by_ties == 5
     assert any("decided by a tie alone" in warning for warning in report.warnings)
-    every = prune_with_report(base, other, n_tokens=64).report
+    every = prune_with_report(base, other, PruningOptions(n_tokens=64)).report
     assert every.n_decided_by_ties == 0
     assert every.warnings == ()
-    assert prune_with_report(base, n_tokens=5, order="leaf-id").report.n_decided_by_ties == 0
+    assert (
+        prune_with_report(
+            base, None, PruningOptions(n_tokens=5, order="leaf-id")
+        ).report.n_decided_by_ties
+        == 0
+    )
 
 
 def test_counts_stand_for_a_corpus(base: Tokenizer, tmp_path: Path) -> None:
@@ -173,9 +188,13 @@ def test_counts_stand_for_a_corpus(base: Tokenizer, tmp_path: Path) -> None:
         model = replace(base.model, ignore_merges=ignore_merges)
         tokenizer = replace(base, model=model)
         for order in ("leaf-frequency", "frequency", "merge"):
-            from_text = prune_with_report(tokenizer, CORPUS, n_tokens=40, order=order)
+            from_text = prune_with_report(
+                tokenizer, CORPUS, PruningOptions(n_tokens=40, order=order)
+            )
             from_counts = prune_with_report(
-                tokenizer, folder, n_tokens=40, order=order, keep=["language:hi"][:0]
+                tokenizer,
+                folder,
+                PruningOptions(n_tokens=40, order=order, keep=parse_keep(["language:hi"][:0])),
             )
             assert from_text.removed.tolist() == from_counts.removed.tolist()
             assert from_text.report.languages == from_counts.report.languages

@@ -109,7 +109,7 @@ tokenizer = AutoTokenizer.from_pretrained("…")  # this folder, or its name on 
 
 ## Figures
 
-Measured on: Mill talk. A value by language rests on 7 to 9 lines; behind ± stands half of its \
+Measured on: Mill talk. A value by language rests on 7 to 9 lines; ± is half of its \
 95 % bootstrap interval over lines, where one was computed.
 
 - fertility (tokens per word) ↓

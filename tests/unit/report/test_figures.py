@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,6 @@ from vocabshift.results import Result, Results
 
 pytest.importorskip("matplotlib")
 
-from vocabshift.report import fonts
 from vocabshift.report.figures import write_figures
 
 INDIC = "हिन्दीதமிழ்"
@@ -61,80 +59,3 @@ def test_lossy_values_are_not_drawn_as_compression(tmp_path: Path) -> None:
     clean = {path.name: path.read_bytes() for path in write_figures(ROWS, tmp_path)}
     marked = {path.name: path.read_bytes() for path in write_figures(ROWS + lost, tmp_path)}
     assert all(clean[name] != marked[name] for name in clean)
-
-
-def test_a_character_without_a_font_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fonts, "_fonts", lambda: {"DejaVu Sans": _own_font()})
-    monkeypatch.setattr(fonts, "_register_noto", lambda: None)
-    assert ["DejaVu Sans"] == fonts.families("abc é")
-    with pytest.raises(ValueError, match=r"no font on this system can draw தம.*: install the Noto"):
-        fonts.families("abc தம")
-
-
-def test_a_noto_font_that_came_after_matplotlib_made_its_list(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The font is made here: no font of the machine has these characters for the test."""
-    from matplotlib import font_manager
-
-    monkeypatch.setattr(font_manager.fontManager, "ttflist", _own_fonts())
-    new = _write_font(tmp_path / "NotoSansTest-Regular.ttf", "Noto Sans Test", INDIC)
-    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [str(new)])
-    assert ["DejaVu Sans", "Noto Sans Test"] == fonts.families(f"abc {INDIC}")
-    monkeypatch.setattr(font_manager.fontManager, "ttflist", _own_fonts())
-    monkeypatch.setattr(font_manager, "findSystemFonts", list)
-    with pytest.raises(ValueError, match="no font on this system"):
-        fonts.families(INDIC)
-
-
-def test_fonts_of_the_system_are_found_where_they_are() -> None:
-    """Looked for without the code under test: in the character maps of all files of fonts."""
-    from matplotlib import font_manager
-
-    files = [path for path in font_manager.findSystemFonts() if "Noto" in Path(path).name]
-    there = frozenset[str]().union(*(fonts._characters(path) for path in files))
-    if not set(INDIC) <= there:
-        pytest.skip("no Noto font for Devanagari and Tamil is installed (fonts-noto-core)")
-    found = fonts.families(INDIC)
-    assert "DejaVu Sans" == found[0]
-    covered = frozenset[str]().union(*(fonts._characters(fonts._fonts()[name]) for name in found))
-    assert set(INDIC) <= covered
-
-
-def _own_fonts() -> list[Any]:
-    """Entries of matplotlib's list for the fonts that it brings along."""
-    from matplotlib import font_manager, get_data_path
-
-    entries = font_manager.fontManager.ttflist
-    return [entry for entry in entries if str(entry.fname).startswith(get_data_path())]
-
-
-def _write_font(path: Path, family: str, characters: str) -> Path:
-    """A font whose glyphs are all one square."""
-    from fontTools.fontBuilder import FontBuilder
-    from fontTools.pens.ttGlyphPen import TTGlyphPen
-
-    pen = TTGlyphPen(None)
-    pen.moveTo((0, 0))
-    for corner in ((0, 500), (500, 500), (500, 0)):
-        pen.lineTo(corner)
-    pen.closePath()
-    square = pen.glyph()
-    names = {ord(character): f"u{ord(character):04X}" for character in characters}
-    builder = FontBuilder(1000, isTTF=True)
-    builder.setupGlyphOrder([".notdef", *names.values()])
-    builder.setupCharacterMap(names)
-    builder.setupGlyf(dict.fromkeys([".notdef", *names.values()], square))
-    builder.setupHorizontalMetrics(dict.fromkeys([".notdef", *names.values()], (600, 0)))
-    builder.setupHorizontalHeader(ascent=800, descent=-200)
-    builder.setupNameTable({"familyName": family, "styleName": "Regular"})
-    builder.setupOS2(usWeightClass=400)
-    builder.setupPost()
-    builder.save(path)
-    return path
-
-
-def _own_font() -> str:
-    import matplotlib
-
-    return str(Path(matplotlib.get_data_path()) / "fonts/ttf/DejaVuSans.ttf")

@@ -136,10 +136,9 @@ def test_means_are_over_natural_languages() -> None:
 
 def test_what_an_unknown_token_does_well_at_is_not_valid_either() -> None:
     """A token that says nothing cuts no syllable, and a typo leaves it as it is."""
-    lossy = Results(
-        Result("a", "hi", metric, 0.5, 9) for metric in ("loss_rate", *sorted(tables.FLATTERED))
-    )
-    for metric in tables.FLATTERED:
+    flattered = ("syllable_cut_rate", "whole_syllable_rate", "swap_change", "code_switch_premium")
+    lossy = Results(Result("a", "hi", metric, 0.5, 9) for metric in ("loss_rate", *flattered))
+    for metric in flattered:
         assert {("a", "hi")} == tables.invalid_rows(lossy, metric)
 
 

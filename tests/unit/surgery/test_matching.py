@@ -9,6 +9,7 @@ import pytest
 
 from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery.matching import match
+from vocabshift.surgery.overrides import Overrides
 from vocabshift.surgery.row_sources import RowSources
 
 
@@ -31,6 +32,25 @@ def test_same_strings_are_copied_and_others_made(make_byte_level) -> None:
     assert list(range(261)) == sorted(every.tolist())
     assert 0 == mapping.n_removed
     assert 3 == match(new, old, {}).n_removed  # "ab", "then", "thx"
+
+
+def test_the_lowest_of_several_copies_is_the_new_id() -> None:
+    """By it config.json names special tokens; which one must not depend on the order."""
+    ids = [np.array(values, dtype=np.int64) for values in ([5, 3, 5], [1, 2, 4], [], [], [0])]
+    mapping = RowSources(*ids, old_ids=np.arange(6))
+    assert {5: 1, 3: 2} == mapping.old_to_new
+    assert 4 == mapping.n_removed
+
+
+def test_overrides_go_first_and_a_map_goes_before_bytes(make_byte_level) -> None:
+    """What the user says stands above special tokens; what `extend` wrote stands above spelling."""
+    old = make_byte_level("ab", specials=("<s>", "<t>"))
+    new = make_byte_level("ab", specials=("<s>",))
+    assert 257 == match(old, new, {257: 257}).copied_from[257]
+    said = Overrides(same={257: 258})
+    assert 258 == match(old, new, {257: 257}, overrides=said).copied_from[257]
+    mapped = match(old, new, {257: 257}, kept={256: 5})
+    assert 5 == mapped.copied_from[256]  # by its bytes it would be 256
 
 
 def test_superwords_and_half_characters(make_byte_level) -> None:

@@ -83,6 +83,7 @@ def test_padding_without_an_example_is_the_mean() -> None:
         (300, 300, 310, None, 310),  # was not padded
         (320, 300, 330, None, 384),  # was padded to 64
         (151_936, 151_665, 151_700, None, 151_808),  # to 128, not to more
+        (152_064, 151_665, 151_700, None, 151_808),  # a multiple of 512 that need not be one
         (301, 300, 310, None, 310),  # an odd number is no alignment
         (300, 300, 310, 64, 320),
         (320, 300, 320, 64, 320),

@@ -6,8 +6,8 @@ import pytest
 
 from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery.special_ids import match_specials
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.components import bos_template, byte_level_processor
-from vocabshift.tokenizer.tokenizer import AddedToken
 
 
 def _added(tokenizer) -> dict[str, int]:
@@ -33,6 +33,15 @@ def test_same_text_goes_before_role(make_byte_level) -> None:
     assert {256: 257, 257: 256} == found.old_to_new
     assert (256, 257) == found.by_role["eos"]
     assert "<a>" == found.tokenizer.config["eos_token"]  # what the model was trained to say
+
+
+def test_a_token_of_the_same_text_is_not_moved_by_its_role(make_byte_level) -> None:
+    """Both have "<s>", and the new tokenizer begins texts with "<t>": "<s>" stays "<s>"."""
+    old = make_byte_level(specials=("<s>",), config={"bos_token": "<s>"})
+    new = make_byte_level(specials=("<s>", "<t>"), config={"bos_token": "<t>"})
+    found = match_specials(old, new)
+    assert {256: 256} == found.old_to_new
+    assert {"<s>": 256, "<t>": 257} == _added(found.tokenizer)
 
 
 def test_same_role_under_another_name(make_byte_level) -> None:

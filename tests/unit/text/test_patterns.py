@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from tokenizers import pre_tokenizers
@@ -194,3 +195,13 @@ def test_nothing_to_do_is_one_piece() -> None:
     assert scanner is not None
     assert [TEXT] == scanner.split(TEXT)
     assert [] == scanner.split("")
+
+
+def test_the_documents_list_every_pattern_as_the_registry_describes_it() -> None:
+    page = Path(__file__).parents[3] / "docs" / "algorithms" / "pre-tokenization.md"
+    listed = [line for line in page.read_text(encoding="utf-8").splitlines() if line[:3] == "| `"]
+    described = []
+    for known in patterns.PATTERNS:
+        names = " ".join([f"`{known.name}`", *(f"(`{alias}`)" for alias in known.aliases)])
+        described.append(f"| {names} | {known.summary} |")
+    assert described == listed[: len(described)]

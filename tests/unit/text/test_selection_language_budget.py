@@ -67,6 +67,17 @@ def test_sources_of_one_language_share_its_budget(tmp_path: Path) -> None:
     assert drawn.paths == corpus.paths
 
 
+def test_sources_of_one_language_have_draws_of_their_own(tmp_path: Path) -> None:
+    """Line for line the same choice would take both sides of every pair, and neither of others."""
+    for name in ("a", "b"):
+        lines = [f"{name} {i:04}" for i in range(1500)]
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines), encoding="utf-8")
+    drawn = Corpus.from_files({"hi": [tmp_path / "a.txt", tmp_path / "b.txt"]}).limit_bytes(9_000)
+    places = {name: {t[2:] for _, t in drawn.texts() if t[0] == name} for name in ("a", "b")}
+    assert min(map(len, places.values())) > 500
+    assert 300 < len(places["a"] & places["b"]) < 500
+
+
 def test_blocks_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = "".join(f'{{"text": "{text}"}}\n' for text in HINDI)
     (tmp_path / "a.jsonl").write_text(rows, encoding="utf-8")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.tokenizer import tokenizer_json
 from vocabshift.tokenizer.components import check_charsmap
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 MODEL = {"type": "BPE", "vocab": {"a": 0}, "merges": []}
 
@@ -40,7 +40,7 @@ def test_maps_that_lead_outside_are_refused(data: bytes) -> None:
     with pytest.raises(InvalidTokenizerError, match="character map"):
         check_charsmap(data)
     with pytest.raises(InvalidTokenizerError, match="character map"):
-        tokenizer_json.from_json(document(data))
+        Tokenizer.from_json(document(data))
 
 
 def test_no_map_that_passes_makes_tokenizers_panic() -> None:
@@ -57,7 +57,7 @@ def test_no_map_that_passes_makes_tokenizers_panic() -> None:
         units[0] = rng.randrange(256) << 10
         data = struct.pack("<I512I", 2048, *units) + b"x\x00\xc3\xa9\x00"
         try:
-            tokenizer = tokenizer_json.from_json(document(data))
+            tokenizer = Tokenizer.from_json(document(data))
         except InvalidTokenizerError:
             continue
         passed += 1

@@ -11,10 +11,11 @@ import pytest
 
 from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
 from vocabshift.tokenizer import id_map
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.byte_level import ALPHABET
-from vocabshift.tokenizer.id_map import GONE, IdMap
+from vocabshift.tokenizer.id_map import GONE, TokenIdMap
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint
 
 BASE = Tokenizer(
@@ -30,7 +31,7 @@ KEPT = {**{i: i for i in range(256)}, 259: 256}
 
 
 def test_the_file_has_the_keys_of_the_contract(tmp_path: Path) -> None:
-    IdMap.between(BASE, SMALLER, KEPT).save(tmp_path)
+    TokenIdMap.between(BASE, SMALLER, KEPT).save(tmp_path)
     document = json.loads((tmp_path / "token_map.json").read_text(encoding="utf-8"))
     assert document == {
         "version": 1,
@@ -44,7 +45,7 @@ def test_the_file_has_the_keys_of_the_contract(tmp_path: Path) -> None:
 
 
 def test_what_was_saved_is_read(tmp_path: Path) -> None:
-    saved = IdMap.between(BASE, SMALLER, KEPT)
+    saved = TokenIdMap.between(BASE, SMALLER, KEPT)
     saved.save(tmp_path)
     for source in (tmp_path, tmp_path / "token_map.json"):
         read = id_map.load(source)
@@ -56,13 +57,13 @@ def test_what_was_saved_is_read(tmp_path: Path) -> None:
 
 
 def test_without_ids_every_token_keeps_its_id() -> None:
-    table = IdMap.between(BASE, BASE).old_to_new.tolist()
+    table = TokenIdMap.between(BASE, BASE).old_to_new.tolist()
     assert table == [*range(257), GONE, GONE, 259]
 
 
 def test_a_chain_begins_at_its_first_tokenizer() -> None:
-    first = IdMap.of_ids("a", "b", {0: 1, 1: 0, 3: 2}, 4, 3)
-    second = IdMap.of_ids("b", "c", {0: 5, 2: 0}, 3, 6)
+    first = TokenIdMap.of_ids("a", "b", {0: 1, 1: 0, 3: 2}, 4, 3)
+    second = TokenIdMap.of_ids("b", "c", {0: 5, 2: 0}, 3, 6)
     joined = first.then(second)
     assert (joined.old, joined.new, joined.new_size) == ("a", "c", 6)
     assert joined.old_to_new.tolist() == [GONE, 5, GONE, 0]
@@ -72,7 +73,7 @@ def test_what_is_learned_again_is_kept() -> None:
     """Taken out in one step and learned in a later one: the old id is known, whatever the new."""
     again = replace(BASE, model=replace(BASE.model, vocab={**SMALLER.model.vocab, "ab": 257}))
     again = replace(again, added_tokens=SMALLER.added_tokens)
-    joined = IdMap.between(BASE, SMALLER, KEPT).then(IdMap.between(SMALLER, again))
+    joined = TokenIdMap.between(BASE, SMALLER, KEPT).then(TokenIdMap.between(SMALLER, again))
     assert (joined.old_to_new[256], joined.gone) == (GONE, {"ab": 256})
     known = joined.with_learned_again(again.model.vocab)
     assert (known.old_to_new[256], known.gone) == (257, {})
@@ -80,39 +81,50 @@ def test_what_is_learned_again_is_kept() -> None:
     known.check(BASE, again)
 
 
+def test_a_chain_on_the_disk_knows_what_is_learned_again(tmp_path: Path) -> None:
+    """`extend` after `prune`: the model still has the row of a token that went and came back."""
+    again = replace(BASE, model=replace(BASE.model, vocab={**SMALLER.model.vocab, "ab": 257}))
+    again = replace(again, added_tokens=SMALLER.added_tokens)
+    TokenIdMap.between(BASE, SMALLER, KEPT).save(tmp_path)
+    step = TokenIdMap.between(SMALLER, again)
+    known = id_map.chained(tmp_path, step, again.model.vocab)
+    assert (known.old_to_new[256], known.gone) == (257, {})
+    assert id_map.chained(tmp_path / "elsewhere", step) is step
+
+
 def test_a_name_is_that_of_the_first_tokenizer() -> None:
     """What a later step takes out is named by its first id; what came between has none."""
-    first = IdMap.of_ids("a", "b", {0: 1, 2: 0}, 3, 3, vocab={"x": 0, "y": 1, "z": 2})
-    second = IdMap.of_ids("b", "c", {1: 0}, 3, 1, vocab={"z": 0, "x": 1, "new": 2})
+    first = TokenIdMap.of_ids("a", "b", {0: 1, 2: 0}, 3, 3, vocab={"x": 0, "y": 1, "z": 2})
+    second = TokenIdMap.of_ids("b", "c", {1: 0}, 3, 1, vocab={"z": 0, "x": 1, "new": 2})
     assert first.then(second).gone == {"y": 1, "z": 2}
 
 
 def test_a_token_with_an_old_id_is_not_another_one() -> None:
     """An id that a kept token has is not given to one of the same name that is gone."""
-    mapped = IdMap.of_ids("a", "b", {0: 0}, 2, 1, vocab={"x": 0, "y": 1})
+    mapped = TokenIdMap.of_ids("a", "b", {0: 0}, 2, 1, vocab={"x": 0, "y": 1})
     assert mapped.with_learned_again({"y": 0}) is mapped
 
 
 def test_a_chain_of_strangers_is_refused() -> None:
-    first = IdMap.of_ids("a", "b", {0: 0}, 1, 1)
+    first = TokenIdMap.of_ids("a", "b", {0: 0}, 1, 1)
     with pytest.raises(VocabMismatchError, match="leads to the tokenizer b, and the input is x"):
-        first.then(IdMap.of_ids("x", "c", {0: 0}, 1, 1))
+        first.then(TokenIdMap.of_ids("x", "c", {0: 0}, 1, 1))
 
 
 def test_a_map_is_found_beside_a_folder_or_a_file(tmp_path: Path) -> None:
-    step = IdMap.of_ids("b", "c", {0: 0}, 1, 1)
+    step = TokenIdMap.of_ids("b", "c", {0: 0}, 1, 1)
     assert id_map.find(tmp_path) is None
     assert id_map.find(BASE) is None
     assert id_map.find("no/such/folder") is None
     assert id_map.chained(tmp_path, step) is step
-    IdMap.of_ids("a", "b", {1: 0}, 2, 1).save(tmp_path)
+    TokenIdMap.of_ids("a", "b", {1: 0}, 2, 1).save(tmp_path)
     (tmp_path / "tokenizer.json").write_text("{}")
     for source in (tmp_path, str(tmp_path / "tokenizer.json")):
         assert id_map.chained(source, step).old == "a"
 
 
 def test_a_map_of_other_tokenizers_is_refused() -> None:
-    mapped = IdMap.of_ids("a", "b", {}, 1, 1)
+    mapped = TokenIdMap.of_ids("a", "b", {}, 1, 1)
     mapped.require("a", "b")
     with pytest.raises(VocabMismatchError, match="leads from the tokenizer a, and this one is x"):
         mapped.require("x", "b")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.model import BpeModel
 from vocabshift.tokenizer.splits import MergeNode, Splits, merge_tree, split_tokens
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 def splits(*merges: tuple[str, str], vocab: str = "abc") -> tuple[dict[str, int], Splits]:

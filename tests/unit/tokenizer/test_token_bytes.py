@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vocabshift.tokenizer import token_bytes
-from vocabshift.tokenizer.tokenizer import AddedToken
+from vocabshift.tokenizer.added_tokens import AddedToken
 
 
 def test_byte_level_tokens_are_bytes(make_byte_level) -> None:

@@ -11,14 +11,15 @@ import pytest
 
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.tokenizer import tokenizer_json
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 TEXT = "abc ab <s>नमस्ते  x\n"
 Edit = Callable[[dict[str, Any]], Any]
 
 
 def test_written_and_read_again_it_is_the_same(small: Tokenizer) -> None:
-    again = tokenizer_json.from_json(tokenizer_json.to_json(small))
+    again = Tokenizer.from_json(tokenizer_json.to_json(small))
     assert again.model.vocab == small.model.vocab
     assert again.model.merges == small.model.merges
     assert again.pre_tokenizer == small.pre_tokenizer
@@ -32,7 +33,7 @@ def test_string_merges_are_read_and_written_as_pairs(
     data = as_object(small)
     pairs = data["model"]["merges"]
     data["model"]["merges"] = ["#version: 0.2", *(" ".join(pair) for pair in pairs)]
-    read = tokenizer_json.from_json(data)
+    read = Tokenizer.from_json(data)
     assert read.model.merges == small.model.merges
     assert as_object(read)["model"]["merges"] == pairs
 
@@ -43,7 +44,7 @@ def test_truncation_padding_and_unknown_keys_are_left_behind(
     data = as_object(small)
     data["truncation"] = {"max_length": 2, "direction": "Right"}
     data["somebody's own key"] = 1
-    assert as_object(tokenizer_json.from_json(data))["truncation"] is None
+    assert as_object(Tokenizer.from_json(data))["truncation"] is None
 
 
 def test_added_tokens_stay_outside_the_vocabulary_where_their_ids_allow(
@@ -90,13 +91,13 @@ def test_a_file_whose_added_token_would_get_another_id_is_refused(
     data = as_object(small)
     data["added_tokens"][1]["id"] += 5
     with pytest.raises(InvalidTokenizerError, match="states id 266, but `tokenizers` gives it 261"):
-        tokenizer_json.from_json(data)
+        Tokenizer.from_json(data)
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "[1, 2]", "{", '"\\ud800"', "[" * 100_000])
 def test_text_that_is_no_json_object_is_refused(text: str) -> None:
     with pytest.raises(InvalidTokenizerError, match=r"JSON"):
-        tokenizer_json.from_json(text)
+        Tokenizer.from_json(text)
 
 
 def _in_model(key: str, value: Any) -> Edit:
@@ -150,13 +151,13 @@ def test_unsound_contents_are_refused(
     data = as_object(small)
     edit(data)
     with pytest.raises(InvalidTokenizerError, match=message):
-        tokenizer_json.from_json(json.dumps(data))
+        Tokenizer.from_json(json.dumps(data))
 
 
 def test_half_a_surrogate_pair_is_refused(small: Tokenizer) -> None:
     text = tokenizer_json.to_json(small).replace('"<pad>"', '"\\ud800"')
     with pytest.raises(InvalidTokenizerError, match="not JSON in UTF-8"):
-        tokenizer_json.from_json(text)
+        Tokenizer.from_json(text)
 
 
 def test_to_hf_keeps_roles_template_and_ids(small: Tokenizer) -> None:

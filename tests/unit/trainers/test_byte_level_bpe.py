@@ -11,8 +11,9 @@ from vocabshift.errors import CorpusError
 from vocabshift.storage.provenance import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.tokenizer_json import from_json, to_json
-from vocabshift.trainers.base import Work, config_of
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.tokenizer_json import to_json
+from vocabshift.trainers.base import RunContext, config_of
 from vocabshift.trainers.byte_level import BpeTrainer
 
 CORPUS = Corpus.from_texts({"eng": ["low low low lower lowest", "new newer"], "hin": ["घर घर"]})
@@ -113,7 +114,7 @@ def test_special_tokens_stand_behind_the_vocabulary() -> None:
     assert 260 == tokenizer.vocab_size
     assert [("<s>", 260), ("</s>", 261)] == [(t.content, t.id) for t in tokenizer.added_tokens]
     assert "<s>" not in tokenizer.model.vocab
-    assert [260, 261] == from_json(to_json(tokenizer)).backend.encode("<s></s>").ids
+    assert [260, 261] == Tokenizer.from_json(to_json(tokenizer)).backend.encode("<s></s>").ids
     plain = BpeTrainer(vocab_size=260).train(CORPUS)
     assert plain.model.merges == tokenizer.model.merges
 
@@ -129,7 +130,7 @@ def test_a_regex_or_a_pattern_of_ones_own() -> None:
 def test_progress_is_told_by_phase() -> None:
     seen: list[str] = []
     BpeTrainer(vocab_size=300).run(
-        CORPUS, Work(progress=lambda phase, done, total: seen.append(phase))
+        CORPUS, RunContext(progress=lambda phase, done, total: seen.append(phase))
     )
     assert {"count"} <= set(seen) <= {"count", "stage 1"}
 

@@ -14,9 +14,9 @@ import pytest
 import vocabshift as vs
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.unigram import Scored, is_fixed
-from vocabshift.tokenizer.unigram_or_wordpiece import PlainTokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 from vocabshift.trainers.cluster import unite
-from vocabshift.trainers.clusters import Grouping, budgets, by_family, by_kmeans, by_script
+from vocabshift.trainers.clusters import budgets, by_family, by_kmeans, by_script
 from vocabshift.workflows.train import train_to_folder
 
 TEXTS = Path(vs.__file__).parent / "demo" / "texts"
@@ -98,6 +98,15 @@ def test_united_probabilities_are_shares_of_use() -> None:
     assert all(score <= learned["zz"] for piece, score in scores.items() if is_fixed(piece))
 
 
+def test_a_larger_cluster_counts_more_in_the_union() -> None:
+    """ "▁ab" of one model is likelier than "▁a" and "b" of the other where the first is large."""
+    fixed = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    one = Scored((*fixed, "▁ab"), (*[-20.0] * 257, -3.0))
+    two = Scored((*fixed, "▁a", "b"), (*[-20.0] * 257, -1.0, -1.0))
+    assert {"▁a", "b"} == set(unite([one, two], [5, 5], {"ab": 5}).learned)
+    assert "▁ab" in unite([one, two], [9, 1], {"ab": 5}).learned
+
+
 def test_pieces_that_the_union_never_uses_are_left_out() -> None:
     """ "▁ab" is rare; its letters are so common that they take its place, and no text differs."""
     fixed = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
@@ -160,7 +169,7 @@ def test_line_ends_inside_pre_tokens_divide_words() -> None:
 @pytest.mark.parametrize("kind", [vs.ClusterTrainer, vs.ClusterBpeTrainer])
 def test_threads_and_order_of_pieces_change_nothing(kind: type) -> None:
     made = [kind(n_clusters=2, **SMALL).train(corpus(), threads=threads) for threads in (1, 2)]
-    if isinstance(made[0], PlainTokenizer):
+    if isinstance(made[0], UnigramOrWordPieceTokenizer):
         assert made[0].document == made[1].document
     else:
         assert made[0].model.merges == made[1].model.merges
@@ -174,7 +183,7 @@ def test_bad_input() -> None:
     with pytest.raises(ValueError, match="label its parts as lang=PATH"):
         vs.ClusterTrainer(**SMALL).train(Corpus.from_specs([str(TEXTS / "hin.txt")]))
     with pytest.raises(ValueError, match="family says how many clusters there are"):
-        Grouping("family", 3)
+        vs.ClusterTrainer(cluster_by="family", n_clusters=3, **SMALL)
     with pytest.raises(
         ValueError, match="cluster_by is 'colour'; it can be kmeans, family, script"
     ):

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.byte_level import BpeTrainer, ByteLevelTrainer
 from vocabshift.trainers.special_tokens import add_special_tokens, copy_special_tokens
 from vocabshift.trainers.superword import SuperwordTrainer

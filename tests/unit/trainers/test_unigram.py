@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import vocabshift as vs
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.unigram import unigram_tokenizer, unreachable_pieces
+from vocabshift.tokenizer.unigram import unigram_tokenizer
 from vocabshift.trainers.unigram import learn_unigram, weighted_words, word_reader
 from vocabshift.workflows.train import train_to_folder
 
@@ -137,7 +137,7 @@ def test_pieces_that_nothing_gives_are_counted() -> None:
     scored = learn_unigram([("a", 5), ("b", 5)], 300, character_coverage=1.0, max_piece_length=4)
     pieces, scores = (*scored.pieces, "ab"), (*scored.scores, -90.0)
     made = unigram_tokenizer(type(scored)(pieces, scores), normalizer=None, name="x")
-    assert ("ab",) == unreachable_pieces(made)
+    assert ("ab",) == made.unreachable()
 
 
 def test_bad_options() -> None:

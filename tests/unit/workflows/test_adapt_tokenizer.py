@@ -10,9 +10,11 @@ import pytest
 
 import vocabshift as vs
 from vocabshift.extension.extend import extend_with_report
+from vocabshift.extension.options import ExtensionOptions
+from vocabshift.pruning.options import PruningOptions
 from vocabshift.pruning.prune import prune_with_report
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.id_map import load as load_map
-from vocabshift.tokenizer.tokenizer import AddedToken
 from vocabshift.workflows.adapt_tokenizer import adapt_to_folder
 
 ENGLISH = ["the cat sat on the mat", "the dog ran to the cat", "don't stop the dogs here"]
@@ -55,7 +57,7 @@ def test_what_is_learned_again_has_its_old_id() -> None:
     """Pruned to the bone and trained on its own text; the map knows that these tokens are kept."""
     tokenizer = base()
     corpus = vs.Corpus.from_texts({"en": ENGLISH[1:], "fi": FINNISH[:1]})
-    n = prune_with_report(tokenizer, corpus, n_tokens=1).report.n_removable
+    n = prune_with_report(tokenizer, corpus, PruningOptions(n_tokens=1)).report.n_removable
     adapted = vs.adapt_tokenizer(tokenizer, corpus, n_tokens=n)
     old, new = tokenizer.model.vocab, adapted.tokenizer.model.vocab
     kept = {token: token_id for token, token_id in old.items() if token in new}
@@ -77,12 +79,12 @@ def test_a_map_along_several_steps_knows_what_came_back(tmp_path: Path) -> None:
     tokenizer = base()
     corpus = vs.Corpus.from_texts({"en": ENGLISH})
     first, second = tmp_path / "pruned", tmp_path / "extended"
-    pruning = prune_with_report(tokenizer, n_tokens=20, order="leaf-id")
+    pruning = prune_with_report(tokenizer, None, PruningOptions(n_tokens=20, order="leaf-id"))
     assert isinstance(pruning.tokenizer, vs.Tokenizer)
     pruning.tokenizer.save_pretrained(first)
     pruning.id_map.save(first)
     assert load_map(first).gone.keys() == tokenizer.model.vocab.keys() - words_of(first)
-    extension = extend_with_report(first, corpus, n_tokens=10)
+    extension = extend_with_report(first, corpus, ExtensionOptions(n_tokens=10))
     extension.tokenizer.save_pretrained(second)
     extension.id_map.save(second)
     known = load_map(second)

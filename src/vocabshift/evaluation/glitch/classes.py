@@ -1,4 +1,4 @@
-"""What kind of token each id is, as `check` tells it: one class for each, and its script.
+"""What kind of token each id is (as `check` reports it), its script, and how often text uses it.
 
 Owns the order in which classes are decided where several fit. Source: the classes of Land and
 Bartolo 2024 (section 3.1), with what our self-tokenization test adds. Knows nothing of models.
@@ -16,9 +16,8 @@ from vocabshift.checks.vocabulary import our_unused
 from vocabshift.checks.vocabulary_report import SPECIAL, classes_of
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
-from vocabshift.tokenizer.encoder import Encoder
-from vocabshift.tokenizer.reachability import byte_pieces
-from vocabshift.tokenizer.token_bytes import token_bytes
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.token_bytes import byte_pieces, token_bytes
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 ORDINARY, SUPERWORD, ATOMIC = "ordinary", "superword", "atomic"
@@ -97,16 +96,12 @@ def classify(tokenizer: Tokenizer, rows: int) -> TokenKinds:
     return TokenKinds(names, found.astype(str), by_row)
 
 
-# How often a corpus uses each id: what tells a rare token from one that is used and unlearned.
-#
-# Owns the counting. Knows nothing of models.
-
-
 def count_ids(
     tokenizer: Tokenizer, corpus: Corpus, rows: int, *, threads: int = 1
 ) -> npt.NDArray[np.int64]:
-    """(rows,) tokens of all documents, each once, unweighted; strings of special tokens count as
-    such. CorpusError where there is no text."""
+    """(rows,) tokens of all documents, each once, unweighted: what tells a rare token from one that
+    is used and unlearned. Strings of special tokens count as such. CorpusError where there is no
+    text."""
     encoder = Encoder(tokenizer)
     total = np.zeros(rows, dtype=np.int64)
     for block in CorpusReader(corpus, (), by_language=True).read(None):

@@ -1,13 +1,13 @@
 """Glitch tokens of a model: every fact about every row, brought together.
 
-Owns which indicator decides and the order of the work. How each fact is found is the business of
-the files beside, what is told of it that of `summary`. The weights are read block by block; the
-model itself is only loaded to verify.
+Owns which indicator decides and the order of the work. Each fact is found in a file of this
+folder; `summary` makes plain values of them. The weights are read block by block; the model itself
+is only loaded to verify.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,15 @@ import numpy.typing as npt
 
 from vocabshift.evaluation.glitch import indicators
 from vocabshift.evaluation.glitch.classes import JUDGED, TokenKinds, classify, count_ids
+from vocabshift.evaluation.glitch.indicator_names import (
+    AUTO,
+    BIAS,
+    COSINE,
+    DRIFT,
+    INDICATORS,
+    NORM,
+    OF_HEAD,
+)
 from vocabshift.evaluation.glitch.indicators import Drift, Scores, drift
 from vocabshift.evaluation.glitch.references import Reference, find_reference
 from vocabshift.evaluation.glitch.verdicts import Threshold, threshold
@@ -24,20 +33,10 @@ from vocabshift.evaluation.glitch.verification import Verification, verify
 from vocabshift.models.folder import local_folder
 from vocabshift.models.load import load_causal_model
 from vocabshift.models.row_blocks import ModelTables, open_tables
+from vocabshift.progress import Progress
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
-
-AUTO, NORM, BIAS, DRIFT = "auto", "norm", "bias", "drift"
-_OF_HEAD = (
-    indicators.COSINE,
-    indicators.CENTRED,
-    indicators.WITHOUT_COMPONENT,
-    indicators.DISTANCE,
-)
-INDICATORS = (AUTO, NORM, *_OF_HEAD, BIAS, DRIFT)
-
-Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,13 +81,25 @@ def find_glitch_tokens(
 ) -> GlitchReport:
     """Look for under-trained tokens of a saved causal language model and its tokenizer (BPE).
 
-    `model`, `initial`: folders or Hub names, with their own tokenizers beside. `indicator`: one of
-    INDICATORS; "auto" is the norm of the input embeddings for an untied model and the cosine
-    distance to unused rows for a tied one. `reference`: ids, ranges or tokens that are known to be
-    unused; left out, they are looked for. `n_verify`: so many of the most suspect tokens are tried
-    by prompting (needs the [hf] extra), the model loaded in `dtype`.
+    After Land and Bartolo 2024, "Fishing for Magikarp" (arXiv:2405.05417); classes, indicators,
+    references, thresholds and prompts name their sources in the files of this folder.
 
-    ValueError (VocabMismatchError, InvalidTokenizerError) for models that cannot be judged.
+    Parameters:
+        model: folder or Hub name, with its own tokenizer beside.
+        initial: an earlier state of it, for the indicator "drift".
+        reference: ids, ranges of ids ("5-9") or tokens that are known to be unused; left out, they
+            are looked for.
+        indicator: one of INDICATORS; "auto" is the norm of the input embeddings for an untied
+            model and the cosine distance to unused rows for a tied one.
+        corpus: text that says which tokens are used.
+        n_verify: so many of the most suspect tokens are tried by prompting (needs the extra [hf]).
+        dtype: of the model while it is prompted.
+        threads: for counting the corpus; changes the time, never the result.
+        progress: called with the phases of the work and, of "prompts", how many are done.
+
+    Returns arrays of (rows,) by id; `summary.summary` and `summary.token_rows` make plain values
+    of them. Raises ValueError (VocabMismatchError, InvalidTokenizerError among them) for models
+    that cannot be analysed.
     """
     if indicator not in INDICATORS:
         raise ValueError(f"unknown indicator {indicator!r}; known are: {', '.join(INDICATORS)}")
@@ -100,10 +111,10 @@ def find_glitch_tokens(
     known = find_reference(tokenizer, tables.head, reference)
     chosen = _chosen(indicator, tables, known)
     moved = None if initial is None else _drift(tables, tokenizer, initial)
-    tell = progress or (lambda *_: None)
-    tell("classes of tokens", 0, None)
+    report_phase = progress or (lambda *_: None)
+    report_phase("classes of tokens", 0, None)
     kinds = classify(tokenizer, tables.embeddings.rows)
-    tell("embeddings", 0, None)
+    report_phase("embeddings", 0, None)
     scores = _scores(tables, known, moved)
     if chosen not in scores:
         raise ValueError(f"the output head of {model} has no bias; choose another indicator")
@@ -124,14 +135,14 @@ def find_glitch_tokens(
         verification=None,
     )
     if corpus is not None:
-        tell("corpus", 0, None)
+        report_phase("corpus", 0, None)
         counts = count_ids(tokenizer, corpus, tables.embeddings.rows, threads=threads)
         report = replace(report, counts=counts)
     if n_verify:
         ids = _most_suspect(values, judged, n_verify)
-        tell("loading the model", 0, None)
+        report_phase("loading the model", 0, None)
         loaded: Any = load_causal_model(folder, dtype=dtype)
-        found = verify(loaded, tokenizer, ids, progress=lambda d, n: tell("prompts", d, n))
+        found = verify(loaded, tokenizer, ids, progress=progress)
         report = replace(report, verification=found)
     return report
 
@@ -140,8 +151,8 @@ def _chosen(indicator: str, tables: ModelTables, reference: Reference | None) ->
     """The indicator that decides; ValueError where it needs a reference and there is none."""
     chosen = indicator
     if chosen == AUTO:
-        chosen = indicators.COSINE if tables.tied else NORM
-    if chosen in _OF_HEAD and reference is None:
+        chosen = COSINE if tables.tied else NORM
+    if chosen in OF_HEAD and reference is None:
         other = (
             "compare with an earlier state (--initial MODEL --indicator drift); norms say nothing "
             "where embeddings and head are tied"

@@ -4,8 +4,12 @@ Source: Land and Bartolo 2024, "Fishing for Magikarp" (arXiv:2405.05417), sectio
 program: for untied models the L2 norm of the input embeddings; for the output head (that of tied
 models is the input embeddings) the cosine distance to the mean of rows known to be unused, also
 after the mean of all rows, or the first principal component, is taken away; the L2 distance; the
-head's bias. Everything is one pass over a table, block by block, in float32. Knows nothing of
-tokens.
+head's bias. Everything is one pass over a table, block by block, in float32.
+
+Drift: how far rows moved since another state of the model. Source: "Teaching Old Tokenizers New
+Words", appendix B.2: L2 distance of a row from its initial one and the change of its norm. An
+unused row moves by weight decay and by what all rows share, and a tail of negative norm changes
+shows it.
 
 Differences: a row of zeros has the cosine distance 0 (it was not trained; theirs is 1), and of more
 than 8,192 rows the principal component is that of 8,192 evenly picked ones.
@@ -20,6 +24,12 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.errors import VocabMismatchError
+from vocabshift.evaluation.glitch.indicator_names import (
+    CENTRED,
+    COSINE,
+    DISTANCE,
+    WITHOUT_COMPONENT,
+)
 from vocabshift.models.row_blocks import ModelTables, RowTable
 from vocabshift.tokenizer import id_map
 from vocabshift.tokenizer.token_bytes import token_bytes
@@ -34,8 +44,6 @@ _COLUMNS = 16
 _ROUNDS = 200
 _SETTLED = 1e-6  # of any number, between two rounds
 _TINY = 1e-12
-
-COSINE, CENTRED, WITHOUT_COMPONENT, DISTANCE = "cosine", "centred", "without-component", "distance"
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,14 +149,6 @@ def _lengths(rows: Floats, to: Floats) -> Floats:
 
 def _squares(rows: Floats) -> Floats:
     return np.asarray(np.einsum("ij,ij->i", rows, rows), dtype=np.float32)
-
-
-# How far rows moved since another state of the model: what training did to each token.
-#
-# Source: "Teaching Old Tokenizers New Words", appendix B.2: L2 distance of a row from its initial
-# one and the change of its norm. An unused row moves by weight decay and by what all rows share,
-# and a tail of negative norm changes shows it. Owns which row is which where the ids of the two
-# models differ. Knows nothing of verdicts.
 
 
 _MAPS = ("transfer_map.json", id_map.FILE)

@@ -3,7 +3,13 @@
 Owns the order of preference: what the user names; the dummies that `--reserve-dummies` added; rows
 beyond the tokenizer; bytes that UTF-8 never has; tokens that are called unused. The first that has
 two rows or more and is no heap of zeros is taken. Source: Land and Bartolo 2024, section 3.2
-(unused tokens by hand for each model); IST, section 4.5 (dummies). Knows nothing of indicators.
+(unused tokens by hand for each model); IST, section 4.5 (dummies).
+
+The reference curve: of the K rows nearest to unused ones, how many are of the late vocabulary?
+Source: IST, section 4.5 and appendix C.3 (Figure 5), K = 10, 50, 100, … 400: of a subword
+vocabulary the tokens of the last 10 % of the ids are counted, of a superword vocabulary its
+superwords. Ranked are the tokens of the model without byte tokens: what was added knows its own
+class.
 """
 
 from __future__ import annotations
@@ -123,14 +129,6 @@ def _given(tokenizer: Tokenizer, table: RowTable, given: Sequence[str]) -> Ids:
             f"{table.name}"
         )
     return np.array(sorted(found), dtype=np.int64)
-
-
-# The reference curve: of the K rows nearest to unused ones, how many are of the late vocabulary?
-#
-# Source: IST, section 4.5 and appendix C.3 (Figure 5): K = 10, 50, 100, … 400; of a subword
-# vocabulary the tokens of the last 10 % of the ids are counted, of a superword vocabulary its
-# superwords. Ranked are the tokens of the model without byte pieces: what was added knows its own
-# class. Knows nothing of thresholds.
 
 
 Bools = npt.NDArray[np.bool_]

@@ -1,4 +1,4 @@
-"""What is told of a glitch report: the summary and one dictionary for each token.
+"""A glitch report as plain values: the summary, and one dictionary for each token.
 
 Owns the keys (contract: tokens[{id, token, class, indicator, z, …}], summary), the groups with
 what to do about them, and the list that `vocabshift prune` takes. Plain JSON values only.
@@ -14,7 +14,8 @@ import numpy as np
 
 from vocabshift.evaluation.glitch import classes
 from vocabshift.evaluation.glitch.classes import CLASSES, JUDGED
-from vocabshift.evaluation.glitch.find import NORM, GlitchReport
+from vocabshift.evaluation.glitch.find import GlitchReport
+from vocabshift.evaluation.glitch.indicator_names import NORM
 from vocabshift.evaluation.glitch.references import last_of_vocabulary, reference_curve
 from vocabshift.evaluation.glitch.verdicts import ACTIONS, PRUNE, action_of
 from vocabshift.tokenizer.token_bytes import token_bytes
@@ -81,7 +82,7 @@ def token_rows(report: GlitchReport) -> list[dict[str, Any]]:
 
 
 def summary(report: GlitchReport, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What stands above the rows."""
+    """Facts about the model and the rows, for the head of a report."""
     tables, values = report.tables, report.values
     judged = report.kinds.is_in(*JUDGED) & np.isfinite(values)
     own = values[judged]

@@ -9,7 +9,7 @@ new: the steps are always the same. Fewer shots where the model has too few posi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ import numpy.typing as npt
 from vocabshift.errors import VocabMismatchError
 from vocabshift.evaluation.glitch.verdicts import verdict_of
 from vocabshift.models.load import lack_of_memory, positions_of
-from vocabshift.tokenizer.encoder import Encoder
+from vocabshift.progress import Progress
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.token_bytes import texts_of_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
@@ -105,7 +106,7 @@ def verify(
     tokenizer: Tokenizer,
     token_ids: Sequence[int],
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Verification:
     """Try some tokens on a causal language model of transformers, in its own dtype and place.
 
@@ -138,7 +139,7 @@ def verify(
                     is_encoded[place] |= token_ids[place] in encoder.encode(text)
                 done += len(chosen)
                 if progress is not None:
-                    progress(done, len(prompts) * len(token_ids))
+                    progress("prompts", done, len(prompts) * len(token_ids))
     finally:
         model.train(was_training)
     return Verification(

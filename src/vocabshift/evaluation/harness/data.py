@@ -1,6 +1,6 @@
 """Task data from local files instead of the Hub: what changes in a task's config.
 
-Two layouts are known below the folder: that of a family (`harness_tasks.LocalFiles`: the data
+Two layouts are known below the folder: that of a family (`known_tasks.LocalFiles`: the data
 sets' own release files), and `TASK/SPLIT.jsonl` or `.parquet` for any task of lm-eval, with the
 columns of the Hub. Reads no row; runs no code.
 """

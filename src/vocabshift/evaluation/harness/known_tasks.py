@@ -1,4 +1,4 @@
-"""The tasks that the papers judge models by: languages, examples, metric, and where files may lie.
+"""The tasks that papers evaluate models by: languages, examples, metric, and where files may lie.
 
 Owns the names that `--tasks` takes and what each means in lm-eval. Prompts stand in `tasks/*.yaml`
 or in lm-eval itself; numbers of the papers in `report/published_scores.jsonl`. Imports nothing
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from vocabshift.results import UNLABELLED
 
 IST = "IST"  # 2511.03237, section 4.2, 4.6 and appendix B
 CONTINUED = "continued BPE"  # section 5.2 and appendix D
@@ -251,9 +253,9 @@ def _expand(spec: str, shots: int | None) -> list[TaskRequest]:
     name, has_languages, languages = spec.partition(":")
     family = FAMILIES.get(name)
     if family is None:
-        return [TaskRequest(spec, "all", spec, shots)]
+        return [TaskRequest(spec, UNLABELLED, spec, shots)]
     known = dict(family.tasks)
-    if family.local is not None:  # whether the files are there is told when they are sought
+    if family.local is not None:  # whether the files are there shows when they are read
         known |= _own(name, family.local.languages)
     chosen = languages.split(",") if has_languages else list(family.tasks)
     lacking = [language for language in chosen if language not in known]

@@ -1,6 +1,9 @@
-"""What lm-eval found, as rows of Results; what it raised, as a line.
+"""What lm-eval found, as rows of Results; what it raised, as a line; and the rows so far on disk.
 
-Owns the names of metrics and the intervals. Knows nothing of how tasks are run; imports no lm-eval.
+Owns the names of metrics, the intervals, and the file `OUTPUT.progress`: a line with the settings,
+then a line for each task that a model has done, from which the same command resumes. A file of
+other settings, or of a model that has changed, is only replaced by `--force`: it may be the work of
+hours. Knows nothing of how tasks are run; imports no lm-eval.
 """
 
 from __future__ import annotations
@@ -85,13 +88,6 @@ def _where(error: Exception) -> str:
     if not frames:
         return type(error).__name__
     return f"{frames[-1].line} (line {frames[-1].lineno} of {Path(frames[-1].filename).name})"
-
-
-# Figures so far, kept beside the output: the same command goes on where a run has stopped.
-#
-# Owns the file `OUTPUT.progress`: a line with the settings, then a line for each task that a model
-# has done. Of other settings, or of a model that has changed, it is not replaced without being told
-# to: it may be the work of hours. Knows nothing of lm-eval.
 
 
 class HarnessProgress:

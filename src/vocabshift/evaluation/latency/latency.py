@@ -1,10 +1,13 @@
 """Latency: how long a model takes for its first token, and how much text it then writes a second.
 
-Owns the order of requests, and the rows. Knows nothing of torch or HTTP: what answers is a
-`Responder` (`latency_local`, `latency_server`). Tokens per second say little of two models of one
-shape, which write about the same number; the bytes in them differ. So bytes and characters are
-counted too (IST section 4.3 and Table 5, which gives tokens only). Models take turns within every
-repeat: what else the machine does hits all of them.
+Owns the prompts, the order of requests, and the rows. Knows nothing of torch or HTTP: what answers
+is a `Responder` (`local`, `server`). Tokens per second say little of two models of one shape, which
+write about the same number; the bytes in them differ. So bytes and characters are counted too (IST
+section 4.3 and Table 5, which gives tokens only). Models take turns within every repeat: what else
+the machine does hits all of them.
+
+A prompt is cut by bytes, never by tokens: a tokenizer that needs fewer tokens for the same text is
+what is to be measured.
 """
 
 from __future__ import annotations
@@ -17,14 +20,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from vocabshift.errors import CorpusError
-from vocabshift.evaluation.counts import ALL
-from vocabshift.evaluation.metrics import Terms, estimate
-from vocabshift.results import Result, Results
+from vocabshift.evaluation.metrics.bootstrap import Terms, estimate
+from vocabshift.progress import Progress
+from vocabshift.results import UNLABELLED, Result, Results
 
 if TYPE_CHECKING:
     from vocabshift.text.corpus import Corpus
-
-Progress = Callable[[str, int, int | None], None]
 
 _CONTINUES = 0b10  # the top bits of a byte of UTF-8 that does not begin a character
 
@@ -98,6 +99,7 @@ def measure_latency(
     peak_memory_bytes where it is known (of the longest prompt, n = 1). Values are ratios of sums;
     95 % intervals of what is timed are a bootstrap over repeats, left out where there is one.
 
+    `progress`: called with the phase "requests", prompts done, and all prompts of all repeats.
     Raises ValueError where there is nothing to do, and what the responders raise.
     """
     if not responders or not any(prompts.values()):
@@ -193,12 +195,6 @@ def _by_repeat(requests: Sequence[Request]) -> dict[str, Terms]:
     return columns
 
 
-# Prompts for latency: the same bytes of text for every model, whatever its tokenizer.
-#
-# Owns how documents become prompts. Knows nothing of models or time. A prompt is cut by bytes,
-# never by tokens: a tokenizer that needs fewer tokens for the same text is what is to be measured.
-
-
 def cut_prompts(
     texts: Corpus | Mapping[str, Iterable[str]], *, n_prompts: int = 20, prompt_bytes: int = 512
 ) -> dict[str, list[str]]:
@@ -218,7 +214,7 @@ def cut_prompts(
     corpus = texts if hasattr(texts, "texts") else Corpus.from_texts(texts)
     documents: dict[str, list[str]] = {}
     for language, text in corpus.texts():
-        own = documents.setdefault(ALL if language is None else language, [])
+        own = documents.setdefault(UNLABELLED if language is None else language, [])
         if text.strip():
             own.append(text)
     if not any(documents.values()):

@@ -112,7 +112,7 @@ class LocalModel:
             num_beams=1,
             use_cache=True,
             pad_token_id=0 if pad is None else pad,  # one prompt: nothing is padded
-            # What the model's own settings say of sampling would be told to be of no effect.
+            # What the model's own settings say of sampling would be reported as without effect.
             temperature=1.0,
             top_p=1.0,
             top_k=50,

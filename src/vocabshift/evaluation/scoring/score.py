@@ -1,15 +1,14 @@
-"""Bits per byte: what a causal language model pays for text, whatever its tokenizer.
+"""Bits per byte: the negative log-likelihood of text under a causal language model, by byte.
 
-Owns log-probabilities of documents and their sums. Knows nothing of training or tokenizers'
-own metrics. A document is scored by itself, after the model's BOS where its config has one, with
-no EOS appended or scored; its bytes are those of the raw text, never of its tokens. So models
-with different tokenizers stand on one scale (loss per token does not).
+A document is scored by itself, after the model's BOS where its config has one, with no EOS appended
+or scored; its bytes are those of the raw text, never of its tokens. So models with different
+tokenizers stand on one scale (loss per token does not). Knows nothing of training.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -18,18 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift.errors import CorpusError
-from vocabshift.evaluation.spans.placing import is_same
-from vocabshift.evaluation.statistics.bootstrap import estimate
-from vocabshift.evaluation.subject import engine_of
-from vocabshift.evaluation.texts import ALL
+from vocabshift.evaluation.lines.placing import is_same
+from vocabshift.evaluation.lines.subject import engine_of
+from vocabshift.evaluation.metrics.bootstrap import estimate
+from vocabshift.evaluation.metrics.metric import LOSS
+from vocabshift.evaluation.metrics.registry import BITS_PER_BYTE
 from vocabshift.models.load import check_causal, check_fit, lack_of_memory, positions_of
-from vocabshift.results import Result, Results
+from vocabshift.progress import Progress
+from vocabshift.results import UNLABELLED, Result, Results
 
 if TYPE_CHECKING:
     from vocabshift.text.corpus import Corpus
 
-METRIC = "bits_per_byte"
-LOSS = "loss_rate"
+METRIC = BITS_PER_BYTE.name
 
 MOST_CONTEXT = 4096
 """Tokens of context unless asked otherwise, where a model has more positions: what a batch of one
@@ -38,12 +38,12 @@ window needs grows with it, and few documents are longer."""
 
 @dataclass(frozen=True, slots=True)
 class DocumentScore:
-    """One document's price."""
+    """One document and its negative log-likelihood."""
 
     language: str
     n_bytes: int
     nats: float  # minus the sum of its tokens' log-probabilities
-    is_lost: bool = False  # the tokenizer does not give the text back: the price is of other text
+    is_lost: bool = False  # the tokenizer does not give the text back: the nats are of other text
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +64,39 @@ def score(
     context: int | None = None,
     overlap: int | None = None,
     batch_tokens: int = 4096,
+    progress: Progress | None = None,
 ) -> Results:
-    """Bits per byte of `model` on `texts`, one row a language, n = documents.
+    """Bits per byte of a causal language model on texts, one row a language.
 
-    The rows are those of `score_rows`; the other arguments are those of `score_documents`.
+    The value of a language is the bits of all its documents over their bytes of UTF-8, `n` the
+    number of documents; the 95 % interval is a bootstrap over documents. Lower is better.
+
+    Parameters:
+        model: a causal language model of transformers, on any device and in any dtype; it keeps
+            its mode.
+        tokenizer: its tokenizer, of any kind that `evaluate` takes.
+        texts: a `Corpus`, {language: documents}, or documents without a label ("all").
+        subject: the name that the rows carry.
+        context: tokens that the model sees at once, BOS included; default: the model's positions,
+            at most 4,096. Longer documents are scored in windows.
+        overlap: tokens of the window before that a window repeats as context; default: half of
+            `context`.
+        batch_tokens: tokens of a batch, padding included.
+        progress: called with the phase "score", tokens done, and all tokens.
+
+    Raises CorpusError where there is no text for a language,
+    VocabMismatchError where tokenizer and model do not fit, ValueError for an impossible context
+    or overlap, for a model that sees what follows (a masked one) or gives no finite number, and
+    where memory lacks.
     """
     documents = score_documents(
-        model, tokenizer, texts, context=context, overlap=overlap, batch_tokens=batch_tokens
+        model,
+        tokenizer,
+        texts,
+        context=context,
+        overlap=overlap,
+        batch_tokens=batch_tokens,
+        progress=progress,
     )
     return score_rows(subject, documents)
 
@@ -78,10 +104,9 @@ def score(
 def score_rows(subject: str, documents: Sequence[DocumentScore]) -> Results:
     """Bits per byte of each language: bits of all its documents over bytes of all of them.
 
-    The 95 % interval is that of `bootstrap.estimate`, over documents, and is left out where a
-    language has a single one. A row `loss_rate` (share of documents) stands behind where the
-    tokenizer does not give some text back: what it drops or calls unknown costs little, so that
-    the value is not one of this text.
+    The 95 % interval is a bootstrap over documents, left out where a language has a single one. A
+    row `loss_rate` (share of documents) follows where the tokenizer does not give some text back:
+    what it drops or calls unknown costs little, so that the value is not one of this text.
     """
     rows, losses = [], []
     for language in dict.fromkeys(document.language for document in documents):
@@ -95,7 +120,7 @@ def score_rows(subject: str, documents: Sequence[DocumentScore]) -> Results:
 
 
 def bits_of(documents: Sequence[DocumentScore]) -> NDArray[np.float64]:
-    """The price of each document in bits, (n_documents,)."""
+    """The negative log-likelihood of each document in bits, (n_documents,)."""
     return np.array([document.nats for document in documents], dtype=np.float64) / math.log(2)
 
 
@@ -112,21 +137,18 @@ def score_documents(
     context: int | None = None,
     overlap: int | None = None,
     batch_tokens: int = 4096,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[DocumentScore]:
-    """The price of every document that is not blank, in order: for paired comparisons.
+    """The negative log-likelihood of every document that is not blank, in order.
 
     A document longer than `context` tokens (default: the model's positions, at most MOST_CONTEXT)
     is scored in windows, each beginning with the BOS again; a later window repeats the last
     `overlap` tokens (default: half the context) of the one before as context and scores only what
     follows them. Without a BOS the first token of a document has no probability: it costs
     nothing, and its bytes count. Windows of like length are padded together to at most
-    `batch_tokens` tokens a batch. `progress` is called with tokens done and all tokens.
+    `batch_tokens` tokens a batch. `progress` is called as in `score`.
 
-    The tokenizer is one of any kind that `engine_of` takes. Raises CorpusError where there is no
-    text for a language, VocabMismatchError where tokenizer and model do not fit, ValueError for an
-    impossible context or overlap, for a model that sees what follows (a masked one) or gives no
-    finite number, and where memory lacks.
+    The tokenizer is one of any kind that `engine_of` takes. Errors are those that `score` names.
     """
     engine = engine_of(tokenizer)
     bos = check_fit(model, engine.row_count)
@@ -144,7 +166,7 @@ def score_documents(
     if not np.isfinite(nats).all():
         raise ValueError(
             f"the model gives {np.count_nonzero(~np.isfinite(nats))} of {len(nats)} documents no "
-            "finite price: its weights are broken, or too large for their dtype (try float32)"
+            "finite likelihood: its weights are broken, or too large for their dtype (try float32)"
         )
     back = engine.decode_batch(ids, offsets)
     return [
@@ -158,9 +180,9 @@ def _document_nats(
     windows: Sequence[_Window],
     n_documents: int,
     batch_tokens: int,
-    progress: Callable[[int, int], None] | None,
+    progress: Progress | None,
 ) -> NDArray[np.float64]:
-    """Prices of the documents, (n_documents,); the model keeps its mode."""
+    """Negative log-likelihoods of the documents, (n_documents,); the model keeps its mode."""
     nats = np.zeros(n_documents)
     done, total = 0, sum(window.ids.size for window in windows)
     was_training = model.training
@@ -177,7 +199,7 @@ def _document_nats(
                     nats[window.document] += value
                 done += sum(window.ids.size for window in batch)
                 if progress is not None:
-                    progress(done, total)
+                    progress("score", done, total)
     finally:
         model.train(was_training)
     return nats
@@ -214,7 +236,7 @@ def labelled(
     corpus = texts if isinstance(texts, Corpus) else Corpus.from_texts(texts)
     lacking = dict.fromkeys(corpus.languages)
     for label, text in corpus.texts():
-        language = ALL if label is None else label
+        language = UNLABELLED if label is None else label
         if text.strip():
             lacking.pop(language, None)
         yield language, text

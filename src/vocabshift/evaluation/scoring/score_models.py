@@ -1,20 +1,25 @@
 """Several checkpoints on the same text: each is loaded, scored and let go; then they are paired.
 
-Owns the order of that work and the rows over all languages. What a price is, is `score`'s; which
-models can be judged, `causal_model`'s.
+Is one better, or only luckier with the text? The paired difference of bits per byte has a bootstrap
+interval over documents, a p value by exchanging the two models within documents (Fisher's
+randomization test; Dror et al. 2018 advise it for such sums), and Holm's correction over the pairs
+of a language. Documents vary far more between each other than models do on one document: an
+unpaired comparison would see little. `score` measures one model; `models.load` says which can be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
+from vocabshift.evaluation.lines.subject import Engine, engine_of, subject_names
+from vocabshift.evaluation.metrics.bootstrap import Floats, estimate, grouped
 from vocabshift.evaluation.scoring.score import (
     METRIC,
     DocumentScore,
@@ -24,26 +29,13 @@ from vocabshift.evaluation.scoring.score import (
     score_documents,
     score_rows,
 )
-from vocabshift.evaluation.statistics.bootstrap import Floats, estimate, grouped
-from vocabshift.evaluation.statistics.significance import holm
-from vocabshift.evaluation.subject import Engine, engine_of, subject_names
-from vocabshift.evaluation.texts import ALL
+from vocabshift.evaluation.significance import holm
 from vocabshift.models.load import check_model, load_causal_model
-from vocabshift.results import Results
+from vocabshift.progress import Progress, renamed
+from vocabshift.results import UNLABELLED, WHOLE, Results
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from vocabshift.text.corpus import Corpus
-
-
-# Checkpoints compared on the same documents: is one cheaper, or only luckier with the text?
-#
-# Owns the paired difference of bits per byte, its bootstrap interval over documents, its p value by
-# exchanging the two models within documents (Fisher's randomization test; Dror et al. 2018 advise
-# it for such sums), and Holm's correction over the pairs of a language. Documents vary far more
-# between each other than models do on one document: an unpaired comparison would see little. Knows
-# nothing of models.
 
 
 EXACT_UP_TO = 12
@@ -63,7 +55,7 @@ class ScoreComparison:
     b: str
     language: str
     n: int  # documents
-    difference: float  # bits per byte of a, less those of b: below 0 where a is cheaper
+    difference: float  # bits per byte of a, less those of b: below 0 where a is better
     ci_low: float | None  # 95 %, paired by document; None for a single document
     ci_high: float | None
     p_value: float  # two-sided; 1 where no document differs
@@ -129,29 +121,6 @@ def exchange_p(differences: Floats) -> float:
     return (1 + n_as_large) / (1 + _DRAWS)
 
 
-def comparison_table(comparisons: Sequence[ScoreComparison]) -> Table:
-    """A rich table of the pairs; names are shown as plain text."""
-    from rich.table import Table
-    from rich.text import Text
-
-    title = Text("bits per byte: pairs of models, by document", style="bold")
-    table = Table("language", "a", "b", title=title, title_justify="left")
-    for column in ("documents", "a - b", "95 % interval", "p", "p (Holm)"):
-        table.add_column(column, justify="right")
-    for row in comparisons:
-        has_interval = row.ci_low is not None and row.ci_high is not None
-        interval = f"{row.ci_low:+.4f} … {row.ci_high:+.4f}" if has_interval else "–"
-        table.add_row(
-            *map(Text, (row.language, row.a, row.b)),
-            *(str(row.n), f"{row.difference:+.4f}", interval),
-            *(f"{row.p_value:.2g}", f"{row.p_holm:.2g}"),
-        )
-    return table
-
-
-# ---
-
-
 @dataclass(frozen=True, slots=True)
 class ScoredModels:
     """What was found: rows by subject and language, pairs by language, and the documents."""
@@ -171,15 +140,15 @@ def score_models(
     dtype: str = "float32",
     device: str = "auto",
     trust_remote_code: bool = False,
-    progress: Callable[[str, int, int | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> ScoredModels:
     """Bits per byte of model folders or Hub names on `texts`, per language and over "all".
 
-    "all" (bits of all documents over bytes of all) stands behind the languages where there are
-    several. Models are compared by document. One model is in memory at a time; all are checked,
-    and their tokenizers opened, before the first is loaded. The other arguments are those of
-    `score_documents` and `load_causal_model`, which say what is raised; `progress` is called with
-    subject, tokens done and all tokens.
+    "all" (bits of all documents over bytes of all) follows the languages where there are several.
+    Models are compared by document. One model is in memory at a time; all are checked, and their
+    tokenizers opened, before the first is loaded. The other arguments are those of `score` and
+    `load_causal_model`, which say what is raised; `progress` is called with the subject as phase,
+    tokens done and all tokens.
     """
     names = subject_names(models)
     engines = [_checked(source, trust_remote_code) for source in models]
@@ -197,7 +166,7 @@ def score_models(
             context=context,
             overlap=overlap,
             batch_tokens=batch_tokens,
-            progress=None if progress is None else _of_subject(progress, name),
+            progress=renamed(progress, name),
         )
         del model  # before the next one needs the room
         scored[name] = with_total(documents)
@@ -206,12 +175,12 @@ def score_models(
 
 
 def with_total(documents: Sequence[DocumentScore]) -> Sequence[DocumentScore]:
-    """The documents, and behind them all of them again as "all" where there are more languages
+    """The documents, followed by all of them again as "all" where there are more languages
     than one."""
     languages = {document.language for document in documents}
-    if len(languages) == 1 or ALL in languages:
+    if len(languages) == 1 or UNLABELLED in languages:
         return documents
-    return [*documents, *(replace(document, language=ALL) for document in documents)]
+    return [*documents, *(replace(document, language=WHOLE) for document in documents)]
 
 
 def _read(
@@ -225,7 +194,7 @@ def _read(
 
 
 def _checked(source: str | Path, trust_remote_code: bool) -> Engine:
-    """The tokenizer that lies beside a model, once it is clear that the model can be judged."""
+    """The tokenizer that lies beside a model, once it is clear that the model can be scored."""
     check_model(source, trust_remote_code=trust_remote_code)
     try:
         return engine_of(source)
@@ -233,9 +202,3 @@ def _checked(source: str | Path, trust_remote_code: bool) -> Engine:
         raise VocabMismatchError(
             f"the tokenizer of {source} is needed beside the model, and cannot be used: {error}"
         ) from None
-
-
-def _of_subject(
-    progress: Callable[[str, int, int | None], None], name: str
-) -> Callable[[int, int], Any]:
-    return lambda done, total: progress(name, done, total)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from vocabshift.evaluation.spans.token_views import (
-    Change,
+from vocabshift.evaluation.compare import (
+    ChangedSpan,
     ComparedLine,
-    Comparison,
     LanguageTotals,
+    TokenizerComparison,
     total,
 )
 from vocabshift.report.html.page import (
@@ -25,12 +25,12 @@ from vocabshift.report.html.tokens import token_line_html, visible_html
 from vocabshift.report.tables import INVALID, NOTE
 
 
-def write_comparison(comparison: Comparison, path: str | Path) -> Path:
+def write_comparison(comparison: TokenizerComparison, path: str | Path) -> Path:
     """Write the page as one file that needs no network; same input, same bytes."""
     return write_page(comparison_html(comparison), path)
 
 
-def comparison_html(comparison: Comparison) -> str:
+def comparison_html(comparison: TokenizerComparison) -> str:
     """The page as a string."""
     a, b = comparison.a, comparison.b
     everything = total(comparison.languages)
@@ -62,7 +62,7 @@ def comparison_html(comparison: Comparison) -> str:
     return page_html(f"{a} → {b}", subtitle, sections)
 
 
-def _totals(comparison: Comparison) -> str:
+def _totals(comparison: TokenizerComparison) -> str:
     a, b = comparison.a, comparison.b
     heads = ["language", "lines", a, b, "change", f"bytes per token, {a}", f"bytes per token, {b}"]
     body = "".join(_total_row(row, comparison.names) for row in comparison.languages)
@@ -95,7 +95,7 @@ def _total_row(row: LanguageTotals, names: Mapping[str, str]) -> str:
     return f"<tr>{language_head(row.language, names)}{''.join(cells)}</tr>"
 
 
-def _changes(comparison: Comparison, changes: Sequence[Change]) -> str:
+def _changes(comparison: TokenizerComparison, changes: Sequence[ChangedSpan]) -> str:
     heads = ["text", "places", comparison.a, comparison.b, "change"]
     rows = []
     for change in changes:
@@ -108,7 +108,7 @@ def _changes(comparison: Comparison, changes: Sequence[Change]) -> str:
     return _table("changes", heads, "".join(rows))
 
 
-def _lines(comparison: Comparison) -> str:
+def _lines(comparison: TokenizerComparison) -> str:
     by_language: dict[str, list[ComparedLine]] = {}
     for line in comparison.lines:
         by_language.setdefault(line.language, []).append(line)
@@ -119,9 +119,9 @@ def _lines(comparison: Comparison) -> str:
     return token_legend() + tabs("language", "Language", panels)
 
 
-def _pair(comparison: Comparison, line: ComparedLine) -> str:
+def _pair(comparison: TokenizerComparison, line: ComparedLine) -> str:
     views = "".join(
-        f'<div class="cut"><h4>{visible_html(name)} <small>{len(tokenized.pieces):,} tokens</small>'
+        f'<div class="cut"><h4>{visible_html(name)} <small>{len(tokenized.tokens):,} tokens</small>'
         f"</h4>{token_line_html(tokenized, language=line.language)}</div>"
         for name, tokenized in ((comparison.a, line.a), (comparison.b, line.b))
     )

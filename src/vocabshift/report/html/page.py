@@ -2,7 +2,8 @@
 
 Owns the head with its content security policy (style and script by their hashes, all else
 forbidden), the bar with the links and the switch between light and dark, and writing the file.
-Knows nothing of what the sections show. The same sections give the same bytes.
+The same sections give the same bytes. And what several pages have: tabs, and lines of text as
+tokenizers cut them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from vocabshift.evaluation.spans.token_views import LanguageView, TokenizedLine
+from vocabshift.evaluation.lines.views import LanguageView, TokenizedLine
 from vocabshift.report.html.tokens import (
     plain_html,
     token_css,
@@ -102,14 +103,12 @@ def _digest(content: str) -> str:
     return "sha256-" + base64.b64encode(digest).decode()
 
 
-# Tabs: several panels of which one is seen at a time; all of them where no script runs.
-#
-# Owns the markup that `page.js` brings to life (ARIA's tabs pattern: arrow keys, Home and End).
-# Knows nothing of what the panels show.
-
-
 def tabs(group: str, label: str, panels: Sequence[tuple[str, str]]) -> str:
-    """`panels` are (name, HTML); `group` is unique on the page, `label` says what is chosen."""
+    """Several panels of which one is seen at a time; all of them where no script runs.
+
+    `page.js` brings the markup to life (ARIA's tabs pattern: arrow keys, Home and End).
+    `panels` are (name, HTML); `group` is unique on the page, `label` says what is chosen.
+    """
     buttons = "".join(
         f'<button type="button" role="tab" id="{group}-tab-{i}" aria-controls="{group}-{i}" '
         f'aria-selected="{"true" if i == 0 else "false"}">{visible_html(name)}</button>'
@@ -124,11 +123,6 @@ def tabs(group: str, label: str, panels: Sequence[tuple[str, str]]) -> str:
         f'<div class="tabs"><div class="strip" role="tablist" aria-label="{label}">{buttons}</div>'
         f"\n{bodies}</div>"
     )
-
-
-# Token views on a page: lines of text as tokenizers cut them, and what the marks mean.
-#
-# Knows nothing of figures.
 
 
 HOW_TO_READ = (
@@ -161,11 +155,11 @@ def _language(view: LanguageView) -> str:
 
 def _is_lossy(line: TokenizedLine) -> bool:
     """Whether a token stands for text that it cannot give back: few such tokens are no merit."""
-    return any(piece.unknown for piece in line.pieces)
+    return any(token.unknown for token in line.tokens)
 
 
 def _n_tokens(lines: Sequence[TokenizedLine]) -> int:
-    return sum(len(line.pieces) for line in lines)
+    return sum(len(line.tokens) for line in lines)
 
 
 def token_legend() -> str:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from vocabshift.evaluation.spans.token_views import TokenViews
+from vocabshift.evaluation.lines.views import TokenViews
+from vocabshift.evaluation.metrics.metric import LOSS
+from vocabshift.evaluation.metrics.registry import describe, is_known
 from vocabshift.report.html.page import (
     HOW_TO_READ,
     Section,
@@ -19,18 +21,10 @@ from vocabshift.report.html.page import (
     write_page,
 )
 from vocabshift.report.html.svg_charts import Bar, Point, bars, scatter
-from vocabshift.report.html.tables import (
-    decimals,
-    heat_table,
-    mean_over,
-    number,
-    vocabularies_html,
-    whole_table,
-)
+from vocabshift.report.html.tables import heat_table, vocabularies_html, whole_table
 from vocabshift.report.html.tokens import visible_html
-from vocabshift.report.metric_notes import ALL_LANGUAGES, NOTES, WHOLE, note_of
-from vocabshift.report.tables import COMPRESSION, INVALID, LOSS, averaged, invalid_rows
-from vocabshift.results import Results
+from vocabshift.report.tables import INVALID, decimals, invalid_rows, mean_over, number
+from vocabshift.results import WHOLE, Results, averaged
 
 _RENYI = "renyi_efficiency"
 _HEADLINES = ("fertility", "bytes_per_token", _RENYI, "gini")
@@ -78,10 +72,10 @@ def report_html(results: Results, views: TokenViews) -> str:
 def _split(results: Results) -> tuple[Results, Results]:
     """Figures of languages, and those of tokenizers as a whole.
 
-    Text without a label is called "all" too: it is told by the metric.
+    Text without a label is called "all" too: the metric tells them apart.
     """
     is_whole = [
-        row.language == ALL_LANGUAGES and (row.metric in WHOLE or row.metric not in NOTES)
+        row.language == WHOLE and (describe(row.metric).is_whole or not is_known(row.metric))
         for row in results
     ]
     pairs = list(zip(results, is_whole, strict=True))
@@ -90,8 +84,13 @@ def _split(results: Results) -> tuple[Results, Results]:
 
 def _languages(results: Results) -> list[str]:
     """Labels of text; some metrics have scripts or other tokenizers in the place of languages."""
-    of_text = [row for row in results if row.metric in COMPRESSION - WHOLE]
+    of_text = [row for row in results if _is_of_text(row.metric)]
     return averaged(Results(of_text or results).distinct("language"))
+
+
+def _is_of_text(metric: str) -> bool:
+    known = describe(metric)
+    return known.has_bars and not known.is_whole
 
 
 def _subjects(results: Results, views: TokenViews) -> list[str]:
@@ -117,7 +116,7 @@ def _cards(
         shown = ", ".join(names.get(label, label) for label in languages)
         cards.append(_card("Languages", str(len(languages)), shown, kind="wide"))
     for metric in _HEADLINES if len(subjects) > 1 else ():
-        rows = whole if metric in WHOLE else results
+        rows = whole if describe(metric).is_whole else results
         if metric in rows.distinct("metric"):
             cards += _winner(rows + results.where(metric=LOSS), metric)
     losers = dict.fromkeys(row.subject for row in results.where(metric=LOSS) if row.value > 0)
@@ -147,7 +146,7 @@ def _card(title: str, value: str, text: str, *, kind: str = "", key: Sequence[st
 
 def _winner(results: Results, metric: str) -> list[str]:
     """The card of who has the best mean over languages."""
-    rows, note = results.where(metric=metric), note_of(metric)
+    rows, of = results.where(metric=metric), describe(metric)
     languages, invalid = rows.distinct("language"), invalid_rows(results, metric)
     means = {
         s: mean_over(rows.where(subject=s), languages, invalid) for s in rows.distinct("subject")
@@ -155,12 +154,12 @@ def _winner(results: Results, metric: str) -> list[str]:
     known = {subject: mean for subject, mean in means.items() if mean is not None}
     if not known:
         return []
-    first, *others = sorted(known, key=lambda subject: -note.better * known[subject])
-    word, digits = "Highest" if note.better > 0 else "Lowest", decimals(rows)
-    text = first if metric in WHOLE else f"{first}, mean over languages"
+    first, *others = sorted(known, key=lambda subject: -of.sign * known[subject])
+    word, digits = "Highest" if of.sign > 0 else "Lowest", decimals(rows)
+    text = first if of.is_whole else f"{first}, mean over languages"
     if others:
         text += f"; then {others[0]} with {number(known[others[0]], digits)}"
-    return [_card(f"{word} {note.label}", number(known[first], digits), text)]
+    return [_card(f"{word} {of.label}", number(known[first], digits), text)]
 
 
 def _figures(results: Results, subjects: Sequence[str], names: Mapping[str, str]) -> Section:
@@ -168,7 +167,7 @@ def _figures(results: Results, subjects: Sequence[str], names: Mapping[str, str]
     panels = []
     for metric in results.distinct("metric"):
         charts = _all_bars(results, metric, subjects, names)
-        panels.append((note_of(metric).label, heat_table(results, metric, names) + charts))
+        panels.append((describe(metric).label, heat_table(results, metric, names) + charts))
     lead = "Press a column's name to sort by it. The best of a row is underlined."
     body = tabs("metric", "Metric", panels)
     return Section("figures", "Languages by tokenizers", body, lead, "Figures")
@@ -177,9 +176,9 @@ def _figures(results: Results, subjects: Sequence[str], names: Mapping[str, str]
 def _all_bars(
     results: Results, metric: str, subjects: Sequence[str], names: Mapping[str, str]
 ) -> str:
-    """A chart for each language, for metrics of compression: the page must stay small."""
+    """A chart for each language, for metrics that have them: the page must stay small."""
     rows = results.where(metric=metric)
-    if metric not in COMPRESSION or all(row.ci_low is None for row in rows):
+    if not describe(metric).has_bars or all(row.ci_low is None for row in rows):
         return ""
     invalid, digits = invalid_rows(results, metric), decimals(rows)
     charts = []
@@ -196,7 +195,7 @@ def _all_bars(
             for row in rows.where(language=language)
         ]
         name = names.get(language, language)
-        chart = bars(items, f"{note_of(metric).label}, {name}")
+        chart = bars(items, f"{describe(metric).label}, {name}")
         charts.append(f"<figure><figcaption>{visible_html(name)}</figcaption>{chart}</figure>")
     return (
         "<details open><summary>Bars with 95 % intervals</summary>"
@@ -232,7 +231,7 @@ def _renyi(results: Results, subjects: Sequence[str]) -> Section | None:
             points.append(Point(x, y, i, subject, f"{subject}: {x:.3f}, {y:.3f}"))
     if not points:
         return None
-    x_name, y_name = note_of(length).label, note_of(_RENYI).label
+    x_name, y_name = describe(length).label, describe(_RENYI).label
     lead = "Large points are means over languages, small ones single languages."
     body = f'<div class="scroll wide">{scatter(points, x_name, y_name)}</div>'
     return Section("renyi", f"{y_name} against {x_name}", body, lead, "Rényi")

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vocabshift.report.html.tokens import plain_html
+from vocabshift.report.labels import apart
 
 N_SERIES = 8
 """Colours of tokenizers; charts name what they show beside the colour."""
@@ -152,19 +153,6 @@ def ticks(values: Sequence[float]) -> list[float]:
     first = math.floor(low / step)
     last = max(math.ceil(high / step), first + 1)
     return [i * step for i in range(first, last + 1)]
-
-
-def apart(spots: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The same places for labels, moved down where two would overlap; in the given order."""
-    placed: list[tuple[float, float]] = []
-    moved: dict[int, tuple[float, float]] = {}
-    for i in sorted(range(len(spots)), key=lambda i: spots[i][1]):
-        x, y = spots[i]
-        while any(abs(x - other_x) < 120 and abs(y - other_y) < 15 for other_x, other_y in placed):
-            y += 3
-        placed.append((x, y))
-        moved[i] = (x, y)
-    return [moved[i] for i in range(len(spots))]
 
 
 def _grid(x_axis: Axis, y_axis: Axis) -> Iterator[str]:

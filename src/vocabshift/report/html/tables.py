@@ -11,12 +11,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from vocabshift.evaluation.spans.token_views import VocabularyPart
+from vocabshift.evaluation.lines.views import VocabularyPart
+from vocabshift.evaluation.metrics.registry import describe
 from vocabshift.report.html.svg_charts import N_PARTS, stacked
 from vocabshift.report.html.tokens import plain_html, visible_html
-from vocabshift.report.metric_notes import IN_PLACE_OF_LANGUAGES, note_of
-from vocabshift.report.tables import INVALID, NOTE, averaged, invalid_rows
-from vocabshift.results import Result, Results
+from vocabshift.report.tables import INVALID, NOTE, decimals, invalid_rows, mean_over, number
+from vocabshift.results import Result, Results, averaged
 
 N_LEVELS = 9
 """Colours of the heat map; the style sheet has `h0` to `h8`."""
@@ -44,15 +44,15 @@ def heat_table(results: Results, metric: str, names: Mapping[str, str]) -> str:
         best = _best(of_row, metric, invalid)
         cells = "".join(_cell(row, level, digits, row is best, invalid) for row in of_row)
         body.append(f"<tr>{language_head(language, names)}{cells}</tr>")
-    note = note_of(metric)
-    arrow = {1: "higher is better", -1: "lower is better", 0: ""}[note.better]
-    caption = ", ".join(part for part in (note.meaning, arrow) if part)
-    has_mean = len(averaged(languages)) > 1 and metric not in IN_PLACE_OF_LANGUAGES
+    known = describe(metric)
+    arrow = {1: "higher is better", -1: "lower is better", 0: ""}[known.sign]
+    caption = ", ".join(part for part in (known.note, arrow) if part)
+    has_mean = len(averaged(languages)) > 1 and known.place == "language"
     foot = _mean_row(rows, subjects, languages, digits, invalid) if has_mean else ""
     dagger = f'<p class="note">{visible_html(NOTE)}</p>' if invalid else ""
-    head = IN_PLACE_OF_LANGUAGES.get(metric, "language")
+    head = known.place
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{plain_html(note.label)}">'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{plain_html(known.label)}">'
         f'<table class="heat sort"><caption>{visible_html(caption)}</caption>'
         f"<thead><tr>{sort_heads([head, *subjects])}</tr></thead>"
         f"<tbody>{''.join(body)}</tbody>{foot}</table></div>{dagger}"
@@ -76,7 +76,7 @@ def whole_table(results: Results, losses: Results = NOTHING) -> str:
             for s in subjects
         )
         is_marked |= bool(invalid)
-        label, meaning = note_of(metric).label, note_of(metric).meaning
+        label, meaning = describe(metric).label, describe(metric).note
         title = visible_html(label) + (f"<small>{visible_html(meaning)}</small>" if meaning else "")
         body.append(f'<tr><th scope="row">{title}</th>{shown}</tr>')
     heads = "".join(f'<th scope="col">{visible_html(name)}</th>' for name in ("", *subjects))
@@ -122,30 +122,16 @@ def levels(values: Sequence[float]) -> Callable[[float], int]:
     return level
 
 
-def decimals(rows: Results) -> int:
-    """Digits behind the point that fit all values."""
-    values = [row.value for row in rows if math.isfinite(row.value)]
-    if all(value.is_integer() for value in map(float, values)):
-        return 0
-    most = max(map(abs, values))
-    return 0 if most >= 1000 else 2 if most >= 1.5 else 3
-
-
-def number(value: float, digits: int) -> str:
-    """A value as it is printed."""
-    return f"{value:,.{digits}f}" if math.isfinite(value) else "–"
-
-
 def _best(
     of_row: Sequence[Result | None], metric: str, invalid: AbstractSet[tuple[str, str]]
 ) -> Result | None:
-    better = note_of(metric).better
+    sign = describe(metric).sign
     valid = [
         row for row in of_row if row is not None and (row.subject, row.language) not in invalid
     ]
-    if not better or len(valid) < 2:
+    if not sign or len(valid) < 2:
         return None
-    return max(valid, key=lambda row: better * row.value)
+    return max(valid, key=lambda row: sign * row.value)
 
 
 def _cell(
@@ -187,25 +173,8 @@ def _mean_row(
     return f'<tfoot><tr><th scope="row">mean</th>{"".join(cells)}</tr></tfoot>'
 
 
-def mean_over(
-    rows: Results, languages: Sequence[str], invalid: AbstractSet[tuple[str, str]] = frozenset()
-) -> float | None:
-    """Plain mean over all `languages` of one subject; None where one lacks or is invalid.
-
-    What is no natural language stays out of it (`tables.averaged`).
-    """
-    labels = set(averaged(languages))
-    own = [row for row in rows if row.language in labels]
-    if len(own) < len(labels) or any((row.subject, row.language) in invalid for row in own):
-        return None
-    return sum(row.value for row in own) / len(own)
-
-
 # What vocabularies are spent on: a stacked bar for each tokenizer, and the numbers as a table.
-#
-# Owns which parts get a colour of their own: those with the largest share of any vocabulary. Knows
-# nothing of pages.
-
+# Parts with the largest share of any vocabulary get a colour of their own.
 
 _OTHER = "all others"
 

@@ -22,7 +22,7 @@ from html import escape
 from importlib.resources import files
 from unicodedata import category
 
-from vocabshift.evaluation.spans.token_views import Piece, TokenizedLine
+from vocabshift.evaluation.lines.views import LineToken, TokenizedLine
 from vocabshift.report.token_segments import Segment, segments
 
 N_COLOURS = 6
@@ -58,34 +58,34 @@ def language_tag(label: str | None) -> str | None:
 
 def _element(line: TokenizedLine, data: bytes, segment: Segment) -> str:
     text = data[segment.start : segment.end].decode()
-    pieces = [line.pieces[i] for i in segment.pieces]
-    shown = visible_html(text or (pieces[0].token if pieces else ""))
-    if not pieces:
+    tokens = [line.tokens[i] for i in segment.tokens]
+    shown = visible_html(text or (tokens[0].token if tokens else ""))
+    if not tokens:
         return f'<i class="{"no" if text.strip() else "ns"}">{shown}</i>'
-    ids = " ".join(str(piece.id) for piece in pieces)
-    spelled = [data[piece.start : piece.end].hex() for piece in pieces]
+    ids = " ".join(str(token.id) for token in tokens)
+    spelled = [data[token.start : token.end].hex() for token in tokens]
     # The script reads the bytes of most tokens from the element's own text.
     own = shown == escape(text, quote=False) and spelled == [text.encode().hex()]
     attribute = "" if own else f' data-b="{" ".join(spelled)}"'
-    names = " ".join(_classes(segment, pieces, data))
+    names = " ".join(_classes(segment, tokens, data))
     return f'<i class="{names}" data-i="{ids}"{attribute}>{shown}</i>'
 
 
-def _classes(segment: Segment, pieces: Sequence[Piece], data: bytes) -> Iterator[str]:
-    colour = segment.pieces[0] % N_COLOURS
-    one = len(pieces) == 1
-    yield f"k{colour}" if one else f"x{colour}-{min(len(pieces), MOST_STRIPES)}"
-    if pieces[0].start < segment.start:
+def _classes(segment: Segment, tokens: Sequence[LineToken], data: bytes) -> Iterator[str]:
+    colour = segment.tokens[0] % N_COLOURS
+    one = len(tokens) == 1
+    yield f"k{colour}" if one else f"x{colour}-{min(len(tokens), MOST_STRIPES)}"
+    if tokens[0].start < segment.start:
         yield "on"
     if segment.start == segment.end:
         yield "z"
-    if any(piece.superword for piece in pieces):
+    if any(token.superword for token in tokens):
         yield "sw"
     if not one:  # alone in an element, a token cuts nothing of it
-        yield "cc" if any(_is_inside(data, piece.start) for piece in pieces[1:]) else "cs"
-    if any(piece.special for piece in pieces):
+        yield "cc" if any(_is_inside(data, token.start) for token in tokens[1:]) else "cs"
+    if any(token.special for token in tokens):
         yield "sp"
-    if any(piece.unknown for piece in pieces):
+    if any(token.unknown for token in tokens):
         yield "un"
 
 

@@ -1,8 +1,13 @@
 """The vocabulary of a GGUF file as a Tokenizer.
 
-Owns what the `tokenizer.ggml.*` keys mean. Byte-level BPE ("gpt2") only *names* its pre-tokenizer
-in `tokenizer.ggml.pre`: the names below are llama.cpp's, with the normalizer and merge skipping of
-the vendor's own tokenizer.json. "llama" and "gemma4" are SentencePiece-like.
+Owns the layout of the header (github.com/ggml-org/ggml/blob/master/docs/gguf.md; versions 2 and 3,
+little-endian), read with every length checked against the file's end, and what the
+`tokenizer.ggml.*` keys mean. Tensors are never touched. Written here because a vocabulary of 256
+thousand tokens takes the gguf package 13 seconds, and one second here.
+
+Byte-level BPE ("gpt2") only *names* its pre-tokenizer in `tokenizer.ggml.pre`: the names below are
+llama.cpp's, with the normalizer and merge skipping of the vendor's own tokenizer.json. "llama" and
+"gemma4" are SentencePiece-like.
 """
 
 from __future__ import annotations
@@ -13,16 +18,10 @@ from typing import Any, NamedTuple
 
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.tokenizer import components
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.formats.sentencepiece import Piece, PieceType, Settings, from_pieces
 from vocabshift.tokenizer.model import BpeModel, Merge
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
-
-# GGUF files: the key-value header, read with every length checked against the file's end.
-#
-# Owns the layout (github.com/ggml-org/ggml/blob/master/docs/gguf.md; 2 and 3, little-endian).
-# Tensors are never touched. Written here because a vocabulary of 256 thousand tokens takes the gguf
-# package 13 seconds, and one second here.
-
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 MAGIC = b"GGUF"
 _STRING, _ARRAY = 8, 9
@@ -126,9 +125,6 @@ class _Reader:
             ) from None
         self.at = at
         return found
-
-
-# ---
 
 
 _ROLES = {"unk": "unknown", "pad": "padding", "sep": "seperator"}  # GGUF's own spelling

@@ -1,25 +1,32 @@
-"""Load a tokenizer from wherever it is: `load_tokenizer` and `as_tokenizer`.
+"""Load a tokenizer from wherever it is: `load_tokenizer`, `as_tokenizer` and `open_tokenizer`.
 
-Owns telling the formats apart, by content and never by name (Llama-3's rank file is called
-`tokenizer.model` like a SentencePiece model), and the way to the Hub.
+The first two give BPE, the last one any kind. Owns telling the formats apart, by content and never
+by name (Llama-3's rank file is called `tokenizer.model` like a SentencePiece model), and the way to
+the Hub.
 """
 
 from __future__ import annotations
 
 import mmap
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.storage.hub import download
-from vocabshift.tokenizer import parsed_json, pretrained_folder, tokenizer_json
-from vocabshift.tokenizer.formats import gguf as gguf_file
-from vocabshift.tokenizer.formats import gguf as gguf_vocab
-from vocabshift.tokenizer.formats import sentencepiece as sentencepiece_model
-from vocabshift.tokenizer.formats import tekken
-from vocabshift.tokenizer.formats import tiktoken as ranks
-from vocabshift.tokenizer.formats import tiktoken as tiktoken_encoding
+from vocabshift.tokenizer.formats import (
+    gguf,
+    sentencepiece,
+    sentencepiece_unigram,
+    tekken,
+    tiktoken,
+)
+from vocabshift.tokenizer.parsed_json import kind_of, parse
+from vocabshift.tokenizer.piece_rules import SentencePieceRules
+from vocabshift.tokenizer.pretrained_folder import config_of_fast, read_config
 from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 _IN_FOLDER = (
     *("tokenizer.json", "tekken*.json", "tokenizer.model*", "*.tiktoken", "*.model.v*"),
@@ -54,9 +61,11 @@ class HasRanks(Protocol):
         """Tokens, special ones included."""
 
 
-TokenizerLike = Tokenizer | HasBackend | HasJson | HasRanks | str | Path
-"""What `as_tokenizer` takes: one of ours, of transformers (fast), `tokenizers` or tiktoken; a path,
-Hub name or "tiktoken:NAME"."""
+TokenizerLike = (
+    Tokenizer | UnigramOrWordPieceTokenizer | HasBackend | HasJson | HasRanks | str | Path
+)
+"""What the verbs take: one of ours, of transformers (fast), `tokenizers` or tiktoken; a path, Hub
+name or "tiktoken:NAME". Verbs that learn take BPE alone and raise InvalidTokenizerError."""
 
 
 def load_tokenizer(source: str | Path, *, pattern: str | None = None) -> Tokenizer:
@@ -69,13 +78,13 @@ def load_tokenizer(source: str | Path, *, pattern: str | None = None) -> Tokeniz
     named = encoding_name(source)
     if named is not None:
         _refuse_pattern(pattern, "tiktoken encoding")
-        return tiktoken_encoding.load_encoding(named)
+        return tiktoken.load_encoding(named)
     path = local_path(source)
     file = tokenizer_file(path)
     try:
         if path.is_dir() and file.name == "tokenizer.json":
             _refuse_pattern(pattern, "tokenizer.json")
-            return pretrained_folder.load_folder(path)
+            return load_folder(path)
         return _load_file(file, pattern, name=path.name if path.is_dir() else _stem(file))
     except InvalidTokenizerError as error:
         raise InvalidTokenizerError(f"{file}: {error}") from None
@@ -84,9 +93,9 @@ def load_tokenizer(source: str | Path, *, pattern: str | None = None) -> Tokeniz
 def encoding_name(source: str | Path) -> str | None:
     """NAME of "tiktoken:NAME"; None for anything else, also for a file of such a name."""
     text = str(source)
-    if not text.startswith(tiktoken_encoding.PREFIX) or Path(text).exists():
+    if not text.startswith(tiktoken.PREFIX) or Path(text).exists():
         return None
-    return text.removeprefix(tiktoken_encoding.PREFIX)
+    return text.removeprefix(tiktoken.PREFIX)
 
 
 def local_path(source: str | Path) -> Path:
@@ -102,23 +111,110 @@ def local_path(source: str | Path) -> Path:
     return path if exists else download(str(source), _HUB_FILES)
 
 
-def as_tokenizer(tokenizer: TokenizerLike) -> Tokenizer:
+def load_folder(folder: str | Path) -> Tokenizer:
+    """The tokenizer of a folder that holds a `tokenizer.json`, with its config and template."""
+    path = Path(folder)
+    tokenizer = Tokenizer.from_json((path / "tokenizer.json").read_bytes(), name=path.name)
+    config, template = read_config(path)
+    rules = None if tokenizer.model.is_byte_level else _piece_rules(path)
+    return replace(tokenizer, config=config, chat_template=template, piece_rules=rules)
+
+
+def as_tokenizer(tokenizer: Any) -> Tokenizer:
     """A Tokenizer from one of ours, of transformers (fast), `tokenizers` or tiktoken, or a path."""
     if isinstance(tokenizer, Tokenizer):
         return tokenizer
     if isinstance(tokenizer, str | Path):
         return load_tokenizer(tokenizer)
-    if tiktoken_encoding.is_encoding(tokenizer):
-        return tiktoken_encoding.from_encoding(tokenizer)
+    if tiktoken.is_encoding(tokenizer):
+        return tiktoken.from_encoding(tokenizer)
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if hasattr(backend, "to_str"):
-        name = Path(str(getattr(tokenizer, "name_or_path", "") or "tokenizer")).name
-        value = tokenizer_json.from_json(backend.to_str(), name=name)
-        return value if backend is tokenizer else pretrained_folder.with_config_of(value, tokenizer)
+        value = Tokenizer.from_json(backend.to_str(), name=_name_of(tokenizer))
+        if backend is tokenizer:
+            return value
+        config, template = config_of_fast(tokenizer)
+        return replace(value, config=config, chat_template=template)
     raise TypeError(
         f"{type(tokenizer).__name__} is no tokenizer that can be used; give a vocabshift, "
         "tokenizers, tiktoken or fast transformers tokenizer, or a path"
     )
+
+
+def open_tokenizer(source: Any) -> Tokenizer | UnigramOrWordPieceTokenizer:
+    """A tokenizer of any kind: one of ours, of transformers (fast) or `tokenizers`, or a path.
+
+    InvalidTokenizerError for one that is neither BPE nor Unigram nor WordPiece.
+    """
+    if isinstance(source, Tokenizer | UnigramOrWordPieceTokenizer):
+        return source
+    if isinstance(source, str | Path):
+        try:
+            return load_tokenizer(source)
+        except InvalidTokenizerError as error:
+            other = _open_other_kind(local_path(source))
+            if other is None:
+                raise error from None
+            return other
+    backend = getattr(source, "backend_tokenizer", source)
+    if hasattr(backend, "to_str"):
+        data = parse(backend.to_str())
+        if kind_of(data) != "BPE":
+            value = UnigramOrWordPieceTokenizer.from_json(data, name=_name_of(source))
+            if backend is source:
+                return value
+            config, template = config_of_fast(source)
+            return replace(value, config=config, chat_template=template)
+    return as_tokenizer(source)
+
+
+def _open_other_kind(path: Path) -> UnigramOrWordPieceTokenizer | None:
+    """The tokenizer of a folder or file, or None where no file of another kind than BPE is it."""
+    try:
+        file = tokenizer_file(path)
+        document = _document_of(file.read_bytes())
+    except (InvalidTokenizerError, OSError):
+        return None
+    if document is None:
+        return None
+    try:
+        name = path.name if path.is_dir() else path.stem
+        value = UnigramOrWordPieceTokenizer.from_json(document, name=name)
+    except InvalidTokenizerError as error:
+        raise InvalidTokenizerError(f"{file}: {error}") from None
+    if not path.is_dir():
+        return value
+    config, template = read_config(path)
+    return replace(value, config=config, chat_template=template)
+
+
+def _document_of(data: bytes) -> Mapping[str, Any] | None:
+    """The `tokenizer.json` of a file of another kind than BPE; a SentencePiece model is made one.
+
+    None for BPE and for what neither is.
+    """
+    if data[:1] == b"\n":  # field 1, a message: a SentencePiece model begins with its pieces
+        contents = sentencepiece.read_model(data)
+        if contents.kind != "Unigram":
+            return None
+        return sentencepiece_unigram.to_document(contents.pieces, contents.settings)
+    document = parse(data)
+    return None if kind_of(document) == "BPE" else document
+
+
+def _name_of(source: Any) -> str:
+    return Path(str(getattr(source, "name_or_path", "") or "tokenizer")).name
+
+
+def _piece_rules(folder: Path) -> SentencePieceRules | None:
+    """What the SentencePiece model beside a tokenizer says; None where there is none to be read.
+
+    The tokenizer does not need it: a file that is damaged, or something else, is left alone.
+    """
+    try:
+        return sentencepiece.read_rules((folder / "tokenizer.model").read_bytes())
+    except (OSError, InvalidTokenizerError):
+        return None
 
 
 def _load_file(file: Path, pattern: str | None, *, name: str) -> Tokenizer:
@@ -126,19 +222,19 @@ def _load_file(file: Path, pattern: str | None, *, name: str) -> Tokenizer:
         head = stream.read(4096)
     if not head:
         raise InvalidTokenizerError("the file is empty")
-    if head.startswith(gguf_file.MAGIC):
+    if head.startswith(gguf.MAGIC):
         with file.open("rb") as stream:
-            # Mapped, for a model's GGUF holds gigabytes of tensors behind its vocabulary.
+            # Mapped, for a model's GGUF holds gigabytes of tensors after its vocabulary.
             data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         with data:
-            return gguf_vocab.from_gguf(data, pattern=pattern, name=name)  # type: ignore[arg-type]
-    if ranks.is_ranks(head):
-        return ranks.from_ranks(file.read_bytes(), pattern=pattern, name=name)
+            return gguf.from_gguf(data, pattern=pattern, name=name)  # type: ignore[arg-type]
+    if tiktoken.is_ranks(head):
+        return tiktoken.from_ranks(file.read_bytes(), pattern=pattern, name=name)
     if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
         return _load_json(file.read_bytes(), pattern, name=name)
     if head[0] == 0x0A:  # field 1, a message: a SentencePiece model begins with its pieces
         _refuse_pattern(pattern, "SentencePiece model")
-        return sentencepiece_model.from_model(file.read_bytes(), name=name)
+        return sentencepiece.from_model(file.read_bytes(), name=name)
     raise InvalidTokenizerError(
         "this is none of: tokenizer.json, tiktoken rank file, tekken file, SentencePiece model, "
         "GGUF file"
@@ -146,12 +242,12 @@ def _load_file(file: Path, pattern: str | None, *, name: str) -> Tokenizer:
 
 
 def _load_json(data: bytes, pattern: str | None, *, name: str) -> Tokenizer:
-    parsed = parsed_json.parse(data)
+    parsed = parse(data)
     if tekken.is_tekken(parsed):
         _refuse_pattern(pattern, "tekken file")
         return tekken.from_tekken(parsed, name=name)
     _refuse_pattern(pattern, "tokenizer.json")
-    return tokenizer_json.from_json(parsed, name=name)
+    return Tokenizer.from_json(parsed, name=name)
 
 
 def _refuse_pattern(pattern: str | None, kind: str) -> None:
@@ -163,8 +259,8 @@ def _refuse_pattern(pattern: str | None, kind: str) -> None:
 
 def _stem(file: Path) -> str:
     """A name for a file: its folder's where the file name says nothing."""
-    plain = file.name.split(".")[0] in ("tokenizer", "tekken")
-    return file.resolve().parent.name if plain else file.stem
+    says_nothing = file.name.split(".")[0] in ("tokenizer", "tekken")
+    return file.resolve().parent.name if says_nothing else file.stem
 
 
 def tokenizer_file(path: Path) -> Path:

@@ -16,13 +16,13 @@ from typing import Any
 
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.tokenizer import components
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.components import check_charsmap
 from vocabshift.tokenizer.formats import sentencepiece_proto as protobuf
-from vocabshift.tokenizer.formats import sentencepiece_proto as sentencepiece_rules
-from vocabshift.tokenizer.formats import tiktoken as rank_merges
-from vocabshift.tokenizer.formats.sentencepiece_proto import SentencePieceRules
+from vocabshift.tokenizer.formats import tiktoken
 from vocabshift.tokenizer.model import BpeModel, Merge
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.piece_rules import SentencePieceRules
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _MODEL_TYPES = {1: "Unigram", 2: "BPE", 3: "Word", 4: "Char"}  # TrainerSpec.ModelType
 _ROLES = {40: "unk", 41: "bos", 42: "eos", 43: "pad"}  # field of TrainerSpec -> role
@@ -117,7 +117,7 @@ def read_rules(data: bytes) -> SentencePieceRules:
         for number, value in protobuf.fields(data):
             has_pieces = has_pieces or number == 1
             if number == 2:
-                found = sentencepiece_rules.from_trainer_spec(_message(value))
+                found = protobuf.from_trainer_spec(_message(value))
     except protobuf.WireError as error:
         raise InvalidTokenizerError(
             f"this is no SentencePiece model, or a damaged one: {error}"
@@ -148,7 +148,7 @@ def from_pieces(
     if merges is None:
         if any(math.isnan(piece.score) for piece in pieces):
             raise InvalidTokenizerError("a piece has a score that is not a number")
-        merges = rank_merges.by_score(vocab, {piece.text: piece.score for piece in pieces})
+        merges = tiktoken.by_score(vocab, {piece.text: piece.score for piece in pieces})
     outside = {role for role, token_id in settings.roles.items() if token_id >= len(pieces)}
     if outside:
         raise InvalidTokenizerError(f"the ids of {sorted(outside)} lie outside the vocabulary")
@@ -216,5 +216,5 @@ def _settings(
         add_dummy_prefix=bool(normalizer.get(3, True)),
         remove_extra_whitespaces=bool(normalizer.get(4, True)),
         charsmap=charsmap,
-        rules=sentencepiece_rules.from_trainer_spec(trainer) if trainer else None,
+        rules=protobuf.from_trainer_spec(trainer) if trainer else None,
     )

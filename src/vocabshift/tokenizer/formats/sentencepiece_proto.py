@@ -1,21 +1,17 @@
-"""SentencePieceRules: what a SentencePiece model was trained to accept as a piece.
+"""A reader for protobuf's wire format, as little of it as SentencePiece models need.
 
-Owns the fields of the TrainerSpec that rule merges, and their defaults. How they are applied is the
-core's (`PieceRule`). Source: sentencepiece_model.proto; docs/algorithms/continued.md.
+Owns varints, tags and field lengths, each checked against the end of the data, and which fields of
+a TrainerSpec rule its pieces. Sources: protobuf.dev/programming-guides/encoding;
+sentencepiece_model.proto. Written here because the generated schema that the sentencepiece package
+ships needs the protobuf runtime, and clashes with other copies of it.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
-# A reader for protobuf's wire format, as little of it as SentencePiece models need.
-#
-# Owns varints, tags and field lengths, each checked against the end of the data. Knows no schema.
-# Source: protobuf.dev/programming-guides/encoding. Written here because the generated schema that
-# the sentencepiece package ships needs the protobuf runtime, and clashes with other copies of it.
-
+from vocabshift.tokenizer.piece_rules import SentencePieceRules
 
 Value = int | bytes
 """A varint as int; a fixed 32 or 64 bit value or a length-delimited one as its bytes."""
@@ -83,30 +79,6 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             return value, at
         shift += 7
     raise WireError(f"a number does not end at byte {at} of {len(data)}")
-
-
-# ---
-
-
-@dataclass(frozen=True, slots=True)
-class SentencePieceRules:
-    """Rules of one model; by default those of Llama 2 and Mistral, which the paper's toolkit
-    takes for every model.
-
-    ValueError for a length below 1.
-    """
-
-    max_length: int = 16  # of a piece, in characters
-    split_by_script: bool = True  # no piece of two scripts; kana go with Han
-    split_by_number: bool = True  # otherwise digits go with every script
-    split_digits: bool = True  # each decimal digit is a piece by itself
-    split_by_whitespace: bool = True  # otherwise "▁" may stand inside a piece
-    whitespace_as_suffix: bool = False  # "▁" ends a piece instead of beginning it
-    whitespace_only: bool = True  # pieces of nothing but "▁"
-
-    def __post_init__(self) -> None:
-        if self.max_length < 1:
-            raise ValueError(f"max_length is {self.max_length}; a piece has at least 1 character")
 
 
 def from_trainer_spec(fields: Mapping[int, Value]) -> SentencePieceRules:

@@ -4,7 +4,7 @@ Owns the components that `tokenizers` needs for it: pieces with their scores, th
 character map, spaces as "▁". Held against SentencePiece itself in the tests: the ids differ where
 two cuts have the same score up to rounding (1 line in 800), and, where the model has user-defined
 pieces, for a text that begins with one or with a space, or ends with a space. BPE models are
-`sentencepiece_model`'s, which also owns the schema.
+`sentencepiece`'s, which also owns the schema.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def to_document(pieces: Sequence[Piece], settings: Settings) -> Mapping[str, Any
     if unknown is None or unknown >= len(pieces):
         raise InvalidTokenizerError("the SentencePiece Unigram model has no unknown piece")
     check_charsmap(settings.charsmap)
-    # A user-defined piece cuts the text, and a stretch behind one must not be taken for its
+    # A user-defined piece cuts the text, and the text after one must not be taken for its
     # beginning: no prefix, no stripping.
     has_cuts = any(piece.type == PieceType.USER_DEFINED for piece in pieces)
     prefixed = "first" if has_cuts else "always"

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from vocabshift.errors import InvalidTokenizerError
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.formats.tiktoken import byte_level_tokenizer
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _NAMES = (
     *("<unk>", "<s>", "</s>", "[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]"),

@@ -1,7 +1,9 @@
 """tiktoken rank files: base64 token, a space, its rank, one per line.
 
-Owns the file format and what becomes of ranks as a Tokenizer. The file holds neither pattern nor
-special tokens: `known_ranks` supplies them, or the caller names a pattern.
+Owns the file format, what becomes of ranks as a Tokenizer, and what is read of an `Encoding` of the
+tiktoken library, which is asked only where someone names one. The file holds neither pattern nor
+special tokens: `known_ranks` supplies them, or the caller names a pattern. Owns also the three
+rules by which `tokenizers` can be given a vocabulary whose own encoder needs no merge list.
 """
 
 from __future__ import annotations
@@ -14,15 +16,10 @@ from typing import Any, TypeVar
 
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.tokenizer import byte_level, components
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.formats import known_ranks
 from vocabshift.tokenizer.model import BpeModel, Merge
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
-
-# Merges for vocabularies that come without any: from ranks, or from SentencePiece scores.
-#
-# Owns the three rules by which `tokenizers` can be given a vocabulary whose own encoder needs no
-# merge list. Knows nothing of files.
-
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _Text = TypeVar("_Text", str, bytes)
 
@@ -103,9 +100,6 @@ def _ranked_pairs(
 ) -> Iterator[tuple[int, int]]:
     for at in range(len(parts) - 1):
         yield ranks.get(parts[at] + parts[at + 1], limit), at
-
-
-# ---
 
 
 _LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} [0-9]{1,9}\r?$")
@@ -207,12 +201,6 @@ def byte_level_tokenizer(
         config=dict(config or {}),
         name=name,
     )
-
-
-# tiktoken's encodings: an `Encoding` of that library, or its name, into a Tokenizer.
-#
-# Owns what is read of an `Encoding`. tiktoken itself fetches and caches the files of a name; it is
-# asked only where someone names one. Its ranks are read by `ranks`.
 
 
 PREFIX = "tiktoken:"

@@ -8,7 +8,8 @@ from pathlib import Path
 import small_models
 from vocabshift.checks.vocabulary import with_unused
 from vocabshift.evaluation.glitch.classes import classify
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 def test_every_class(tokenizer: Tokenizer) -> None:

@@ -12,7 +12,7 @@ import pytest
 from vocabshift.errors import VocabMismatchError
 from vocabshift.evaluation.glitch.indicators import Drift, drift
 from vocabshift.models.row_blocks import open_tables
-from vocabshift.tokenizer.id_map import IdMap
+from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 WriteModel = Callable[..., Path]
@@ -65,7 +65,7 @@ def test_other_ids_are_matched(
         # A map that says other things than bytes do: two tokens exchanged.
         kept = {old: new for new, old in new_to_old.items()}
         kept[0], kept[1] = kept[1], kept[0]
-        IdMap.between(tokenizer, other, kept).save(now, "transfer_map.json")
+        TokenIdMap.between(tokenizer, other, kept).save(now, "transfer_map.json")
     found = measured(now, other, initial, tokenizer)
     assert ("transfer_map.json" in found.how) == has_map
     expected = np.full(267, np.sqrt(5), dtype=np.float32)

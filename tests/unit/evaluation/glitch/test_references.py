@@ -19,7 +19,8 @@ from vocabshift.checks.vocabulary import (
 )
 from vocabshift.evaluation.glitch.references import Reference, find_reference
 from vocabshift.models.row_blocks import open_tables
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 WriteModel = Callable[..., Path]
 

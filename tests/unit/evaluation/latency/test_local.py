@@ -9,8 +9,9 @@ import pytest
 
 from vocabshift.errors import VocabMismatchError
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 END = 258
 PROMPT = "the cat यह"

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from vocabshift.errors import CorpusError, VocabMismatchError
-from vocabshift.evaluation.scoring.score import score, score_documents
+from vocabshift.evaluation.scoring.score import MOST_CONTEXT, score, score_documents
 from vocabshift.models.load import positions_of
 from vocabshift.report.tables import to_markdown
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.tokenizer import AddedToken, Tokenizer
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 END = 258
 CONTEXT = 24
@@ -225,3 +226,8 @@ def test_refused(
     """What cannot be scored is named."""
     with pytest.raises(error, match=message):
         score(make_model(**changes), tokenizer, texts, **options)
+
+
+def test_the_longest_context_is_that_of_published_figures() -> None:
+    """Bits per byte fall with the context: figures of two versions must rest on the same one."""
+    assert 4096 == MOST_CONTEXT

@@ -11,10 +11,10 @@ import pytest
 from vocabshift.evaluation.scoring.score import DocumentScore
 from vocabshift.evaluation.scoring.score_models import (
     compare_scores,
-    comparison_table,
     exchange_p,
     with_total,
 )
+from vocabshift.report.tables import score_comparisons
 
 SIZES = (40, 10, 25, 60, 8, 30)
 
@@ -99,7 +99,7 @@ def test_every_pair_of_every_language_is_corrected_by_itself() -> None:
     ac, bc = pairs[1], pairs[2]
     assert (ac.p_value, bc.p_value) == (2 / 64, 2 / 64)
     assert ac.p_holm == pytest.approx(3 * 2 / 64)
-    assert "a - b" in [column.header for column in comparison_table(pairs).columns]
+    assert "a - b" in [column.header for column in score_comparisons(pairs).columns]
 
 
 def test_what_cannot_be_paired() -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from vocabshift.evaluation.spans.token_views import (
+from vocabshift.evaluation.lines.views import (
     LanguageView,
-    Piece,
+    LineToken,
     TokenizedLine,
     TokenViews,
     VocabularyPart,
@@ -77,8 +77,8 @@ RENYI = rows(
 
 def views(text: str = "नदी", name: str = "a") -> TokenViews:
     data = text.encode()
-    pieces = (Piece(7, text, 0, len(data)),)
-    lines = {name: (TokenizedLine(text, pieces),), "b": (TokenizedLine(text, pieces),)}
+    tokens = (LineToken(7, text, 0, len(data)),)
+    lines = {name: (TokenizedLine(text, tokens),), "b": (TokenizedLine(text, tokens),)}
     vocabularies = {name: (VocabularyPart("Devanagari", 90, 5), VocabularyPart("digits", 10))}
     return TokenViews((LanguageView("hi", "Hindi", lines),), vocabularies, "4 lines")
 

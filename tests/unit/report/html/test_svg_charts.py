@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vocabshift.report.html.svg_charts import Bar, Point, apart, bars, scatter, stacked, ticks
+from vocabshift.report.html.svg_charts import Bar, Point, bars, scatter, stacked, ticks
 
 VALUES = st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-6)
 
@@ -23,20 +23,6 @@ def test_ticks_are_even_and_hold_all_values(values: list[float]) -> None:
     assert max(values) <= found[-1] + slack
     steps = [b - a for a, b in pairwise(found)]
     assert steps == pytest.approx([steps[0]] * len(steps), rel=1e-6)
-
-
-SPOT = st.tuples(st.integers(0, 700), st.integers(0, 400))
-
-
-@given(st.lists(SPOT, max_size=12))
-def test_labels_never_overlap_and_never_move_up_or_sideways(spots: list[tuple[int, int]]) -> None:
-    moved = apart(spots)
-    for (x, y), (new_x, new_y) in zip(spots, moved, strict=True):
-        assert x == new_x
-        assert y <= new_y
-    for i, (x, y) in enumerate(moved):
-        for other_x, other_y in moved[:i]:
-            assert abs(x - other_x) >= 120 or abs(y - other_y) >= 15
 
 
 def test_bars_are_as_long_as_their_values() -> None:

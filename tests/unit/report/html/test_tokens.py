@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vocabshift.evaluation.spans.token_views import Piece, TokenizedLine
+from vocabshift.evaluation.lines.views import LineToken, TokenizedLine
 from vocabshift.report.html.tokens import (
     language_tag,
     token_css,
@@ -25,11 +25,11 @@ def line_of(text: str, cuts: list[int], borders: tuple[int, ...] | None = None) 
     """A line whose tokens begin at the bytes `cuts`."""
     edges = sorted({0, *cuts, len(text.encode())})
     characters = {0, *accumulate(len(c.encode()) for c in text)}
-    pieces = [
-        Piece(100 + i, "t", a, b, cuts_character=not {a, b} <= characters)
+    tokens = [
+        LineToken(100 + i, "t", a, b, cuts_character=not {a, b} <= characters)
         for i, (a, b) in enumerate(pairwise(edges))
     ]
-    return TokenizedLine(text, tuple(pieces), borders=borders)
+    return TokenizedLine(text, tuple(tokens), borders=borders)
 
 
 class Reader(HTMLParser):
@@ -66,17 +66,17 @@ def test_text_and_tokens_survive(text: str, cuts: list[int], chosen: list[int]) 
         assert {segment.start, segment.end} <= {0, *borders, n_bytes}
         overlapping = [
             i
-            for i, piece in enumerate(line.pieces)
-            if piece.start < segment.end and piece.end > segment.start
+            for i, token in enumerate(line.tokens)
+            if token.start < segment.end and token.end > segment.start
         ]
-        assert overlapping == list(segment.pieces)
+        assert overlapping == list(segment.tokens)
     reader = Reader(token_line_html(line))
     assert reader.text == text
     assert reader.names <= {"p", "i"}
     data = text.encode()
     for segment, element in zip(found, reader.elements, strict=True):
-        assert element["data-i"] == " ".join(str(100 + i) for i in segment.pieces)
-        spelled = [data[line.pieces[i].start : line.pieces[i].end].hex() for i in segment.pieces]
+        assert element["data-i"] == " ".join(str(100 + i) for i in segment.tokens)
+        spelled = [data[line.tokens[i].start : line.tokens[i].end].hex() for i in segment.tokens]
         own = data[segment.start : segment.end].hex()
         assert (element.get("data-b") or own).split() == spelled
 
@@ -98,18 +98,25 @@ def test_a_cut_character_is_marked_where_it_is_cut_and_nowhere_else() -> None:
 
 
 def test_tokens_without_text_and_text_without_tokens_are_shown() -> None:
-    pieces = (Piece(1, "▁", 0, 0), Piece(2, "ab", 0, 2), Piece(3, "<s>", 3, 3, special=True))
-    html = token_line_html(TokenizedLine("abc", pieces, exact=False))
+    tokens = (
+        LineToken(1, "▁", 0, 0),
+        LineToken(2, "ab", 0, 2),
+        LineToken(3, "<s>", 3, 3, special=True),
+    )
+    html = token_line_html(TokenizedLine("abc", tokens, exact=False))
     assert '<i class="k0 z" data-i="1" data-b="">▁</i>' in html
     assert '<i class="no">c</i>' in html
-    spaced = TokenizedLine("a b", (Piece(1, "a", 0, 1), Piece(2, "b", 2, 3)), exact=False)
+    spaced = TokenizedLine("a b", (LineToken(1, "a", 0, 1), LineToken(2, "b", 2, 3)), exact=False)
     assert '<i class="ns"> </i>' in token_line_html(spaced)
     assert '<i class="k2 z sp" data-i="3" data-b="">&lt;s&gt;</i></p>' in html
 
 
 def test_marks_become_classes() -> None:
-    pieces = (Piece(1, "of the", 0, 6, superword=True), Piece(0, "<unk>", 6, 7, unknown=True))
-    html = token_line_html(TokenizedLine("of the☃"[:7], pieces, exact=False, borders=(0, 6)))
+    tokens = (
+        LineToken(1, "of the", 0, 6, superword=True),
+        LineToken(0, "<unk>", 6, 7, unknown=True),
+    )
+    html = token_line_html(TokenizedLine("of the☃"[:7], tokens, exact=False, borders=(0, 6)))
     assert 'class="k0 sw"' in html
     assert " un" in html
 

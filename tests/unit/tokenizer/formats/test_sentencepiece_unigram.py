@@ -9,8 +9,8 @@ import pytest
 
 import vocabshift as vs
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.evaluation.subject import engine_of
-from vocabshift.tokenizer.unigram_or_wordpiece import open_prunable
+from vocabshift.evaluation.lines.subject import engine_of
+from vocabshift.tokenizer.formats.load import open_tokenizer
 
 sentencepiece = pytest.importorskip("sentencepiece")
 
@@ -90,14 +90,14 @@ def test_losses_are_those_of_sentencepiece(tmp_path: Path) -> None:
 def test_a_folder_with_a_model_is_read(tmp_path: Path) -> None:
     """The file is found in its folder, and gives the folder its name."""
     _model(tmp_path)
-    assert tmp_path.name == open_prunable(tmp_path).name
+    assert tmp_path.name == open_tokenizer(tmp_path).name
 
 
 def test_other_types_are_refused(tmp_path: Path) -> None:
     """A model of whole words or characters is no tokenizer that is read."""
     path, _ = _model(tmp_path, model_type="char")
     with pytest.raises(InvalidTokenizerError, match="type Char"):
-        open_prunable(path)
+        open_tokenizer(path)
 
 
 def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
@@ -105,4 +105,4 @@ def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
     path, _ = _model(tmp_path)
     path.write_bytes(path.read_bytes()[:-7])
     with pytest.raises(InvalidTokenizerError):
-        open_prunable(path)
+        open_tokenizer(path)

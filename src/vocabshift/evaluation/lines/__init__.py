@@ -1,0 +1,1 @@
+"""Tokenizers on lines of text: where tokens lie, what is counted, and what a view shows."""

@@ -1,1 +1,0 @@
-"""Metrics that know about language: morphemes, syllables, numbers, robustness."""

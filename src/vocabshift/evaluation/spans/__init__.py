@@ -1,1 +1,0 @@
-"""Where tokens lie in text, and what a view of them shows."""

@@ -1,1 +1,0 @@
-"""Intervals, significance and the distribution of tokens."""

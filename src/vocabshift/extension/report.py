@@ -1,0 +1,149 @@
+"""What an extension added, what it does, and what it costs the tokenizer it was made from.
+
+Owns the keys that `vocabshift extend --json` prints. Baselines are reported with their cost, which
+can be computed for any extension. Nothing is assumed: tokens are tested by the merges and through
+the whole pipeline, text is encoded and decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from vocabshift.checks.drift import SAMPLE_BYTES, sample
+from vocabshift.checks.reachability import unreachable_by_pipeline
+from vocabshift.extension.effect import Effect
+from vocabshift.extension.pre_tokenizer_repair import RepairDrift
+from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.splits import unreachable_tokens
+from vocabshift.tokenizer.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class ExtensionReport:
+    """What was added and what it does; counts are integers."""
+
+    method: str
+    n_added: int  # new tokens
+    n_repaired: int  # of the new merges, those that make a token of the base
+    n_characters: int  # of the new tokens, characters that the vocabulary lacked
+    n_merges: int  # new merges
+    stopped_because: str  # "n_tokens", "min_frequency", "no_pair_left" or "no_token_left"
+    vocab_size: int
+    row_count: int  # the highest id plus one
+    unreachable_before: int  # STT
+    unreachable: int
+    unreachable_added: int  # of the new tokens
+    unused: tuple[str, ...]  # new tokens that the text does not contain in the end
+    pre_tokenizer: str
+    effect: Effect | None
+    drift: RepairDrift | None = None  # of the repaired pre-tokenizer, before any token
+    other: Mapping[str, Any] = field(default_factory=dict)
+    """What the other pre-tokenizer (repaired for kept, kept for repaired) has for ceilings; for
+    a repaired one also `bytes_per_token`, as it was. Empty where there is nothing to repair."""
+    cost: Mapping[str, Any] = field(default_factory=dict)  # of a baseline, see `ExtensionCost`
+    corpus_fingerprint: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        plain = {
+            key: getattr(self, key)
+            for key in self.__dataclass_fields__
+            if key not in ("effect", "drift", "other", "unused", "corpus_fingerprint", "cost")
+        }
+        effect = {} if self.effect is None else self.effect.to_dict()
+        drift = {} if self.drift is None else {"drift": self.drift.to_dict()}
+        cost = {"cost": dict(self.cost)} if self.cost else {}
+        return {
+            **plain,
+            "unused_added": len(self.unused),
+            **effect,
+            **drift,
+            **cost,
+            "other_pre_tokenizer": dict(self.other),
+        }
+
+
+@dataclass(frozen=True)
+class ExtensionCost:
+    """Tokens are spelt as the vocabulary spells them; lines are documents of the corpus."""
+
+    n_added: int  # new tokens, added tokens included
+    n_merges: int  # new merges
+    unreachable_added: tuple[str, ...]  # new tokens that the merges do not rebuild (STT)
+    unreachable_base: tuple[str, ...]  # tokens that the base's merges rebuilt, and these do not
+    lost_added: tuple[str, ...]  # new tokens that no text yields through the whole pipeline
+    lost_base: tuple[str, ...]  # tokens that some text yielded in the base, and none does now
+    lost_lines: Mapping[str, int]  # by language: lines that came back from the base, and not now
+    lines: Mapping[str, int]  # by language: lines that were tried
+
+    @property
+    def extra_merges(self) -> int:
+        """New merges beyond one for each new token."""
+        return max(self.n_merges - self.n_added, 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values: counts, and counts by language."""
+        tokens = ("unreachable_added", "unreachable_base", "lost_added", "lost_base")
+        return {
+            "n_added": self.n_added,
+            "n_merges": self.n_merges,
+            "extra_merges": self.extra_merges,
+            **{key: len(getattr(self, key)) for key in tokens},
+            "lost_lines": dict(self.lost_lines),
+            "lines": dict(self.lines),
+        }
+
+
+def extension_cost(
+    base: Tokenizer,
+    longer: Tokenizer,
+    corpus: Corpus | None = None,
+    *,
+    threads: int = 1,
+    sample_bytes: int = SAMPLE_BYTES,
+) -> ExtensionCost:
+    """What `longer`, an extension of `base`, costs; lines from the first bytes of each language."""
+    before, after = Encoder(base), Encoder(longer)
+    unreachable_added, unreachable_base = _newly(unreachable_tokens, base, longer)
+    lost_added, lost_base = _newly(unreachable_by_pipeline, base, longer)
+    texts = {} if corpus is None else sample(corpus, sample_bytes)
+    lost_lines = {}
+    for label, lines in texts.items():
+        ours, theirs = (_returned(encoder, lines, threads) for encoder in (before, after))
+        lost_lines[label] = sum(
+            text == was != now for text, was, now in zip(lines, ours, theirs, strict=True)
+        )
+    return ExtensionCost(
+        n_added=len(_names(longer) - _names(base)),
+        n_merges=len(longer.model.merges) - len(base.model.merges),
+        unreachable_added=unreachable_added,
+        unreachable_base=unreachable_base,
+        lost_added=lost_added,
+        lost_base=lost_base,
+        lost_lines=lost_lines,
+        lines={label: len(lines) for label, lines in texts.items()},
+    )
+
+
+def _newly(
+    find: Callable[[Tokenizer], tuple[str, ...]], base: Tokenizer, longer: Tokenizer
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What `find` finds in `longer` and not in `base`: among its new tokens, and among the old."""
+    known, found = _names(base), set(find(base))
+    news = [token for token in find(longer) if token not in found]
+    return (
+        tuple(token for token in news if token not in known),
+        tuple(token for token in news if token in known),
+    )
+
+
+def _names(tokenizer: Tokenizer) -> set[str]:
+    return tokenizer.model.vocab.keys() | {token.content for token in tokenizer.added_tokens}
+
+
+def _returned(encoder: Encoder, texts: list[str], threads: int) -> list[str]:
+    """The texts as they come back from their ids."""
+    return encoder.decode_batch(*encoder.encode_batch(texts, threads=threads))
