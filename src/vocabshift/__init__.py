@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds the two equal
     from vocabshift.checks.check import CheckReport as CheckReport
     from vocabshift.checks.check import check as check
+    from vocabshift.cpt.config import LoopConfig as LoopConfig
+    from vocabshift.cpt.config import Phase as Phase
+    from vocabshift.cpt.loop import pretrain as pretrain
+    from vocabshift.cpt.pack_corpus import PackOptions as PackOptions
+    from vocabshift.cpt.pack_corpus import pack_corpus as pack_corpus
     from vocabshift.cpt.packed_ids import PackedIds as PackedIds
+    from vocabshift.cpt.run_config import CptConfig as CptConfig
+    from vocabshift.cpt.steps import Step as Step
     from vocabshift.errors import CorpusError as CorpusError
     from vocabshift.errors import InvalidTokenizerError as InvalidTokenizerError
     from vocabshift.errors import UnreachableTokenError as UnreachableTokenError
@@ -25,11 +32,13 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     from vocabshift.evaluation.scoring.score import score as score
     from vocabshift.evaluation.scoring.score_models import score_models as score_models
     from vocabshift.extension.extend import extend as extend
+    from vocabshift.extension.options import ExtensionOptions as ExtensionOptions
     from vocabshift.playground.app import open_playground as open_playground
     from vocabshift.pruning.prune import prune as prune
     from vocabshift.results import Result as Result
     from vocabshift.results import Results as Results
     from vocabshift.results import read_results as read_results
+    from vocabshift.surgery.options import TransferOptions as TransferOptions
     from vocabshift.text.corpus import Corpus as Corpus
     from vocabshift.text.count_folder import CountFolder as CountFolder
     from vocabshift.tokenizer.formats.encoder import Encoder as Encoder
@@ -60,8 +69,22 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
 __version__ = "0.1.0"
 
 _MODULES: dict[str, tuple[str, ...]] = {
-    "vocabshift.checks.check": ("CheckReport", "check"),
+    "vocabshift.checks.check": (
+        "CheckReport",
+        "check",
+    ),
+    "vocabshift.cpt.config": (
+        "LoopConfig",
+        "Phase",
+    ),
+    "vocabshift.cpt.loop": ("pretrain",),
+    "vocabshift.cpt.pack_corpus": (
+        "PackOptions",
+        "pack_corpus",
+    ),
     "vocabshift.cpt.packed_ids": ("PackedIds",),
+    "vocabshift.cpt.run_config": ("CptConfig",),
+    "vocabshift.cpt.steps": ("Step",),
     "vocabshift.errors": (
         "CorpusError",
         "InvalidTokenizerError",
@@ -76,9 +99,15 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.evaluation.scoring.score": ("score",),
     "vocabshift.evaluation.scoring.score_models": ("score_models",),
     "vocabshift.extension.extend": ("extend",),
+    "vocabshift.extension.options": ("ExtensionOptions",),
     "vocabshift.playground.app": ("open_playground",),
     "vocabshift.pruning.prune": ("prune",),
-    "vocabshift.results": ("Result", "Results", "read_results"),
+    "vocabshift.results": (
+        "Result",
+        "Results",
+        "read_results",
+    ),
+    "vocabshift.surgery.options": ("TransferOptions",),
     "vocabshift.text.corpus": ("Corpus",),
     "vocabshift.text.count_folder": ("CountFolder",),
     "vocabshift.tokenizer.formats.encoder": ("Encoder",),
@@ -94,7 +123,10 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.trainers.overlap": ("OverlapTrainer",),
     "vocabshift.trainers.picky": ("PickyTrainer",),
     "vocabshift.trainers.stacked": ("StackedTrainer",),
-    "vocabshift.trainers.superword": ("SuperBpeTrainer", "SuperwordTrainer"),
+    "vocabshift.trainers.superword": (
+        "SuperBpeTrainer",
+        "SuperwordTrainer",
+    ),
     "vocabshift.trainers.unigram": ("UnigramTrainer",),
     "vocabshift.workflows.adapt_model": ("adapt_model",),
     "vocabshift.workflows.adapt_tokenizer": ("adapt_tokenizer",),

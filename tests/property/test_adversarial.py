@@ -47,7 +47,7 @@ TRAINED = ("bpe", "ist", "matra", "vocabshift", "boundless", "picky", "stacked",
 @pytest.mark.parametrize("recipe", TRAINED)
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_training(recipe: str, text: str) -> None:
-    trainer: Any = RECIPES[recipe](vocab_size=300)
+    trainer: Any = RECIPES[recipe].trainer(vocab_size=300)
     # Recipe vocabshift compares languages by their first documents, and holds these out.
     texts = ["words to hold out", "two languages, for what compares them", text, "the rest"]
     corpus = Corpus.from_texts({"x": texts[::2], "y": texts[1::2]})
@@ -64,7 +64,7 @@ def test_training(recipe: str, text: str) -> None:
 def encoder() -> Encoder:
     """Superwords over all of it, so that long pieces have something to merge."""
     texts = [text[:2_000] for text in TEXTS.values()]
-    trainer: Any = RECIPES["ist"](vocab_size=1_000)
+    trainer: Any = RECIPES["ist"].trainer(vocab_size=1_000)
     return Encoder(trainer.train(Corpus.from_texts(texts)))
 
 
@@ -93,7 +93,7 @@ def test_bytes_that_are_no_text_are_told(tmp_path: Path) -> None:
     corpus = Corpus.from_files({"x": tmp_path / "text.txt", "y": path})
     for recipe in TRAINED:
         with pytest.raises(CorpusError, match=r"noise.txt: not UTF-8 at byte offset 7"):
-            RECIPES[recipe](vocab_size=300).train(corpus)
+            RECIPES[recipe].trainer(vocab_size=300).train(corpus)
 
 
 @pytest.mark.parametrize("recipe", ["bpe", "ist", "matra", "boundless", "picky"])
@@ -105,7 +105,7 @@ def test_a_signal_is_answered_inside_the_core(recipe: str) -> None:
 
     before = signal.signal(signal.SIGALRM, interrupt)
     text = "".join(TEXTS[name] for name in ("one word", "distinct words", "noise"))
-    trainer: Any = RECIPES[recipe](vocab_size=60_000)
+    trainer: Any = RECIPES[recipe].trainer(vocab_size=60_000)
     corpus = Corpus.from_texts([text] * 4)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)

@@ -40,7 +40,8 @@ from vocabshift.cli import (
     train,
     transfer,
 )
-from vocabshift.cli.options import Parser, UsageError, config_first
+from vocabshift.cli.config import config_first
+from vocabshift.cli.options import Parser, UsageError
 
 VERBS = (
     *(demo, normalize, count, train, plan, extend, prune, adapt, transfer),

@@ -32,7 +32,8 @@ from vocabshift.cpt.packed_shards import (
 )
 from vocabshift.progress import Progress
 from vocabshift.storage.checkpoints import Checkpoints, Saved
-from vocabshift.storage.output import CHECKPOINTS, atomic_folder, check_free
+from vocabshift.storage.outcome import outcome
+from vocabshift.storage.output import CHECKPOINTS
 from vocabshift.storage.provenance import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.documents import Documents
@@ -52,6 +53,7 @@ class PackOptions:
     eos: str | None = None
     """Token after every document; None: none."""
     format: Format = "numpy"
+    """"numpy": .npy files to map; "arrow": a column input_ids, for datasets (needs [data])."""
     shard_tokens: int = SHARD_TOKENS
     """A shard ends with the document that makes it this long."""
     parse_special: bool = True
@@ -85,11 +87,13 @@ def pack_corpus(
     if any(part.weight != 1 for part in corpus.parts):
         raise ValueError("every document is packed once; leave out the @WEIGHT of the corpus")
     header = _header(tokenizer, options)
-    target = check_free(out, force=force, inputs=corpus.paths)
     source = input_key(corpus)
     can_resume = source is not None
     facts = {**header, "package": __version__, "input": source or uuid.uuid4().hex}
-    with atomic_folder(target, force=force, keep_checkpoints=can_resume, resume=resume) as partial:
+    with outcome(
+        "encode", out, inputs=[corpus], force=force, keep_checkpoints=can_resume, resume=resume
+    ) as output:
+        partial = output.folder
         checkpoints = Checkpoints(partial / CHECKPOINTS, config_hash(facts))
         packer = Packer(tokenizer, options, threads)
         shards = list(_shards(corpus, options.format, checkpoints, packer, progress))

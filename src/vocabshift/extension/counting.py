@@ -13,7 +13,8 @@ prolonged sound mark goes with kana).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+from dataclasses import asdict, dataclass, replace
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
@@ -22,7 +23,7 @@ from vocabshift.extension.options import ExtensionOptions
 from vocabshift.progress import PhaseProgress
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
-from vocabshift.text.counting import CorpusReader
+from vocabshift.text.counting import CorpusReader, CountReader
 from vocabshift.text.weighing import WeightedText
 from vocabshift.tokenizer.corpus_reader import TokenizerReader, reader_of
 from vocabshift.tokenizer.metaspace_reader import (
@@ -51,12 +52,14 @@ class CountedText:
 
 @dataclass(frozen=True, eq=False)
 class TrainingInput:
-    """TrainingInput text with the form of the base that learns from it."""
+    """Counted text with the form of the base that learns from it."""
 
     form: TrainingBase  # of the base with `characters`
     text: CountedText
     characters: tuple[str, ...] = ()
     """Characters of the text that the base lacked; what is learned comes after them."""
+    plain: TrainingInput | None = None
+    """The same text as the base without `characters` sees it: where wanted, and other."""
 
     def additions(self, of_form: Additions) -> Additions:
         """What was learned from `form`, as what is to be added to the base itself."""
@@ -65,9 +68,51 @@ class TrainingInput:
         )
 
 
+class TextCounts:
+    """A text whose words are counted once for each way in which tokenizers cut it.
+
+    Tokenizers that differ in vocabulary and merges alone share the counts: a base and what pruning
+    leaves of it, say, or the base of a plan and of the extension after it. Stands for its source
+    wherever words are counted; holds the counts as long as it lives.
+    """
+
+    def __init__(self, source: Corpus | CountFolder) -> None:
+        self.source = source
+        self._words: dict[str, tuple[_core.WordCounter, TokenizerReader | CountReader]] = {}
+
+    @classmethod
+    def of(cls, source: Corpus | CountFolder | TextCounts) -> TextCounts:
+        """The source itself where its words may have been counted already."""
+        return source if isinstance(source, TextCounts) else cls(source)
+
+    def words_of(
+        self,
+        tokenizer: Tokenizer,
+        *,
+        normalizer: str | None,
+        sampling_alpha: float | None,
+        threads: int = 1,
+        progress: PhaseProgress | None = None,
+    ) -> tuple[_core.WordCounter, TokenizerReader | CountReader]:
+        """Words as the tokenizer cuts them, and the reader that counted; neither is to be changed.
+
+        `progress` hears of words that are counted now.
+        """
+        reader = reader_of(
+            tokenizer, self.source, normalizer=normalizer, sampling_alpha=sampling_alpha
+        )
+        added = [asdict(replace(token, id=0)) for token in tokenizer.added_tokens]
+        parts = (tokenizer.normalizer, tokenizer.pre_tokenizer, added, normalizer, sampling_alpha)
+        key = json.dumps(parts)
+        if key not in self._words:
+            words = reader.count_words(threads=threads, progress=progress)
+            self._words[key] = (words, reader)
+        return self._words[key]
+
+
 def count_byte_level(
     base: TrainingBase,
-    source: Corpus | CountFolder,
+    source: Corpus | CountFolder | TextCounts,
     *,
     normalizer: str | None = None,
     sampling_alpha: float | None = None,
@@ -80,8 +125,13 @@ def count_byte_level(
     CorpusError where the tokenizer's normalizer leaves nothing of the text of a language.
     """
     tokenizer = base.tokenizer
-    reader = reader_of(tokenizer, source, normalizer=normalizer, sampling_alpha=sampling_alpha)
-    words = reader.count_words(threads=threads, progress=progress)
+    words, reader = TextCounts.of(source).words_of(
+        tokenizer,
+        normalizer=normalizer,
+        sampling_alpha=sampling_alpha,
+        threads=threads,
+        progress=progress,
+    )
     if isinstance(reader, TokenizerReader):
         reader.require_kept_text(tokenizer.name)
     rule = _core.MergeRule(max_token_bytes=max_token_bytes or 0, forbidden=base.forbidden())
@@ -109,6 +159,7 @@ def count_metaspace(
     rules: SentencePieceRules | None = None,
     normalizer: str | None = None,
     add_characters: float | None = COVERAGE,
+    with_plain: bool = False,
     sampling_alpha: float | None = None,
     threads: int = 1,
     progress: PhaseProgress | None = None,
@@ -117,31 +168,51 @@ def count_metaspace(
 
     `rules` stand for those of the tokenizer's own model. `normalizer` (a Unicode form) runs before
     the tokenizer's own, which it keeps. `add_characters`: the share of the text's characters that
-    the vocabulary is to hold, in (0, 1]; None adds none. The corpus is read twice. ValueError for
+    the vocabulary is to hold, in (0, 1]; None adds none. The corpus is read twice: for the
+    characters, then for the groups. `with_plain`: count these without the new characters too.
+    ValueError for
     a tokenizer that does not spell the space "▁"; CorpusError where nothing is left of a language
     when its text is normalized.
     """
     require_metaspace(base)
     reader = CorpusReader(corpus, (), normalizer, (), sampling_alpha, by_language=True)
     characters = missing_characters(base, reader, add_characters, threads, progress)
-    form = MetaspaceBase(with_characters(base, characters), rules)
-    words = _core.WordCounter(_core.PreTokenizer([]), threads)
+    forms = [MetaspaceBase(with_characters(base, characters), rules)]
+    if characters and with_plain:
+        forms.append(MetaspaceBase(base, rules))
+    counters = [_core.WordCounter(_core.PreTokenizer([]), threads) for _ in forms]
     for block in reader.read(progress):
-        form.cutter.add_to(words, block, threads)
-    rule = _core.MergeRule(pieces=form.cutter.rule, forbidden=form.forbidden())
-    return TrainingInput(form, CountedText(words, reader, None, rule), characters)
+        for form, words in zip(forms, counters, strict=True):
+            form.cutter.add_to(words, block, threads)
+    texts = [
+        CountedText(
+            words,
+            reader,
+            None,
+            _core.MergeRule(pieces=form.cutter.rule, forbidden=form.forbidden()),
+        )
+        for form, words in zip(forms, counters, strict=True)
+    ]
+    plain = TrainingInput(forms[1], texts[1]) if len(forms) > 1 else None
+    return TrainingInput(forms[0], texts[0], characters, plain)
 
 
 def count_text(
     base: Tokenizer,
-    source: Corpus | CountFolder,
+    source: Corpus | CountFolder | TextCounts,
     options: ExtensionOptions,
     threads: int = 1,
     progress: PhaseProgress | None = None,
+    *,
+    with_plain: bool = False,
 ) -> TrainingInput:
-    """The text as the merges of `base` see it; ValueError for options that do not fit its kind."""
+    """The text as the merges of `base` see it; ValueError for options that do not fit its kind.
+
+    `with_plain`: see `TrainingInput.plain`.
+    """
+    counts = TextCounts.of(source)
     if is_metaspace(base):
-        if not isinstance(source, Corpus):
+        if not isinstance(counts.source, Corpus):
             raise CorpusError(
                 f"{base.name} encodes whole documents, which counted words are not; give --corpus"
             )
@@ -152,9 +223,10 @@ def count_text(
             )
         return count_metaspace(
             base,
-            source,
+            counts.source,
             normalizer=options.normalizer,
             add_characters=options.character_coverage,
+            with_plain=with_plain,
             sampling_alpha=options.sampling_alpha,
             threads=threads,
             progress=progress,
@@ -162,7 +234,7 @@ def count_text(
     form = TrainingBase(base)
     text = count_byte_level(
         form,
-        source,
+        counts,
         normalizer=options.normalizer,
         sampling_alpha=options.sampling_alpha,
         max_token_bytes=options.max_token_bytes,

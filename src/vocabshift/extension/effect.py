@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.extension.continued import Additions, TrainingBase, learn
-from vocabshift.extension.counting import CountedText, count_text
+from vocabshift.extension.counting import CountedText, TextCounts, count_text
 from vocabshift.extension.options import ExtensionOptions
 from vocabshift.extension.pre_tokenizer_repair import repaired_if_possible
 from vocabshift.progress import Progress, in_phase
@@ -263,7 +263,7 @@ class Growth:
 
 def grow(
     tokenizer: Tokenizer,
-    corpus: Corpus,
+    corpus: Corpus | TextCounts,
     held_out: Corpus,
     *,
     max_tokens: int,

@@ -18,7 +18,7 @@ from vocabshift.extension.baselines import (
     train_sentencepiece_auxiliary,
 )
 from vocabshift.extension.continued import Additions, check_room, extended, holes, learn
-from vocabshift.extension.counting import CountedText, TrainingInput, count_text
+from vocabshift.extension.counting import CountedText, TextCounts, TrainingInput, count_text
 from vocabshift.extension.effect import Effect, ceilings_of, measure, measure_by_encoding
 from vocabshift.extension.options import ExtensionOptions
 from vocabshift.extension.pre_tokenizer_repair import (
@@ -31,7 +31,7 @@ from vocabshift.extension.report import ExtensionReport, extension_cost
 from vocabshift.progress import Progress, in_phase
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
-from vocabshift.tokenizer.formats.load import as_tokenizer
+from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap, chained, find
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.token_bytes import is_metaspace
@@ -49,19 +49,19 @@ class Extension:
 
 
 def extend(
-    tokenizer: Any,
+    tokenizer: TokenizerLike,
     corpus: Corpus | CountFolder,
     *,
     n_tokens: int,
-    method: str = "continued",
-    tie_break: str = "id",
-    pre_tokenizer: str = "kept",
-    min_frequency: int = 1,
-    max_token_bytes: int | None = None,
-    character_coverage: float | None = 0.9995,
-    fill_holes: bool = False,
-    normalizer: str | None = None,
-    sampling_alpha: float | None = None,
+    method: str = ExtensionOptions.method,
+    tie_break: str = ExtensionOptions.tie_break,
+    pre_tokenizer: str = ExtensionOptions.pre_tokenizer,
+    min_frequency: int = ExtensionOptions.min_frequency,
+    max_token_bytes: int | None = ExtensionOptions.max_token_bytes,
+    character_coverage: float | None = ExtensionOptions.character_coverage,
+    fill_holes: bool = ExtensionOptions.fill_holes,
+    normalizer: str | None = ExtensionOptions.normalizer,
+    sampling_alpha: float | None = ExtensionOptions.sampling_alpha,
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Tokenizer:
@@ -112,8 +112,8 @@ def extend(
 
 
 def extend_with_report(
-    tokenizer: Any,
-    corpus: Corpus | CountFolder,
+    tokenizer: TokenizerLike,
+    corpus: Corpus | CountFolder | TextCounts,
     options: ExtensionOptions,
     *,
     threads: int = 1,
@@ -122,7 +122,10 @@ def extend_with_report(
     """Extend a tokenizer as `extend` does, and report what the new tokens do.
 
     Where the text runs out of pairs, what was learned is kept and `report.stopped_because` says so.
+    `corpus` may be TextCounts: words that it has counted already are not counted again.
     """
+    counts = TextCounts.of(corpus)
+    corpus = counts.source
     if not isinstance(corpus, Corpus | CountFolder):
         raise TypeError(
             f"corpus is {type(corpus).__name__}; give a Corpus, for example "
@@ -136,8 +139,9 @@ def extend_with_report(
     if before is not None:
         before.require(before.old, fingerprint(base))
     changed = repaired(base) if options.pre_tokenizer == "repaired" else base
-    counted = count_text(changed, corpus, options, threads, in_phase(progress, "count"))
-    context = _Context(base, changed, counted, corpus, options, threads, progress)
+    counting = in_phase(progress, "count")
+    counted = count_text(changed, counts, options, threads, counting, with_plain=True)
+    context = _Context(base, changed, counts, counted, corpus, options, threads, progress)
     made = _continue(context) if options.method == "continued" else _baseline(context)
     result, learned = made.tokenizer, made.additions
     report = ExtensionReport(
@@ -170,6 +174,7 @@ class _Context:
 
     base: Tokenizer
     changed: Tokenizer  # the base, its pre-tokenizer repaired if wanted
+    counts: TextCounts  # of the corpus
     counted: TrainingInput  # as the merges of `changed` see the text
     corpus: Corpus | CountFolder
     options: ExtensionOptions
@@ -215,10 +220,7 @@ def _continue(context: _Context) -> _Outcome:
             "cannot rebuild: this is a fault of vocabshift; please report it with the text"
         )
     effect = measure(counted.form, of_form, counted.text)
-    if counted.characters:
-        plain = count_text(
-            context.changed, context.corpus, options.without_characters(), context.threads
-        )
+    if (plain := counted.plain) is not None:
         effect = effect.since(measure(plain.form, Additions((), ()), plain.text))
     return _Outcome(result, learned, effect, before, after)
 
@@ -244,9 +246,7 @@ def _baseline(context: _Context) -> _Outcome:
     assert options.method != "continued"
     if not isinstance(corpus, Corpus):
         raise CorpusError(f"method {options.method} encodes the text itself; give --corpus")
-    counted = context.counted
-    if counted.characters:  # baselines add none first
-        counted = count_text(base, corpus, options.without_characters(), context.threads)
+    counted = context.counted.plain or context.counted  # baselines add no characters first
     auxiliary = _auxiliary(context, counted.text, corpus)
     result = naive_extension(base, auxiliary, options.method, n_tokens=options.n_tokens)
     names = {**{t.id: t.content for t in result.added_tokens}, **result.model.tokens}
@@ -289,7 +289,7 @@ def _other(context: _Context) -> dict[str, Any]:
     other = context.base if is_repaired else repaired_if_possible(context.base)
     if other is None:
         return {}
-    counted = count_text(other, context.corpus, context.options, context.threads)
+    counted = count_text(other, context.counts, context.options, context.threads)
     found = {
         "pre_tokenizer": "kept" if is_repaired else "repaired",
         "ceilings": ceilings_of(counted.text),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 METHODS: Mapping[str, str] = {
     "continued": "train on from the tokenizer's own merges",
@@ -36,25 +37,26 @@ class ExtensionOptions:
 
     n_tokens: int
     """New tokens, those for missing characters not counted."""
-    method: str = "continued"
-    """A name of METHODS. Baselines are reported with their cost."""
-    tie_break: str = "id"
-    """A name of TIE_BREAKS: what decides between equal counts."""
-    pre_tokenizer: str = "kept"
-    """A name of PRE_TOKENIZERS; "repaired" is for byte-level tokenizers only."""
+    method: Annotated[str, METHODS] = "continued"
+    """How new tokens are found. Baselines are reported with their cost."""
+    tie_break: Annotated[str, TIE_BREAKS] = "id"
+    """What decides between equal counts."""
+    pre_tokenizer: Annotated[str, PRE_TOKENIZERS] = "kept"
+    """What cuts words; "repaired" is for byte-level tokenizers only."""
     min_frequency: int = 1
     """A pair must occur this often to become a token."""
     max_token_bytes: int | None = None
     """Longest new token, in bytes (byte-level only)."""
-    character_coverage: float | None = 0.9995
+    character_coverage: Annotated[float | None, "share"] = 0.9995
     """Share of the text's characters that the vocabulary is to hold; missing ones are added first,
     on top of `n_tokens`. None: none are. Byte-level vocabularies lack none."""
     fill_holes: bool = False
     """New tokens take ids that no token has (left by pruning, say) before those after all."""
-    normalizer: str | None = None
-    """Unicode form that the training text is brought into first; the tokenizer keeps its own."""
-    sampling_alpha: float | None = None
-    """Languages count in proportion to bytes ** alpha; None: as they are."""
+    normalizer: Annotated[str | None, "STEP[+STEP…]"] = None
+    """What the training text is brought into first, as in `train`; the tokenizer keeps its own."""
+    sampling_alpha: Annotated[float | None, "share"] = None
+    """Languages count in proportion to bytes ** alpha: 1 as they are, 0.3 nearly alike. None: as
+    they are."""
 
     def __post_init__(self) -> None:
         _check_known("method", self.method, METHODS)

@@ -94,6 +94,11 @@ class CountFolder:
     fingerprint: str  # of the corpus
     groups: tuple[CountedGroup, ...]
 
+    @property
+    def paths(self) -> list[Path]:
+        """The folder, as a Corpus names its files."""
+        return [self.path]
+
     @classmethod
     def open(cls, path: str | Path) -> CountFolder:
         """The folder at `path`, every shard read once; CorpusError where anything is amiss."""

@@ -21,9 +21,9 @@ Source: Schmidt et al., "Boundless Byte Pair Encoding", arXiv 2504.00178.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,14 @@ class BoundlessReport(TrainingReport):
     left_out: int  # superwords that the exported merges could not rebuild
 
 
+def facts(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What people are shown: how far the exported tokenizer is from BoundlessBPE itself."""
+    return {
+        "tokens by BoundlessBPE itself": result["boundless_tokens"],
+        "documents that differ": f"{result['documents_differing']:.1%}",
+    }
+
+
 @dataclass(frozen=True)
 class BoundlessMerges:
     """What one run learned, before it is made a tokenizer."""
@@ -79,7 +87,7 @@ class BoundlessTrainer(ByteLevelTrainer):
     """Pattern that no superword leaves, and that the exported tokenizer carries."""
     max_words: int | None = None
     """Most words, divided by spaces, that a superword may hold."""
-    merge_pattern: str | None = None
+    merge_pattern: Annotated[str | None, "REGEX"] = None
     r"""Regex that a word must match somewhere to be joined; None: it holds a letter or mark. The
     authors' own is ``\p{L}``."""
 

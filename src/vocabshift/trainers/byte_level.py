@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
@@ -60,9 +60,10 @@ class ByteLevelTrainer:
     """A pair must occur this often to merge."""
     max_token_bytes: int | None = None
     """Longest token, in bytes."""
-    normalizer: str | None = None
-    """"nfc", "nfd", "nfkc" or "nfkd"; travels inside the tokenizer. None: text is left alone."""
-    sampling_alpha: float | None = None
+    normalizer: Annotated[str | None, "STEP[+STEP…]"] = None
+    """Steps such as "nfc" or "nfc+nukta", as `vocabshift normalize` takes them; they travel inside
+    the tokenizer. None: text is left alone."""
+    sampling_alpha: Annotated[float | None, "share"] = None
     """Temperature over the languages of the corpus, in (0, 1]: each counts as if it had its share
     of the bytes to this power. Counts change, no text is copied. None: as large as it is."""
     grapheme_safe: bool = False
@@ -70,7 +71,7 @@ class ByteLevelTrainer:
     syllables are learned before what joins them."""
     special_tokens: tuple[str, ...] = ()
     """Added after the vocabulary."""
-    special_tokens_from: str | None = None
+    special_tokens_from: Annotated[str | None, "TOKENIZER"] = None
     """A tokenizer whose special tokens, roles and chat template are copied."""
 
     recipe: ClassVar[str]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from vocabshift.tokenizer.unigram import FIXED_PIECES
 from vocabshift.trainers.base import RunContext, check_positive, check_vocab_size
 from vocabshift.trainers.unigram import learn_unigram
 
-WAYS = ("kmeans", "family", "script")
+ClusterBy = Literal["kmeans", "family", "script"]
+WAYS: tuple[ClusterBy, ...] = get_args(ClusterBy)
 _STARTS = 32  # of k-means; the tightest clusters of all are taken
 
 Clusters = tuple[tuple[str, ...], ...]
@@ -43,13 +45,13 @@ class ClusterPart:
 class ClusterOptions:
     """Options of the recipes that learn from clusters of languages."""
 
-    cluster_by: str = "kmeans"
+    cluster_by: ClusterBy = "kmeans"
     """"kmeans" over the languages' Unigram vocabularies, "family" or "script"."""
     n_clusters: int | None = None
     """Of k-means; None: 4, or as many as there are languages that differ."""
     language_vocab_size: int = 8000
     """Pieces of each language's own Unigram vocabulary (Chung et al. 2020)."""
-    seed: int = 0
+    seed: Annotated[int, "any"] = 0
     """Of k-means."""
 
     def check_options(self) -> None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
@@ -62,7 +62,7 @@ class MatraTrainer(SuperwordTrainer):
 
     pre_tokenizer: str | Pattern = "matra"
     stage2_pre_tokenizer: str | Pattern = "matra-stage2"
-    alpha: float = 0.75
+    alpha: Annotated[float, "share"] = 0.75
     """Temperature of the weights, in (0, 1]; 1: all words count alike."""
     word_weight: Weighting = "constant"
     """"constant": target words count 1 / alpha times. "smoothed": the count c of a target word

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from vocabshift.errors import CorpusError
 from vocabshift.progress import Progress
@@ -69,11 +69,27 @@ class OnTopReport(TrainingReport):
     candidates: tuple[BoundaryChange, ...]  # every pattern that was tried
 
 
+def facts(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What people are shown: what the new boundaries alone changed, and what others would have."""
+    names = (f"{c['name']} {c['changed_tokens']:.2%}" for c in result["candidates"])
+    changed = (
+        f"{language} {share:.1%} / {result['changed_tokens'][language]:.2%}"
+        for language, share in result["changed_lines"].items()
+    )
+    return {
+        "superwords on top of": f"{result['base']} ({result['new_tokens']:,} new tokens)",
+        "pattern": result["stage2_pre_tokenizer"],
+        "tokens that each pattern changes": ", ".join(names),
+        "lines / tokens changed by walls alone": ", ".join(changed),
+        "tokens of the base lost": len(result["tokens_lost"]),
+    }
+
+
 @dataclass(frozen=True, kw_only=True)
 class SuperwordsOnTopTrainer:
     """Superwords on top of `base`. Give either `n_tokens` or `vocab_size`."""
 
-    base: Any
+    base: Annotated[Any, "TOKENIZER"]
     """A byte-level tokenizer: path, Hub name or tokenizer object."""
     n_tokens: int | None = None
     """Superwords to add."""
@@ -88,7 +104,7 @@ class SuperwordsOnTopTrainer:
     """Longest new token, in bytes."""
     min_frequency: int = 1
     """A pair must occur this often to merge."""
-    sampling_alpha: float | None = None
+    sampling_alpha: Annotated[float | None, "share"] = None
     """Temperature over the languages of the corpus, as in the other trainers."""
 
     recipe: ClassVar[str] = "on-top"

@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -52,16 +52,24 @@ class OverlapReport(TrainingReport):
     low_resource: tuple[str, ...]
 
 
+def facts(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What people are shown: who was to share with whom."""
+    return {
+        "high-resource languages": ", ".join(result["high_resource"]),
+        "low-resource languages": ", ".join(result["low_resource"]),
+    }
+
+
 @dataclass(frozen=True, kw_only=True)
 class OverlapTrainer(ByteLevelTrainer):
     """Byte-pair encoding inside the words of a pattern, by counts and by overlap."""
 
-    high_resource: tuple[str, ...] = ()
-    """Labels of the languages of high resources; all others are low. (): the larger half of the
+    high_resource: Annotated[tuple[str, ...], "LANG"] = ()
+    """Labels of the languages of high resources; all others are low. Empty: the larger half of the
     languages by bytes of text, the middle one included."""
-    overlap_alpha: float = 0.5
+    overlap_alpha: Annotated[float, "share"] = 0.5
     """Weight of the plain count, in (0, 1]; the overlap has the rest."""
-    overlap_power: float | Literal["min"] = -2.0
+    overlap_power: Annotated[float | Literal["min"], "mean power"] = -2.0
     """Power of the mean, below 0; "min" is the limit, the smaller of the two counts."""
 
     recipe: ClassVar[str] = "overlap"

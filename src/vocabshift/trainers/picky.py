@@ -33,10 +33,10 @@ During Tokenizer Training", EMNLP 2024.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar
 
 from vocabshift import _core
 from vocabshift.text.patterns import get_pattern
@@ -60,11 +60,25 @@ class PickyReport(TrainingReport):
     tokens_differing: float  # share of its tokens that do not stand there by events, 0-1
 
 
+def facts(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What people are shown: how far the exported tokenizer is from PickyBPE itself."""
+    words = max(result["words"], 1)
+    per_word = (result["training_tokens"] / words, result["replayed_tokens"] / words)
+    return {
+        "tokens removed / written all the same": f"{result['removals']:,} / {result['returned']:,}",
+        "kept tokens without room": result["left_out"],
+        "tokens by PickyBPE itself": result["replayed_tokens"],
+        "tokens per word, as written / by PickyBPE": "{:.4f} / {:.4f}".format(*per_word),
+        "words / tokens that differ": f"{result['words_differing']:.2%} / "
+        f"{result['tokens_differing']:.2%}",
+    }
+
+
 @dataclass(frozen=True, kw_only=True)
 class PickyTrainer(ByteLevelTrainer):
     """Byte-pair encoding inside the words of a pattern, with removals."""
 
-    threshold: float = 0.9
+    threshold: Annotated[float, "share"] = 0.9
     """Share of a token's occurrences, in (0, 1], above which a merge that takes them removes it.
     1: none is ever removed."""
 

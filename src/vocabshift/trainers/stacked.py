@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,7 @@ class StackedTrainer(ByteLevelTrainer):
     `budgets` may also be given as a mapping, or as texts such as "Devanagari=0.3,Latin=0.4".
     """
 
-    budgets: tuple[tuple[str, float], ...] = ()
+    budgets: Annotated[tuple[tuple[str, float], ...], "SCRIPT=SHARE"] = ()
     """Shares (0-1) of the merges for some scripts, by Unicode's names, "Common" for words without
     letters. The others share what is left by their bytes."""
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from vocabshift import _core
 from vocabshift.text.patterns import Pattern, get_pattern
@@ -115,7 +115,7 @@ class SuperwordTrainer(ByteLevelTrainer):
     `pre_tokenizer` is the pattern of stage 1.
     """
 
-    transition: float = 0.9
+    transition: Annotated[float, "share"] = 0.9
     """Share of the vocabulary that stage 1 learns, in (0, 1]; 1: there is no stage 2."""
     stage2_pre_tokenizer: str | Pattern = "ist-stage2"
     """Pattern of stage 2, and of the exported tokenizer (followed by that of stage 1 where there is

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
@@ -113,13 +113,14 @@ class UnigramTrainer:
 
     vocab_size: int
     """Pieces, the 256 bytes and the unknown piece included, special tokens not."""
-    character_coverage: float = 0.9999
+    character_coverage: Annotated[float, "share"] = 0.9999
     """Share of the text's characters that get a piece; the others are spelled in bytes."""
     max_piece_length: int = 16
     """In characters, the space in front included."""
-    normalizer: str | None = None
-    """See `vocabshift.text.normalize`; travels inside the tokenizer. None: text is left alone."""
-    sampling_alpha: float | None = None
+    normalizer: Annotated[str | None, "STEP[+STEP…]"] = None
+    """Steps such as "nfc" or "nfc+nukta", as `vocabshift normalize` takes them; they travel inside
+    the tokenizer. None: text is left alone."""
+    sampling_alpha: Annotated[float | None, "share"] = None
     """Temperature over the languages of the corpus, in (0, 1]; None: as large as they are."""
     special_tokens: tuple[str, ...] = ()
     """Added after the vocabulary."""

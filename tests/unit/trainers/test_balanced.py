@@ -17,8 +17,8 @@ from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.trainers.balanced import WORDS, BalancedTrainer, draw_words, equal_characters
 from vocabshift.trainers.base import RunContext
-from vocabshift.trainers.recipes import train_to_folder
 from vocabshift.trainers.superword import SuperwordTrainer
+from vocabshift.workflows.train import train_to_folder
 
 
 def made_up(seed: int, letters: str, n_stems: int, n_lines: int) -> list[str]:

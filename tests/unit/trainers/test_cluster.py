@@ -17,7 +17,7 @@ from vocabshift.tokenizer.unigram import Scored, is_fixed
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 from vocabshift.trainers.cluster import unite
 from vocabshift.trainers.clusters import budgets, by_family, by_kmeans, by_script
-from vocabshift.trainers.recipes import train_to_folder
+from vocabshift.workflows.train import train_to_folder
 
 TEXTS = Path(vs.__file__).parent / "demo" / "texts"
 LANGUAGES = ("hin", "mar", "tam", "eng")

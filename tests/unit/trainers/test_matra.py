@@ -13,8 +13,9 @@ from vocabshift.tokenizer import byte_level
 from vocabshift.trainers.base import MIN_MEMORY, RunContext
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.matra import VARIANTS, MatraTrainer, variant_options
-from vocabshift.trainers.recipes import make_trainer, train_to_folder
+from vocabshift.trainers.recipes import make_trainer
 from vocabshift.trainers.superword import SuperwordTrainer
+from vocabshift.workflows.train import train_to_folder
 
 TEXTS = [
     "the cat sat. the cat sat on the mat. v1.2 costs 1234567 of 3.14",

@@ -32,8 +32,8 @@ from vocabshift.trainers.boundary_choice import (
 )
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.on_top import OnTopReport, SuperwordsOnTopTrainer
-from vocabshift.trainers.recipes import train_to_folder
 from vocabshift.trainers.stages import Stage
+from vocabshift.workflows.train import train_to_folder
 
 TEXTS = {
     "en": ["the cat sat on the mat. the cat sat on the hat!", "so the cat sat on the qzx mat"] * 3,

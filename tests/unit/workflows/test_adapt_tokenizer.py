@@ -128,7 +128,6 @@ def test_the_folder_holds_map_and_provenance(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"n_tokens": 5, "first": "both"}, "first is 'both'"),
-        ({"n_tokens": 5, "method": "regen"}, "compare baselines with extend"),
         ({"n_tokens": 0}, "n_tokens is 0"),
         ({"n_tokens": 5_000}, "can be"),
     ],

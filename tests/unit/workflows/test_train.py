@@ -16,9 +16,10 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.load import open_tokenizer
 from vocabshift.tokenizer.pretrained_folder import PROBES
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.trainers import recipes as run
 from vocabshift.trainers.base import RunContext
-from vocabshift.trainers.recipes import RECIPES, make_trainer, train_to_folder
+from vocabshift.trainers.recipes import RECIPES, make_trainer
+from vocabshift.workflows import train as run
+from vocabshift.workflows.train import train_to_folder
 
 TEXTS = ["the cat. the cat sat on the mat.", "घर में राम। घर में सीता।", "12345 (a != b)"] * 2
 CORPUS = Corpus.from_texts(TEXTS)
