@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import measure
 
-from vocabshift.text.patterns import O200K
+from vocabshift.text.regexes import O200K
 
 
 def lines(path: Path) -> Iterator[str]:

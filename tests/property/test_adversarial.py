@@ -15,10 +15,11 @@ import pytest
 
 from vocabshift.errors import CorpusError
 from vocabshift.extension.extend import extend_with_report
+from vocabshift.extension.options import ExtensionOptions
 from vocabshift.pruning.prune import prune
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.encoder import Encoder
-from vocabshift.trainers.base import Work
+from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.recipes import RECIPES
 
@@ -50,7 +51,7 @@ def test_training(recipe: str, text: str) -> None:
     # Recipe vocabshift compares languages by their first documents, and holds these out.
     texts = ["words to hold out", "two languages, for what compares them", text, "the rest"]
     corpus = Corpus.from_texts({"x": texts[::2], "y": texts[1::2]})
-    training = trainer.run(corpus, Work(threads=2))
+    training = trainer.run(corpus, RunContext(threads=2))
     encoder = Encoder(training.tokenizer)
     ids, offsets = encoder.encode_batch(texts)
     assert training.report.training_tokens == len(ids)
@@ -79,7 +80,7 @@ def test_encoding(encoder: Encoder, text: str) -> None:
 @pytest.mark.parametrize("text", ["one word", "pairs", "distinct words", "spaces", "marks"])
 def test_extending_and_pruning(encoder: Encoder, text: str) -> None:
     corpus = Corpus.from_texts([TEXTS[text]])
-    extension = extend_with_report(encoder.tokenizer, corpus, n_tokens=30)
+    extension = extend_with_report(encoder.tokenizer, corpus, ExtensionOptions(n_tokens=30))
     for changed in (extension.tokenizer, prune(encoder.tokenizer, corpus, n_tokens=100)):
         again = Encoder(changed)
         assert TEXTS[text] == again.decode(again.encode(TEXTS[text]))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from vocabshift.text import patterns
+from vocabshift.text import patterns, regexes
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.components import metaspace_decoder, space_to_metaspace
@@ -110,7 +110,7 @@ def tekken_file() -> dict[str, Any]:
         for rank, token in enumerate(tokens)
     ]
     config = {
-        "pattern": patterns.TEKKEN,
+        "pattern": regexes.TEKKEN,
         "num_vocab_tokens": 260,
         "default_vocab_size": 261,
         "default_num_special_tokens": 2,

@@ -19,6 +19,7 @@ from vocabshift.cli.options import (
 )
 from vocabshift.cli.source import add_source, require_source, source_of
 from vocabshift.cli.subjects import add_pattern, load_all
+from vocabshift.extension.options import METHODS, PRE_TOKENIZERS, TIE_BREAKS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,9 +38,6 @@ REASONS = {
     "no_token_left": "the auxiliary tokenizer has no more",
     "no_pair_left": "no pair is left in this text: every pre-token is one token",
 }
-
-LIFTS = 1.1
-"""The repaired pre-tokenizer is worth a word where it lifts the ceiling by this factor."""
 
 
 def language_table(result: dict[str, Any]) -> Any:
@@ -93,6 +91,8 @@ def superword_table(effect: dict[str, Any]) -> Any:
 
 def advice(result: dict[str, Any]) -> list[str]:
     """What people should know about the pre-tokenizer."""
+    from vocabshift.text.regexes import WORTHWHILE_LIFT
+
     other = result["other_pre_tokenizer"]
     if not other:
         return []
@@ -101,7 +101,7 @@ def advice(result: dict[str, Any]) -> list[str]:
         lifted = [
             f"{label} {ceiling:.2f} -> {other['ceilings'][label]:.2f}"
             for label, ceiling in result["ceilings"].items()
-            if other["ceilings"][label] > LIFTS * ceiling
+            if other["ceilings"][label] > WORTHWHILE_LIFT * ceiling
         ]
         if lifted:
             lines.append(
@@ -118,12 +118,6 @@ def advice(result: dict[str, Any]) -> list[str]:
         )
         lines.append(f"The repaired pre-tokenizer alone changes old text: {changed}.")
     return lines
-
-
-# ---
-
-
-METHODS = ("continued", "regen", "append", "prepend", "add-tokens")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -150,19 +144,19 @@ def add_parser(subparsers: Any) -> None:
         "--method",
         choices=METHODS,
         default="continued",
-        help="continued (default), or a baseline to compare with",
+        help="; ".join(f"{name}: {what}" for name, what in METHODS.items()),
     )
     parser.add_argument(
         "--pre-tokenizer",
-        choices=("kept", "repaired"),
+        choices=PRE_TOKENIZERS,
         default="kept",
-        help="repaired: marks and joiners may follow the letters of a word",
+        help="; ".join(f"{name}: {what}" for name, what in PRE_TOKENIZERS.items()),
     )
     parser.add_argument(
         "--tie-break",
-        choices=("id", "lexicographic"),
+        choices=TIE_BREAKS,
         default="id",
-        help="between equal counts; lexicographic: as the paper's toolkit",
+        help="; ".join(f"{name}: {what}" for name, what in TIE_BREAKS.items()),
     )
     parser.add_argument(
         "--superwords",

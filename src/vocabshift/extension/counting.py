@@ -1,16 +1,25 @@
-"""CountedText: the text that is learned from, counted as the tokenizer's merges see it.
+"""The text that an extension learns from, counted as the tokenizer's merges see it.
 
-Owns counting for byte-level tokenizers, whose words are pre-tokens. What the words are of others
-is `metaspace`'s business; what is learned from them, `continued`'s.
+The words of a byte-level tokenizer are its pre-tokens. A SentencePiece BPE tokenizer ("▁" for the
+space) encodes a document as a whole: what is counted is groups of tokens
+(`tokenizer.metaspace_reader`), and merges obey the rules that the model's own pieces were trained
+by. Characters that the vocabulary lacks come first, the most frequent before the others, until the
+text is covered.
+
+Source: arXiv:2512.03989, section 3; docs/algorithms/continued.md. Where we differ from the paper's
+toolkit: the rules are read from the model where it is given, and are SentencePiece's own (the
+prolonged sound mark goes with kana).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from vocabshift import _core
-from vocabshift.extension.base import Learned, TrainingBase
+from vocabshift.errors import CorpusError
+from vocabshift.extension.continued import Additions, TrainingBase
+from vocabshift.extension.options import ExtensionOptions
+from vocabshift.progress import PhaseProgress
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
 from vocabshift.text.counting import CorpusReader
@@ -24,9 +33,8 @@ from vocabshift.tokenizer.metaspace_reader import (
     with_characters,
 )
 from vocabshift.tokenizer.piece_rules import SentencePieceRules
+from vocabshift.tokenizer.token_bytes import is_metaspace
 from vocabshift.tokenizer.tokenizer import Tokenizer
-
-Progress = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +42,7 @@ class CountedText:
     """Words with their counts by group; no merge ever reaches across a word."""
 
     words: _core.WordCounter
-    weighed: WeightedText  # the reader that counted: groups, weights, fingerprint
+    reader: WeightedText  # that counted: groups, weights, fingerprint
     encoder: _core.Encoder | None
     """Segments words into tokens; None where a word is the ids of its tokens already."""
     rule: _core.MergeRule
@@ -42,15 +50,15 @@ class CountedText:
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
-    """Counted text with the form of the base that learns from it."""
+class TrainingInput:
+    """TrainingInput text with the form of the base that learns from it."""
 
     form: TrainingBase  # of the base with `characters`
     text: CountedText
     characters: tuple[str, ...] = ()
-    """Characters of the text that the base lacked; what is learned comes behind them."""
+    """Characters of the text that the base lacked; what is learned comes after them."""
 
-    def learned(self, of_form: Learned) -> Learned:
+    def additions(self, of_form: Additions) -> Additions:
         """What was learned from `form`, as what is to be added to the base itself."""
         return replace(
             of_form, tokens=(*self.characters, *of_form.tokens), characters=self.characters
@@ -65,7 +73,7 @@ def count_byte_level(
     sampling_alpha: float | None = None,
     max_token_bytes: int | None = None,
     threads: int = 1,
-    progress: Progress | None = None,
+    progress: PhaseProgress | None = None,
 ) -> CountedText:
     """The pre-tokens of a corpus, or of a folder of counts, under the tokenizer's own pipeline.
 
@@ -78,17 +86,6 @@ def count_byte_level(
         reader.require_kept_text(tokenizer.name)
     rule = _core.MergeRule(max_token_bytes=max_token_bytes or 0, forbidden=base.forbidden())
     return CountedText(words, reader, base.encoder, rule)
-
-
-# Continued BPE for SentencePiece BPE tokenizers in Hugging Face form ("▁" for the space).
-#
-# Source: arXiv:2512.03989, section 3; docs/algorithms/continued.md.
-# A document is encoded as a whole, so what is counted is groups of tokens (`bpe.token_groups`), and
-# merges obey the rules that the model's own pieces were trained by. Characters that the vocabulary
-# lacks come first, the most frequent before the others, until the text is covered.
-#
-# Where we differ from the paper's toolkit: the rules are read from the model where it is given, and
-# are SentencePiece's own (the prolonged sound mark goes with kana).
 
 
 class MetaspaceBase(TrainingBase):
@@ -114,8 +111,8 @@ def count_metaspace(
     add_characters: float | None = COVERAGE,
     sampling_alpha: float | None = None,
     threads: int = 1,
-    progress: Progress | None = None,
-) -> Counted:
+    progress: PhaseProgress | None = None,
+) -> TrainingInput:
     """The groups of tokens of a corpus, after the characters that are missing were added.
 
     `rules` stand for those of the tokenizer's own model. `normalizer` (a Unicode form) runs before
@@ -132,4 +129,44 @@ def count_metaspace(
     for block in reader.read(progress):
         form.cutter.add_to(words, block, threads)
     rule = _core.MergeRule(pieces=form.cutter.rule, forbidden=form.forbidden())
-    return Counted(form, CountedText(words, reader, None, rule), characters)
+    return TrainingInput(form, CountedText(words, reader, None, rule), characters)
+
+
+def count_text(
+    base: Tokenizer,
+    source: Corpus | CountFolder,
+    options: ExtensionOptions,
+    threads: int = 1,
+    progress: PhaseProgress | None = None,
+) -> TrainingInput:
+    """The text as the merges of `base` see it; ValueError for options that do not fit its kind."""
+    if is_metaspace(base):
+        if not isinstance(source, Corpus):
+            raise CorpusError(
+                f"{base.name} encodes whole documents, which counted words are not; give --corpus"
+            )
+        if options.max_token_bytes is not None:
+            raise ValueError(
+                f"max_token_bytes is for byte-level tokenizers; the pieces of {base.name} are as "
+                "long as its SentencePiece model allows"
+            )
+        return count_metaspace(
+            base,
+            source,
+            normalizer=options.normalizer,
+            add_characters=options.character_coverage,
+            sampling_alpha=options.sampling_alpha,
+            threads=threads,
+            progress=progress,
+        )
+    form = TrainingBase(base)
+    text = count_byte_level(
+        form,
+        source,
+        normalizer=options.normalizer,
+        sampling_alpha=options.sampling_alpha,
+        max_token_bytes=options.max_token_bytes,
+        threads=threads,
+        progress=progress,
+    )
+    return TrainingInput(form, text)

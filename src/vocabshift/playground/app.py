@@ -1,6 +1,6 @@
-"""The page's web application (starlette): three files of JSON, and the files beside this one.
+"""The page's web application (starlette) and its server (uvicorn), on the loopback interface alone.
 
-Owns addresses, limits and how errors are told. What is answered is `page`'s, who may ask `guard`'s.
+Owns addresses, limits, error messages, and who may send requests. `page` computes the answers.
 """
 
 from __future__ import annotations
@@ -39,10 +39,8 @@ if TYPE_CHECKING:
 # Who may talk to the page: only itself, on this machine.
 #
 # A server on the loopback interface can still be reached by any web page that the user's browser
-# has open: by a name that resolves to 127.0.0.1 (DNS rebinding), by a form, by a script. Owns the
-# checks against these and the headers that keep the page to its own files. Knows nothing of what is
-# served.
-
+# has open: by a name that resolves to 127.0.0.1 (DNS rebinding), by a form, by a script. The checks
+# here are against these, and the headers keep the page to its own files.
 
 POLICY = "; ".join(
     (
@@ -120,8 +118,7 @@ class Guard:
         return None
 
 
-# ---
-
+# The application.
 
 TOO_LONG = (
     "the text is too long for this page, which takes {most:,} bytes at most; "
@@ -142,7 +139,7 @@ def make_app(playground: Playground, *, hosts: frozenset[str]) -> Starlette:
             Route("/api/token", partial(_token, playground)),
         ],
         middleware=[Middleware(Guard, hosts=hosts)],
-        exception_handlers={HTTPException: _tell},
+        exception_handlers={HTTPException: _error_response},
     )
 
 
@@ -207,15 +204,12 @@ async def _body(request: Request, most: int) -> bytes:
     return bytes(parts)
 
 
-def _tell(_: Request, error: Exception) -> Response:
+def _error_response(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
 
 
-# Serve the page on the loopback interface until it is interrupted (uvicorn).
-#
-# Owns the socket, its address and a clean end. There is no way to bind another interface.
-
+# The server; there is no way to bind another interface.
 
 LOOPBACK = "127.0.0.1"
 

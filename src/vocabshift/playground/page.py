@@ -1,7 +1,7 @@
 """What the page sends and gets, as values: the text in all tokenizers, a token, the samples.
 
-Owns how much text is shown and what becomes of text that is not well formed. Knows nothing of
-HTTP.
+Owns how much text and how much of a token is shown, and what becomes of text that is not well
+formed. The values are plain, ready for JSON; HTTP is `app`'s.
 """
 
 from __future__ import annotations
@@ -22,13 +22,8 @@ from vocabshift.text.languages import find_language
 from vocabshift.tokenizer.any_tokenizer import Ids
 from vocabshift.tokenizer.splits import Splits, merge_tree
 
-# What the page asks of one tokenizer: facts about it, a text's tokens, and how a token is made.
-#
-# Owns these answers as plain values, ready for JSON, and their bounds. Knows nothing of HTTP.
-
-
 SLACK = 1000
-"""Characters behind the shown part that its tokens may depend on."""
+"""Characters after the shown part that its tokens may depend on."""
 
 MOST_SPELLED = 400
 """Characters of a token that the page gets to see, and bytes likewise."""
@@ -139,9 +134,6 @@ class Panel:
     @cached_property
     def _splits(self) -> Splits:
         return self.engine.tokenizer.splits()
-
-
-# ---
 
 
 MOST_SHOWN = 12_000

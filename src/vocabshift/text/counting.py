@@ -154,7 +154,7 @@ class CorpusReader(WeightedText):
             stage.add(block.data, block.starts, block.ends, block.group)
 
     def _ahead(self, threads: int, progress: PhaseProgress | None) -> Iterator[PreparedBlock]:
-        """All blocks, read while others are in use; progress is told when they have been used."""
+        """All blocks, read while others are in use; progress is reported once they are used."""
         total = self.corpus.n_bytes_hint
         for block in read_ahead(self.read(), threads=threads):
             yield block

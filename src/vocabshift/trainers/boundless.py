@@ -12,7 +12,7 @@ that are one token; a merge list in `tokenizer.json` has no place for that "whol
 so by rank `" of" + " the"` also fires inside " of there" where " there" is " the" + "re". We write
 all word merges, then the supermerges in order, leave out superwords that this list does not rebuild
 from their own bytes (none, with the named patterns), and measure the difference on the whole
-corpus: the report holds `boundless_tokens` beside `training_tokens` (those of the exported file, as
+corpus: the report holds `boundless_tokens` and `training_tokens` (those of the exported file, as
 `tokenizers` counts them), and the share of documents that the two segment differently. Decoding
 gives every text back under both.
 
@@ -22,7 +22,7 @@ Source: Schmidt et al., "Boundless Byte Pair Encoding", arXiv 2504.00178.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -33,7 +33,14 @@ from vocabshift.progress import PhaseProgress
 from vocabshift.text.counting import CorpusReader, PreparedBlock
 from vocabshift.text.patterns import Pattern, Split, compile_pattern, get_pattern, splitter
 from vocabshift.tokenizer.model import compile_merges
-from vocabshift.trainers.base import Source, Training, TrainingReport, Work, check_positive
+from vocabshift.trainers.base import (
+    RunContext,
+    Source,
+    Training,
+    TrainingReport,
+    check_positive,
+    detailed,
+)
 from vocabshift.trainers.byte_level import ByteLevelTrainer, forbidden
 from vocabshift.trainers.stages import Stage, WordWeight, learn_words
 
@@ -82,25 +89,21 @@ class BoundlessTrainer(ByteLevelTrainer):
         super().__post_init__()
         get_pattern(self.stage2_pre_tokenizer)
         check_positive("max_words", self.max_words)
-        if self.grapheme_safe:
-            raise ValueError(
-                "boundless takes merges by count alone, and grapheme_safe puts syllables first; "
-                "leave it out, or use recipe ist"
-            )
+        self._refuse_grapheme_safe("by count alone")
         try:
             self._may_join()
         except Exception as error:  # tokenizers raises plain Exception for a bad regex
             message = f"merge_pattern {self.merge_pattern!r} is not a regex: {error}"
             raise ValueError(message) from None
 
-    def run(self, corpus: Source, work: Work | None = None) -> Training:
+    def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus`, which is read four times, and return the tokenizer with a report."""
-        work = work or Work()
-        learned = self.learn(corpus, work)
+        context = context or RunContext()
+        learned = self.learn(corpus, context)
         reader, stopped = learned.reader, learned.joined.stopped.name.lower()
         export = _Export(learned.joined, self.vocab_size)
-        with work.watch.phase("measure"):
-            measured = export.measure(learned, work.threads, work.in_phase("measure"))
+        with context.watch.phase("measure"):
+            measured = export.measure(learned, context.threads, context.in_phase("measure"))
         word_merges = Stage.of_merges(export.tokens, export.word_merges, stopped)
         stages = [
             replace(
@@ -111,22 +114,23 @@ class BoundlessTrainer(ByteLevelTrainer):
             Stage.of_merges(export.tokens, export.supermerges, stopped, measured.exported_tokens),
         ]
         training = self._finish(
-            stages, replace(reader, pattern=get_pattern(self.stage2_pre_tokenizer)), work
+            stages, replace(reader, pattern=get_pattern(self.stage2_pre_tokenizer)), context
         )
-        report = BoundlessReport(
-            **{f.name: getattr(training.report, f.name) for f in fields(training.report)},
+        report = detailed(
+            training.report,
+            BoundlessReport,
             boundless_tokens=measured.boundless_tokens + reader.n_special,
             documents_differing=measured.documents_differing / max(measured.documents, 1),
             left_out=len(export.left_out),
         )
         return replace(training, report=report)
 
-    def learn(self, corpus: Source, work: Work) -> BoundlessMerges:
+    def learn(self, corpus: Source, context: RunContext) -> BoundlessMerges:
         """The run of both kinds of merges."""
         pieces, words = get_pattern(self.stage2_pre_tokenizer), get_pattern(self.pre_tokenizer)
         reader = self._text_reader(corpus, (*pieces, *words))
         rule = self._word_rule(reader, self.vocab_size)
-        learned = learn_words(reader, rule, WordWeight(), work)
+        learned = learn_words(reader, rule, WordWeight(), context)
         cut = CutReader(reader, pieces, words)
         tokens = list(learned.tokens)
         may_join = list(map(self._may_join(), tokens))
@@ -141,20 +145,20 @@ class BoundlessTrainer(ByteLevelTrainer):
             self.vocab_size,
             reader.min_count(self.min_frequency),
             learned.training_tokens,
-            work.threads,
+            context.threads,
         )
-        with work.watch.phase("borders"):
-            for block, *ends in cut.read(work.in_phase("borders")):
+        with context.watch.phase("borders"):
+            for block, *ends in cut.read(context.in_phase("borders")):
                 stage.count_borders(block.data, block.starts, block.ends, block.group, *ends)
-        with work.watch.phase("runs"):
-            for block, *ends in cut.read(work.in_phase("runs")):
+        with context.watch.phase("runs"):
+            for block, *ends in cut.read(context.in_phase("runs")):
                 stage.count_runs(block.data, block.starts, block.ends, block.group, *ends)
-        with work.watch.phase("merge"):
+        with context.watch.phase("merge"):
             joined = stage.train(
                 self.max_token_bytes or 0,
                 self.max_words or 0,
                 forbidden(reader),
-                work.in_phase("merge"),
+                context.in_phase("merge"),
             )
         return BoundlessMerges(reader, cut, learned, may_join, joined)
 

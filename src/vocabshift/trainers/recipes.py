@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from vocabshift.checks.vocabulary import unused_names, with_unused
 from vocabshift.checks.vocabulary_report import vocabulary_report
 from vocabshift.errors import InvalidTokenizerError, UnreachableTokenError
+from vocabshift.progress import Progress
 from vocabshift.storage.checkpoints import Checkpoints, Saved
 from vocabshift.storage.output import CHECKPOINTS, atomic_folder, check_free
 from vocabshift.storage.provenance import config_hash, write_provenance
@@ -23,9 +24,8 @@ from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.pretrained_folder import write_files
 from vocabshift.trainers.balanced import BalancedTrainer
 from vocabshift.trainers.base import (
-    Progress,
+    RunContext,
     Source,
-    Work,
     config_of,
     source_key,
     source_paths,
@@ -156,14 +156,14 @@ def train_to_folder(
     check_free(out, force=force, inputs=[*source_paths(source), *trainer.read_from])
     with atomic_folder(out, force=force, keep_checkpoints=True, resume=resume) as partial:
         key = training_key(trainer, source, memory_bytes)
-        work = Work(
+        context = RunContext(
             threads=threads,
             progress=progress,
             memory_bytes=memory_bytes,
             checkpoints=Checkpoints(partial / CHECKPOINTS, key),
             folder=partial,
         )
-        training = trainer.run(source, work)
+        training = trainer.run(source, context)
         tokenizer = training.tokenizer
         if tokenizer.kind == "BPE":
             tokenizer = with_unused(as_tokenizer(tokenizer), reserve_dummies)

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from vocabshift.errors import UnreachableTokenError
-from vocabshift.extension.base import holes
-from vocabshift.extension.extend import Extension, ExtensionReport, extend_with_report
+from vocabshift.extension.continued import holes
+from vocabshift.extension.extend import Extension, extend_with_report
 from vocabshift.extension.options import ExtensionOptions
+from vocabshift.extension.report import ExtensionReport
 from vocabshift.pruning.effects import PruneReport, Pruning
 from vocabshift.pruning.options import PruningOptions, parse_keep
 from vocabshift.pruning.prune import prune_with_report
@@ -194,7 +195,9 @@ def _extend_first(
 
 def _extend(base: Any, corpus: Corpus, n: int, options: dict[str, Any]) -> Extension:
     """`n` new tokens in all, those for missing characters among them."""
-    extension = extend_with_report(base, corpus, n_tokens=n, **options)
+    run = {name: options[name] for name in ("threads", "progress")}
+    rest = {name: value for name, value in options.items() if name not in run}
+    extension = extend_with_report(base, corpus, ExtensionOptions(n_tokens=n, **rest), **run)
     n_characters = extension.report.n_characters
     if extension.report.n_added <= n:
         return extension
@@ -204,7 +207,8 @@ def _extend(base: Any, corpus: Corpus, n: int, options: dict[str, Any]) -> Exten
             f"exchanged: the text has {n_characters:,} characters that {base.name} lacks; exchange "
             f"more than {n_characters:,} tokens"
         )
-    return extend_with_report(base, corpus, n_tokens=n - n_characters, **options)
+    fewer = ExtensionOptions(n_tokens=n - n_characters, **rest)
+    return extend_with_report(base, corpus, fewer, **run)
 
 
 def _with_old_ids(tokenizer: Tokenizer, base: Tokenizer) -> Tokenizer:

@@ -19,8 +19,7 @@ from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
 from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.cpt.processes import check_launch, load_accelerate, new_accelerator
 from vocabshift.cpt.run_config import CptConfig
-from vocabshift.cpt.run_log import FILE as LOG
-from vocabshift.cpt.run_log import Record, RunLog, evaluation_record, step_record, summary
+from vocabshift.cpt.steps import LOG, Record, RunLog, evaluation_record, step_record, summary
 from vocabshift.storage.output import CHECKPOINTS, atomic_folder, check_free
 from vocabshift.storage.provenance import config_hash, write_provenance
 from vocabshift.workflows.pretraining_inputs import Inputs, check_same_text, data_key, open_inputs

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.extension.extend import Extension, extend_with_report
-from vocabshift.extension.options import ExtensionOptions, Progress
+from vocabshift.extension.options import ExtensionOptions
+from vocabshift.progress import Progress
 from vocabshift.storage.output import atomic_folder, check_free
 from vocabshift.storage.provenance import write_provenance
 from vocabshift.text.corpus import Corpus
@@ -37,9 +38,7 @@ def extend_to_folder(
     if isinstance(tokenizer, str | Path):
         inputs = [*inputs, Path(tokenizer)]
     check_free(out, force=force, inputs=inputs)
-    extension = extend_with_report(
-        tokenizer, source, threads=threads, progress=progress, **asdict(options)
-    )
+    extension = extend_with_report(tokenizer, source, options, threads=threads, progress=progress)
     with atomic_folder(out, force=force) as partial:
         write_extension(extension, options, partial)
     return {"out": str(out), **extension.report.to_dict()}

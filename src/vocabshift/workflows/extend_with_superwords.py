@@ -12,7 +12,8 @@ from typing import Any
 
 from vocabshift.checks.vocabulary import bytes_per_token
 from vocabshift.extension.extend import Extension, extend_with_report
-from vocabshift.extension.options import ExtensionOptions, Progress
+from vocabshift.extension.options import ExtensionOptions
+from vocabshift.progress import Progress
 from vocabshift.storage.output import atomic_folder, check_free
 from vocabshift.storage.provenance import write_provenance
 from vocabshift.text.corpus import Corpus
@@ -21,7 +22,7 @@ from vocabshift.tokenizer.id_map import TokenIdMap, chained
 from vocabshift.tokenizer.pretrained_folder import write_files
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.trainers.base import Work
+from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.on_top import OnTopReport, SuperwordsOnTopTrainer
 
 
@@ -82,11 +83,12 @@ def extend_with_superwords(
     base = as_tokenizer(tokenizer)
     alpha = options.get("sampling_alpha")
     SuperwordsOnTopTrainer(base=base, n_tokens=n_superwords)  # refuses early what cannot have any
-    words = extend_with_report(base, corpus, threads=threads, progress=progress, **options)
+    asked = ExtensionOptions(**options)
+    words = extend_with_report(base, corpus, asked, threads=threads, progress=progress)
     trainer = SuperwordsOnTopTrainer(
         base=words.tokenizer, n_tokens=n_superwords, sampling_alpha=alpha
     )
-    training = trainer.run(corpus, Work(threads=threads, progress=progress))
+    training = trainer.run(corpus, RunContext(threads=threads, progress=progress))
     assert isinstance(training.report, OnTopReport)
     return SuperwordExtension(
         tokenizer=training.tokenizer,

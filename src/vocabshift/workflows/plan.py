@@ -20,6 +20,7 @@ from vocabshift.pruning.options import PruningOptions
 from vocabshift.pruning.prune import number_removable, prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.held_out import hold_out
+from vocabshift.text.regexes import WORTHWHILE_LIFT
 from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
@@ -70,7 +71,9 @@ class Plan:
         """The knee of the best curve: repaired where that lifts the ceiling of some language."""
         knees = {row.pre_tokenizer: row for row in self.rows if row.is_knee}
         kept, lifted = self.ceilings["kept"], self.ceilings.get("repaired", {})
-        is_lifted = any(lifted[label] > LIFTS * kept[label] for label in lifted if label in kept)
+        is_lifted = any(
+            lifted[label] > WORTHWHILE_LIFT * kept[label] for label in lifted if label in kept
+        )
         return knees["repaired"] if is_lifted and "repaired" in knees else knees["kept"]
 
     def knee_of(self, pre_tokenizer: str) -> int:
@@ -118,9 +121,6 @@ class Plan:
 
 MAX_LOSS = 0.01
 """Share of its bytes per token that an exchange may cost a language before anything is learned."""
-
-LIFTS = 1.1
-"""The repaired pre-tokenizer is suggested where it lifts a language's ceiling by this factor."""
 
 
 def plan(

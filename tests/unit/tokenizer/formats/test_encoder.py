@@ -193,7 +193,7 @@ def test_from_pretrained_folder_and_file(small: Tokenizer, tmp_path: Path) -> No
 def test_the_first_bad_document_is_reported(small: Tokenizer, threads: int) -> None:
     """A message that depends on the number of threads sends people to another document each time.
 
-    Document 6 falls to the first of two threads, 1 to the second.
+    Documents 1 and 30 fall to different threads.
     """
     documents = [b"ab"] * 40
     for number in (1, 6, 12, 30):

@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.text import patterns
+from vocabshift.text import patterns, regexes
 from vocabshift.tokenizer.formats import known_ranks
 from vocabshift.tokenizer.formats import tiktoken as rank_merges
 from vocabshift.tokenizer.formats import tiktoken as ranks
@@ -37,7 +37,7 @@ def test_merges_by_score_put_the_best_product_first() -> None:
 def test_unknown_ranks_need_a_pattern_and_take_a_name_or_a_regex(ranks_file: bytes) -> None:
     with pytest.raises(InvalidTokenizerError, match="--pattern"):
         ranks.from_ranks(ranks_file)
-    for pattern in ("cl100k", patterns.CL100K):
+    for pattern in ("cl100k", regexes.CL100K):
         tokenizer = ranks.from_ranks(ranks_file, pattern=pattern)
         assert tokenizer.backend.encode("abc abab").ids == [257, 258, 256]
         assert tokenizer.model.ignore_merges
