@@ -19,8 +19,9 @@ from pathlib import Path
 
 from vocabshift.cli.files import read_results
 from vocabshift.report import escape
-from vocabshift.report.paper_tables import MEAN, paper_tables
+from vocabshift.report.paper_tables import paper_tables
 from vocabshift.report.table_formats import Cell, Row, Sheet, to_markdown
+from vocabshift.report.tables import MEAN
 
 
 def with_difference(sheet: Sheet, against: str) -> Sheet:
