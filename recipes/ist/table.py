@@ -18,8 +18,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from vocabshift.report import escape
-from vocabshift.report.paper_tables import MEAN, paper_tables
+from vocabshift.report.paper_tables import paper_tables
 from vocabshift.report.table_formats import Cell, Row, Sheet, to_markdown
+from vocabshift.report.tables import MEAN
 from vocabshift.results import read_results
 
 
