@@ -33,10 +33,10 @@ class Result:
     subject: str
     language: str
     metric: str
-    value: float
+    value: float  # in the unit of the metric; shares are 0 to 1
     n: int  # the units that the value rests on: lines of text, unless the metric says otherwise
     ci_low: float | None = None  # 95 % confidence interval, where one was computed
-    ci_high: float | None = None
+    ci_high: float | None = None  # its upper end
 
 
 class Results(tuple[Result, ...]):

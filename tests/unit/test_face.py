@@ -9,7 +9,11 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from inspect import Parameter, getsource, isclass, isfunction, signature
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +38,61 @@ def test_every_module_can_be_imported_and_the_face_stays() -> None:
 
 def test_every_name_is_offered_by_dir() -> None:
     assert set(vs.__all__) == set(dir(vs))
+
+
+def functions() -> dict[str, Callable[..., Any]]:
+    return {name: getattr(vs, name) for name in vs.__all__ if isfunction(getattr(vs, name))}
+
+
+def test_functions_say_what_they_take() -> None:
+    """A caller sees every option with its default: no **options, and no Any."""
+    pytest.importorskip("torch")
+    vague = [
+        f"{name}({parameter})"
+        for name, function in functions().items()
+        for parameter in signature(function).parameters.values()
+        if parameter.kind in (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
+        or parameter.annotation is Parameter.empty
+        or re.search(r"\bAny\b", str(parameter.annotation))
+    ]
+    assert [] == vague
+
+
+def test_docstrings_name_every_parameter_and_what_is_raised() -> None:
+    pytest.importorskip("torch")
+    silent = [
+        f"{name}: {parameter}"
+        for name, function in functions().items()
+        for parameter in signature(function).parameters
+        if not re.search(rf"\b{parameter}\b", str(function.__doc__))
+    ]
+    assert [] == silent
+    without_errors = [
+        name
+        for name, function in functions().items()
+        if not re.search(r"\w+Error\b|\bErrors\b", str(function.__doc__))
+    ]
+    assert [] == without_errors
+
+
+def test_fields_say_what_they_hold() -> None:
+    """By a comment after the field, a docstring below it, or its name in the class's docstring."""
+    pytest.importorskip("torch")
+    silent = []
+    for name in vs.__all__:
+        value = getattr(vs, name)
+        if isclass(value) and is_dataclass(value):
+            own = [base for base in value.__mro__ if base.__module__.startswith("vocabshift.")]
+            source = "\n".join(getsource(base) for base in own)
+            for each in fields(value):
+                field = each.name
+                said = (
+                    rf"`{field}`|^    {field}: [^\n]*  #|"
+                    rf'^    {field}: (?:[^\n]*|\w+\((?:.|\n)*?\n    \))\n    r?"""'
+                )
+                if not field.startswith("_") and not re.search(said, source, re.MULTILINE):
+                    silent.append(f"{name}.{field}")
+    assert [] == silent
 
 
 def test_no_package_has_the_name_of_a_function() -> None:

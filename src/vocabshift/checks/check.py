@@ -37,19 +37,19 @@ class CheckReport:
     """
 
     tokenizer: str  # its name
-    vocab_size: int
+    vocab_size: int  # tokens of the model, added ones outside it not counted
     unreachable: tuple[str, ...]  # STT: merges alone do not rebuild them
     unreachable_by_pipeline: tuple[str, ...] | None  # no usual context yields them; None: not BPE
     only_in_rare_contexts: tuple[str, ...]  # of these, those that a rarer context yields
     only_by_merge_skipping: tuple[str, ...]  # of `unreachable`, those that a text yields even so
-    byte_pieces: int
+    byte_pieces: int  # tokens that stand for one byte
     missing_byte_pieces: tuple[str, ...]  # bytes that the model lacks, and loses
     partial_utf8: tuple[str, ...]  # not whole UTF-8, single bytes left out
     superwords: tuple[str, ...]  # text on both sides of a space
     terminal_spanning: tuple[str, ...]  # a sentence end inside the token
     duplicates: tuple[str, ...]  # tokens whose bytes another token has too
     shadowed: tuple[str, ...]  # tokens in whose text an added token is cut out first
-    special_tokens: tuple[str, ...]
+    special_tokens: tuple[str, ...]  # as the tokenizer marks them
     other_added_tokens: tuple[str, ...]  # added, but not special
     id_holes: tuple[int, ...]  # ids below `rows` that no token has
     rows: int  # embedding rows that a model needs: the highest id plus one

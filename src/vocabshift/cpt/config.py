@@ -187,21 +187,21 @@ class LoopConfig:
     batch_size: int = 16  # sequences a step, of all processes together
     step_tokens: int | None = None  # tokens a step, rounded down to sequences: for batch_size
     micro_batch_size: int | None = None  # sequences that a process reads at once; None: its share
-    objective: Objective = "causal"
+    objective: Objective = "causal"  # or "masked"
     mask_share: float = 0.15  # of the tokens, where the objective is "masked"
     document_attention: bool = False  # whether a token sees its own document alone
-    schedule: Schedule = "cosine"
+    schedule: Schedule = "cosine"  # of the learning rate, after the warm-up; or "wsd"
     warmup: float = 0.05  # share of a phase's bytes over which the rate climbs from 0
     decay: float = 0.1  # "wsd": share of a phase's bytes over which the rate falls, at the end
     final_rate: float = 0.1  # share of the learning rate at which either schedule ends
     weight_decay: float = 0.1  # on matrices only, see decay_groups
-    betas: tuple[float, float] = (0.9, 0.95)
-    max_gradient_norm: float = 1.0
+    betas: tuple[float, float] = (0.9, 0.95)  # of AdamW
+    max_gradient_norm: float = 1.0  # a longer gradient is scaled down to it
     spike_factor: float = 2.0  # see optimize.SpikeWatch; 0: only what is not finite stops a run
     mixed_precision: str | None = None  # "no" or "bf16"; None: as accelerate was launched
     compile: bool = False  # torch.compile of the decoder's layers
     activation_checkpointing: bool = False  # less memory, a third more work
-    seed: int = 0
+    seed: int = 0  # of the order of documents, and of masks and dropout
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "step_tokens", "micro_batch_size"):

@@ -30,7 +30,7 @@ class CptConfig:
 
     model: str  # folder or Hub name, with its tokenizer
     data: tuple[str, ...]  # a folder of `vocabshift encode`, or SPECs
-    out: str
+    out: str  # folder to write
     phases: tuple[Phase, ...]
     held_out: tuple[str, ...] = ()  # SPECs, for bits per byte per language
     evaluate_bytes: int | None = None  # of text between two evaluations; None: first and last
@@ -40,11 +40,11 @@ class CptConfig:
     new_ids: tuple[int, ...] | None = None  # None: as the token map beside the model says
     dtype: str = "auto"  # of what is written; "auto": as the model's weights are stored
     cpu: bool = False  # though there is a GPU
-    checkpoint_minutes: float = 15.0
-    checkpoint_steps: int | None = None
-    keep_checkpoints: int = 2
-    trackers: tuple[str, ...] = ()
-    loop: LoopConfig = dataclasses.field(default_factory=LoopConfig)
+    checkpoint_minutes: float = 15.0  # between two checkpoints
+    checkpoint_steps: int | None = None  # a checkpoint after so many steps, too
+    keep_checkpoints: int = 2  # the newest
+    trackers: tuple[str, ...] = ()  # of accelerate: "tensorboard", "wandb", …
+    loop: LoopConfig = dataclasses.field(default_factory=LoopConfig)  # what all phases share
 
     def __post_init__(self) -> None:
         _check_choice("documents", self.documents, ("line", "file"))

@@ -26,19 +26,19 @@ class Step:
     """What one optimizer step did; the argument of `on_step`."""
 
     phase: int  # index
-    trained: str
+    trained: str  # name of the phase: what it trains
     step: int  # within the phase, from 1
-    n_steps: int
+    n_steps: int  # of the phase, as far as is known
     loss: float  # nats per token, before the step
     bits_per_byte: float  # the same loss, over the bytes of the batch
-    learning_rate: float
+    learning_rate: float  # of this step
     gradient_norm: float  # before clipping
     n_bytes: int  # bytes of text seen in this phase, this step included
     n_tokens: int  # tokens predicted in this phase, this step included
     run_bytes: int  # bytes of text seen in all phases, this step included
     seconds: float = field(default=0.0, compare=False)  # of the step alone
-    tokens_per_second: float = field(default=0.0, compare=False)
-    bytes_per_second: float = field(default=0.0, compare=False)
+    tokens_per_second: float = field(default=0.0, compare=False)  # of this step
+    bytes_per_second: float = field(default=0.0, compare=False)  # of this step
     mfu: float | None = field(default=None, compare=False)  # see `flops`; None: peak not known
 
 

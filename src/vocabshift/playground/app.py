@@ -13,7 +13,6 @@ import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -33,7 +32,7 @@ from vocabshift.report.html.tokens import token_css
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
+    from vocabshift.tokenizer.formats.load import TokenizerLike
 
 
 # Who may talk to the page: only itself, on this machine.
@@ -263,7 +262,7 @@ def _open(open_page: Callable[[str], object], url: str) -> None:
 
 
 def open_playground(
-    tokenizers: Mapping[str, AnyTokenizer | str | Path],
+    tokenizers: Mapping[str, TokenizerLike],
     samples: Mapping[str, Sequence[str]] | None = None,
     *,
     several: str = "",

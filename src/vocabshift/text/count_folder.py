@@ -87,12 +87,12 @@ class CountFolder:
     """A folder of counts, opened by `open`."""
 
     path: Path
-    pattern: Pattern
-    normalizer: str | None
-    special_tokens: tuple[str, ...]
-    special_tokens_in_text: int
+    pattern: Pattern  # by which words were cut
+    normalizer: str | None  # its name; None: the text as it was
+    special_tokens: tuple[str, ...]  # cut out of the text before
+    special_tokens_in_text: int  # how many were
     fingerprint: str  # of the corpus
-    groups: tuple[CountedGroup, ...]
+    groups: tuple[CountedGroup, ...]  # documents of one language and weight each
 
     @property
     def paths(self) -> list[Path]:

@@ -34,7 +34,7 @@ class Tokenizer(TokenizerParts):
     """
 
     config: Mapping[str, Any] = field(default_factory=dict)  # tokenizer_config.json, as read
-    chat_template: str | None = None
+    chat_template: str | None = None  # Jinja
     name: str = "tokenizer"  # last part of the path or Hub name it came from
     piece_rules: SentencePieceRules | None = None  # of the SentencePiece model beside it, if any
 

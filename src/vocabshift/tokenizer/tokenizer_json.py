@@ -38,12 +38,12 @@ _COMPONENTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
 class TokenizerParts:
     """A BPE model and the components around it: all that `tokenizer.json` holds."""
 
-    model: BpeModel
-    normalizer: Spec | None = None
-    pre_tokenizer: Spec | None = None
-    post_processor: Spec | None = None
-    decoder: Spec | None = None
-    added_tokens: tuple[AddedToken, ...] = ()
+    model: BpeModel  # vocabulary and merges
+    normalizer: Spec | None = None  # what changes the text first
+    pre_tokenizer: Spec | None = None  # what cuts it into pre-tokens
+    post_processor: Spec | None = None  # what puts special tokens around a text
+    decoder: Spec | None = None  # from tokens back to text
+    added_tokens: tuple[AddedToken, ...] = ()  # cut out of the text before the model sees it
 
     @cached_property
     def backend(self) -> tokenizers.Tokenizer:
