@@ -96,7 +96,7 @@ def work_of(name: str, path: Path, vocab_size: int) -> Callable[[], object]:
     if name in RECIPES:
         from vocabshift.trainers.recipes import RECIPES as KNOWN
 
-        trainer: Any = KNOWN[name](vocab_size=vocab_size)
+        trainer: Any = KNOWN[name].trainer(vocab_size=vocab_size)
         return lambda: trainer.train(corpus())
     base = small_tokenizer()
     if name == "extend":

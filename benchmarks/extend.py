@@ -33,10 +33,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 import measure
 import train
 
-from vocabshift.extension.base import TrainingBase, extended
-from vocabshift.extension.continued import learn
-from vocabshift.extension.counting import Counted, count_byte_level, count_metaspace
-from vocabshift.extension.options import ExtensionOptions, count_text
+from vocabshift.extension.continued import TrainingBase, extended, learn
+from vocabshift.extension.counting import (
+    TrainingInput,
+    count_byte_level,
+    count_metaspace,
+    count_text,
+)
+from vocabshift.extension.options import ExtensionOptions
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.token_bytes import is_metaspace
@@ -63,9 +67,9 @@ def phases(job: tuple[str, Path, int]) -> dict[str, float]:
         form = TrainingBase(base)
         _ = form.tokens, form.held, form.encoder
         lap()
-        counted = Counted(form, count_byte_level(form, corpus))
+        counted = TrainingInput(form, count_byte_level(form, corpus))
     lap()
-    learned = counted.learned(learn(counted.form, counted.text, n_tokens=n_tokens))
+    learned = counted.additions(learn(counted.form, counted.text, n_tokens=n_tokens))
     lap()
     with tempfile.TemporaryDirectory() as folder:
         extended(base, learned).save_pretrained(Path(folder) / "longer")

@@ -30,7 +30,7 @@ def training(path: Path, *, recipe: str, vocab_size: int, threads: int) -> Calla
     import vocabshift as vs
     from vocabshift.trainers.recipes import RECIPES
 
-    trainer = RECIPES[recipe](vocab_size=vocab_size)
+    trainer = RECIPES[recipe].trainer(vocab_size=vocab_size)
 
     def train() -> int:
         tokenizer = trainer.train(vs.Corpus.from_files({"text": path}), threads=threads)

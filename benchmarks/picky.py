@@ -36,14 +36,14 @@ def corpus_of(folder: Path):
 def picky(folder: Path, *, vocab_size: int) -> Callable[[], int]:
     from vocabshift.text.counting import CorpusReader
     from vocabshift.text.patterns import get_pattern
-    from vocabshift.trainers.base import Work
+    from vocabshift.trainers.base import RunContext
     from vocabshift.trainers.picky import PickyTrainer
 
     trainer = PickyTrainer(vocab_size=vocab_size, pre_tokenizer=WORDS, threshold=THRESHOLD)
 
     def train() -> int:
         reader = CorpusReader(corpus_of(folder), get_pattern(WORDS))
-        trained = trainer.learn(reader, Work())
+        trained = trainer.learn(reader, RunContext())
         return checksum(trained.tokens, trained.present)
 
     return train
@@ -67,14 +67,14 @@ def reference_picky(folder: Path, *, vocab_size: int) -> Callable[[], int]:
 def overlap(folder: Path, *, vocab_size: int, high: tuple[str, ...]) -> Callable[[], int]:
     from vocabshift.text.counting import CorpusReader
     from vocabshift.text.patterns import get_pattern
-    from vocabshift.trainers.base import Work
+    from vocabshift.trainers.base import RunContext
     from vocabshift.trainers.overlap import OverlapTrainer
 
     trainer = OverlapTrainer(vocab_size=vocab_size, pre_tokenizer=WORDS, high_resource=high)
 
     def train() -> int:
         reader = CorpusReader(corpus_of(folder), get_pattern(WORDS), by_language=True)
-        return checksum(trainer.learn(reader, Work())[0].tokens)
+        return checksum(trainer.learn(reader, RunContext())[0].tokens)
 
     return train
 

@@ -46,11 +46,11 @@ def stage_2_alone(
     import vocabshift as vs
     from vocabshift.text.counting import CorpusReader
     from vocabshift.text.patterns import get_pattern
-    from vocabshift.trainers.base import Work
+    from vocabshift.trainers.base import RunContext
     from vocabshift.trainers.stages import WordRule, WordWeight, learn_words
     from vocabshift.trainers.superword import SuperwordRule, learn_superwords
 
-    work = Work(threads=threads)
+    work = RunContext(threads=threads)
     pieces = get_pattern(ROW)
     reader = CorpusReader(vs.Corpus.from_files({"text": path}), (*pieces, *get_pattern("o200k")))
     words = learn_words(reader, WordRule(round(transition * vocab_size)), WordWeight(), work)

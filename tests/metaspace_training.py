@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vocabshift.extension.base import Learned
-from vocabshift.extension.continued import TieBreak, learn
+from vocabshift.extension.continued import Additions, learn
 from vocabshift.extension.counting import count_metaspace
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.tokenizer import Tokenizer
@@ -17,13 +16,13 @@ def learn_metaspace(
     *,
     n_tokens: int,
     min_frequency: int = 1,
-    tie_break: TieBreak = "id",
+    tie_break: str = "id",
     threads: int = 1,
     **counting: Any,
-) -> Learned:
+) -> Additions:
     """What `base` learns from `corpus`; `counting` are the other options of `count_metaspace`."""
     counted = count_metaspace(base, corpus, threads=threads, **counting)
-    return counted.learned(
+    return counted.additions(
         learn(
             counted.form,
             counted.text,

@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 QUICK = ("tests/unit", "tests/property", "tests/golden")
-DOCS_TEST = "tests/unit/cli/test_docs.py"
+DOCS_TEST = "tests/unit/cli/test_main_docs.py"
 BY_PREFIX = (
     ("cpp/", ("tests/golden", "tests/property")),
     ("src/vocabshift/cli/", ("tests/unit/cli",)),

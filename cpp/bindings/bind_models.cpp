@@ -95,11 +95,16 @@ py::tuple merges_of(const ModelStrings& strings, const py::dict& vocab) {
   py::tuple merges(strings.merges().size());
   for (std::size_t rank = 0; rank < strings.merges().size(); ++rank) {
     const ModelStrings::Merge& merge = strings.merges()[rank];
-    py::object pair = owned(PyTuple_Pack(2, texts[merge.left], texts[merge.right]));
 #if VOCABSHIFT_USES_CPYTHON_INTERNALS
+    py::object pair = owned(PyTuple_New(2));
+    PyTuple_SET_ITEM(pair.ptr(), 0, Py_NewRef(texts[merge.left]));
+    PyTuple_SET_ITEM(pair.ptr(), 1, Py_NewRef(texts[merge.right]));
     PyObject_GC_UnTrack(pair.ptr());  // holds only strings: the collector need not look, ever
-#endif
+    PyTuple_SET_ITEM(merges.ptr(), static_cast<Py_ssize_t>(rank), pair.release().ptr());
+#else
+    py::object pair = owned(PyTuple_Pack(2, texts[merge.left], texts[merge.right]));
     PyTuple_SetItem(merges.ptr(), static_cast<Py_ssize_t>(rank), pair.release().ptr());
+#endif
   }
   return merges;
 }

@@ -24,17 +24,16 @@ from typing import Any
 
 from jobs import run_all
 
-from vocabshift.extension.base import Learned, extended
 from vocabshift.extension.baselines import (
     Auxiliary,
     regen,
     train_auxiliary,
     train_sentencepiece_auxiliary,
 )
-from vocabshift.extension.continued import learn
-from vocabshift.extension.counting import Counted
+from vocabshift.extension.continued import Additions, extended, learn
+from vocabshift.extension.counting import TrainingInput, count_text
 from vocabshift.extension.effect import Effect, measure, measure_by_encoding
-from vocabshift.extension.options import ExtensionOptions, count_text
+from vocabshift.extension.options import ExtensionOptions
 from vocabshift.extension.pre_tokenizer_repair import repaired
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.load import load_tokenizer
@@ -73,7 +72,7 @@ def base_of(source: str, pre_tokenizer: str) -> Tokenizer:
     return repaired(base) if pre_tokenizer == "repaired" else base
 
 
-def first_tokens(learned: Learned, n_tokens: int) -> Learned:
+def first_tokens(learned: Additions, n_tokens: int) -> Additions:
     """What a run that asked for fewer tokens would have learned."""
     later = set(learned.tokens[n_tokens:])
     merges = learned.merges
@@ -105,11 +104,11 @@ def run(job: Job) -> dict[str, Any]:
     judged = count_text(form, both, asked.without_characters()).text
     learned = learn(counted.form, counted.text, n_tokens=asked.n_tokens)
     auxiliary = auxiliary_of(form, counted, corpus)
-    before = measure(counted.form, Learned((), ()), judged)
+    before = measure(counted.form, Additions((), ()), judged)
     plain = before
     if counted.characters:
         own = count_text(base, both, asked.without_characters())
-        plain = measure(own.form, Learned((), ()), own.text)
+        plain = measure(own.form, Additions((), ()), own.text)
     rows = []
     for n in job.sizes:
         some = first_tokens(learned, n)
@@ -135,7 +134,7 @@ def run(job: Job) -> dict[str, Any]:
     }
 
 
-def auxiliary_of(form: Tokenizer, counted: Counted, corpus: Corpus) -> Auxiliary | None:
+def auxiliary_of(form: Tokenizer, counted: TrainingInput, corpus: Corpus) -> Auxiliary | None:
     """The tokenizer that regen takes tokens from, of 64,000 as in the paper's toolkit.
 
     None without the package sentencepiece where only its trainer can make one; main says so.

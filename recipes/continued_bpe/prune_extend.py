@@ -24,6 +24,7 @@ from jobs import run_all
 
 from vocabshift.checks.vocabulary import bytes_per_token
 from vocabshift.extension.extend import extend_with_report
+from vocabshift.extension.options import ExtensionOptions
 from vocabshift.pruning.options import PruningOptions
 from vocabshift.pruning.orders import ORDERS
 from vocabshift.pruning.prune import prune_with_report
@@ -81,7 +82,9 @@ def run(job: Job) -> dict[str, Any]:
             tokenizer, pruning = done.tokenizer, done.report
         else:
             method = "continued" if step == "extend" else step
-            extension = extend_with_report(tokenizer, text, n_tokens=job.n_tokens, method=method)
+            extension = extend_with_report(
+                tokenizer, text, ExtensionOptions(n_tokens=job.n_tokens, method=method)
+            )
             tokenizer, n_added = extension.tokenizer, extension.report.n_added
     assert pruning is not None
     dead = set(unreachable_tokens(tokenizer))

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
-from vocabshift.cli.files import read_results
 from vocabshift.evaluation.metrics.distribution import coefficient_of_variation, gini
-from vocabshift.results import Results
+from vocabshift.results import Results, read_results
 from vocabshift.text.languages import find_language
 
 

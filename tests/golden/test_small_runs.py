@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from vocabshift.text.corpus import Corpus
-from vocabshift.trainers.recipes import RECIPES, train_to_folder
+from vocabshift.workflows.train import RECIPES, train_to_folder
 
 TEXTS = "6790f7e490dbd16193bd7e9a9228b92d"
 HASHES = {

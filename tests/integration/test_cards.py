@@ -61,9 +61,9 @@ def test_the_command_on_the_card_rebuilds_the_file(folder: Path, tmp_path: Path,
 
 def test_card_tells_all_that_it_was_rendered_from(folder: Path, run) -> None:
     """The object of --json and the results give the same card again."""
-    from vocabshift.cli.files import read_results
     from vocabshift.report.card import render_card
     from vocabshift.report.card_facts import Source, TokenizerFacts
+    from vocabshift.results import read_results
 
     results, out = folder.parent / "results.jsonl", folder.parent / "card.md"
     words = ["--license", "other", "--limit", "one", "two", "--name", "Mill"]

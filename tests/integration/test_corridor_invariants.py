@@ -18,7 +18,7 @@ from vocabshift.text.sentences import TERMINALS
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.formats.load import load_tokenizer
-from vocabshift.trainers.recipes import train_to_folder
+from vocabshift.workflows.train import train_to_folder
 
 pytestmark = pytest.mark.shared
 

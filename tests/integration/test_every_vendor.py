@@ -14,6 +14,7 @@ from real_text import eval_lines
 from real_text import vendor as loaded
 from vendor_checks import check_against_base, decoded, sample, some_languages, vendor_params
 from vocabshift.extension.extend import extend_with_report
+from vocabshift.extension.options import ExtensionOptions
 from vocabshift.pruning.effects import Pruning
 from vocabshift.pruning.options import PruningOptions
 from vocabshift.pruning.prune import number_removable, prune_with_report
@@ -70,7 +71,9 @@ def test_extended(vendor: Vendor, shared_data: Path, tmp_path: Path) -> None:
     base, lines = vendor.base, sample(shared_data, vendor.base)
     for pre_tokenizer in ("kept", "repaired") if vendor.name in REPAIRED else ("kept",):
         extension = extend_with_report(
-            base, some_languages(shared_data), n_tokens=400, pre_tokenizer=pre_tokenizer
+            base,
+            some_languages(shared_data),
+            ExtensionOptions(n_tokens=400, pre_tokenizer=pre_tokenizer),
         )
         longer, report = extension.tokenizer, extension.report
         assert report.n_added - report.n_characters == 400

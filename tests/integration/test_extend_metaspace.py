@@ -11,8 +11,7 @@ import zstandard
 
 from metaspace_training import learn_metaspace
 from real_text import eval_lines, vendor
-from vocabshift.extension.base import extended
-from vocabshift.extension.continued import learn
+from vocabshift.extension.continued import extended, learn
 from vocabshift.extension.counting import count_metaspace
 from vocabshift.extension.effect import measure
 from vocabshift.text.corpus import Corpus
@@ -75,7 +74,7 @@ def test_a_real_vocabulary(shared_data: Path, name: str) -> None:
     counted = count_metaspace(base, corpus, threads=2)
     of_form = learn(counted.form, counted.text, n_tokens=3_000)
     effect = measure(counted.form, of_form, counted.text)
-    longer = extended(base, counted.learned(of_form))
+    longer = extended(base, counted.additions(of_form))
     assert len(longer.model.vocab) == len(base.model.vocab) + 3_000 + len(counted.characters)
     assert set(unreachable_tokens(longer)) == set(unreachable_tokens(base))
     for i, language in enumerate(lines):

@@ -10,8 +10,7 @@ import pytest
 import zstandard
 
 from real_text import vendor
-from vocabshift.extension.base import TrainingBase
-from vocabshift.extension.continued import learn
+from vocabshift.extension.continued import TrainingBase, learn
 from vocabshift.extension.counting import count_byte_level
 from vocabshift.text.corpus import Corpus
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,8 +15,7 @@ from safetensors.numpy import load_file, save_file
 
 import small_models
 from vocabshift.checks.vocabulary import our_unused, with_unused
-from vocabshift.cli.glitch import _write_prune_list as write_prune_list
-from vocabshift.cli.main import build_parser, main
+from vocabshift.cli.main import main
 from vocabshift.evaluation.glitch.verification import verify
 from vocabshift.tokenizer import pretrained_folder
 from vocabshift.tokenizer.formats.load import load_tokenizer
@@ -290,19 +286,6 @@ def test_dummies_are_reserved_by_train(tmp_path: Path, capsys: pytest.CaptureFix
     assert 2 == main(["train", "--recipe", "bpe", *map(str, many)])
     assert "give 0 to 10,000" in capsys.readouterr().err
     assert not list(tmp_path.glob("many*"))  # told before any work
-
-
-def test_the_list_for_prune_keeps_tokens_with_line_breaks(tmp_path: Path) -> None:
-    """A list of lines cannot hold them; the command that is told names them, quoted."""
-    file = tmp_path / "a list.txt"
-    model = SimpleNamespace(vocab={"a": 0, "\n": 1, "b\r": 2, "going": 3}, merges=())
-    args = argparse.Namespace(prune_list=str(file), model="a model", written=[])
-    rows = [{"token": "going", "action": "prune"}]
-    told = write_prune_list(args, SimpleNamespace(model=model), rows)
-    assert file.read_text() == "a\n"
-    parsed = build_parser().parse_args(shlex.split(told)[1:])
-    assert (parsed.verb, parsed.n_tokens) == ("prune", 1)
-    assert parsed.keep == [f"file:{file}", "\n", "b\r"]
 
 
 def test_complaints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -144,7 +144,7 @@ def test_budgets(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         (("picky", "--threshold", "1.5"), "not a number above 0 and up to 1"),
         (("picky", "--overlap-alpha", "0.5"), "picky does not take --overlap-alpha"),
         (("picky", "--grapheme-safe"), "picky takes merges by its score alone"),
-        (("picky", "--memory", "1GB"), "picky keeps all words and pairs in memory"),
+        (("picky", "--memory", "1GB"), "picky holds all words in memory"),
         (("overlap", "--overlap-power", "2"), "neither a number below 0 nor min"),
         (("overlap",), "some of the text has no label"),
         (("stacked", "--max-words", "2"), "stacked does not take --max-words"),

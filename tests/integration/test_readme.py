@@ -19,8 +19,8 @@ import pytest
 
 import vocabshift as vs
 from small_models import build, old_tokenizer, save
+from vocabshift import METRICS
 from vocabshift.demo import sample_texts
-from vocabshift.evaluation.metrics.registry import METRICS
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ from vocabshift.tokenizer.pretrained_folder import check_auto
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.on_top import SuperwordsOnTopTrainer
-from vocabshift.trainers.recipes import train_to_folder
+from vocabshift.workflows.train import train_to_folder
 
 pytestmark = pytest.mark.shared
 

@@ -15,10 +15,11 @@ import pytest
 
 from vocabshift.errors import CorpusError
 from vocabshift.extension.extend import extend_with_report
+from vocabshift.extension.options import ExtensionOptions
 from vocabshift.pruning.prune import prune
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.encoder import Encoder
-from vocabshift.trainers.base import Work
+from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.recipes import RECIPES
 
@@ -46,11 +47,11 @@ TRAINED = ("bpe", "ist", "matra", "vocabshift", "boundless", "picky", "stacked",
 @pytest.mark.parametrize("recipe", TRAINED)
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_training(recipe: str, text: str) -> None:
-    trainer: Any = RECIPES[recipe](vocab_size=300)
+    trainer: Any = RECIPES[recipe].trainer(vocab_size=300)
     # Recipe vocabshift compares languages by their first documents, and holds these out.
     texts = ["words to hold out", "two languages, for what compares them", text, "the rest"]
     corpus = Corpus.from_texts({"x": texts[::2], "y": texts[1::2]})
-    training = trainer.run(corpus, Work(threads=2))
+    training = trainer.run(corpus, RunContext(threads=2))
     encoder = Encoder(training.tokenizer)
     ids, offsets = encoder.encode_batch(texts)
     assert training.report.training_tokens == len(ids)
@@ -63,7 +64,7 @@ def test_training(recipe: str, text: str) -> None:
 def encoder() -> Encoder:
     """Superwords over all of it, so that long pieces have something to merge."""
     texts = [text[:2_000] for text in TEXTS.values()]
-    trainer: Any = RECIPES["ist"](vocab_size=1_000)
+    trainer: Any = RECIPES["ist"].trainer(vocab_size=1_000)
     return Encoder(trainer.train(Corpus.from_texts(texts)))
 
 
@@ -79,7 +80,7 @@ def test_encoding(encoder: Encoder, text: str) -> None:
 @pytest.mark.parametrize("text", ["one word", "pairs", "distinct words", "spaces", "marks"])
 def test_extending_and_pruning(encoder: Encoder, text: str) -> None:
     corpus = Corpus.from_texts([TEXTS[text]])
-    extension = extend_with_report(encoder.tokenizer, corpus, n_tokens=30)
+    extension = extend_with_report(encoder.tokenizer, corpus, ExtensionOptions(n_tokens=30))
     for changed in (extension.tokenizer, prune(encoder.tokenizer, corpus, n_tokens=100)):
         again = Encoder(changed)
         assert TEXTS[text] == again.decode(again.encode(TEXTS[text]))
@@ -92,7 +93,7 @@ def test_bytes_that_are_no_text_are_told(tmp_path: Path) -> None:
     corpus = Corpus.from_files({"x": tmp_path / "text.txt", "y": path})
     for recipe in TRAINED:
         with pytest.raises(CorpusError, match=r"noise.txt: not UTF-8 at byte offset 7"):
-            RECIPES[recipe](vocab_size=300).train(corpus)
+            RECIPES[recipe].trainer(vocab_size=300).train(corpus)
 
 
 @pytest.mark.parametrize("recipe", ["bpe", "ist", "matra", "boundless", "picky"])
@@ -104,7 +105,7 @@ def test_a_signal_is_answered_inside_the_core(recipe: str) -> None:
 
     before = signal.signal(signal.SIGALRM, interrupt)
     text = "".join(TEXTS[name] for name in ("one word", "distinct words", "noise"))
-    trainer: Any = RECIPES[recipe](vocab_size=60_000)
+    trainer: Any = RECIPES[recipe].trainer(vocab_size=60_000)
     corpus = Corpus.from_texts([text] * 4)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)

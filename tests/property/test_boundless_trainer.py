@@ -19,7 +19,7 @@ from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer_json import to_json
-from vocabshift.trainers.base import Work
+from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.boundless import BoundlessMerges, BoundlessTrainer
 
 # Known to the core, run by `tokenizers`, and one whose words can be cut in two ways.
@@ -154,7 +154,7 @@ def test_merges_equal_the_reference(
         max_token_bytes=max_token_bytes,
         min_frequency=min_frequency,
     )
-    learned = trainer.learn(corpus_of(parts), Work())
+    learned = trainer.learn(corpus_of(parts), RunContext())
     tokens, merges, segmented = train_reference(parts, trainer)
     assert merges == learned_merges(learned)
     assert tokens == learned.joined.tokens
@@ -210,7 +210,7 @@ def test_threads_and_document_order_change_nothing(parts: Parts, words: Pattern,
     rng = random.Random(seed)
     shuffled = [(rng.sample(texts, len(texts)), weight) for texts, weight in parts[::-1]]
     for threads, order in ((2, parts), (3, parts), (1, shuffled), (2, shuffled)):
-        training = trainer.run(corpus_of(order), Work(threads=threads))
+        training = trainer.run(corpus_of(order), RunContext(threads=threads))
         assert to_json(expected.tokenizer) == to_json(training.tokenizer)
         assert expected.report.boundless_tokens == training.report.boundless_tokens
         assert expected.report.documents_differing == training.report.documents_differing
@@ -228,7 +228,7 @@ def test_long_runs(words: list[str], vocab_size: int) -> None:
     )
     parts: Parts = [(["".join(words), "".join(words[3:]) + " a"], 1.0)]
     _, merges, _ = train_reference(parts, trainer)
-    assert merges == learned_merges(trainer.learn(corpus_of(parts), Work()))
+    assert merges == learned_merges(trainer.learn(corpus_of(parts), RunContext()))
 
 
 @examples(60)
@@ -249,7 +249,7 @@ def test_the_tie_between_both_kinds_goes_to_the_smaller_pair() -> None:
     """A word merge and a supermerge of one count: ids of both kinds decide together."""
     texts = [" a b"] * 3 + ["cd"] * 3
     trainer = BoundlessTrainer(vocab_size=260)
-    merges = learned_merges(trainer.learn(Corpus.from_texts(texts), Work()))
-    tokens = trainer.learn(Corpus.from_texts(texts), Work()).joined.tokens
+    merges = learned_merges(trainer.learn(Corpus.from_texts(texts), RunContext()))
+    tokens = trainer.learn(Corpus.from_texts(texts), RunContext()).joined.tokens
     assert [b"cd", b" a", b" b", b" a b"] == [tokens[product] for _, _, product, _, _ in merges]
     assert [False, False, False, True] == [is_super for *_, is_super in merges]

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from metaspace_training import learn_metaspace
 from reference import continued_metaspace, piece_rule
 from strategies import examples
-from vocabshift.extension.base import extended
-from vocabshift.extension.continued import learn
+from vocabshift.extension.continued import extended, learn
 from vocabshift.extension.counting import count_metaspace
 from vocabshift.extension.effect import measure
 from vocabshift.text.corpus import Corpus

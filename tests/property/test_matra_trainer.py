@@ -22,7 +22,7 @@ from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer_json import to_json
-from vocabshift.trainers.base import Training, Work
+from vocabshift.trainers.base import RunContext, Training
 from vocabshift.trainers.matra import MatraTrainer, variant_options
 from vocabshift.trainers.stages import Stage
 
@@ -48,7 +48,7 @@ def corpus_of(parts: Parts) -> Corpus:
 class Open(MatraTrainer):
     """Keeps its stages, for their counts."""
 
-    def _finish(self, stages: list[Stage], reader: CorpusReader, work: Work) -> Training:
+    def _finish(self, stages: list[Stage], reader: CorpusReader, work: RunContext) -> Training:
         training = super()._finish(stages, reader, work)
         object.__setattr__(self, "stages", stages)
         return training
@@ -76,7 +76,7 @@ def expected(parts: Parts, trainer: MatraTrainer) -> tuple[Any, Any, Any, int]:
 
 def assert_equals_reference(parts: Parts, options: dict[str, Any], threads: int) -> None:
     trainer = Open(**options)
-    training = trainer.run(corpus_of(parts), Work(threads=threads))
+    training = trainer.run(corpus_of(parts), RunContext(threads=threads))
     stages: list[Stage] = trainer.stages  # type: ignore[attr-defined]
     tokens, merges, more, n_tokens = expected(parts, trainer)
     for stage, reference in zip(stages, (merges, more), strict=False):

@@ -20,7 +20,7 @@ from vocabshift.text.languages import MATRA_SCRIPTS
 from vocabshift.text.patterns import NAMED, compile_pattern
 from vocabshift.tokenizer.model import compile_merges
 from vocabshift.tokenizer.tokenizer_json import to_json
-from vocabshift.trainers.base import Work
+from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.matra import MatraTrainer
 from vocabshift.trainers.stages import byte_tokens
@@ -256,7 +256,7 @@ def test_trainers_say_what_a_budget_cost(
 ) -> None:
     corpus = Corpus.from_texts({f"l{i}": texts for i, texts in enumerate(by_group)})
     folder = tmp_path_factory.mktemp("work")
-    work = Work(threads=threads, folder=folder)
+    work = RunContext(threads=threads, folder=folder)
     work.memory_bytes = memory_bytes  # past the check: less than anyone may give
     training = trainer.run(corpus, work)
     report = training.report

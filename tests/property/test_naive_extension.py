@@ -16,18 +16,17 @@ from hypothesis import strategies as st
 from real_text import eval_lines, vendor
 from reference.pre_tokenize import byte_level as byte_level_pre_tokenizer
 from strategies import documents, examples
-from vocabshift.extension.base import TrainingBase
-from vocabshift.extension.baseline_cost import extension_cost
 from vocabshift.extension.baselines import (
     Auxiliary,
-    NaiveMethod,
     append,
     naive_extension,
     regen,
     train_auxiliary,
     train_sentencepiece_auxiliary,
 )
+from vocabshift.extension.continued import TrainingBase
 from vocabshift.extension.counting import count_byte_level
+from vocabshift.extension.report import extension_cost
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED
 from vocabshift.tokenizer import byte_level
@@ -38,7 +37,7 @@ from vocabshift.tokenizer.tokenizer_json import to_json
 from vocabshift.trainers.byte_level import BpeTrainer
 
 BASE_TEXT = ["the cat and the dog sat on the mat", "कि की का के", "one two three 123"] * 2
-METHODS: tuple[NaiveMethod, ...] = ("regen", "append", "prepend", "add-tokens")
+METHODS: tuple[str, ...] = ("regen", "append", "prepend", "add-tokens")
 BASES = {
     name: BpeTrainer(
         vocab_size=300, pre_tokenizer=name, special_tokens=("<|end|>", "<|pad|>")
@@ -132,9 +131,7 @@ def is_half_or_taken(token: str, base: Tokenizer) -> bool:
 @pytest.mark.parametrize("method", METHODS)
 @examples(15)
 @given(texts=documents(), name=bases)
-def test_every_baseline_is_a_sound_tokenizer(
-    method: NaiveMethod, texts: list[str], name: str
-) -> None:
+def test_every_baseline_is_a_sound_tokenizer(method: str, texts: list[str], name: str) -> None:
     """It reloads as it is, keeps all ids, and its label counts what is lost."""
     base = BASES[name]
     auxiliary = auxiliary_of(base, texts, 500)
@@ -216,7 +213,7 @@ def test_published_counts_of_dead_tokens(
     auxiliary = estonian_auxiliary(shared_data / "tokenizers-hf" / name, estonian)
     was_dead = set(unreachable_tokens(base))
 
-    def dead(method: NaiveMethod, n_tokens: int) -> tuple[int, int]:
+    def dead(method: str, n_tokens: int) -> tuple[int, int]:
         longer = naive_extension(base, auxiliary, method, n_tokens=n_tokens)
         found = set(unreachable_tokens(longer)) - was_dead
         old = found & base.model.vocab.keys()

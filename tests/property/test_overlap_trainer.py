@@ -15,7 +15,7 @@ from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED, Pattern, Split, get_pattern
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer_json import to_json
-from vocabshift.trainers.base import Work
+from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.overlap import OverlapTrainer
 
@@ -67,7 +67,7 @@ def test_merges_equal_the_reference(
         overlap_power=power,
     )
     reader = CorpusReader(corpus, get_pattern(pattern), by_language=True)
-    trained, learned_high = trainer.learn(reader, Work())
+    trained, learned_high = trainer.learn(reader, RunContext())
     unit = 4096 if len(set(weight_of.values())) > 1 else 1
     split = pre_tokenizer(pattern)
     counts: dict[bytes, Counter[str]] = {}

@@ -19,7 +19,7 @@ from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer_json import to_json
-from vocabshift.trainers.base import Work, make_reader
+from vocabshift.trainers.base import RunContext, make_reader
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.picky import PickyReport, PickyTrainer
 
@@ -138,7 +138,7 @@ def test_a_corpus_with_weights(
     )
     check_events(
         picky.train(words, vocab_size, threshold, min_frequency=unit),
-        trainer.learn(reader, Work()),
+        trainer.learn(reader, RunContext()),
     )
 
 

@@ -28,7 +28,8 @@ def test_every_module_can_be_imported_and_the_face_stays() -> None:
         importlib.import_module(name)
     for name in vs.__all__:
         value = getattr(vs, name)
-        assert name == "__version__" or callable(value), name
+        assert name in ("METRICS", "__version__") or callable(value), name
+    assert set(vs.METRICS) > {"fertility", "bytes_per_token"}
 
 
 def test_every_name_is_offered_by_dir() -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from vocabshift.cli.files import read_results
 from vocabshift.cli.main import main
 from vocabshift.report.card import render_card
 from vocabshift.report.card_facts import Source, TokenizerFacts
+from vocabshift.results import read_results
 
 pytest.importorskip("huggingface_hub")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vocabshift.results import Result, Results
+from vocabshift.results import Result, Results, read_results
 
 ROWS = Results(
     [
@@ -77,3 +77,20 @@ def test_names_with_separators_of_unicode_come_back() -> None:
     """Only a newline ends a row."""
     rows = Results([Result("a\u2028b\x85", "hi", "fertility", 1.5, 3)])
     assert rows == Results.from_jsonl(rows.to_jsonl())
+
+
+def test_rows_that_are_there_twice(tmp_path: Path) -> None:
+    """The same row twice is one; the same with another value is an error that names its line."""
+    rows = Results(
+        [
+            Result("ist", "hin", "fertility", 1.25, 9, 1.2, 1.3),
+            Result("ist", "tam", "fertility", 1.75, 9, 1.7, 1.8),
+        ]
+    )
+    file = tmp_path / "results.jsonl"
+    rows.save(file)
+    assert rows == read_results([file, file])
+    other = tmp_path / "other.jsonl"
+    Results([rows[1], Result("ist", "hin", "fertility", 1.5, 9)]).save(other)
+    with pytest.raises(ValueError, match=r"other\.jsonl, line 2: fertility of ist on hin"):
+        read_results([file, other])

@@ -12,6 +12,7 @@ from typing import Any
 
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.languages import UNLABELLED
+from vocabshift.text.regexes import WORTHWHILE_LIFT
 from vocabshift.tokenizer import metaspace_reader
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.corpus_reader import TokenizerReader
@@ -45,11 +46,6 @@ def ceilings(tokenizer: Tokenizer, corpus: Corpus, *, threads: int = 1) -> dict[
         n_words[label] = n_words.get(label, 0) + count + group.n_special
     return {label: n_bytes[label] / count for label, count in n_words.items() if count}
 
-
-LIFTS = 1.1
-"""The repaired pre-tokenizer is worth a word where it lifts the ceiling by this factor. Measured
-with Llama-3, Llama-4, Qwen-2.5, Nemo and DeepSeek on 14 languages: where words are cut at vowel
-signs it lifts it by 1.34 (Kashmiri) to 3.7 (Malayalam), everywhere else by at most 1.04."""
 
 NEAR = 0.9
 """From this share of the ceiling on, new tokens alone have next to nothing to give: Llama-3 stands
@@ -89,7 +85,7 @@ class LanguageCheck:
         """Whether the pre-tokenizer is what limits an extension, and its repair would help."""
         if self.ceiling is None or self.repaired_ceiling is None:
             return False
-        return self.repaired_ceiling > LIFTS * self.ceiling
+        return self.repaired_ceiling > WORTHWHILE_LIFT * self.ceiling
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; a ceiling that there is not is null."""

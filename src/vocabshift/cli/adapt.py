@@ -8,29 +8,27 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.fields import add_fields, given
 from vocabshift.cli.options import (
+    Parser,
     UsageError,
     add_many,
     add_output,
     add_threads,
     add_verb,
     positive,
-    share,
     size,
     threads,
 )
-from vocabshift.cli.source import add_source, require_source, source_of
-from vocabshift.cli.subjects import add_pattern, load_all
-from vocabshift.surgery.methods import init_names
-from vocabshift.surgery.options import TransferOptions
+from vocabshift.cli.source import add_source, require_source, source_of, tokenizer_of
+from vocabshift.cli.subjects import add_pattern
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vocabshift.text.corpus import Corpus
+    from vocabshift import Corpus
 
-
-# What `vocabshift adapt` tells people at the end: what was exchanged, and what it brought.
+_FIELDS = ("pre_tokenizer", "min_frequency", "sampling_alpha")  # of ExtensionOptions
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
@@ -64,15 +62,14 @@ def _table(result: dict[str, Any]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from vocabshift.text.languages import UNLABELLED
-
     table = Table(title=Text("bytes per token", style="bold"), title_justify="left")
     table.add_column("language")
     for name in ("before", "after", "ceiling", "new tokens used", "share of its tokens"):
         table.add_column(name, justify="right")
-    pruned = {row["language"] or UNLABELLED: row for row in result["pruning"]["languages"]}
+    pruned = {row["language"]: row for row in result["pruning"]["languages"]}  # None: no label
     for row in result["extension"]["languages"]:
-        shrunk, prune_first = pruned[row["language"]], result["first"] == "prune"
+        prune_first = result["first"] == "prune"
+        shrunk = pruned[row["language"] if row["language"] in pruned else None]
         before = (shrunk if prune_first else row)["bytes_per_token_before"]
         after = row["bytes_per_token"] if prune_first else shrunk["bytes_per_token_after"]
         table.add_row(
@@ -88,13 +85,11 @@ def _table(result: dict[str, Any]) -> Any:
 
 def _show_card(result: dict[str, Any], facts: dict[str, Any], console: Console) -> None:
     """Tables of before and after on held-out text, and what the model has to say beside them."""
-    from vocabshift.report.tables import to_rich
-    from vocabshift.results import Result, Results
+    from vocabshift.workflows.adapt_card import tables_of
 
     card = result["card"]
-    results = Results(Result(**row) for row in card["results"])
-    for metric in results.distinct("metric"):
-        console.print(to_rich(results, metric))
+    for table in tables_of(card):
+        console.print(table)
     facts["exchange"] = f"{result['n_tokens']:,} tokens" + (
         ", by the curve of plan" if result["n_tokens_is_planned"] else ", as asked for"
     )
@@ -137,6 +132,13 @@ def add_parser(subparsers: Any) -> None:
         "  vocabshift adapt models/qwen --corpus et=estonian.txt en=english.txt --text "
         "et=held-out.txt --init focus --json -o qwen-et\n",
     )
+    parser.later(_add_options)
+    parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)
+
+
+def _add_options(parser: Parser) -> None:
+    from vocabshift.workflows.extend import ExtensionOptions
+
     parser.add_argument(
         "model",
         metavar="MODEL",
@@ -155,18 +157,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--order", default="leaf-frequency", help="of pruning (leaf-frequency)")
     add_many(parser, "--keep", metavar="WHAT", help="never take out, as in prune")
-    parser.add_argument(
-        "--pre-tokenizer",
-        choices=("kept", "repaired"),
-        help="repaired: marks and joiners may follow the letters of a word (default: kept)",
-    )
-    parser.add_argument("--min-frequency", metavar="N", type=positive, default=1)
-    parser.add_argument(
-        "--sampling-alpha",
-        metavar="A",
-        type=share,
-        help="languages count in proportion to bytes ** A: 1 as they are, 0.3 nearly alike",
-    )
+    add_fields(parser, ExtensionOptions, _FIELDS)
     add_pattern(parser)
     parser.add_argument(
         "--tokenizer-only", action="store_true", help="leave the model beside the tokenizer alone"
@@ -174,11 +165,12 @@ def add_parser(subparsers: Any) -> None:
     _add_model_options(parser)
     add_output(parser, what="folder to write")
     add_threads(parser)
-    parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)
 
 
 def _add_model_options(parser: argparse.ArgumentParser) -> None:
     """What only a model needs; all are None or False where they are not given."""
+    from vocabshift.workflows.transfer import TransferOptions, init_names
+
     group = parser.add_argument_group("for models")
     add_many(
         group,
@@ -215,57 +207,37 @@ _FOR_MODELS = ("text", "init", "donor", "no_score", "score_bytes", "device", "ha
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Adapt and write the folder."""
-    from pathlib import Path
-
-    from vocabshift.storage.output import check_free
-    from vocabshift.text.corpus import Corpus
+    import vocabshift as vs
+    from vocabshift.workflows.adapt_model import is_model
 
     require_source(args, f"(see: {args.parser.prog} --help)")
-    inputs = [args.model] if Path(args.model).exists() else []
-    check_free(args.out, force=args.force, inputs=inputs)
     corpus = source_of(args)
-    if not isinstance(corpus, Corpus):
+    if not isinstance(corpus, vs.Corpus):
         raise UsageError("adapt encodes the text itself, before and after; give --corpus")
-    options = {
-        "first": args.first,
-        "order": args.order,
-        "keep": tuple(args.keep or ()),
-        "min_frequency": args.min_frequency,
-        "sampling_alpha": args.sampling_alpha,
-        "threads": threads(args),
-    }
-    if not args.tokenizer_only and _is_model(args.model):
-        return _adapt_model(args, corpus, options)
-    given = [name.replace("_", "-") for name in _FOR_MODELS if getattr(args, name)]
-    if given:
+    if not args.tokenizer_only and is_model(args.model):
+        return _adapt_model(args, corpus)
+    foreign = [name.replace("_", "-") for name in _FOR_MODELS if getattr(args, name)]
+    if foreign:
         why = "--tokenizer-only is given" if args.tokenizer_only else f"{args.model} is none: there"
         why += "" if args.tokenizer_only else " are no weights beside a config.json"
-        raise UsageError(f"--{given[0]} is for models, and {why}; leave it out")
-    return _adapt_tokenizer(args, corpus, options)
+        raise UsageError(f"--{foreign[0]} is for models, and {why}; leave it out")
+    return _adapt_tokenizer(args, corpus)
 
 
-def _is_model(source: str) -> bool:
-    from vocabshift.models.folder import find_model
-
-    return find_model(source) is not None
-
-
-def _adapt_model(
-    args: argparse.Namespace, corpus: Corpus, options: dict[str, Any]
-) -> dict[str, Any]:
+def _adapt_model(args: argparse.Namespace, corpus: Corpus) -> dict[str, Any]:
+    import vocabshift as vs
     from vocabshift.cli.console import progress_bar
-    from vocabshift.text.corpus import Corpus
-    from vocabshift.workflows.adapt_model import SCORE_BYTES, adapt_model
+    from vocabshift.workflows.adapt_model import SCORE_BYTES
+    from vocabshift.workflows.transfer import TransferOptions
 
     if args.pattern:
         raise UsageError("--pattern is for tokenizer files; a model's tokenizer brings its own")
     with progress_bar() as progress:
-        return adapt_model(
+        return vs.adapt_model(
             args.model,
             corpus,
             args.out,
-            n_tokens=args.n_tokens,
-            text=Corpus.from_specs(args.text) if args.text else None,
+            text=vs.Corpus.from_specs(args.text) if args.text else None,
             init=args.init or TransferOptions.init,
             donor=args.donor,
             with_score=not args.no_score,
@@ -274,40 +246,35 @@ def _adapt_model(
             force=args.force,
             hard_links=args.hard_links,
             resume=not args.no_resume,
-            pre_tokenizer=args.pre_tokenizer or "kept",
             progress=progress,
-            **options,
+            **_shared(args),
         ).to_dict()
 
 
-def _adapt_tokenizer(
-    args: argparse.Namespace, corpus: Corpus, options: dict[str, Any]
-) -> dict[str, Any]:
+def _adapt_tokenizer(args: argparse.Namespace, corpus: Corpus) -> dict[str, Any]:
     from vocabshift.cli.console import progress_bar
     from vocabshift.workflows.adapt_tokenizer import adapt_to_folder
 
-    tokenizer = args.model
-    if args.pattern:
-        [tokenizer] = load_all([args.model], args.pattern)
+    args.tokenizer = args.model
     with progress_bar() as progress:
-        n_tokens, pre_tokenizer = args.n_tokens, args.pre_tokenizer or "kept"
-        if n_tokens is None:
-            from vocabshift.workflows.plan import plan
-
-            n_tokens = plan(
-                tokenizer,
-                corpus,
-                sampling_alpha=args.sampling_alpha,
-                threads=options["threads"],
-                progress=progress,
-            ).exchange_of(pre_tokenizer)
         return adapt_to_folder(
-            tokenizer,
+            tokenizer_of(args),
             corpus,
             args.out,
+            inputs=[args.model],
             force=args.force,
-            n_tokens=n_tokens,
-            pre_tokenizer=pre_tokenizer,
             progress=progress,
-            **options,
+            **_shared(args),
         )
+
+
+def _shared(args: argparse.Namespace) -> dict[str, Any]:
+    """What is asked of a tokenizer, with or without a model."""
+    return {
+        "n_tokens": args.n_tokens,
+        "first": args.first,
+        "order": args.order,
+        "keep": tuple(args.keep or ()),
+        "threads": threads(args),
+        **given(args, _FIELDS),
+    }

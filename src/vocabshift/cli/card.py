@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.files import read_results
 from vocabshift.cli.options import add_many, add_verb
+from vocabshift.workflows.publish import write_card
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,32 +50,20 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Read everything, render, write; the object holds all that the card was rendered from."""
-    from vocabshift.report.card import render_card
-    from vocabshift.report.card_facts import read_facts, read_sources
-    from vocabshift.storage.output import check_free_file, write_whole
-    from vocabshift.text.languages import find_language
-
-    inputs = [*args.results, *(args.sources or ())]
-    out = check_free_file(args.out, force=args.force, inputs=inputs)
-    results = read_results(args.results)
-    facts = read_facts(args.tokenizer)
-    subject = args.subject or facts.name
-    facts = replace(facts, name=args.name or facts.name)
-    sources = [source for file in args.sources or () for source in read_sources(file)]
-    labels = [source.language for source in sources] or results.distinct("language")
-    known = filter(None, map(find_language, labels))
-    words = {
-        "subject": subject,
-        "languages": sorted({language.short_code or language.code for language in known}),
-        "license": args.license,
-        "evaluated_on": args.evaluated_on,
-        "rebuild": args.rebuild,
-        "limits": args.limit or [],
-    }
-    write_whole(out, render_card(results, facts, sources=sources, **words))
-    listed = [asdict(source) for source in sources]
-    return {"out": str(out), "facts": facts.to_dict(), "sources": listed, **words}
+    """Write the card; the object holds all that it was rendered from."""
+    return write_card(
+        args.tokenizer,
+        args.results,
+        args.out,
+        subject=args.subject,
+        name=args.name,
+        sources=args.sources or (),
+        evaluated_on=args.evaluated_on,
+        license=args.license,
+        rebuild=args.rebuild,
+        limits=args.limit or (),
+        force=args.force,
+    )
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:

@@ -3,39 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_threads, add_verb, threads
-from vocabshift.cli.subjects import add_pattern, load_any
+from vocabshift.cli.subjects import add_pattern
+from vocabshift.workflows.tokenizers import CHECKED, FAULTS, advice, check_tokenizers
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-COUNTS = {
-    "vocab_size": "tokens of the model",
-    "unreachable": "merges do not rebuild them",
-    "only_by_merge_skipping": "of these, whole pieces of text reach them",
-    "unreachable_by_pipeline": "no usual text yields them",
-    "only_in_rare_contexts": "of these, some text yields them",
-    "byte_pieces": "stand for one byte",
-    "missing_byte_pieces": "bytes that the model loses",
-    "partial_utf8": "begin or end inside a character",
-    "superwords": "text on both sides of a space",
-    "terminal_spanning": "a sentence ends inside them",
-    "duplicates": "another token has the same bytes",
-    "shadowed": "an added token is cut out of their text",
-    "special_tokens": "added, special",
-    "other_added_tokens": "added, not special",
-    "id_holes": "ids that no token has",
-    "rows": "embedding rows needed",
-    "padding": "rows to the next multiple of 64",
-    "round_trip_failures": "lines that do not come back",
-}
-"""Every count, with what it is for people."""
-
-_FAULTS = ("unreachable", "unreachable_by_pipeline", "missing_byte_pieces", "round_trip_failures")
 _SHOWN = 20  # tokens of each kind that people see; --json has all of them
 
 
@@ -65,32 +41,15 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Check each tokenizer."""
-    from vocabshift.checks.check import check
-    from vocabshift.text.corpus import Corpus
+    from vocabshift import Corpus
 
-    corpus = Corpus.from_specs(args.text) if args.text else None
-    entries = []
-    loaded = load_any(args.tokenizers, args.pattern)
-    for source, tokenizer in zip(args.tokenizers, loaded, strict=True):
-        rows = _model_rows(source)
-        report = check(tokenizer, corpus, threads=threads(args), model_rows=rows)
-        entry = {"tokenizer": source, **{key: _count(getattr(report, key)) for key in COUNTS}}
-        if rows is not None:
-            entry |= {"model_rows": rows, "missing_rows": report.missing_rows}
-        entry["languages"] = [
-            row.to_dict() | {"is_bound": row.is_bound} for row in report.languages
-        ]
-        entry["ok"] = bool(report.ok)
-        if args.details:
-            entry["details"] = {
-                key: list(value)
-                for key in COUNTS
-                if isinstance(value := getattr(report, key), tuple)
-            }
-            entry["details"]["lost_lines"] = {
-                row.language: row.lost_lines for row in report.languages if row.lost_lines
-            }
-        entries.append(entry)
+    entries = check_tokenizers(
+        args.tokenizers,
+        Corpus.from_specs(args.text) if args.text else None,
+        pattern=args.pattern,
+        details=args.details,
+        threads=threads(args),
+    )
     return {"tokenizers": entries}
 
 
@@ -106,7 +65,7 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
     for entry in entries:
         if entry["languages"]:
             console.print(_language_table(entry))
-        for line in _remarks(entry):
+        for line in advice(entry):
             console.print(line, markup=False, soft_wrap=True)
         for key, tokens in entry.get("details", {}).items():
             if tokens and key != "lost_lines":
@@ -126,14 +85,14 @@ def _counts_table(entries: list[dict[str, Any]]) -> Any:
     for entry in entries:
         table.add_column(Text(entry["tokenizer"]), justify="right")
     table.add_column("", style="dim")
-    rows = dict(COUNTS)
+    rows = dict(CHECKED)
     if any("model_rows" in entry for entry in entries):
         rows |= {"model_rows": "embedding rows of its model", "missing_rows": "rows it lacks"}
     for key, meaning in rows.items():
         cells = []
         for entry in entries:
             value = entry.get(key)
-            is_fault = key in (*_FAULTS, "missing_rows") and value
+            is_fault = key in (*FAULTS, "missing_rows") and value
             shown = "–" if value is None else f"{value:,}"
             cells.append(Text(shown, style="red" if is_fault else ""))
         table.add_row(key, *cells, meaning)
@@ -166,33 +125,6 @@ def _language_table(entry: dict[str, Any]) -> Any:
     return table
 
 
-def _remarks(entry: dict[str, Any]) -> list[str]:
-    """What the ceiling means for whoever wants to extend this tokenizer."""
-    from vocabshift.checks.text import NEAR
-
-    bound = [row for row in entry["languages"] if row["is_bound"]]
-    if not bound:
-        return []
-    lifts = ", ".join(
-        f"{row['language']} {row['ceiling_bytes_per_token']:.2f} -> "
-        f"{row['repaired_ceiling_bytes_per_token']:.2f}"
-        for row in bound
-    )
-    lines = [
-        "The pre-tokenizer cuts words at combining marks, and no new token reaches across. "
-        f"vocabshift extend {entry['tokenizer']} --pre-tokenizer repaired lifts the ceiling, in "
-        f"bytes per token: {lifts}."
-    ]
-    near = [
-        f"{row['language']} {row['ceiling_bytes_per_token'] / row['bytes_per_token'] - 1:.1%}"
-        for row in bound
-        if row["bytes_per_token"] > NEAR * row["ceiling_bytes_per_token"]
-    ]
-    if near:
-        lines.append(f"Without it, any number of new tokens gains at most: {', '.join(near)}.")
-    return lines
-
-
 def _show_list(console: Console, title: str, values: list[Any]) -> None:
     listed = " ".join(map(repr, values[:_SHOWN]))
     more = f" and {len(values) - _SHOWN:,} more" if len(values) > _SHOWN else ""
@@ -203,22 +135,3 @@ def _verdict(ok: bool) -> Any:
     from rich.text import Text
 
     return Text("yes", style="green") if ok else Text("no", style="bold red")
-
-
-def _count(value: Any) -> int | None:
-    return value if value is None or isinstance(value, int) else len(value)
-
-
-def _model_rows(source: str) -> int | None:
-    """Embedding rows that the `config.json` beside a tokenizer states, where there is one."""
-    path = Path(source)
-    file = (path if path.is_dir() else path.parent) / "config.json"
-    try:
-        config = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
-    found = None
-    if isinstance(config, dict):
-        text = config.get("text_config")
-        found = config.get("vocab_size", text.get("vocab_size") if isinstance(text, dict) else None)
-    return found if type(found) is int and 0 < found < 1 << 31 else None

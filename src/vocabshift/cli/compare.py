@@ -1,7 +1,4 @@
-"""`vocabshift compare`: two tokenizers side by side on real text.
-
-Owns the verb's flags; values are `evaluation.compare`'s, pictures `report`'s.
-"""
+"""`vocabshift compare`: two tokenizers side by side on real text."""
 
 from __future__ import annotations
 
@@ -9,7 +6,8 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_threads, add_verb, positive, threads
-from vocabshift.cli.subjects import add_pattern, load_any
+from vocabshift.cli.subjects import add_pattern, defaults_of
+from vocabshift.workflows.compare import compare_to_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,11 +30,20 @@ def add_parser(subparsers: Any) -> None:
     add_many(
         parser, "--text", metavar="SPEC", required=True, help="[lang=]PATH|DIR|GLOB|hf:DATASET"
     )
+    defaults = defaults_of(compare_to_file)
     parser.add_argument(
-        "--lines", metavar="N", type=positive, help="lines shown of each language (default: 2)"
+        "--lines",
+        metavar="N",
+        type=positive,
+        default=defaults["n_lines"],
+        help="lines shown of each language (default: %(default)s)",
     )
     parser.add_argument(
-        "--changes", metavar="N", type=positive, help="stretches shown that changed (default: 20)"
+        "--changes",
+        metavar="N",
+        type=positive,
+        default=defaults["n_changes"],
+        help="stretches shown that changed (default: %(default)s)",
     )
     parser.add_argument("--html", metavar="FILE", help="also write it as one HTML file")
     parser.add_argument("--force", action="store_true", help="replace FILE where it exists already")
@@ -50,42 +57,29 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Compare, and write the page where that is asked for."""
-    from vocabshift.evaluation.compare import N_CHANGES, N_LINES, compare, to_dict
-    from vocabshift.evaluation.lines.subject import subject_names
-    from vocabshift.storage.output import check_free_file
-    from vocabshift.text.corpus import Corpus
+    from vocabshift import Corpus
+    from vocabshift.workflows.compare import comparison_object
 
-    sources = [args.tokenizer_a, args.tokenizer_b]
-    corpus = Corpus.from_specs(args.text)
-    page = None
-    if args.html is not None:
-        page = check_free_file(args.html, force=args.force, inputs=[*sources, *corpus.paths])
-    a, b = load_any(sources, args.pattern)
-    name_a, name_b = subject_names(sources)
-    comparison = compare(
-        a,
-        b,
-        corpus,
-        names=(name_a, name_b),
-        n_lines=args.lines or N_LINES,
-        n_changes=args.changes or N_CHANGES,
+    args.comparison = compare_to_file(
+        args.tokenizer_a,
+        args.tokenizer_b,
+        Corpus.from_specs(args.text),
+        pattern=args.pattern,
+        n_lines=args.lines,
+        n_changes=args.changes,
+        html=args.html,
+        force=args.force,
         threads=threads(args),
     )
-    if page is not None:
-        from vocabshift.report.html.compare import write_comparison
-
-        write_comparison(comparison, page)
-    args.comparison = comparison  # for `show`: the object of --json holds no pieces
-    return {**to_dict(comparison), "html": None if page is None else str(page)}
+    return {**comparison_object(args.comparison), "html": args.html}
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Tables, and lines whose tokens are told apart by colours, or by signs without colours."""
-    from vocabshift.report.compare_text import ASCII, UNICODE, to_rich
+    from vocabshift.workflows.compare import comparison_tables
 
-    plain = args.ascii or console.no_color or console.color_system is None
-    marks = ASCII if args.ascii else UNICODE
-    for part in to_rich(args.comparison, plain=plain, marks=marks):
+    plain = console.no_color or console.color_system is None
+    for part in comparison_tables(args.comparison, plain=plain, ascii_only=args.ascii):
         console.print(part)
     if result["html"]:
         console.print(f"written: {result['html']}", markup=False, soft_wrap=True)

@@ -10,15 +10,14 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.progress import Progress
+
 if TYPE_CHECKING:
     from rich.console import Console
-
-Progress = Callable[[str, int, int | None], None]
-"""Called as (phase, done, total or None) while work goes on; cheap to call often."""
 
 PIPE_WIDTH = 160
 """Columns of a table that goes to a file or a pipe, where rich would assume 80 and cut."""

@@ -5,9 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.options import add_many, add_output, add_threads, add_verb, size, threads
+from vocabshift.cli.options import (
+    Parser,
+    add_many,
+    add_output,
+    add_threads,
+    add_verb,
+    size,
+    threads,
+)
 from vocabshift.cli.source import CORPUS, add_choices, corpus_of
-from vocabshift.text.normalize import NORMALIZER_HELP
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +31,13 @@ def add_parser(subparsers: Any) -> None:
         "  vocabshift count hi=hindi.txt en=english.jsonl.gz --pattern o200k -o counts\n"
         "  vocabshift count ta=hf:wikimedia/wikipedia:20231101.ta --memory 8GB -o counts-ta\n",
     )
+    parser.later(_add_options)
+    parser.set_defaults(run=run, show=show, status=lambda *_: 0)
+
+
+def _add_options(parser: Parser) -> None:
+    from vocabshift.workflows.count import NORMALIZER_HELP
+
     parser.add_argument("corpus", metavar="SPEC", nargs="+", help=CORPUS)
     parser.add_argument(
         "--pattern", metavar="NAME|REGEX", default="o200k", help="pre-tokenizer (default: o200k)"
@@ -36,44 +50,26 @@ def add_parser(subparsers: Any) -> None:
     )
     add_output(parser, what="folder to write")
     add_threads(parser)
-    parser.set_defaults(run=run, show=show, status=lambda *_: 0)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Count, and write the folder."""
     from vocabshift.cli.console import progress_bar
-    from vocabshift.storage.output import atomic_folder, check_free
-    from vocabshift.text.count_folder import write_counts
-    from vocabshift.text.counting import CorpusReader
-    from vocabshift.text.patterns import get_pattern
-    from vocabshift.text.records import check_installed
+    from vocabshift.workflows.count import count_to_folder
 
-    check_installed("pyarrow", "count (it writes Parquet)")
     corpus = corpus_of(args.corpus, args)
-    check_free(args.out, force=args.force, inputs=corpus.paths)
-    reader = CorpusReader(
-        corpus,
-        get_pattern(args.pattern),
-        None if args.normalizer == "none" else args.normalizer,
-        tuple(args.special_tokens or ()),
-        by_language=True,
-    )
-    with atomic_folder(args.out, force=args.force) as folder, progress_bar() as progress:
-        counter = reader.count_words(
-            threads=threads(args),
-            progress=lambda done, total: progress("count", done, total),
+    with progress_bar() as progress:
+        return count_to_folder(
+            corpus,
+            args.out,
+            pattern=args.pattern,
+            normalizer=None if args.normalizer == "none" else args.normalizer,
+            special_tokens=args.special_tokens or (),
             memory_bytes=args.memory or 0,
-            spill_folder=folder,
+            threads=threads(args),
+            force=args.force,
+            progress=progress,
         )
-        write_counts(counter, reader, folder)
-    return {
-        "out": str(args.out),
-        "groups": len(reader.groups),
-        "documents": reader.n_documents,
-        "bytes": reader.n_bytes,
-        "words": sum(counter.size(group) for group in range(counter.group_count)),
-        "corpus_fingerprint": reader.fingerprint,
-    }
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:

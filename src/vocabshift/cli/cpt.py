@@ -13,19 +13,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.options import (
-    UsageError,
+from vocabshift.cli.config import (
     add_config,
-    add_threads,
-    add_verb,
     fill,
     parse_key,
     read_toml,
-    size,
     split_given,
-    threads,
     with_underscores,
 )
+from vocabshift.cli.options import UsageError, add_threads, add_verb, size, threads
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,8 +68,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Train and write the folder; in processes other than the first nothing is printed."""
     from vocabshift.cli.console import progress_bar
-    from vocabshift.cpt.run_config import CptConfig
-    from vocabshift.workflows.continue_pretraining import continue_pretraining
+    from vocabshift.workflows.continue_pretraining import CptConfig, continue_pretraining
 
     path, keys = split_given(args)
     if path is None and not keys:

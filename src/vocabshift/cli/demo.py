@@ -29,12 +29,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Walk the corridor; the walk itself tells people what it does as it goes."""
-    from pathlib import Path
-
     from vocabshift.demo.walk import run_demo
-    from vocabshift.storage.output import check_free
 
-    return dict(run_demo(check_free(Path(args.out), force=args.force), json=args.json) or {})
+    return dict(run_demo(args.out, force=args.force, json=args.json))
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:

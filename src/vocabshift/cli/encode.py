@@ -1,24 +1,23 @@
 """`vocabshift encode`: text -> packed token ids for training.
 
-Owns the verb's flags and its summary; the folder is `cpt.pack_corpus`'s.
+Owns the verb's flags and its summary.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.options import add_output, add_threads, add_verb, positive, threads
-from vocabshift.cli.source import add_choices, corpus_of
-from vocabshift.cli.subjects import add_pattern, load_all
+from vocabshift.cli.fields import add_fields, given
+from vocabshift.cli.options import Parser, add_output, add_threads, add_verb, threads
+from vocabshift.cli.source import add_choices, corpus_of, tokenizer_of
+from vocabshift.cli.subjects import add_pattern
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vocabshift.tokenizer.tokenizer import Tokenizer
-
 _NONE = "none"
+_FIELDS = ("format", "shard_tokens")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -36,21 +35,20 @@ def add_parser(subparsers: Any) -> None:
         "  vocabshift encode ist 'corpus/*.parquet' --format arrow --eos '</s>' -j 8 -o packed "
         "--json\n",
     )
+    parser.later(_add_options)
+    parser.set_defaults(run=run, show=show, status=lambda *_: 0)
+
+
+def _add_options(parser: Parser) -> None:
+    from vocabshift.workflows.encode import PackOptions
+
     parser.add_argument("tokenizer", metavar="TOKENIZER", help="folder, file or Hub name")
     parser.add_argument("specs", metavar="SPEC", nargs="+", help="[lang=]PATH|DIR|GLOB|hf:DATASET")
     add_choices(parser)
     parser.add_argument(
-        "--eos", metavar="TOKEN|none", help="behind every document (default: the tokenizer's)"
+        "--eos", metavar="TOKEN|none", help="after every document (default: the tokenizer's)"
     )
-    parser.add_argument(
-        "--format",
-        choices=("numpy", "arrow"),
-        default="numpy",
-        help="numpy (default): .npy to map; arrow: column input_ids, for datasets (needs [data])",
-    )
-    parser.add_argument(
-        "--shard-tokens", metavar="N", type=positive, help="tokens in a shard (default: 50 million)"
-    )
+    add_fields(parser, PackOptions, _FIELDS)
     parser.add_argument(
         "--special-as-text",
         action="store_true",
@@ -62,68 +60,29 @@ def add_parser(subparsers: Any) -> None:
     )
     add_output(parser, what="folder to write")
     add_threads(parser)
-    parser.set_defaults(run=run, show=show, status=lambda *_: 0)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Encode and write the folder."""
-    from pathlib import Path
-
     from vocabshift.cli.console import print_line, progress_bar
-    from vocabshift.storage.output import check_free
-    from vocabshift.text.readers import no_key_reason
+    from vocabshift.workflows.encode import encode_to_folder
 
-    inputs = [args.tokenizer] if Path(args.tokenizer).exists() else []
-    out = check_free(args.out, force=args.force, inputs=inputs)
     corpus = corpus_of(args.specs, args)
-    from vocabshift.cpt.pack_corpus import SHARD_TOKENS, PackOptions, pack_corpus
-
-    (tokenizer,) = load_all([args.tokenizer], args.pattern)
-    options = PackOptions(
-        eos=_eos(args.eos, tokenizer),
-        format=args.format,
-        shard_tokens=args.shard_tokens or SHARD_TOKENS,
-        parse_special=not args.special_as_text,
-    )
-    if (reason := no_key_reason(corpus)) is not None:
-        print_line(f"note: this run could not be resumed: {reason}")
-    start = time.perf_counter()
     with progress_bar(in_bytes=True) as progress:
-        header = pack_corpus(
-            tokenizer,
+        return encode_to_folder(
+            tokenizer_of(args),
             corpus,
-            out,
-            options,
+            args.out,
+            eos=None if args.eos == _NONE else args.eos,
+            without_eos=args.eos == _NONE,
+            parse_special=not args.special_as_text,
             threads=threads(args),
             force=args.force,
             resume=not args.no_resume,
             progress=progress,
+            note=lambda message: print_line(f"note: {message}"),
+            **given(args, _FIELDS),
         )
-    return {
-        "out": str(out),
-        "n_tokens": header["n_tokens"],
-        "n_documents": header["n_documents"],
-        "n_bytes": header["n_bytes"],
-        "dtype": header["dtype"],
-        "eos": header["eos"],
-        "bytes_per_token": header["n_bytes"] / max(header["n_tokens"], 1),
-        "seconds": round(time.perf_counter() - start, 3),
-        "shards": len(header["shards"]),
-        "languages": header["languages"],
-    }
-
-
-def _eos(given: str | None, tokenizer: Tokenizer) -> str | None:
-    """The token asked for, else the tokenizer's own."""
-    from vocabshift.cli.console import print_line
-    from vocabshift.cpt.pack_corpus import eos_of
-
-    if given is not None:
-        return None if given == _NONE else given
-    eos = eos_of(tokenizer)
-    if eos is None:
-        print_line("note: the tokenizer names no EOS: nothing stands between documents (see --eos)")
-    return eos
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:

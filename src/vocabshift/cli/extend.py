@@ -8,27 +8,21 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.fields import add_fields, flags_of, given
 from vocabshift.cli.options import (
+    Parser,
     UsageError,
     add_output,
     add_threads,
     add_verb,
     positive,
-    share,
     threads,
 )
-from vocabshift.cli.source import add_source, require_source, source_of
-from vocabshift.cli.subjects import add_pattern, load_all
+from vocabshift.cli.source import add_source, require_source, source_of, tokenizer_of
+from vocabshift.cli.subjects import add_pattern
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from vocabshift.tokenizer.tokenizer import Tokenizer
-
-
-# What `vocabshift extend` shows people: its tables, and advice about the pre-tokenizer.
-#
-# Knows the verb's result and nothing else.
 
 
 REASONS = {
@@ -37,9 +31,6 @@ REASONS = {
     "no_token_left": "the auxiliary tokenizer has no more",
     "no_pair_left": "no pair is left in this text: every pre-token is one token",
 }
-
-LIFTS = 1.1
-"""The repaired pre-tokenizer is worth a word where it lifts the ceiling by this factor."""
 
 
 def language_table(result: dict[str, Any]) -> Any:
@@ -93,6 +84,8 @@ def superword_table(effect: dict[str, Any]) -> Any:
 
 def advice(result: dict[str, Any]) -> list[str]:
     """What people should know about the pre-tokenizer."""
+    from vocabshift.workflows.extend import WORTHWHILE_LIFT
+
     other = result["other_pre_tokenizer"]
     if not other:
         return []
@@ -101,7 +94,7 @@ def advice(result: dict[str, Any]) -> list[str]:
         lifted = [
             f"{label} {ceiling:.2f} -> {other['ceilings'][label]:.2f}"
             for label, ceiling in result["ceilings"].items()
-            if other["ceilings"][label] > LIFTS * ceiling
+            if other["ceilings"][label] > WORTHWHILE_LIFT * ceiling
         ]
         if lifted:
             lines.append(
@@ -120,12 +113,6 @@ def advice(result: dict[str, Any]) -> list[str]:
     return lines
 
 
-# ---
-
-
-METHODS = ("continued", "regen", "append", "prepend", "add-tokens")
-
-
 def add_parser(subparsers: Any) -> None:
     """Add the verb."""
     parser = add_verb(
@@ -141,147 +128,58 @@ def add_parser(subparsers: Any) -> None:
         "  vocabshift extend mistralai/Mistral-7B-v0.1 --corpus et=estonian.jsonl.gz "
         "--n-tokens 4000 --json -o mistral-et\n",
     )
+    parser.later(_add_options)
+    parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)
+
+
+def _add_options(parser: Parser) -> None:
+    from vocabshift.workflows.extend import ExtensionOptions
+
     parser.add_argument("tokenizer", metavar="TOKENIZER", help="folder, file or Hub name")
     add_source(parser)
-    parser.add_argument(
-        "--n-tokens", metavar="N", type=positive, required=True, help="tokens to add at most"
-    )
-    parser.add_argument(
-        "--method",
-        choices=METHODS,
-        default="continued",
-        help="continued (default), or a baseline to compare with",
-    )
-    parser.add_argument(
-        "--pre-tokenizer",
-        choices=("kept", "repaired"),
-        default="kept",
-        help="repaired: marks and joiners may follow the letters of a word",
-    )
-    parser.add_argument(
-        "--tie-break",
-        choices=("id", "lexicographic"),
-        default="id",
-        help="between equal counts; lexicographic: as the paper's toolkit",
-    )
+    add_fields(parser, ExtensionOptions)
     parser.add_argument(
         "--superwords",
         metavar="N",
         type=positive,
-        help="then so many superwords inside sentences (byte-level; lifts the space wall)",
-    )
-    parser.add_argument("--min-frequency", metavar="N", type=positive, default=1)
-    parser.add_argument("--max-token-bytes", metavar="N", type=positive)
-    parser.add_argument(
-        "--normalizer",
-        metavar="STEP[+STEP…]",
-        help="of the training text: as in `train`",
-    )
-    parser.add_argument(
-        "--sampling-alpha",
-        metavar="A",
-        type=share,
-        help="languages count in proportion to bytes ** A: 1 as they are, 0.3 nearly alike",
-    )
-    parser.add_argument(
-        "--character-coverage",
-        metavar="C",
-        type=share,
-        help="SentencePiece: share of the text's characters to hold, missing ones first (0.9995)",
+        help="then so many superwords inside sentences (byte-level; lifts the space boundary)",
     )
     parser.add_argument(
         "--sentencepiece-model",
         metavar="FILE",
         help="tokenizer.model whose rules new pieces obey (default: the one beside the tokenizer)",
     )
-    parser.add_argument(
-        "--fill-holes",
-        action="store_true",
-        help="take ids that no token has (as prune --keep-ids leaves them) before new ones",
-    )
     add_pattern(parser)
     add_output(parser, what="folder to write")
     add_threads(parser)
-    parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Extend and write the folder."""
-    from pathlib import Path
-
     from vocabshift.cli.console import progress_bar
-    from vocabshift.storage.output import check_free
+    from vocabshift.workflows.extend import ExtensionOptions, extend_to_folder
 
-    require_source(args, f"(see: {args.parser.prog} --help)")
-    inputs = [args.tokenizer] if Path(args.tokenizer).exists() else []
-    out = check_free(args.out, force=args.force, inputs=inputs)
+    see = f"(see: {args.parser.prog} --help)"
+    require_source(args, see)
+    if args.n_tokens is None:
+        raise UsageError(f"--n-tokens is required {see}")
+    options = given(args, flags_of(ExtensionOptions))
+    if options.get("normalizer") == "none":
+        del options["normalizer"]
     source = source_of(args)
-    from vocabshift.extension.options import ExtensionOptions
-    from vocabshift.workflows.extend import extend_to_folder
-
-    coverage = (
-        {} if args.character_coverage is None else {"character_coverage": args.character_coverage}
-    )
-    options = ExtensionOptions(
-        n_tokens=args.n_tokens,
-        method=args.method,
-        tie_break=args.tie_break,
-        pre_tokenizer=args.pre_tokenizer,
-        min_frequency=args.min_frequency,
-        max_token_bytes=args.max_token_bytes,
-        normalizer=None if args.normalizer == "none" else args.normalizer,
-        sampling_alpha=args.sampling_alpha,
-        fill_holes=args.fill_holes,
-        **coverage,
-    )
-    tokenizer = args.tokenizer
-    if args.pattern or args.sentencepiece_model:
-        [tokenizer] = load_all([args.tokenizer], args.pattern)
-    if args.sentencepiece_model:
-        tokenizer = _with_rules(tokenizer, args.sentencepiece_model)
     with progress_bar() as progress:
-        if args.superwords:
-            return _with_superwords(args, tokenizer, source, options, progress)
         return extend_to_folder(
-            tokenizer,
+            tokenizer_of(args),
             source,
-            options,
-            out,
+            ExtensionOptions(**options),
+            args.out,
+            n_superwords=args.superwords,
+            sentencepiece_model=args.sentencepiece_model,
+            inputs=[args.tokenizer],
             threads=threads(args),
             force=args.force,
             progress=progress,
         )
-
-
-def _with_superwords(
-    args: argparse.Namespace, tokenizer: Any, source: Any, options: Any, progress: Any
-) -> dict[str, Any]:
-    from vocabshift.text.corpus import Corpus
-    from vocabshift.workflows.extend_with_superwords import extend_with_superwords_to_folder
-
-    if not isinstance(source, Corpus):
-        raise UsageError("--superwords needs the text itself; give --corpus")
-    result: dict[str, Any] = extend_with_superwords_to_folder(
-        tokenizer,
-        source,
-        args.out,
-        options=options,
-        n_superwords=args.superwords,
-        threads=threads(args),
-        force=args.force,
-        progress=progress,
-    )
-    return result
-
-
-def _with_rules(tokenizer: Tokenizer, file: str) -> Tokenizer:
-    """The tokenizer with the rules of a SentencePiece model."""
-    from dataclasses import replace
-
-    [model] = load_all([file], None)
-    if model.piece_rules is None:
-        raise UsageError(f"{file} is no SentencePiece model; give the tokenizer.model of the base")
-    return replace(tokenizer, piece_rules=model.piece_rules)
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:

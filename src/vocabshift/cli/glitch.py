@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
-import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.options import UsageError, add_many, add_threads, add_verb, positive, threads
-from vocabshift.storage.output import check_free_file, write_whole
+from vocabshift.cli.options import add_many, add_threads, add_verb, positive, threads
+from vocabshift.cli.subjects import defaults_of
+from vocabshift.workflows.glitch import DTYPES, INDICATORS, glitch_to_files
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-INDICATORS = (
-    *("auto", "norm", "cosine", "centred", "without-component", "distance", "bias", "drift"),
-)
-_FILES = ("output", "markdown", "html", "prune_list")
 _SHOWN = 15
 
 
@@ -34,6 +28,7 @@ def add_parser(subparsers: Any) -> None:
         "  vocabshift glitch llama-ist-trained --initial llama-ist --indicator drift --verify 100 "
         "--json\n",
     )
+    defaults = defaults_of(glitch_to_files)
     parser.add_argument("model", metavar="MODEL", help="model folder or Hub name")
     parser.add_argument(
         "--initial", metavar="MODEL", help="the model before it was trained: how far rows moved"
@@ -41,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--indicator",
         choices=INDICATORS,
-        default="auto",
+        default=defaults["indicator"],
         help="what decides. norm: of the input embeddings; cosine, centred, without-component, "
         "distance: of the head's rows to unused ones; bias: of the head; drift: from --initial. "
         "auto (default): norm, or cosine where embeddings and head are tied",
@@ -62,9 +57,9 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument(
         "--dtype",
-        choices=("float32", "bfloat16", "float16"),
-        default="float32",
-        help="of the loaded model (default: float32)",
+        choices=DTYPES,
+        default=defaults["dtype"],
+        help="of the loaded model (default: %(default)s)",
     )
     parser.add_argument("--top", metavar="N", type=positive, help="so many tokens in --json")
     parser.add_argument("--output", metavar="FILE", help="also write all tokens as JSON lines")
@@ -82,15 +77,12 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Look, and write what was asked for."""
+    from vocabshift import Corpus
     from vocabshift.cli.console import progress_bar
-    from vocabshift.evaluation.glitch.find import find_glitch_tokens
-    from vocabshift.evaluation.glitch.summary import summary, token_rows
-    from vocabshift.text.corpus import Corpus
 
     corpus = Corpus.from_specs(args.corpus) if args.corpus else None
-    _check_files(args, [] if corpus is None else corpus.paths)
     with progress_bar() as progress:
-        report = find_glitch_tokens(
+        args.found = glitch_to_files(
             args.model,
             initial=args.initial,
             reference=args.reference or (),
@@ -98,70 +90,19 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             corpus=corpus,
             n_verify=args.verify or 0,
             dtype=args.dtype,
+            output=args.output,
+            markdown=args.markdown,
+            html=args.html,
+            prune_list=args.prune_list,
+            force=args.force,
             threads=threads(args),
             progress=progress,
         )
-    tokens = token_rows(report)
-    facts = summary(report, tokens)
-    args.written = _write(args, facts, tokens)
-    if args.prune_list:
-        facts["prune_with"] = _write_prune_list(args, report.tokenizer, tokens)
-    args.tokens = tokens
-    return {"tokens": tokens[: args.top] if args.top else tokens, "summary": facts}
-
-
-def _check_files(args: argparse.Namespace, texts: list[Path]) -> None:
-    """Complain now about what could not be written after the work."""
-    given = [getattr(args, key) for key in _FILES]
-    files = [
-        check_free_file(file, force=args.force, inputs=[args.model, *texts])
-        for file in given
-        if file is not None
-    ]
-    if len({file.resolve() for file in files}) < len(files):
-        raise UsageError("two of the outputs name one file; give each its own")
-
-
-def _write(
-    args: argparse.Namespace, facts: dict[str, Any], tokens: list[dict[str, Any]]
-) -> list[str]:
-    written = []
-    if args.output:
-        lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in tokens)
-        write_whole(Path(args.output), "".join(lines))
-        written.append(args.output)
-    if args.markdown:
-        from vocabshift.report.glitch_markdown import glitch_markdown
-
-        write_whole(Path(args.markdown), glitch_markdown(facts, tokens))
-        written.append(args.markdown)
-    if args.html:
-        from vocabshift.report.html.glitch import glitch_html
-
-        write_whole(Path(args.html), glitch_html(facts, tokens))
-        written.append(args.html)
-    return written
-
-
-def _write_prune_list(
-    args: argparse.Namespace, tokenizer: Any, tokens: list[dict[str, Any]]
-) -> str | None:
-    """`prune` takes no list of tokens to remove, but one of tokens to keep: all the others."""
-    from vocabshift.evaluation.glitch.summary import prunable
-
-    going = set(prunable(tokenizer, tokens))
-    vocab = sorted(tokenizer.model.vocab.items(), key=lambda entry: entry[1])
-    staying = [token for token, _ in vocab if token not in going]
-    broken = [token for token in staying if "\n" in token or "\r" in token]
-    lines = [token for token in staying if "\n" not in token and "\r" not in token]
-    write_whole(Path(args.prune_list), "".join(f"{token}\n" for token in lines))
-    args.written.append(args.prune_list)
-    if not going:
-        return None
-    # Tokens with a line break, which some SentencePiece vocabularies have, stand in no list.
-    kept = [f"file:{args.prune_list}", *broken]
-    order = ("--order", "leaf-id", "--n-tokens", str(len(going)))
-    return shlex.join(["vocabshift", "prune", args.model, *order, "--keep", *kept, "-o", "DIR"])
+    tokens = args.found.tokens
+    return {
+        "tokens": tokens[: args.top] if args.top else tokens,
+        "summary": args.found.summary,
+    }
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
@@ -196,10 +137,10 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
         for group in facts["groups"]:
             table.add_row(group["action"], group["class"], f"{group['tokens']:,}", group["why"])
         console.print(table)
-    console.print(_suspects(args.tokens))
+    console.print(_suspects(args.found.tokens))
     if facts.get("prune_with"):
         console.print(f"next: {facts['prune_with']}", markup=False, soft_wrap=True)
-    for file in args.written:
+    for file in args.found.written:
         console.print(f"written: {file}", markup=False, soft_wrap=True)
 
 

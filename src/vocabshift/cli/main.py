@@ -2,7 +2,8 @@
 
 0: done; 2: bad arguments or input (one line on stderr); 1: a fault of ours; 130: Ctrl-C. A verb
 is a file with `add_parser(subparsers)`, `run(args) -> dict` (the `--json` object) and
-`show(args, result, console)` for people; its work is imported when it runs, so `--help` is fast.
+`show(args, result, console)` for people. It imports the face, the workflows and nothing below them;
+both import their work when it is asked for, so `--help` is fast.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from vocabshift import __version__
+import vocabshift
 from vocabshift.cli import (
     adapt,
     card,
@@ -39,7 +40,8 @@ from vocabshift.cli import (
     train,
     transfer,
 )
-from vocabshift.cli.options import Parser, UsageError, config_first
+from vocabshift.cli.config import config_first
+from vocabshift.cli.options import Parser, UsageError
 
 VERBS = (
     *(demo, normalize, count, train, plan, extend, prune, adapt, transfer),
@@ -60,7 +62,9 @@ def build_parser() -> Parser:
             "--vocab-size 32000 -o ist\n"
         ),
     )
-    parser.add_argument("--version", action="version", version=f"vocabshift {__version__}")
+    parser.add_argument(
+        "--version", action="version", version=f"vocabshift {vocabshift.__version__}"
+    )
     subparsers = parser.add_subparsers(
         title="verbs", metavar="VERB", dest="verb", required=True, parser_class=Parser
     )

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_verb
-from vocabshift.text.normalize import NORMALIZER_HELP
+from vocabshift.workflows.evaluate import NORMALIZER_HELP, NORMALIZERS, normalizer_effect
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +19,8 @@ def add_parser(subparsers: Any) -> None:
         "normalize",
         "the share of words that a normalizer changes",
         "Tell the share of words, and of different words, that a normalizer changes, by language.\n"
-        "What `train --normalizer` gets by the same name travels inside the tokenizer.",
+        "What `train --normalizer` gets by the same name travels inside the tokenizer.\n\nsteps:\n"
+        + "\n".join(f"  {name:13} {what}" for name, what in NORMALIZERS.items()),
         "  vocabshift normalize hi=hindi.txt te=telugu.txt --normalizer fifth-case\n"
         "  vocabshift normalize eval/*.txt --normalizer joiners+nfc+nukta+vowel-signs --json\n",
     )
@@ -30,18 +31,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Measure."""
-    from vocabshift.evaluation.lines.texts import normalization_effect
-    from vocabshift.text.corpus import Corpus
-    from vocabshift.text.normalize import inverse_name, normalizer_spec
+    from vocabshift import Corpus
 
-    spec = normalizer_spec(args.normalizer)  # before the text is read
-    results = normalization_effect(Corpus.from_specs(args.text), args.normalizer)
-    return {
-        "normalizer": args.normalizer,
-        "inverse": inverse_name(args.normalizer),
-        "component": spec,
-        "results": results.to_dicts(),
-    }
+    return normalizer_effect(Corpus.from_specs(args.text), args.normalizer)
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
@@ -49,7 +41,6 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     from rich.table import Table
     from rich.text import Text
 
-    from vocabshift.evaluation.lines.texts import UNIQUE_WORDS, WORDS
     from vocabshift.results import Result, Results
 
     results = Results(Result(**row) for row in result["results"])
@@ -57,7 +48,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     table.add_column("language")
     for column in ("words", "changed", "different words", "changed"):
         table.add_column(column, justify="right")
-    totals = {WORDS: [0, 0.0], UNIQUE_WORDS: [0, 0.0]}
+    totals = {metric: [0, 0.0] for metric in results.distinct("metric")}  # words, different ones
     languages = results.distinct("language")
     for language in languages:
         cells = []

@@ -1,6 +1,6 @@
 """`vocabshift plan`: how many tokens to add or drop?
 
-Owns the verb's flags, its tables and its picture.
+Owns the verb's flags and its tables.
 """
 
 from __future__ import annotations
@@ -9,13 +9,11 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_threads, add_verb, positive, share, threads
-from vocabshift.cli.source import add_choices, corpus_of, words_of
-from vocabshift.cli.subjects import add_pattern, load_all
+from vocabshift.cli.source import add_choices, corpus_of, tokenizer_of, words_of
+from vocabshift.cli.subjects import add_pattern
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from vocabshift.workflows.plan import Plan
 
 _MOST_LANGUAGES = 6  # columns of the table; --json has all
 
@@ -77,22 +75,18 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Learn, measure, and draw if asked."""
+    import vocabshift as vs
     from vocabshift.cli.console import progress_bar
-    from vocabshift.text.corpus import Corpus
+    from vocabshift.workflows.plan_picture import check_picture, draw_plan
 
     if args.picture:
-        from vocabshift.report.curves import check_picture
-
         check_picture(args.picture)
     corpus = corpus_of(args.corpus, args)
     unit: Any = args.documents or "line"
-    text = Corpus.from_specs(args.text, documents=unit) if args.text else None
-    [tokenizer] = load_all([args.tokenizer], args.pattern)
-    from vocabshift.workflows.plan import plan
-
+    text = vs.Corpus.from_specs(args.text, documents=unit) if args.text else None
     with progress_bar() as progress:
-        found = plan(
-            tokenizer,
+        found = vs.plan(
+            tokenizer_of(args),
             corpus,
             text=text,
             max_tokens=args.max_tokens,
@@ -104,7 +98,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         )
     result = found.to_dict()
     if args.picture:
-        result["picture"] = str(_draw(found, args.picture))
+        result["picture"] = str(draw_plan(found, args.picture))
     return result
 
 
@@ -169,26 +163,3 @@ def _table(result: dict[str, Any]) -> Any:
         name = f"{row['pre_tokenizer']}{mark}"
         table.add_row(f"{row['n_tokens']:+,}", name, *cells, style=style)
     return table
-
-
-def _draw(found: Plan, file: str) -> Any:
-    """One panel for each language, the curves of both pre-tokenizers in it."""
-    from vocabshift.report.curves import Curve, draw
-
-    panels: dict[str, list[Curve]] = {}
-    for label in found.rows[0].by_language:
-        curves = []
-        for name, ceilings in found.ceilings.items():
-            rows = sorted(
-                (row for row in found.rows if row.pre_tokenizer == name),
-                key=lambda row: row.n_tokens,
-            )
-            points = [(row.n_tokens, row.by_language[label]) for row in rows]
-            knee = next(
-                ((row.n_tokens, row.by_language[label]) for row in rows if row.is_knee), None
-            )
-            title = f"pre-tokenizer {name}"
-            curves.append(Curve(title, points, mark=knee, ceiling=ceilings.get(label)))
-        panels[label] = curves
-    title = f"{found.tokenizer}: dotted the ceiling, circled the knee"
-    return draw(panels, file, value="bytes per token", title=title)

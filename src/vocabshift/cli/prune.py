@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import (
+    Parser,
     UsageError,
     add_many,
     add_output,
@@ -14,17 +15,12 @@ from vocabshift.cli.options import (
     positive,
     threads,
 )
-from vocabshift.cli.source import add_source, source_of, words_of
+from vocabshift.cli.source import add_source, source_of, tokenizer_of, words_of
 from vocabshift.cli.subjects import add_pattern
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vocabshift.tokenizer.tokenizer import Tokenizer
-    from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
-
-ORDERS = ("leaf-frequency", "leaf-id", "merge", "frequency", "id", "script")
-_WITHOUT_TEXT = ("leaf-id", "id")
 _MOST_SCRIPTS = 12  # rows of the table for people; --json has all of them
 
 
@@ -42,6 +38,13 @@ def add_parser(subparsers: Any) -> None:
         "  vocabshift prune xlm-roberta-base --corpus hi=hi.txt --vocab-size 60000 "
         "--keep script:Deva --dry-run --json\n",
     )
+    parser.later(_add_options)
+    parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)
+
+
+def _add_options(parser: Parser) -> None:
+    from vocabshift.workflows.prune import ORDERS
+
     parser.add_argument("tokenizer", metavar="TOKENIZER", help="folder, file or Hub name")
     add_source(parser)
     parser.add_argument("--n-tokens", metavar="N", type=positive, help="so many tokens go")
@@ -77,41 +80,27 @@ def add_parser(subparsers: Any) -> None:
     add_pattern(parser)
     add_output(parser, what="folder to write", required=False)
     add_threads(parser)
-    parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Prune and write the folder."""
-    from pathlib import Path
-
     from vocabshift.cli.console import print_line, progress_bar
-    from vocabshift.storage.output import check_free
-
-    _check(args)
-    inputs = [args.tokenizer] if Path(args.tokenizer).exists() else []
-    out = None if args.dry_run else check_free(args.out, force=args.force, inputs=inputs)
-    from vocabshift.pruning.counts import languages_of
-    from vocabshift.pruning.options import PruningOptions, check_languages, parse_keep
     from vocabshift.workflows.prune import prune_to_folder
 
-    options = PruningOptions(
-        order=args.order,
-        n_tokens=args.n_tokens,
-        vocab_size=args.vocab_size,
-        keep=parse_keep(args.keep or ()),
-        keep_ids=args.keep_ids,
-        unreachable_first=args.unreachable_first,
-        drop_unseen_characters=args.drop_unseen_characters,
-    )
+    _check(args)
     source = source_of(args) if args.corpus or args.counts else None
-    check_languages(options.keep, [] if source is None else languages_of(source))
-    tokenizer = _tokenizer(args)
     with progress_bar(in_bytes=True) as progress:
-        result: dict[str, Any] = prune_to_folder(
-            tokenizer,
+        result = prune_to_folder(
+            tokenizer_of(args),
             source,
-            options,
-            out,
+            None if args.dry_run else args.out,
+            n_tokens=args.n_tokens,
+            vocab_size=args.vocab_size,
+            order=args.order,
+            keep=args.keep or (),
+            keep_ids=args.keep_ids,
+            unreachable_first=args.unreachable_first,
+            drop_unseen_characters=args.drop_unseen_characters,
             base=args.tokenizer,
             threads=threads(args),
             force=args.force,
@@ -124,12 +113,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def _check(args: argparse.Namespace) -> None:
     """UsageError for what the flags alone show to be wrong."""
+    from vocabshift.workflows.prune import NEED_COUNTS
+
     see = f"(see: {args.parser.prog} --help)"
     if (args.n_tokens is None) == (args.vocab_size is None):
         raise UsageError(f"give --n-tokens or --vocab-size, one of them {see}")
     if args.dry_run == bool(args.out):
         raise UsageError(f"give -o DIR, or --dry-run, which writes nothing {see}")
-    if not (args.corpus or args.counts) and args.order not in _WITHOUT_TEXT:
+    if not (args.corpus or args.counts) and args.order in NEED_COUNTS:
         raise UsageError(
             f"--order {args.order} looks at text: --corpus (or --counts) is required {see}"
         )
@@ -137,17 +128,6 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(f"{flags[0]} looks at text: --corpus is required {see}")
     if args.drop_unseen_characters and not args.corpus:
         raise UsageError(f"--drop-unseen-characters looks at text: --corpus is required {see}")
-
-
-def _tokenizer(args: argparse.Namespace) -> Tokenizer | UnigramOrWordPieceTokenizer:
-    """The tokenizer; `--pattern` is for rank files and GGUF, which are BPE."""
-    from vocabshift.cli.subjects import load_all
-    from vocabshift.tokenizer.formats.load import open_tokenizer
-
-    if args.pattern is None:
-        return open_tokenizer(args.tokenizer)
-    (tokenizer,) = load_all([args.tokenizer], args.pattern)
-    return tokenizer
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:

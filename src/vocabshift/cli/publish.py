@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_verb
+from vocabshift.cli.subjects import defaults_of
+from vocabshift.workflows.publish import publish_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,56 +31,23 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--upload", action="store_true", help="send it; without this a dry run")
     parser.add_argument("--public", action="store_true", help="make a new repository public")
     parser.add_argument(
-        "--message", metavar="TEXT", default="Upload with vocabshift", help="of the commit"
+        "--message",
+        metavar="TEXT",
+        default=defaults_of(publish_folder)["message"],
+        help="of the commit",
     )
     parser.set_defaults(run=run, show=show, status=lambda *_: 0)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Check everything, and send it where that is asked for."""
-    from vocabshift.report import hub
-    from vocabshift.report.card_facts import TOKENIZER_FILE, sha256_of
-
-    repo = hub.check_repo(args.repo)
-    folder = Path(args.folder)
-    files = hub.files_of(folder)
-    if TOKENIZER_FILE not in {file.name for file in files}:
-        raise ValueError(f"{folder} holds no {TOKENIZER_FILE}; publish what vocabshift wrote")
-    sha256 = sha256_of(folder / TOKENIZER_FILE)
-    card = hub.read_card(folder, sha256)
-    opened_by = _open_again(folder)
-    url = None
-    if args.upload:
-        url = hub.upload(folder, repo, files, is_private=not args.public, message=args.message)
-    return {
-        "folder": str(folder),
-        "repo": repo,
-        "private": not args.public,
-        "uploaded": url is not None,
-        "url": url,
-        "files": [{"name": file.name, "bytes": file.n_bytes} for file in files],
-        "total_bytes": sum(file.n_bytes for file in files),
-        "sha256": sha256,
-        "opened_by": opened_by,
-        "card": {key: card.get(key) for key in ("license", "language", "library_name", "tags")},
-    }
-
-
-def _open_again(folder: Path) -> list[str]:
-    """Open the tokenizer as others will and compare its ids; which libraries did, or an error."""
-    from vocabshift.report.card_facts import TOKENIZER_FILE
-    from vocabshift.tokenizer.formats.load import load_folder
-    from vocabshift.tokenizer.pretrained_folder import verify
-
-    # It was read from this very file, so that only what `tokenizers` makes of it is in question.
-    text = (folder / TOKENIZER_FILE).read_text(encoding="utf-8").rstrip("\n")
-    verify(load_folder(folder), folder, text=text)
-    if find_spec("transformers") is None:
-        return ["tokenizers"]
-    from vocabshift.tokenizer.pretrained_folder import check_auto
-
-    check_auto(folder)
-    return ["tokenizers", "transformers"]
+    return publish_folder(
+        args.folder,
+        args.repo,
+        upload=args.upload,
+        public=args.public,
+        message=args.message,
+    )
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:

@@ -6,7 +6,8 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_verb, positive
-from vocabshift.cli.subjects import add_models, loading
+from vocabshift.cli.subjects import add_models, defaults_of, loading
+from vocabshift.workflows.measure_models import score_to_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,8 +54,8 @@ def add_parser(subparsers: Any) -> None:
         "--batch-tokens",
         metavar="N",
         type=positive,
-        default=4096,
-        help="tokens run at once, padding included (default: 4096)",
+        default=defaults_of(score_to_file)["batch_tokens"],
+        help="tokens run at once, padding included (default: %(default)s)",
     )
     parser.add_argument("--output", metavar="FILE", help="also write the rows as JSON lines")
     parser.add_argument("--force", action="store_true", help="replace FILE where it exists already")
@@ -63,43 +64,33 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Score, compare, and write the rows where that is asked for."""
+    from vocabshift import Corpus
     from vocabshift.cli.console import progress_bar
-    from vocabshift.evaluation.scoring.score_models import score_models
-    from vocabshift.storage.output import check_free_file, write_whole
-    from vocabshift.text.corpus import Corpus
 
     corpus = Corpus.from_specs(args.text, documents=args.documents or "line")
-    out = None
-    if args.output is not None:
-        out = check_free_file(args.output, force=args.force, inputs=[*args.models, *corpus.paths])
     with progress_bar() as progress:
-        found = score_models(
+        args.scored = score_to_file(
             args.models,
             corpus,
             context=args.context,
             overlap=args.overlap,
             batch_tokens=args.batch_tokens,
+            output=args.output,
+            force=args.force,
             progress=progress,
             **loading(args),
         )
-    if out is not None:
-        write_whole(out, found.results.to_jsonl())
     return {
-        "results": found.results.to_dicts(),
-        "comparisons": [pair.to_dict() for pair in found.comparisons],
+        "results": args.scored.results.to_dicts(),
+        "comparisons": [pair.to_dict() for pair in args.scored.comparisons],
     }
 
 
-def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
+def show(args: argparse.Namespace, _result: dict[str, Any], console: Console) -> None:
     """Bits per byte as a table, then the pairs of models."""
-    from vocabshift.evaluation.scoring.score_models import ScoreComparison
-    from vocabshift.report.tables import score_comparisons, to_rich
-    from vocabshift.results import Result, Results
+    from vocabshift.workflows.measure_models import score_tables
 
-    results = Results(Result(**row) for row in result["results"])
-    for metric in results.distinct("metric"):
-        console.print(to_rich(results, metric, intervals=True))
-    if result["comparisons"]:
-        console.print(score_comparisons([ScoreComparison(**row) for row in result["comparisons"]]))
+    for table in score_tables(args.scored):
+        console.print(table)
     if args.output:
         console.print(f"written: {args.output}", markup=False, soft_wrap=True)

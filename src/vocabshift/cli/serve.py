@@ -11,12 +11,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import UsageError, add_verb
-from vocabshift.cli.subjects import add_pattern, load_any
+from vocabshift.cli.subjects import add_pattern
+from vocabshift.workflows.tokenizers import load_named
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from vocabshift.playground.page import Sample
 
 MOST_TOKENIZERS = 12
 SAMPLE_LINES = 3
@@ -48,19 +47,16 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Load the tokenizers and bind the address; `status` serves when it has been printed."""
-    from vocabshift.playground.app import LocalServer
+    from vocabshift import open_playground
+    from vocabshift.demo.sample_texts import beginnings
 
     if len(args.tokenizers) > MOST_TOKENIZERS:
         raise UsageError(f"the page has room for {MOST_TOKENIZERS} tokenizers; name fewer")
-
-    from vocabshift.evaluation.lines.subject import engine_of, subject_names
-    from vocabshift.playground.page import Panel, Playground
-
-    loaded = load_any(args.tokenizers, args.pattern)
-    names = subject_names(args.tokenizers)
-    panels = [Panel(engine_of(source), name) for source, name in zip(loaded, names, strict=True)]
-    args.server = LocalServer(Playground(panels, _samples()), args.port)
-    return {"url": args.server.url, "pid": os.getpid(), "tokenizers": names}
+    tokenizers = load_named(args.tokenizers, pattern=args.pattern)
+    texts = beginnings(SAMPLE_LINES)
+    several = "\n".join(texts[language][0] for language in SEVERAL_SCRIPTS)
+    args.server = open_playground(tokenizers, texts, several=several, port=args.port)
+    return {"url": args.server.url, "pid": os.getpid(), "tokenizers": list(tokenizers)}
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
@@ -76,23 +72,6 @@ def status(args: argparse.Namespace, _result: dict[str, Any]) -> int:
     sys.stdout.flush()  # whoever started this is waiting for the address
     args.server.run(open_browser=not (args.no_browser or args.json) and _has_display())
     return 0
-
-
-def _samples() -> list[Sample]:
-    """Sentences to start from, by the name of their language; the first has several scripts."""
-    from vocabshift.demo.sample_texts import beginnings
-    from vocabshift.playground.page import Sample
-    from vocabshift.text.languages import find_language
-
-    texts = beginnings(SAMPLE_LINES)
-    several = "\n".join(texts[language][0] for language in SEVERAL_SCRIPTS)
-    samples = []
-    for label, lines in texts.items():
-        language = find_language(label)
-        name = label.capitalize() if language is None else language.name
-        tag = "" if language is None else language.short_code or language.code
-        samples.append(Sample(name, tag, "\n".join(lines)))
-    return [Sample("Several scripts", "", several), *sorted(samples, key=lambda one: one.name)]
 
 
 def _has_display() -> bool:

@@ -14,8 +14,7 @@ from vocabshift.cli.options import UsageError, add_many, natural, size
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vocabshift.text.corpus import Corpus
-    from vocabshift.text.count_folder import CountFolder
+    from vocabshift import Corpus, CountFolder, Tokenizer
 
 CORPUS = "[lang=]PATH|DIR|GLOB|hf:DATASET[@WEIGHT]"
 
@@ -67,19 +66,19 @@ def source_of(args: argparse.Namespace) -> Corpus | CountFolder:
         if getattr(args, name) is not None:
             flag = name.replace("_", "-")
             raise UsageError(f"--counts stands for the whole corpus; leave --{flag} out")
-    from vocabshift.text.count_folder import CountFolder
+    import vocabshift as vs
 
-    return CountFolder.open(args.counts)
+    return vs.CountFolder.open(args.counts)
 
 
 def corpus_of(specs: Sequence[str], args: argparse.Namespace) -> Corpus:
     """The corpus of the specs, cut down by the flags of `add_choices`, in the order of these."""
-    from vocabshift.text.corpus import Corpus
+    import vocabshift as vs
 
     budgets = language_budgets(args.language_bytes or ())
     if args.draw_seed is not None and not budgets:
         raise UsageError("--draw-seed chooses what --language-bytes takes; give both")
-    corpus = Corpus.from_specs(specs, documents=args.documents or "line")
+    corpus = vs.Corpus.from_specs(specs, documents=args.documents or "line")
     if args.languages:
         corpus = corpus.select(args.languages)
     if args.max_roman_words is not None:
@@ -105,6 +104,16 @@ def language_budgets(words: Sequence[str]) -> dict[str | None, int]:
             raise UsageError(f"--language-bytes {word}: it is given twice; give one size")
         budgets[key] = n_bytes
     return budgets
+
+
+def tokenizer_of(args: argparse.Namespace) -> str | Tokenizer:
+    """TOKENIZER as it was named, or loaded where `--pattern` is given."""
+    if args.pattern is None:
+        return str(args.tokenizer)
+    from vocabshift.cli.subjects import load_all
+
+    [tokenizer] = load_all([args.tokenizer], args.pattern)
+    return tokenizer
 
 
 def words_of(args: argparse.Namespace) -> list[str]:

@@ -1,93 +1,50 @@
-"""Loading the TOKENIZER arguments of a verb, with `--pattern` for files that lack theirs.
-
-Owns to which of several tokenizers a pattern goes: to those that cannot be read without one.
-Knows nothing of formats.
-"""
+"""What is measured: the TOKENIZER and MODEL arguments of the verbs, and flags that go with them."""
 
 from __future__ import annotations
 
 import argparse
+import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.options import UsageError
-from vocabshift.errors import InvalidTokenizerError
+from vocabshift.workflows.measure_models import DTYPES, score_to_file
+from vocabshift.workflows.tokenizers import PATTERN_FLAG
 
 if TYPE_CHECKING:
-    from vocabshift.tokenizer.tokenizer import Tokenizer
-    from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
-
-FLAG = "--pattern"
+    from vocabshift import Tokenizer
 
 
 def add_pattern(parser: argparse.ArgumentParser) -> None:
     """`--pattern NAME|REGEX`."""
     parser.add_argument(
-        FLAG,
+        PATTERN_FLAG,
         metavar="NAME|REGEX",
         help="pre-tokenizer of rank files and GGUF vocabularies that do not name theirs",
     )
 
 
 def load_all(sources: Sequence[str], pattern: str | None) -> list[Tokenizer]:
-    """All tokenizers, in order; UsageError for a pattern that none of them needs."""
-    return _load(sources, pattern, None)
+    """All tokenizers, in order; ValueError for a pattern that none of them needs."""
+    from vocabshift.workflows.tokenizers import load_bpe_tokenizers
 
-
-def load_any(
-    sources: Sequence[str], pattern: str | None
-) -> list[Tokenizer | UnigramOrWordPieceTokenizer]:
-    """The same for tokenizers of every kind, Unigram and WordPiece too."""
-    return _load(sources, pattern, _open_other)
-
-
-def _load(
-    sources: Sequence[str], pattern: str | None, open_other: Callable[[str], Any] | None
-) -> list[Any]:
-    from vocabshift.tokenizer.formats.load import load_tokenizer
-
-    loaded = []
-    is_used = False
-    for source in sources:
-        try:
-            loaded.append(load_tokenizer(source))
-        except InvalidTokenizerError as error:
-            if pattern is not None and FLAG in str(error):
-                loaded.append(load_tokenizer(source, pattern=pattern))
-                is_used = True
-            elif open_other is not None:
-                loaded.append(open_other(source))
-            else:
-                raise
-    if pattern is not None and not is_used:
-        raise UsageError(f"{FLAG} is not needed: the tokenizers bring their own; leave it out")
-    return loaded
-
-
-def _open_other(source: str) -> Any:
-    """Raises what loading it as BPE raised, where it is no tokenizer of another kind."""
-    from vocabshift.tokenizer.formats.load import open_tokenizer
-
-    return open_tokenizer(source)
-
-
-# MODEL arguments of the verbs that judge models, and the flags about how they are loaded.
-
-
-DTYPES = ("float32", "bfloat16", "float16", "auto")
+    return load_bpe_tokenizers(sources, pattern=pattern)
 
 
 def add_models(parser: argparse.ArgumentParser, *, nargs: str = "+") -> None:
     """`MODEL…`, `--dtype`, `--device` and `--trust-remote-code`."""
+    defaults = defaults_of(score_to_file)
     parser.add_argument(
         "models", metavar="MODEL", nargs=nargs, help="folder or Hub name of a causal language model"
     )
     parser.add_argument(
-        "--dtype", choices=DTYPES, default="float32", help="of the weights (default: float32)"
+        "--dtype",
+        choices=DTYPES,
+        default=defaults["dtype"],
+        help="of the weights (default: %(default)s)",
     )
     parser.add_argument(
         "--device",
-        default="auto",
+        default=defaults["device"],
         help="cpu, cuda, cuda:N, mps, or auto: a GPU where there is one (default)",
     )
     parser.add_argument(
@@ -104,3 +61,9 @@ def loading(args: argparse.Namespace) -> dict[str, Any]:
         "device": args.device,
         "trust_remote_code": args.trust_remote_code,
     }
+
+
+def defaults_of(function: Callable[..., object]) -> dict[str, Any]:
+    """The defaults of a function's parameters, for the flags that stand for them."""
+    parameters = inspect.signature(function).parameters.items()
+    return {name: own.default for name, own in parameters if own.default is not own.empty}

@@ -6,17 +6,12 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.files import read_results
 from vocabshift.cli.options import add_many, add_verb
+from vocabshift.cli.subjects import defaults_of
+from vocabshift.workflows.publish import FORMATS, SHAPES, write_tables
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-SHAPES = (
-    *("languages", "subjects", "families"),
-    *("ist-3", "ist-4", "ist-6", "ist-7", "ist-22", "matra-2", "matra-3", "matra-4"),
-)
-FORMATS = ("markdown", "latex", "csv", "csv-long")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -34,8 +29,11 @@ def add_parser(subparsers: Any) -> None:
         "  vocabshift tables results.jsonl --shape matra-2 --format latex -o matra-2.tex\n",
     )
     parser.add_argument("results", metavar="RESULTS", nargs="+", help="what evaluate wrote")
-    parser.add_argument("--shape", choices=SHAPES, default="languages", help="default: languages")
-    parser.add_argument("--format", choices=FORMATS, default="markdown", help="default: markdown")
+    defaults = defaults_of(write_tables)
+    for flag, choices in (("shape", SHAPES), ("format", FORMATS)):
+        parser.add_argument(
+            f"--{flag}", choices=choices, default=defaults[flag], help="default: %(default)s"
+        )
     add_many(parser, "--subjects", metavar="S", help="only these tokenizers, in this order")
     parser.add_argument(
         "--intervals", action="store_true", help="half the 95 %% interval after each value"
@@ -47,26 +45,15 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Fill the shape, and write the tables where that is asked for."""
-    from vocabshift.report.paper_tables import paper_tables
-    from vocabshift.report.table_formats import FORMATS as WRITERS
-    from vocabshift.storage.output import check_free_file, write_whole
-    from vocabshift.text.languages import family, find_language
-
-    out = check_free_file(args.out, force=args.force, inputs=args.results) if args.out else None
-    results = read_results(args.results)
-    labels = results.distinct("language")
-    known = {label: find_language(label) for label in labels}
-    sheets = paper_tables(
-        results,
-        args.shape,
+    return write_tables(
+        args.results,
+        args.out,
+        shape=args.shape,
+        format=args.format,
         subjects=args.subjects or (),
-        names={label: language.name for label, language in known.items() if language},
-        families={label: found for label in labels if (found := family(label))},
+        intervals=args.intervals,
+        force=args.force,
     )
-    text = WRITERS[args.format](sheets, args.intervals)
-    if out is not None:
-        write_whole(out, text)
-    return {"out": args.out, "shape": args.shape, "tables": len(sheets), "text": text}
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:

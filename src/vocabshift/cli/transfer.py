@@ -5,21 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.options import UsageError, add_many, add_output, add_verb, positive
-from vocabshift.cli.subjects import add_pattern, load_all
-from vocabshift.surgery.methods import INITIALIZERS, init_names
-from vocabshift.surgery.options import AUTO, TransferOptions
+from vocabshift.cli.options import Parser, UsageError, add_many, add_output, add_verb, positive
+from vocabshift.cli.source import tokenizer_of
+from vocabshift.cli.subjects import add_pattern
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
 
-    from vocabshift.surgery.report import TransferReport
-
 _SHOWN = 8  # tokens of each list that people see
-
-_KEYS = ("n_copied", "n_initialized", "n_removed", "tied", "vocab_size", "rows")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -33,6 +26,13 @@ def add_parser(subparsers: Any) -> None:
         "  vocabshift transfer models/llama runs/ist --init auto --text hi=hindi.txt -o llama-ist\n"
         "  vocabshift transfer llama-ist-trained --back --initial models/llama -o llama-back\n",
     )
+    parser.later(_add_options)
+    parser.set_defaults(run=run, show=show, status=lambda *_: 0)
+
+
+def _add_options(parser: Parser) -> None:
+    from vocabshift.workflows.transfer import AUTO, INITIALIZERS, TransferOptions, init_names
+
     parser.add_argument("model", metavar="MODEL", help="model folder or Hub name")
     parser.add_argument(
         "tokenizer", metavar="TOKENIZER", nargs="?", help="the tokenizer that it is to have"
@@ -93,124 +93,50 @@ def add_parser(subparsers: Any) -> None:
     )
     add_pattern(parser)
     add_output(parser, what="folder to write")
-    parser.set_defaults(run=run, show=show, status=lambda *_: 0)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Transfer and write the folder."""
-    from pathlib import Path
+    import vocabshift as vs
+    from vocabshift.workflows.transfer import (
+        TransferOptions,
+        transfer_back_to_folder,
+        transfer_to_folder,
+    )
 
-    from vocabshift.storage.output import check_free
-    from vocabshift.surgery.transfer import transfer_folder
-    from vocabshift.tokenizer import id_map
-
-    names = (args.model, args.tokenizer, args.initial, args.donor, args.overrides)
-    out = check_free(Path(args.out), force=args.force, inputs=filter(None, names))
     if args.back or args.initial:
-        from vocabshift.surgery.back import transfer_back_folder
-
         is_alone = not (args.tokenizer or args.dry_run or args.details or args.reserve_dummies)
         if not (args.back and args.initial and is_alone):
             raise UsageError(
                 "--back takes no TOKENIZER (nor --dry-run, --details, --reserve-dummies) and needs "
                 "--initial: vocabshift transfer MODEL --back --initial OLD_MODEL -o DIR"
             )
-        back = transfer_back_folder(args.model, args.initial, out, force=args.force)
-        return _result(out, back, dry_run=False)
+        return transfer_back_to_folder(args.model, args.initial, args.out, force=args.force)
     if not args.tokenizer:
         raise UsageError(
             "TOKENIZER is required, or --back --initial OLD_MODEL (see: vocabshift transfer --help)"
         )
-    tokenizer = _load(args)
     options = TransferOptions(
         init=args.init,
         pad_to_multiple_of=args.pad_to_multiple_of,
-        id_map=id_map.find(args.tokenizer),
+        donor=args.donor,
+        corpus=vs.Corpus.from_specs(args.corpus) if args.corpus else None,
         overrides=args.overrides or None,
         reserve_dummies=args.reserve_dummies or TransferOptions.reserve_dummies,
-        **_sources(args),
     )
-    details = _details(args, tokenizer, options) if args.details else {}
-    report = transfer_folder(
+    return transfer_to_folder(
         args.model,
-        tokenizer,
-        out,
+        tokenizer_of(args),
+        args.out,
         options,
+        text=vs.Corpus.from_specs(args.text) if args.text else None,
+        tokenizer_source=args.tokenizer,
         force=args.force,
         hard_links=args.hard_links,
         resume=not args.no_resume,
         dry_run=args.dry_run,
+        with_details=args.details,
     )
-    return _result(out, report, dry_run=args.dry_run) | details
-
-
-def _details(args: argparse.Namespace, tokenizer: Any, options: TransferOptions) -> dict[str, Any]:
-    """The lists of tokens, by name."""
-    from vocabshift.surgery.details import token_lists
-
-    return {"details": token_lists(args.model, tokenizer, options).to_dict()}
-
-
-def _result(out: Path, report: TransferReport, *, dry_run: bool) -> dict[str, Any]:
-    """The contract's keys and what else there is to say."""
-    result = {"out": str(out), **{key: getattr(report, key) for key in _KEYS}}
-    result |= {"init": report.init, "n_overridden": report.n_overridden}
-    result |= {"n_ambiguous": len(report.ambiguous)}
-    result["ambiguous"] = [
-        {"id": new_id, "old_ids": old_ids} for new_id, old_ids in report.ambiguous.items()
-    ]
-    result |= {"dry_run": dry_run, "notes": [] if dry_run else _notes(out)}
-    for key in ("n_moved", "bytes_before", "bytes_after", "files"):
-        result[key] = getattr(report, key)
-    if report.tried:
-        result["tried"] = [
-            {"init": init, "bits_per_byte": price} for init, price in report.tried.items()
-        ]
-    if (out / "tokenization_vs.py").exists():
-        result["tokenizer_code"] = str(out / "tokenization_vs.py")
-    return result
-
-
-def _notes(out: Path) -> list[str]:
-    """What the output says of other programs; nothing after a dry run."""
-    import json
-
-    file = out / "vocabshift.json"
-    if not file.exists():
-        return []
-    return list(json.loads(file.read_text(encoding="utf-8"))["figures"]["notes"])
-
-
-def _sources(args: argparse.Namespace) -> dict[str, Any]:
-    """What auto, focus and omp need, as far as it is given."""
-    from vocabshift.storage.output import check_free
-    from vocabshift.text.corpus import Corpus
-
-    sources: dict[str, Any] = {}
-    if args.text:
-        from vocabshift.workflows.transfer import bits_per_byte
-
-        text = Corpus.from_specs(args.text)
-        check_free(args.out, force=args.force, inputs=text.paths)
-        sources["score"] = bits_per_byte(text)
-    if args.corpus:
-        sources["corpus"] = Corpus.from_specs(args.corpus)
-    if args.donor:
-        sources["donor"] = args.donor
-    return sources
-
-
-def _load(args: argparse.Namespace) -> Any:
-    """The new tokenizer: BPE of any kind, or a pruned Unigram or WordPiece one."""
-    from vocabshift.errors import InvalidTokenizerError
-    from vocabshift.tokenizer.formats.load import open_tokenizer
-
-    try:
-        return load_all([args.tokenizer], args.pattern)[0]
-    except InvalidTokenizerError:
-        if args.pattern is not None:
-            raise
-        return open_tokenizer(args.tokenizer)
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:

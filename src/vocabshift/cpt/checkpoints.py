@@ -1,9 +1,9 @@
-"""Checkpoints of a run: weights, moments and position, kept so that it goes on exactly.
+"""Checkpoints of a run: weights, moments and position, so that it resumes exactly.
 
-Owns when a checkpoint is due, which are kept, and what makes another run of it: `run.json` says
-what the weights depend on, and a run that differs in it is refused. Every checkpoint is whole or
-not there (`vocabshift.storage.checkpoints`). The random state is no part of one: every step begins
-from a seed of its own. Knows nothing of models.
+Owns when a checkpoint is due and which are kept. `run.json` says what the weights depend on; a run
+that differs in it is refused. Every checkpoint is whole or not there
+(`vocabshift.storage.checkpoints`). It holds no random state: every step begins from a seed of its
+own.
 """
 
 from __future__ import annotations
@@ -26,12 +26,9 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
 
-# The state of a run as named tensors: weights that were trained, and AdamW's moments.
-#
-# Owns the names, and how tensors that are divided over processes (FSDP2) become whole ones and
-# parts again. So a checkpoint does not depend on the number of processes. All processes must call
-# these functions together.
-
+# The state of a run as named tensors: weights that were trained, and AdamW's moments. Tensors that
+# are divided over processes (FSDP2) become whole ones and parts again, so a checkpoint does not
+# depend on the number of processes. All processes must call these functions together.
 
 Tensors = dict[str, "torch.Tensor"]
 
@@ -42,13 +39,13 @@ def names_of(model: Any, parameters: Iterable[torch.nn.Parameter]) -> dict[str, 
     return {name: value for name, value in model.named_parameters() if id(value) in wanted}
 
 
-def weights(parameters: Mapping[str, torch.nn.Parameter], *, on_main: bool) -> Tensors:
+def whole_weights(parameters: Mapping[str, torch.nn.Parameter], *, on_main: bool) -> Tensors:
     """Whole copies on the CPU; empty where `on_main` is off, for this is not who keeps them."""
     whole = {name: _whole(value.detach(), on_main) for name, value in parameters.items()}
     return {name: value for name, value in whole.items() if value is not None}
 
 
-def moments(
+def whole_moments(
     optimizer: torch.optim.Optimizer,
     parameters: Mapping[str, torch.nn.Parameter],
     *,
@@ -106,17 +103,15 @@ def _part(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     return distribute_tensor(placed, divided.device_mesh, divided.placements)
 
 
-# Weights on their way to the disk: a full disk is an OSError, whoever writes.
-#
-# Owns what safetensors makes of an error of the operating system, and what is made of it again.
-
-
 _NUMBER = re.compile(r"\(os error ([0-9]+)\)")
 
 
 @contextmanager
 def disk_errors(place: Path) -> Iterator[None]:
-    """Within the block a SafetensorError that the operating system caused becomes an OSError."""
+    """Within the block a SafetensorError that the operating system caused becomes an OSError.
+
+    So a full disk is an OSError, whoever writes.
+    """
     import safetensors
 
     try:
@@ -129,8 +124,7 @@ def disk_errors(place: Path) -> Iterator[None]:
         raise OSError(number, os.strerror(number), str(place)) from error
 
 
-# ---
-
+# The checkpoints of a run.
 
 RUN = "run.json"
 _STEPS = "steps"
@@ -236,8 +230,8 @@ def _refuse_another(folder: Path, facts: Mapping[str, Any]) -> None:
             f"{key} = {now.get(key)!r} (it was {was.get(key)!r})" for key in differing[:3]
         )
         raise ValueError(
-            f"{folder} holds the checkpoints of a run that differs in {shown}; go on with what it "
-            "had, or start afresh with --no-resume"
+            f"{folder} holds the checkpoints of a run that differs in {shown}; continue with what "
+            "it had, or start afresh with --no-resume"
         )
 
 
@@ -253,11 +247,7 @@ def _flat(value: Any, name: str = "") -> list[tuple[str, Any]]:
     return [pair for part in pairs for pair in part]
 
 
-# A trained model as files: whole weights in the dtype that is asked for.
-#
-# Owns the way from a model in training (on GPUs, maybe divided over them) to safetensors and
-# configs in a folder. Knows nothing of tokenizers and what else lies beside a model.
-
+# The trained model as files: whole weights in the dtype that is wanted.
 
 MAX_SHARD_SIZE = "5GB"
 
@@ -272,7 +262,7 @@ def write_model(model: Any, folder: Path, accelerator: Accelerator, *, dtype: st
     wanted = getattr(torch, dtype)
     if accelerator.is_fsdp2:
         parameters = dict(model.named_parameters())
-        whole = weights(parameters, on_main=accelerator.is_main_process)
+        whole = whole_weights(parameters, on_main=accelerator.is_main_process)
         if accelerator.is_main_process:
             _save(_undivided(model, whole, wanted), folder)
     elif accelerator.is_main_process:

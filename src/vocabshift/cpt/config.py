@@ -1,7 +1,7 @@
-"""What a run of training is asked to do: its phases, and what all phases share.
+"""Configuration of a training run: its phases, what each of them trains, and what they share.
 
 Owns the values, their defaults and their checks. `LoopConfig.mathematics` says which of them the
-weights depend on: a run that is resumed must have the same. Knows nothing of torch or files.
+weights depend on: a run that is resumed must have the same.
 """
 
 from __future__ import annotations
@@ -16,12 +16,10 @@ if TYPE_CHECKING:
     import torch
 
 
-# Phases: which parameters of a model are trained, and that nothing else moves.
+# Phases: which parameters of a model are trained; nothing else moves.
 #
-# Owns the names of the phases and the freezing. Knows nothing of data, schedules or steps. The
-# phase "embeddings" is that of ReTok and of IST section 4.6: after a swap of the tokenizer the rows
-# are all that is new. "new-rows" trains of these the rows of added tokens alone.
-
+# The phase "embeddings" is that of ReTok and of IST section 4.6: after a swap of the tokenizer the
+# rows are all that is new. "new-rows" trains of these the rows of added tokens alone.
 
 NEW_ROWS = "new-rows"
 
@@ -154,8 +152,7 @@ def decay_groups(
     return [{"params": group, "weight_decay": decay} for group, decay in groups if group]
 
 
-# ---
-
+# The configuration.
 
 Objective = Literal["causal", "masked"]
 OBJECTIVES: tuple[Objective, ...] = ("causal", "masked")
@@ -168,9 +165,9 @@ PRECISIONS = ("no", "bf16")
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """One stretch of training: what is trained, on how much text, how fast."""
+    """One phase of training: what is trained, on how much text, how fast."""
 
-    trained: str = "all"  # a name of freeze.PHASES
+    trained: str = "all"  # a name of PHASES
     n_bytes: int  # budget in bytes of raw text; more than the corpus holds means several rounds
     learning_rate: float = 1e-3  # at its highest, after the warm-up
 
@@ -197,10 +194,10 @@ class LoopConfig:
     warmup: float = 0.05  # share of a phase's bytes over which the rate climbs from 0
     decay: float = 0.1  # "wsd": share of a phase's bytes over which the rate falls, at the end
     final_rate: float = 0.1  # share of the learning rate at which either schedule ends
-    weight_decay: float = 0.1  # on matrices only, see freeze.decay_groups
+    weight_decay: float = 0.1  # on matrices only, see decay_groups
     betas: tuple[float, float] = (0.9, 0.95)
     max_gradient_norm: float = 1.0
-    spike_factor: float = 2.0  # see spikes.SpikeWatch; 0: only what is not finite stops a run
+    spike_factor: float = 2.0  # see optimize.SpikeWatch; 0: only what is not finite stops a run
     mixed_precision: str | None = None  # "no" or "bf16"; None: as accelerate was launched
     compile: bool = False  # torch.compile of the decoder's layers
     activation_checkpointing: bool = False  # less memory, a third more work

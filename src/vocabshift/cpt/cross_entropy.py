@@ -1,8 +1,8 @@
-"""Cross entropy of a linear head, in chunks of rows: the logits never exist whole.
+"""Computes the cross entropy of a linear head in chunks of rows: the logits never exist whole.
 
 Owns the sum of nats over targets, and its gradients with respect to hidden states, weight and
-bias. Knows nothing of models: `lean_head` finds out what a model does between its last hidden
-state and its logits.
+bias; by Liger Kernel where a GPU is at hand and it is installed. `loss` finds out what a model does
+between its last hidden state and its logits.
 
 At 8,192 tokens and 200k ids the logits take 6.6 GB in float32, and the plain loss holds three such
 tensors. Here one chunk of rows is turned into logits, into its share of the loss and, in the same
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
     import torch
 
 
-# Cross entropy of a linear head by Liger Kernel, where a GPU is at hand and it is installed.
-#
-# Owns whether it can be used and how it is called. Liger Kernel (arXiv 2410.10989) computes the
-# same sums as `cross_entropy` with fused Triton kernels.
+# Liger Kernel (arXiv 2410.10989) computes the same sums with fused Triton kernels.
 
 
 def why_not_liger(hidden: torch.Tensor) -> str | None:
@@ -90,8 +87,7 @@ def liger_cross_entropy(
     return loss
 
 
-# ---
-
+# Our own.
 
 IGNORED = -100
 """Targets of this value are skipped, as in torch's cross_entropy."""

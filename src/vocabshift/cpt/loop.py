@@ -4,8 +4,7 @@ Owns what a run is made of and what is refused before its first step; the steps 
 same loop serves a CPU, one GPU, several processes (DDP) and a model divided over them (FSDP2).
 Everything random comes from `LoopConfig.seed`, so on a CPU with one number of threads two runs
 give the same weights. Progress and the learning rate follow bytes of text, not steps, so that runs
-with different tokenizers are compared like with like. Knows nothing of the command line, nor of
-what judges a model.
+with different tokenizers are compared like with like.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def pretrain(
 
     `accelerator`: says device, precision and processes; None: the device that the model is on.
     All processes call this function with the same arguments; a step's gradient is that of all
-    their rows. `checkpoints`: the run goes on from the newest of them, exactly, and returns the
+    their rows. `checkpoints`: the run resumes from the newest of them, exactly, and returns the
     steps from there on; Ctrl-C and SIGTERM finish a step, save and raise KeyboardInterrupt.
     `evaluate` is called with the model (to be called and read, not changed) before the first step,
     after the last and whenever another `evaluate_bytes` of text are done.

@@ -1,9 +1,14 @@
-"""The loss of a batch: the seam between the training loop and its objectives.
+"""Computes a causal LM's loss without materialising the logits, and the loss of a packed batch.
 
-Owns what a row of packed ids costs. Knows nothing of steps, optimizers or processes. It runs
-inside the forward of the module that accelerate wraps (`training_module`), so `model` is the plain
-Hugging Face model, its parts and weights may be used directly, and with DDP, FSDP2 and autocast
-it is right all the same.
+It runs inside the forward of the module that accelerate wraps (`training_module`), so `model` is
+the plain Hugging Face model, its parts and weights may be used directly, and autocast, DDP, FSDP2
+and hooks have everything in place.
+
+Architectures are not listed. A probe settles once per head what a model does between its last
+hidden state and its logits: the model runs on two tokens with a head that returns known numbers,
+and what the model makes of these is compared with scaling and soft-capping by the names that
+configs give them. Where it is neither (a head that is not a plain linear layer, logits cut or
+biased afterwards), the loss is computed from the logits.
 """
 
 from __future__ import annotations
@@ -33,17 +38,7 @@ if TYPE_CHECKING:
     from vocabshift.cpt.config import LoopConfig
 
 
-# The loss of a model without its logits: the head is asked for nats instead.
-#
-# Owns what stands between the last hidden state and the loss of a transformers model: it finds the
-# head, finds out what the model does with logits after it, and computes the loss inside the model's
-# own forward pass, where autocast, FSDP and hooks have everything in place. Knows nothing of data.
-#
-# Architectures are not listed. A probe settles it, once per head: the model runs on two tokens with
-# a head that returns known numbers, and what the model makes of these is compared with scaling and
-# soft-capping by the names that configs give them. Where it is neither (a head that is not a plain
-# linear layer, logits cut or biased afterwards), the loss is computed from the logits.
-
+# Token loss: the nats of given targets.
 
 _CAPS = ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap")
 _SCALES = ("logit_scale", "logits_scaling", "lm_head_multiplier")
@@ -201,7 +196,7 @@ def _from_logits(
     )
 
 
-# ---
+# Batch loss: the targets are those of the objective.
 
 
 def batch_loss(

@@ -1,9 +1,8 @@
-"""Objectives: what a model is asked about a packed row, next tokens or masked ones.
+"""Objectives: inputs and targets of a packed row, for next tokens or masked ones.
 
-Owns inputs and targets of both, and which model and tokenizer can be asked. Knows nothing of
-losses. What is masked depends on the
-seed of a row and the place in it alone: no generator whose state would have to be saved, the same
-on every device, and the same however rows are divided over steps and processes.
+Owns which model and tokenizer an objective fits, too. What is masked depends on the seed of a row
+and the place in it alone: there is no generator whose state would have to be saved, and the result
+is the same on every device, and however rows are divided over steps and processes.
 """
 
 from __future__ import annotations
@@ -24,15 +23,16 @@ if TYPE_CHECKING:
     from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
-# Running a model to learn something of it, without leaving a trace.
-#
-# Owns the state around such a run: no gradient, no dropout, no compilation, the random state and
-# the modes of all parts as they were. What is learned is the caller's business.
+# Probing a model on a few tokens, without leaving a trace.
 
 
 @contextmanager
 def probing(model: Any) -> Iterator[None]:
-    """Within the block the model may be called on a few tokens."""
+    """Within the block the model may be called on a few tokens.
+
+    There is no gradient, no dropout and no compilation; afterwards the random state and the modes
+    of all parts are as they were.
+    """
     import torch
 
     device = model.get_input_embeddings().weight.device
@@ -61,7 +61,7 @@ def logits_of(model: Any, ids: Sequence[int]) -> torch.Tensor:
 
 
 def looks_ahead(model: Any) -> bool:
-    """Whether a token's logits depend on the tokens behind it, as in a masked language model."""
+    """Whether a token's logits depend on the tokens after it, as in a masked language model."""
     with probing(model):
         change = (logits_of(model, [1, 2, 3]) - logits_of(model, [1, 2, 4])).abs().amax(dim=-1)
     return bool(change[:2].max() > 1e-4 * change[2])
@@ -69,10 +69,9 @@ def looks_ahead(model: Any) -> bool:
 
 # Document-aware attention: no token of a packed row sees another document.
 #
-# Owns where documents begin in a row, and whether a model can keep them apart. transformers does
-# the rest: where positions start again, its masks (eager, sdpa, flex) let a token see its own run
-# only (`masking_utils.find_packed_sequence_indices`), and its flash attention, which looks at
-# positions for a batch of one alone, cuts the row into runs (`_is_packed_sequence`).
+# transformers does it: where positions start again, its masks (eager, sdpa, flex) let a token see
+# its own run only (`masking_utils.find_packed_sequence_indices`), and its flash attention, which
+# looks at positions for a batch of one alone, cuts the row into runs (`_is_packed_sequence`).
 
 
 def positions(input_ids: torch.Tensor, first_id: int) -> torch.Tensor:
@@ -100,7 +99,7 @@ def document_inputs(model: Any, input_ids: torch.Tensor, first_id: int) -> dict[
     """What the model must be called with: `input_ids` and `position_ids`."""
     inputs = {"input_ids": input_ids, "position_ids": positions(input_ids, first_id)}
     if "flash" in str(model.config.get_text_config()._attn_implementation):
-        # One batch of all rows, end to end: flash attention tells documents apart only so.
+        # One batch of all rows, end to end: flash attention separates documents only so.
         return {name: value.reshape(1, -1) for name, value in inputs.items()}
     return inputs
 
@@ -127,7 +126,7 @@ def require_document_attention(model: Any) -> None:
         apart = model(use_cache=False, **document_inputs(model, inputs, 0)).logits[0].float()
     leak = float((seen - expected).abs().max())
     rest = float((apart[-len(expected) :] - expected).abs().max())
-    # What is left must be rounding: small beside what the other document does when it is seen.
+    # What is left must be rounding: small against what the other document does when it is seen.
     if not rest <= max(0.05 * leak, 1e-5 * float(expected.abs().max())):
         raise ValueError(
             f"document_attention: {name} does not keep documents apart when positions start again "
@@ -135,8 +134,7 @@ def require_document_attention(model: Any) -> None:
         )
 
 
-# ---
-
+# The objectives.
 
 _MASKED, _RANDOM = 0.8, 0.1  # of the chosen tokens; the rest stay as they are (Devlin 2019, 3.1)
 _MASK_NAMES = ("[MASK]", "<mask>")
@@ -188,7 +186,7 @@ class Masking:
 
 @dataclass(frozen=True, kw_only=True)
 class SpecialIds:
-    """The ids that a loss must tell apart from the rest."""
+    """The ids that a loss must distinguish from the rest."""
 
     separator: tuple[int, ...]  # between documents: EOS, or EOS and BOS
     masking: Masking | None = None  # where the objective is "masked"

@@ -1,7 +1,8 @@
-"""The gradient of a step: of all rows of all processes, as if they were one batch.
+"""The parts of a step: gradient, learning rate, spikes of the loss; and the state of a phase.
 
 Owns the way from the rows of a step to gradients in the parameters: micro-batches, the exchange
-between processes, the mean over all targets, clipping. Knows nothing of optimizers and schedules.
+between processes, the mean over all targets, clipping. The gradient is that of all rows of all
+processes, as if they were one batch.
 """
 
 from __future__ import annotations
@@ -99,10 +100,6 @@ def _seed(*numbers: int) -> int:
 
 
 # Learning-rate schedules over the progress of a phase.
-#
-# Owns their shapes: a linear warm-up, then a cosine to a final share (Llama and most others: 10 %),
-# or a plateau and a linear fall (WSD, arXiv:2404.06395 sec. 4). Progress is the share of the
-# phase's bytes of text, so that the rate does not depend on the tokenizer.
 
 
 def learning_rate_share(
@@ -114,6 +111,10 @@ def learning_rate_share(
     decay: float = 0.1,
 ) -> float:
     """Share of the highest learning rate at `progress`, both 0-1.
+
+    A linear warm-up, then a cosine to a final share (Llama and most others: 10 %), or a plateau and
+    a linear fall (WSD, arXiv:2404.06395 sec. 4). Progress is the share of the phase's bytes of
+    text, so that the rate does not depend on the tokenizer.
 
     `warmup`: share of the progress over which the rate climbs in a line from 0; `final_rate`:
     where it ends; `decay`: for "wsd", the share of the progress over which it falls in a line.
@@ -130,12 +131,6 @@ def learning_rate_share(
 
 
 # When a run has gone wrong: a loss that is no number, or far above what it was.
-#
-# Owns the rule. A step is refused where loss or gradient norm is not finite, or where the loss is
-# above `factor` times the median of the last WINDOW losses of the phase and one nat above it too,
-# once there are LEAST of them and the step is a whole batch. The second condition keeps small
-# losses, which vary much by proportion, from stopping a run that is well.
-
 
 WINDOW = 100
 LEAST = 20
@@ -143,7 +138,13 @@ _NATS_ABOVE = 1.0
 
 
 class SpikeWatch:
-    """The losses of a phase, as far back as the rule looks."""
+    """The losses of a phase, as far back as the rule looks.
+
+    A step is refused where loss or gradient norm is not finite, or where the loss is above `factor`
+    times the median of the last WINDOW losses of the phase and one nat above it too, once there are
+    LEAST of them and the step is a whole batch. The second condition keeps small losses, which vary
+    much by proportion, from stopping a run that is well.
+    """
 
     def __init__(self, factor: float, losses: Iterable[float] = ()) -> None:
         """`factor` of 0: only what is not finite is wrong."""
@@ -167,11 +168,6 @@ class SpikeWatch:
         return None
 
 
-# Where a run stands, and what one phase of it works with.
-#
-# Owns the two values alone; what is done with them is `run`'s.
-
-
 @dataclass
 class Position:
     """Where a run stands; all that is not weights and moments."""
@@ -187,8 +183,8 @@ class Position:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Stretch:
-    """A phase at work."""
+class PhaseState:
+    """What one phase of a run works with."""
 
     index: int
     phase: Phase

@@ -1,8 +1,9 @@
 """Pack a corpus into token ids on disk: what `vocabshift encode` does.
 
-Owns the folder and how a killed run goes on: every shard is a checkpoint, and the next run of the
-same work passes over the documents that are in one. Documents keep the order of the corpus, so
-neither the number of threads nor an interruption changes a byte.
+Owns where a shard ends, the token after every document, the folder, and how a killed run resumes:
+every shard is a checkpoint, and the next run of the same arguments passes over the documents that
+are in one. A document is never divided. Documents keep the order of the corpus, so neither the
+number of threads nor an interruption changes a byte.
 """
 
 from __future__ import annotations
@@ -11,27 +12,58 @@ import json
 import os
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vocabshift import __version__
 from vocabshift.cpt.packed_ids import FILE, VERSION
-from vocabshift.cpt.packed_shards import Format, dtype_for, file_names
-from vocabshift.cpt.packer import SHARD_TOKENS, GrowingShard, Packer, PackOptions, token_id
+from vocabshift.cpt.packed_shards import (
+    FORMATS,
+    Format,
+    GrowingShard,
+    StoredIds,
+    dtype_for,
+    file_names,
+)
+from vocabshift.progress import Progress
 from vocabshift.storage.checkpoints import Checkpoints, Saved
-from vocabshift.storage.output import CHECKPOINTS, atomic_folder, check_free
+from vocabshift.storage.outcome import outcome
+from vocabshift.storage.output import CHECKPOINTS
 from vocabshift.storage.provenance import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.documents import Documents
 from vocabshift.text.readers import input_key
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint
 
-__all__ = ["SHARD_TOKENS", "PackOptions", "eos_of", "pack_corpus"]
+SHARD_TOKENS = 50_000_000
+"""100 MB of uint16, 200 MB of uint32."""
 
-Progress = Callable[[str, int, int | None], None]
+
+@dataclass(frozen=True, kw_only=True)
+class PackOptions:
+    """How a corpus is packed."""
+
+    eos: str | None = None
+    """Token after every document; None: none."""
+    format: Format = "numpy"
+    """"numpy": .npy files to map; "arrow": a column input_ids, for datasets (needs [data])."""
+    shard_tokens: int = SHARD_TOKENS
+    """A shard ends with the document that makes it this long."""
+    parse_special: bool = True
+    """Whether special-token strings in the text are special tokens, as `tokenizers` has it."""
+
+    def __post_init__(self) -> None:
+        if self.format not in FORMATS:
+            raise ValueError(f"format is {self.format!r}; known are {', '.join(FORMATS)}")
+        if self.shard_tokens < 1:
+            raise ValueError(f"shard_tokens is {self.shard_tokens}; at least 1 is needed")
 
 
 def pack_corpus(
@@ -55,11 +87,13 @@ def pack_corpus(
     if any(part.weight != 1 for part in corpus.parts):
         raise ValueError("every document is packed once; leave out the @WEIGHT of the corpus")
     header = _header(tokenizer, options)
-    target = check_free(out, force=force, inputs=corpus.paths)
     source = input_key(corpus)
     can_resume = source is not None
     facts = {**header, "package": __version__, "input": source or uuid.uuid4().hex}
-    with atomic_folder(target, force=force, keep_checkpoints=can_resume, resume=resume) as partial:
+    with outcome(
+        "encode", out, inputs=[corpus], force=force, keep_checkpoints=can_resume, resume=resume
+    ) as output:
+        partial = output.folder
         checkpoints = Checkpoints(partial / CHECKPOINTS, config_hash(facts))
         packer = Packer(tokenizer, options, threads)
         shards = list(_shards(corpus, options.format, checkpoints, packer, progress))
@@ -135,7 +169,7 @@ def _keep(checkpoints: Checkpoints, shard: GrowingShard, number: int, form: Form
 
 
 def _reported(corpus: Corpus, progress: Progress | None) -> Iterator[Documents]:
-    """The blocks of the corpus; each is told once the next is asked for."""
+    """The blocks of the corpus; each is reported once the next is wanted."""
     done, total = 0, corpus.n_bytes_hint
     for documents in corpus.batches():
         yield documents
@@ -185,3 +219,59 @@ def _put(source: Path, target: Path) -> None:
 
 def _phase(number: int) -> str:
     return f"shard-{number:05}"
+
+
+class Packer:
+    """Encodes blocks of documents and cuts their ids into shards."""
+
+    def __init__(self, tokenizer: Tokenizer, options: PackOptions, threads: int) -> None:
+        self.shard = GrowingShard()
+        self._options = options
+        self._threads = threads
+        self._encoder = Encoder(tokenizer)
+        self._eos = None if options.eos is None else token_id(tokenizer, options.eos)
+        self._dtype = dtype_for(tokenizer.row_count)
+
+    def add(self, documents: Documents) -> Iterator[GrowingShard]:
+        """Encode the documents; give every shard that they bring to its end."""
+        ids, offsets = self._encode(documents)
+        lengths, byte_lengths = np.diff(offsets), documents.ends - documents.starts
+        at = 0
+        while at < len(lengths):
+            # The shard ends with the first document that fills it.
+            full = offsets[at] + self._options.shard_tokens - self.shard.n_tokens
+            end = min(int(np.searchsorted(offsets[at + 1 :], full)) + at + 1, len(lengths))
+            self.shard.add(
+                ids[offsets[at] : offsets[end]],
+                lengths[at:end],
+                byte_lengths[at:end],
+                documents.language,
+            )
+            at = end
+            if self.shard.n_tokens >= self._options.shard_tokens:
+                yield self.shard
+                self.shard = GrowingShard()
+
+    def _encode(self, documents: Documents) -> tuple[StoredIds, NDArray[np.int64]]:
+        """Ids of a block with the EOS after every document, and offsets (n_documents + 1,)."""
+        ids, offsets = self._encoder.encode_documents(
+            documents.data,
+            documents.starts,
+            documents.ends,
+            threads=self._threads,
+            parse_special=self._options.parse_special,
+        )
+        if self._eos is None:
+            return ids.astype(self._dtype), offsets
+        offsets = offsets + np.arange(len(offsets))
+        joined = np.full(offsets[-1], self._eos, dtype=self._dtype)
+        is_text = np.ones(len(joined), dtype=bool)
+        is_text[offsets[1:] - 1] = False
+        joined[is_text] = ids
+        return joined, offsets
+
+
+def token_id(tokenizer: Tokenizer, text: str) -> int | None:
+    """Id of an added token or a token of the vocabulary; None where there is none."""
+    added = {token.content: token.id for token in tokenizer.added_tokens}
+    return added.get(text, tokenizer.model.vocab.get(text))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vocabshift.cpt.packed_shards import (
     FORMATS,
-    Ids,
+    StoredIds,
     check_files,
     check_ids,
     file_names,
@@ -36,7 +36,7 @@ _COUNTS = ("n_documents", "n_tokens", "n_bytes")
 
 
 class PackedIds:
-    """Documents of token ids, one behind the other, mapped from disk.
+    """Documents of token ids in a row, mapped from disk.
 
     A document ends with its EOS, where the folder was made with one. Arrays that come out are
     views of the files, uint16 or uint32, and cannot be written to.
@@ -102,7 +102,7 @@ class PackedIds:
         """Number of documents."""
         return self._first_document[-1]
 
-    def document(self, index: int) -> Ids:
+    def document(self, index: int) -> StoredIds:
         """Ids of a document, its EOS included, shape (n_tokens,); no copy."""
         if not 0 <= index < len(self):
             raise IndexError(f"document {index} of {len(self)}")
@@ -110,7 +110,7 @@ class PackedIds:
         shard, at = self._shards[number], index - self._first_document[number]
         return shard.ids[shard.offsets[at] : shard.offsets[at + 1]]
 
-    def tokens(self, start: int, stop: int) -> Ids:
+    def tokens(self, start: int, stop: int) -> StoredIds:
         """Ids [start, stop) of all documents as one stream; copied only across shards."""
         if not 0 <= start <= stop <= self.n_tokens:
             raise IndexError(f"tokens [{start}, {stop}) of {self.n_tokens}")
@@ -125,7 +125,7 @@ class PackedIds:
             return parts[0]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=self.dtype)
 
-    def blocks(self, length: int) -> Iterator[Ids]:
+    def blocks(self, length: int) -> Iterator[StoredIds]:
         """The stream in blocks of `length` inputs: tokens [i * length, (i + 1) * length].
 
         A block holds one token more, the first of the next: inputs are `block[:-1]`, targets
@@ -146,11 +146,11 @@ class PackedIds:
     @property
     def document_tokens(self) -> NDArray[np.int64]:
         """Ids of each document without its EOS, shape (n_documents,)."""
-        behind = 0 if self.eos_id is None else 1
+        n_eos = 0 if self.eos_id is None else 1
         return np.concatenate(
             [
                 np.zeros(0, dtype=np.int64),
-                *(np.diff(shard.offsets) - behind for shard in self._shards),
+                *(np.diff(shard.offsets) - n_eos for shard in self._shards),
             ]
         )
 
@@ -158,9 +158,9 @@ class PackedIds:
         self, indexes: Sequence[int] | NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Flat ids of these documents without their EOS, and offsets, as an encoder gives them."""
-        behind = 0 if self.eos_id is None else 1
+        n_eos = 0 if self.eos_id is None else 1
         parts = [self.document(int(index)) for index in indexes]
-        parts = [part[: len(part) - behind] for part in parts]
+        parts = [part[: len(part) - n_eos] for part in parts]
         offsets = np.zeros(len(parts) + 1, dtype=np.int64)
         np.cumsum([len(part) for part in parts], out=offsets[1:])
         flat = np.concatenate([np.zeros(0, self.dtype), *parts])
@@ -197,14 +197,12 @@ def _check_header(file: Path, header: Any) -> None:
         raise CorpusError(wrong)
 
 
-# The rows of a packed folder, read from disk when they are asked for.
-#
-# Owns where row i of the stream lies among the documents. The rows are those of `packing.pack_ids`,
-# to the last id, but memory grows with the number of documents, not of tokens.
-
-
 class MappedRows:
-    """Rows of `length + 1` ids of some documents of a folder, joined by `separator`."""
+    """Rows of `length + 1` ids of some documents of a folder, joined by `separator`.
+
+    They are those of `packing.pack_ids`, to the last id, but they are read from disk when they
+    are needed: memory grows with the number of documents, not of tokens.
+    """
 
     def __init__(
         self,
@@ -223,7 +221,7 @@ class MappedRows:
         self._chosen = chosen
         self._separator = np.asarray(separator, dtype=np.int32)
         self._length = length
-        self._behind = 0 if packed.eos_id is None else 1
+        self._n_eos = 0 if packed.eos_id is None else 1
         self._ends = document_ends(packed.document_tokens[chosen], len(separator))
         self.row_bytes = row_bytes(self._ends, packed.document_bytes[chosen], length)
 
@@ -233,7 +231,7 @@ class MappedRows:
         return int(self.row_bytes.sum())
 
     def take(self, indexes: NDArray[np.int64]) -> NDArray[np.int32]:
-        """These rows, shape (len(indexes), length + 1); PADDING behind the end of the stream."""
+        """These rows, shape (len(indexes), length + 1); PADDING after the end of the stream."""
         rows = np.full((len(indexes), self._length + 1), PADDING, dtype=np.int32)
         for row, index in zip(rows, indexes.tolist(), strict=True):
             start = index * self._length
@@ -251,7 +249,7 @@ class MappedRows:
             ids = self._packed.document(int(self._chosen[at]))
             # Cut before it is copied: a book would be copied whole for each of its rows.
             inside = slice(max(start - begin, 0), stop - begin)
-            pieces.append(ids[: len(ids) - self._behind][inside].astype(np.int32))
+            pieces.append(ids[: len(ids) - self._n_eos][inside].astype(np.int32))
             border = end - len(self._separator)
             pieces.append(self._separator[max(start - border, 0) : max(stop - border, 0)])
             at += 1

@@ -1,15 +1,16 @@
-"""The files of one shard of packed ids: how they are written, mapped and checked.
+"""One shard of packed ids: how it grows in memory, and how its files are written and checked.
 
 Numpy: `ids-00000.npy` (uint16 or uint32) and `offsets-00000.npy` (int64, one more than there are
 documents). Arrow: `ids-00000.arrow`, an IPC stream of one record batch with the column
 `input_ids`, a list of uint16 or uint32: what `datasets.Dataset.from_file` maps. Both have
-`bytes-00000.npy` beside them: offsets in bytes of the text that the documents came from. All is
-little-endian. Knows nothing of tokenizers, corpora or `packed.json`.
+`bytes-00000.npy` too: offsets in bytes of the text that the documents came from. All is
+little-endian.
 """
 
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ Format = Literal["numpy", "arrow"]
 FORMATS: tuple[Format, ...] = ("numpy", "arrow")
 COLUMN = "input_ids"
 
-Ids = NDArray[Any]
+StoredIds = NDArray[Any]
 """uint16 or uint32."""
 Offsets = NDArray[np.int64]
 
@@ -34,9 +35,9 @@ _BLOCK = 4 << 20  # tokens or bytes looked at together
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Shard:
-    """Some documents, one behind the other; arrays may be mapped from disk."""
+    """Some documents in a row; arrays may be mapped from disk."""
 
-    ids: Ids  # (n_tokens,)
+    ids: StoredIds  # (n_tokens,)
     offsets: Offsets  # (n_documents + 1,) document i is ids[offsets[i]:offsets[i + 1]]
     byte_offsets: Offsets  # (n_documents + 1,) of the text, in bytes
 
@@ -57,7 +58,7 @@ def write_shard(
     folder: Path,
     number: int,
     form: Format,
-    ids: Sequence[Ids],
+    ids: Sequence[StoredIds],
     *,
     offsets: Offsets,
     byte_offsets: Offsets,
@@ -70,6 +71,40 @@ def write_shard(
         _write_npy(folder / names[0], ids)
         _write_npy(folder / names[1], [offsets])
     _write_npy(folder / names[-1], [byte_offsets])
+
+
+class GrowingShard:
+    """A shard in memory, up to its end."""
+
+    def __init__(self) -> None:
+        self.ids: list[StoredIds] = []
+        self.lengths: list[Offsets] = []  # tokens of each document
+        self.byte_lengths: list[Offsets] = []
+        self.languages: dict[str | None, Counter[str]] = {}
+        self.n_tokens = 0
+
+    def add(
+        self, ids: StoredIds, lengths: Offsets, byte_lengths: Offsets, language: str | None
+    ) -> None:
+        """Take in some documents of one language."""
+        self.ids.append(ids)
+        self.lengths.append(lengths)
+        self.byte_lengths.append(byte_lengths)
+        self.n_tokens += len(ids)
+        self.languages.setdefault(language, Counter()).update(
+            n_documents=len(lengths), n_tokens=len(ids), n_bytes=int(byte_lengths.sum())
+        )
+
+    def write(self, folder: Path, number: int, form: Format) -> None:
+        """Write the files of the shard into `folder`, which is made."""
+        folder.mkdir()
+        offsets, byte_offsets = _offsets(self.lengths), _offsets(self.byte_lengths)
+        write_shard(folder, number, form, self.ids, offsets=offsets, byte_offsets=byte_offsets)
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What a checkpoint of it remembers."""
+        return {"languages": [[label, dict(counts)] for label, counts in self.languages.items()]}
 
 
 def open_shard(
@@ -161,7 +196,7 @@ def _map_npy(path: Path, dtype: np.dtype[Any]) -> NDArray[Any]:
     return mapped.view(np.ndarray)
 
 
-def _write_arrow(path: Path, parts: Sequence[Ids], offsets: Offsets) -> None:
+def _write_arrow(path: Path, parts: Sequence[StoredIds], offsets: Offsets) -> None:
     import pyarrow as pa
 
     if offsets[-1] > _ARROW_LIMIT:
@@ -183,7 +218,7 @@ def _write_arrow(path: Path, parts: Sequence[Ids], offsets: Offsets) -> None:
         stream.write_batch(batch)
 
 
-def _map_arrow(path: Path, dtype: np.dtype[Any]) -> tuple[Ids, Offsets]:
+def _map_arrow(path: Path, dtype: np.dtype[Any]) -> tuple[StoredIds, Offsets]:
     import pyarrow as pa
 
     try:
@@ -208,3 +243,9 @@ def _of(array: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     if not len(array):
         return np.zeros(0, dtype=dtype)
     return np.frombuffer(buffer, dtype=dtype, count=len(array), offset=start)
+
+
+def _offsets(lengths: list[Offsets]) -> Offsets:
+    offsets = np.zeros(sum(map(len, lengths)) + 1, dtype=np.int64)
+    np.cumsum(np.concatenate(lengths), out=offsets[1:])
+    return offsets

@@ -1,4 +1,4 @@
-"""How the work of a step is divided over processes, and what they tell each other.
+"""How the rows of a step are divided over processes, and what these exchange.
 
 Owns which rows a process reads, the sums over all processes, and the life of the `Accelerator`
 where the caller has none. A step is divided so that its gradient is that of one big batch: the
@@ -149,18 +149,18 @@ def load_accelerate() -> None:
         ) from error
 
 
-# Ctrl-C and SIGTERM during training: the step that runs is finished, then the state is saved.
-#
-# Owns the handlers, for the length of a block. A second Ctrl-C acts as it did before, so that
-# nobody has to wait for a slow step. A second SIGTERM does nothing: Slurm signals every process of
-# a job, and the launcher among them passes its own on, so that each gets two at once.
-
+# Ctrl-C and SIGTERM during training: the current step is finished, then the state is saved.
 
 _CAUGHT = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopSignals:
-    """`asked` turns true with the first signal. Only the main thread of a process has signals."""
+    """`asked` turns true with the first signal. Only the main thread of a process has signals.
+
+    A second Ctrl-C acts as it did before, so that nobody has to wait for a slow step. A second
+    SIGTERM does nothing: Slurm signals every process of a job, and the launcher among them passes
+    its own on, so that each gets two at once.
+    """
 
     def __init__(self) -> None:
         self.asked = False

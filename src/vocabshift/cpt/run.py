@@ -1,7 +1,7 @@
-"""A run: its phases step by step, where it stands, and how it goes on from a checkpoint.
+"""A run: its phases step by step, its position, and how it resumes from a checkpoint.
 
 Owns AdamW and what is done between steps: hooks, evaluation, checkpoints. Everything random in a
-step comes from the seed, the phase, the step and the process, so a run that was stopped goes on as
+step comes from the seed, the phase, the step and the process, so a run that was stopped resumes as
 if it had not been.
 """
 
@@ -18,7 +18,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vocabshift.cpt import checkpoints as state
+from vocabshift.cpt.checkpoints import (
+    names_of,
+    restore_moments,
+    restore_weights,
+    whole_moments,
+    whole_weights,
+)
 from vocabshift.cpt.config import (
     NEW_ROWS,
     LoopConfig,
@@ -28,7 +34,7 @@ from vocabshift.cpt.config import (
     phase_parameters,
     trained_parameters,
 )
-from vocabshift.cpt.optimize import Gradient, Position, SpikeWatch, Stretch, learning_rate_share
+from vocabshift.cpt.optimize import Gradient, PhaseState, Position, SpikeWatch, learning_rate_share
 from vocabshift.cpt.processes import require_same, sums
 from vocabshift.cpt.steps import (
     Evaluation,
@@ -72,11 +78,11 @@ class Run:
         self._divided: Any = None  # the module that FSDP2 has divided, once and for all phases
         self._saved: SavedStep | None = checkpoints.newest() if checkpoints else None
         self._at = Position(**self._saved.info) if self._saved else Position()
-        require_same(accelerator, self._at.run_steps, "the step of the checkpoint they go on from")
+        require_same(accelerator, self._at.run_steps, "the step of the checkpoint they resume from")
 
     @property
     def first_phase(self) -> int:
-        """Index of the phase in which this run begins or goes on."""
+        """Index of the phase in which this run begins or resumes."""
         return self._at.phase
 
     def phase(self, index: int, rows: Rows) -> list[Step]:
@@ -89,19 +95,19 @@ class Run:
         size = config.step_sequences
         batches = [order[at : at + size] for at in range(0, len(order), size)]
         with self._ready(phase) as (wrapped, parameters):
-            stretch = self._stretch(index, rows, len(batches), wrapped, parameters)
-            self._evaluate_if_due(stretch)
-            return [self._step(stretch, batch) for batch in batches[self._at.step :]]
+            state = self._phase_state(index, rows, len(batches), wrapped, parameters)
+            self._evaluate_if_due(state)
+            return [self._step(state, batch) for batch in batches[self._at.step :]]
 
-    def _stretch(
+    def _phase_state(
         self,
         index: int,
         rows: Rows,
         n_steps: int,
         wrapped: Any,
         parameters: list[torch.nn.Parameter],
-    ) -> Stretch:
-        """All that a phase works with, as far on as the checkpoint was."""
+    ) -> PhaseState:
+        """All that a phase works with, at the position of the checkpoint."""
         phase, config = self._phases[index], self._config
         optimizer = torch.optim.AdamW(
             decay_groups(self._model, parameters, config.weight_decay),
@@ -110,7 +116,7 @@ class Run:
             fused=parameters[0].device.type == "cuda",
         )
         self._restore(optimizer, parameters)
-        return Stretch(
+        return PhaseState(
             index=index,
             phase=phase,
             rows=rows,
@@ -144,12 +150,12 @@ class Run:
             n_devices=self._accelerator.num_processes,
         )
 
-    def _step(self, stretch: Stretch, batch: NDArray[np.int64]) -> Step:
+    def _step(self, state: PhaseState, batch: NDArray[np.int64]) -> Step:
         began = time.perf_counter()
         config, at = self._config, self._at
         is_due = self._checkpoints is not None and self._checkpoints.is_due(at.run_steps + 1)
         is_main = self._accelerator.is_main_process
-        gradient = stretch.gradient
+        gradient = state.gradient
         nats, targets = gradient.add(batch, at.step)
         total = sums(
             self._accelerator, nats.device, nats, targets, self._signals.asked, is_due and is_main
@@ -157,32 +163,32 @@ class Run:
         loss = total[0] / max(total[1], 1)
         norm = gradient.finish(len(batch), total[1])
         is_whole = len(batch) == config.step_sequences
-        if wrong := stretch.watch.wrong(loss, norm, is_whole=is_whole):
-            self._stop_wrong(stretch, wrong, loss, norm)
-        n_bytes = int(stretch.rows.row_bytes[batch].sum())
+        if wrong := state.watch.wrong(loss, norm, is_whole=is_whole):
+            self._stop_wrong(state, wrong, loss, norm)
+        n_bytes = int(state.rows.row_bytes[batch].sum())
         at.n_bytes += n_bytes
-        rate = stretch.phase.learning_rate * learning_rate_share(
-            at.n_bytes / stretch.rows.n_bytes,
+        rate = state.phase.learning_rate * learning_rate_share(
+            at.n_bytes / state.rows.n_bytes,
             warmup=config.warmup,
             final_rate=config.final_rate,
             schedule=config.schedule,
             decay=config.decay,
         )
-        for group in stretch.optimizer.param_groups:
+        for group in state.optimizer.param_groups:
             group["lr"] = rate
-        stretch.optimizer.step()
+        state.optimizer.step()
         self._forget_gradients()
         at.step += 1
         at.run_steps += 1
         at.n_tokens += int(total[1])
         at.run_bytes += n_bytes
-        at.losses = list(stretch.watch.losses)
+        at.losses = list(state.watch.losses)
         seconds = max(time.perf_counter() - began, 1e-9)
         step = Step(
-            phase=stretch.index,
-            trained=stretch.phase.trained,
+            phase=state.index,
+            trained=state.phase.trained,
             step=at.step,
-            n_steps=stretch.n_steps,
+            n_steps=state.n_steps,
             loss=loss,
             bits_per_byte=total[0] / math.log(2) / max(n_bytes, 1),
             learning_rate=rate,
@@ -193,50 +199,48 @@ class Run:
             seconds=seconds,
             tokens_per_second=total[1] / seconds,
             bytes_per_second=n_bytes / seconds,
-            mfu=stretch.utilization(total[1] / seconds),
+            mfu=state.utilization(total[1] / seconds),
         )
-        self._after(stretch, step, n_bytes, is_asked=total[2] > 0, is_due=total[3] > 0)
+        self._after(state, step, n_bytes, is_asked=total[2] > 0, is_due=total[3] > 0)
         return step
 
     def _after(
-        self, stretch: Stretch, step: Step, n_bytes: int, *, is_asked: bool, is_due: bool
+        self, state: PhaseState, step: Step, n_bytes: int, *, is_asked: bool, is_due: bool
     ) -> None:
-        """Hooks, evaluation and checkpoints behind a step."""
+        """Hooks, evaluation and checkpoints after a step."""
         at, every = self._at, self._hooks.evaluate_bytes
-        is_end = stretch.index == len(self._phases) - 1 and step.step == stretch.n_steps
+        is_end = state.index == len(self._phases) - 1 and step.step == state.n_steps
         crossed = every is not None and at.run_bytes // every > (at.run_bytes - n_bytes) // every
         at.is_evaluated = not (is_end or crossed)
         if self._hooks.on_step:
             self._hooks.on_step(step)
         if is_asked and self._checkpoints is not None:
-            self._save(stretch)
+            self._save(state)
             raise KeyboardInterrupt
-        self._evaluate_if_due(stretch)
+        self._evaluate_if_due(state)
         if is_due:
-            self._save(stretch)
+            self._save(state)
 
-    def _evaluate_if_due(self, stretch: Stretch) -> None:
+    def _evaluate_if_due(self, state: PhaseState) -> None:
         at, hooks = self._at, self._hooks
-        is_inside = stretch.index > 0 and at.step == 0  # only the first phase begins with one
+        is_inside = state.index > 0 and at.step == 0  # only the first phase begins with one
         if not (at.is_evaluated or is_inside) and hooks.evaluate is not None:
-            values = hooks.evaluate(ModelView(stretch.wrapped, self._model))
+            values = hooks.evaluate(ModelView(state.wrapped, self._model))
             if hooks.on_evaluation:
-                hooks.on_evaluation(Evaluation(stretch.index, at.step, at.run_bytes, values))
+                hooks.on_evaluation(Evaluation(state.index, at.step, at.run_bytes, values))
         at.is_evaluated = True
 
-    def _stop_wrong(self, stretch: Stretch, wrong: str, loss: float, norm: float) -> None:
+    def _stop_wrong(self, state: PhaseState, wrong: str, loss: float, norm: float) -> None:
         """Save the state before this step and raise ValueError."""
         self._forget_gradients()
-        advice = (
-            f"lower the learning rate of {stretch.phase.learning_rate:g} or lengthen the warm-up"
-        )
+        advice = f"lower the learning rate of {state.phase.learning_rate:g} or lengthen the warm-up"
         if self._checkpoints is not None:
-            self._save(stretch)
+            self._save(state)
             advice += "; the state before this step is saved"
         if wrong != "diverged":
-            advice += "; to go on through it, set a higher spike_factor (0: no limit)"
+            advice += "; to train through it, set a higher spike_factor (0: no limit)"
         raise ValueError(
-            f"training {wrong} in phase {stretch.index} ({stretch.phase.trained}), step "
+            f"training {wrong} in phase {state.index} ({state.phase.trained}), step "
             f"{self._at.step + 1}: loss {loss}, gradient norm {norm}; {advice}"
         )
 
@@ -267,14 +271,14 @@ class Run:
     def _trained_so_far(self) -> dict[str, Any]:
         phases = self._phases[: self._at.phase + 1]
         trained = [p for each in phases for p in _parameters(self._model, each)]
-        return state.names_of(self._model, trained)
+        return names_of(self._model, trained)
 
-    def _save(self, stretch: Stretch) -> None:
+    def _save(self, state: PhaseState) -> None:
         assert self._checkpoints is not None
         on_main = self._accelerator.is_main_process
-        weights = state.weights(self._trained_so_far(), on_main=on_main)
-        named = state.names_of(self._model, stretch.parameters)
-        moments = state.moments(stretch.optimizer, named, on_main=on_main)
+        weights = whole_weights(self._trained_so_far(), on_main=on_main)
+        named = names_of(self._model, state.parameters)
+        moments = whole_moments(state.optimizer, named, on_main=on_main)
         if on_main:
             info = {**vars(self._at), "losses": list(self._at.losses)}
             self._checkpoints.save(self._at.run_steps, weights, moments, info)
@@ -285,9 +289,9 @@ class Run:
     ) -> None:
         """Weights and moments of the checkpoint, once."""
         if self._saved is not None:
-            state.restore_weights(self._trained_so_far(), self._saved.weights)
-            named = state.names_of(self._model, parameters)
-            state.restore_moments(optimizer, named, self._saved.moments)
+            restore_weights(self._trained_so_far(), self._saved.weights)
+            named = names_of(self._model, parameters)
+            restore_moments(optimizer, named, self._saved.moments)
             self._saved = None
 
 

@@ -1,4 +1,4 @@
-"""What `cpt` is asked to do: the keys of its TOML file as one checked value.
+"""Configuration of `vocabshift cpt`: the keys of its TOML file as one checked value.
 
 Owns the keys, their kinds and the message for one that does not exist. Opens no file.
 """
@@ -62,7 +62,7 @@ class CptConfig:
 
     @classmethod
     def from_mapping(cls, table: Mapping[str, Any]) -> CptConfig:
-        """From the keys of a TOML file; those of LoopConfig stand beside the others.
+        """From the keys of a TOML file; those of LoopConfig are at the same level.
 
         `trained`, `n_bytes` and `learning_rate` at the top are those of every phase that does not
         say its own, and without `phases` those of the only one. ValueError for a key that does not

@@ -1,17 +1,24 @@
-"""What a run tells of its steps, and what it asks of its rows.
+"""What a run reports of its steps: the values, the lines of `log.jsonl`, and the utilization.
 
-Owns the values that pass between the loop and those who watch it. Knows nothing of torch.
+Owns the values that pass between the loop and its callers, the records of the log, and how a log
+continues after an interruption: lines of steps that are done again are taken out.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+LOG = "log.jsonl"
+
+Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +80,107 @@ class Rows(Protocol):
         ...
 
 
+# The log of a run.
+
+
+class RunLog:
+    """JSON lines of one run; every line is on the disk when `add` returns to the caller."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._is_cut = False
+
+    def add(self, record: Record) -> None:
+        """Append a record; the first one takes the place of all that come after it in the run."""
+        if not self._is_cut:
+            self._cut(_place(record))
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+    def records(self) -> Iterator[Record]:
+        """All of them, of earlier processes too; a line that a crash cut off is left out."""
+        if not self._file.exists():
+            return
+        with self._file.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                try:
+                    record = json.loads(line)
+                except ValueError:
+                    continue
+                yield record
+
+    def _cut(self, first: tuple[int, int, int]) -> None:
+        self._is_cut = True
+        kept = [record for record in self.records() if _place(record) < first]
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        partial = self._file.with_suffix(".partial")
+        lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in kept]
+        partial.write_text("".join(lines), encoding="utf-8")
+        partial.replace(self._file)
+
+
+def step_record(step: Step) -> Record:
+    """The step's fields; `mfu` where the peak of the device is known."""
+    record = {"kind": "step", **asdict(step)}
+    return {key: value for key, value in record.items() if value is not None}
+
+
+def evaluation_record(evaluation: Evaluation) -> Record:
+    """Bits per byte of the held-out text at this point."""
+    plain = asdict(evaluation)
+    bits = dict(plain.pop("values"))
+    return {"kind": "evaluation", **plain, "bits_per_byte": bits}
+
+
+def summary(records: Iterator[Record]) -> dict[str, Any]:
+    """Of a whole run: steps, bytes, tokens, loss, seconds, and bits per byte before and after."""
+    last: dict[int, Mapping[str, Any]] = {}  # of each phase
+    evaluations: list[Mapping[str, float]] = []
+    n_steps, seconds = 0, 0.0
+    first_loss = None
+    for record in records:
+        if record["kind"] == "evaluation":
+            evaluations.append(record["bits_per_byte"])
+            continue
+        first_loss = record["loss"] if first_loss is None else first_loss
+        n_steps += 1
+        seconds += record["seconds"]
+        last[record["phase"]] = record
+    n_bytes = sum(record["n_bytes"] for record in last.values())
+    ends = list(last.values())
+    return {
+        "n_steps": n_steps,
+        "n_bytes": n_bytes,
+        "n_tokens": sum(record["n_tokens"] for record in ends),
+        "first_loss": first_loss,
+        "loss": ends[-1]["loss"] if ends else None,
+        "bits_per_byte": [
+            {"language": language, "before": before, "after": evaluations[-1].get(language)}
+            for language, before in (evaluations[0] if evaluations else {}).items()
+        ],
+        "phases": [
+            {key: record[key] for key in ("trained", "n_steps", "n_bytes", "n_tokens", "loss")}
+            for record in ends
+        ],
+        "seconds": round(seconds, 3),
+        "bytes_per_second": n_bytes / max(seconds, 1e-9),
+    }
+
+
+def _place(record: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Place of a record in a run: by phase and step, evaluations after their step."""
+    return record["phase"], record["step"], 1 if record["kind"] == "evaluation" else 0
+
+
 # Model FLOPs utilization: how much of a device's arithmetic goes into the model.
 #
-# Owns the FLOPs of a trained token and the peaks of devices. After PaLM (arXiv 2204.02311, appendix
-# B): a token costs 6 N + 12 L H Q T, for N weights that are multiplied by, L layers of H heads of Q
-# numbers, and T tokens. What is computed twice to save memory does not count, so utilization of the
-# model and not of the hardware; attention counts over the whole sequence though the causal half is
-# what is needed, as in PaLM. Differences, each for accuracy: the lookup of embeddings costs nothing
-# (a tied matrix counts once, as the head); experts count as often as a token visits them; a window
-# bounds T; a frozen weight costs 4 and not 6, since it needs no gradient of its own.
-
+# After PaLM (arXiv 2204.02311, appendix B): a token costs 6 N + 12 L H Q T, for N weights that are
+# multiplied by, L layers of H heads of Q numbers, and T tokens. What is computed twice to save
+# memory does not count, so utilization of the model and not of the hardware; attention counts over
+# the whole sequence though the causal half is what is needed, as in PaLM. Differences, each for
+# accuracy: the lookup of embeddings costs nothing (a tied matrix counts once, as the head); experts
+# count as often as a token visits them; a window bounds T; a frozen weight costs 4 and not 6, since
+# it needs no gradient of its own.
 
 # Dense bfloat16 products with sums in float32, FLOP/s, from the makers' data sheets (half of what
 # they give with sparsity). The first name that fits counts.

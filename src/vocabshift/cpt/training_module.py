@@ -45,7 +45,7 @@ class TrainingModule(torch.nn.Module):
 
 
 class ModelView:
-    """A model in training, to be read by what judges models: calls go through the wrapped module.
+    """A model in training, to be read by evaluations: calls go through the wrapped module.
 
     With FSDP2 the model itself holds parts of its weights only.
     """

@@ -16,7 +16,6 @@ from vocabshift.demo import sample_texts
 
 if TYPE_CHECKING:
     import vocabshift as vs
-    from vocabshift.cpt.loop import Phase, Step
 
 _WIDTH = 100  # columns, also where there is no terminal
 
@@ -58,7 +57,9 @@ class Story:
         ):
             self._table(results, metric, title, decimals=2)
 
-    def model(self, model: Any, first: Phase, further: Phase, *, unfamiliar_every: int) -> None:
+    def model(
+        self, model: Any, first: vs.Phase, further: vs.Phase, *, unfamiliar_every: int
+    ) -> None:
         """What is going to be trained, and how far."""
         self._heading("A model")
         n_parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -72,7 +73,7 @@ class Story:
         )
 
     @contextmanager
-    def training(self, title: str) -> Iterator[Callable[[Step], None]]:
+    def training(self, title: str) -> Iterator[Callable[[vs.Step], None]]:
         """A progress bar for one run; yields what it wants to be called with after each step."""
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -85,7 +86,7 @@ class Story:
         with Progress(*columns, console=self._console) as progress:
             task = progress.add_task(title, total=None, bits=8.0)
 
-            def on_step(step: Step) -> None:
+            def on_step(step: vs.Step) -> None:
                 progress.update(
                     task, total=step.n_steps, completed=step.step, bits=step.bits_per_byte
                 )

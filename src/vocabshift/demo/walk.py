@@ -115,18 +115,21 @@ class Plan:
     batch_size: int = 4  # sequences a step
 
 
-def run_demo(out: str | Path, *, json: bool = False, plan: Plan | None = None) -> dict[str, Any]:
+def run_demo(
+    out: str | Path, *, force: bool = False, json: bool = False, plan: Plan | None = None
+) -> dict[str, Any]:
     """Walk the corridor, write everything to the folder `out`, and return the figures.
 
-    A folder at `out` is replaced, once the new one is complete. The story goes to stderr, with
-    `json` only its progress. Takes about two minutes on two cores, and no network.
+    FileExistsError where `out` exists; with `force` it is replaced, once the new one is complete.
+    The story goes to stderr, with `json` only its progress. Takes about two minutes on two cores,
+    and no network.
     """
-    from vocabshift.storage.output import atomic_folder
+    from vocabshift.workflows import outcome
 
     began = time.monotonic()
     tell = story.Story(quiet=json)
-    with atomic_folder(out, force=True) as folder:
-        figures = _walk(folder, plan or Plan(), tell)
+    with outcome("demo", out, force=force) as output:
+        figures = _walk(output.folder, plan or Plan(), tell)
     tell.end(Path(out), seconds=time.monotonic() - began)
     return {"out": str(out), "seconds": round(time.monotonic() - began, 1), **figures}
 
@@ -168,27 +171,26 @@ def _models(
 ) -> vs.Results:
     """Pre-train, then go on twice: as a control, and moved to the IST tokenizer."""
     import vocabshift as vs
-    from vocabshift.cpt.loop import LoopConfig, Phase, pretrain
 
     (train, held_out), (base, ist) = texts, tokenizers
 
-    def go_on(model: Any, tokenizer: Any, text: vs.Corpus, phase: Phase, title: str) -> None:
-        config = LoopConfig(
+    def go_on(model: Any, tokenizer: Any, text: vs.Corpus, phase: vs.Phase, title: str) -> None:
+        config = vs.LoopConfig(
             sequence_length=plan.sequence_length,
             batch_size=plan.batch_size,
             spike_factor=0,  # steps of few sentences in one of twenty languages differ that much
         )
         with tell.training(title) as on_step:
-            pretrain(model, tokenizer, text, phases=[phase], config=config, on_step=on_step)
+            vs.pretrain(model, tokenizer, text, phases=[phase], config=config, on_step=on_step)
 
     def measure(model: Any, tokenizer: Any, subject: str) -> vs.Results:
         return vs.score(model, tokenizer, held_out, subject=subject, context=plan.sequence_length)
 
     seen = _mostly_familiar(train, plan.unfamiliar_every)
-    first = Phase(
+    first = vs.Phase(
         n_bytes=int(plan.pretraining_rounds * _n_bytes(seen)), learning_rate=plan.pretraining_rate
     )
-    further = Phase(
+    further = vs.Phase(
         trained="embeddings",
         n_bytes=int(plan.further_rounds * _n_bytes(train)),
         learning_rate=plan.further_rate,

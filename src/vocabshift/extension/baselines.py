@@ -1,18 +1,18 @@
-"""Baselines of extension: what people do instead of training on. For comparison, not for use.
+"""Baselines of extension: what people do instead of continued BPE. For comparison, not for use.
 
 Source: the published toolkit of "Teaching Old Tokenizers New Words" (arXiv:2512.03989), whose rules
 these are. All take the new tokens of an auxiliary tokenizer, in the order of its ids:
 
 - regen (the paper's naive extension): for every new token, all its splits into two tokens become
-  merges, behind the old ones. Merges of the base may cut a new token before its own merges come.
-- append: the auxiliary tokenizer's own merges behind the old ones, as far as all three of their
+  merges, after the old ones. Merges of the base may cut a new token before its own merges come.
+- append: the auxiliary tokenizer's own merges after the old ones, as far as all three of their
   tokens are there. Most new tokens cannot be built, for the base would have to split text as the
   auxiliary tokenizer does.
 - prepend: the merges of regen before all old ones. Old tokens are cut now, and old text changes.
 - add-tokens: the texts of the new tokens as added tokens, cut out of the text before anything
   else, inside words too; where one begins or ends in a word, the rest of it falls apart.
 
-Owns the four; what each costs is `naive_cost`'s.
+What each costs is `baseline_cost`'s.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
 
 import numpy as np
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
-from vocabshift.extension.base import Learned, check_room, extended
-from vocabshift.extension.counting import CountedText, Progress
+from vocabshift.extension.continued import Additions, check_room, extended
+from vocabshift.extension.counting import CountedText
+from vocabshift.extension.options import METHODS
+from vocabshift.progress import PhaseProgress
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.normalize import normalizer_function
 from vocabshift.tokenizer import byte_level
@@ -39,12 +40,11 @@ from vocabshift.tokenizer.piece_rules import SentencePieceRules
 from vocabshift.tokenizer.token_bytes import is_byte_level
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
-# The auxiliary tokenizer of the baselines: trained from nothing, under the base's own pipeline.
-#
-# What transformers' `train_new_from_iterator` gives: byte-level BPE behind the base's normalizer
-# and pre-tokenizer, of a size that counts its special tokens and the 256 bytes in. Owns that
-# training; what a baseline takes from it is `naive`'s.
+# The auxiliary tokenizer: trained from nothing, under the base's own pipeline. transformers'
+# `train_new_from_iterator` gives the same: byte-level BPE after the base's normalizer and
+# pre-tokenizer, of a size that includes its special tokens and the 256 bytes.
 
+BASELINES = tuple(name for name in METHODS if name != "continued")
 
 SIZE = 64_000
 """Tokens of the auxiliary tokenizer in the paper's toolkit."""
@@ -69,7 +69,7 @@ def train_auxiliary(
     *,
     vocab_size: int = SIZE,
     threads: int = 1,
-    progress: Progress | None = None,
+    progress: PhaseProgress | None = None,
 ) -> Auxiliary:
     """Train the auxiliary tokenizer of a byte-level base; fewer tokens where pairs run out.
 
@@ -85,12 +85,12 @@ def train_auxiliary(
     n_special = sum(token.special for token in base.added_tokens)
     trained = _core.continue_bpe(
         text.words,
-        _core.WordWeights(text.weighed.fixed_point_weights()),
+        _core.WordWeights(text.reader.fixed_point_weights()),
         max(vocab_size - n_special, len(single)),
         compile_merges(single, np.zeros((0, 3), np.uint32)),
         single,
         [],
-        min_frequency=text.weighed.min_count(1),
+        min_frequency=text.reader.min_count(1),
         duplicates=_core.Duplicates.REUSE_ID,  # as the trainer of `tokenizers` does
         keep_words=True,
         threads=threads,
@@ -101,43 +101,40 @@ def train_auxiliary(
     return Auxiliary(tuple(images), tuple(merges))
 
 
-# ---
-
-
-NaiveMethod = Literal["regen", "append", "prepend", "add-tokens"]
+# The four baselines.
 
 
 def naive_extension(
-    base: Tokenizer, auxiliary: Auxiliary, method: NaiveMethod, *, n_tokens: int
+    base: Tokenizer, auxiliary: Auxiliary, method: str, *, n_tokens: int
 ) -> Tokenizer:
     """`base` with `n_tokens` new tokens by one of the baselines, or with all that there are.
 
-    New ids stand behind all others. ValueError for a method that does not exist, or where the
+    New ids come after all others. ValueError for a method that does not exist, or where the
     auxiliary tokenizer has no token that the base lacks.
     """
-    if method not in get_args(NaiveMethod):
-        raise ValueError(f"method is {method!r}; give one of {get_args(NaiveMethod)}")
+    if method not in BASELINES:
+        raise ValueError(f"method is {method!r}; give one of {BASELINES}")
     if method == "add-tokens":
         return add_tokens(base, auxiliary, n_tokens=n_tokens)
     learned = (append if method == "append" else regen)(base, auxiliary, n_tokens=n_tokens)
     return extended(base, learned, merges_first=method == "prepend")
 
 
-def regen(base: Tokenizer, auxiliary: Auxiliary, *, n_tokens: int) -> Learned:
+def regen(base: Tokenizer, auxiliary: Auxiliary, *, n_tokens: int) -> Additions:
     """New tokens with every split of theirs as a merge, those with a longer left part first."""
     tokens = _first(auxiliary.new_tokens(base), base, n_tokens)
     known = base.model.vocab.keys() | set(tokens)
     old = set(base.model.merges)
     merges = [split for token in tokens for split in _splits(token, known) if split not in old]
-    return Learned(tokens, tuple(merges), stopped_because=_stopped(tokens, n_tokens))
+    return Additions(tokens, tuple(merges), stopped_because=_stopped(tokens, n_tokens))
 
 
-def append(base: Tokenizer, auxiliary: Auxiliary, *, n_tokens: int) -> Learned:
+def append(base: Tokenizer, auxiliary: Auxiliary, *, n_tokens: int) -> Additions:
     """New tokens with the auxiliary tokenizer's merges whose three tokens are there."""
     if not auxiliary.merges:
         raise ValueError(
             f"the auxiliary tokenizer names no merges that could be appended to those of "
-            f"{base.name} (SentencePiece's trainer tells none); compare with regen or prepend"
+            f"{base.name} (SentencePiece's trainer reports none); compare with regen or prepend"
         )
     tokens = _first(auxiliary.new_tokens(base), base, n_tokens)
     known = base.model.vocab.keys() | set(tokens)
@@ -149,7 +146,7 @@ def append(base: Tokenizer, auxiliary: Auxiliary, *, n_tokens: int) -> Learned:
     )
     n_repaired = sum(left + right in base.model.vocab for left, right in merges)
     stopped = _stopped(tokens, n_tokens)
-    return Learned(tokens, merges, stopped_because=stopped, n_repaired=n_repaired)
+    return Additions(tokens, merges, stopped_because=stopped, n_repaired=n_repaired)
 
 
 def add_tokens(base: Tokenizer, auxiliary: Auxiliary, *, n_tokens: int) -> Tokenizer:
@@ -207,12 +204,10 @@ def _texts(base: Tokenizer, tokens: Iterable[str]) -> list[str]:
     return texts
 
 
-# The auxiliary tokenizer of the baselines for SentencePiece BPE: SentencePiece's own trainer.
+# The auxiliary tokenizer for SentencePiece BPE, by SentencePiece's own trainer.
 #
 # The dead tokens of the published runs on Mistral-7B are met by nothing else: SentencePiece breaks
-# ties in its own way. Its package is no dependency of ours; only these baselines need it. Owns how
-# the trainer is asked; the text reaches it as it is, or in the Unicode form that is named.
-
+# ties in its own way. Its package is no dependency of ours; only these baselines need it.
 
 _LONGEST = 1 << 30  # bytes; longer sentences would be left out
 _N_ROLES = 3 + 256  # <unk> <s> </s> and the byte pieces: the trainer's smallest vocabulary

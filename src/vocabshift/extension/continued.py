@@ -1,28 +1,103 @@
-"""Continued BPE: training goes on where a tokenizer's own merges end.
+"""Continued BPE: training continues where a tokenizer's own merges end.
+
+Owns what training starts from (dense ids, bytes, the core's encoder), what it learns, and how that
+is added to a tokenizer.
 
 Source: "Teaching Old Tokenizers New Words" (arXiv:2512.03989), section 3: the corpus is segmented
 by the tokenizer as it is, merge skipping included, pairs of its tokens are counted, and the best
 pair becomes a new token, again and again. Every new token is rebuilt by the merges that made it.
 
-Where we differ: equal counts are decided by ids unless asked for the paper's toolkit's order
-("lexicographic"); a pair whose product the base has already takes that token's id (a repair) as
-long as no merge holds it, and is refused otherwise, so that running all merges by rank ends where
-training ended; training that runs out of pairs keeps what it learned.
+Where we differ: equal counts are decided by ids unless the order of the paper's toolkit
+("lexicographic") is asked for; a pair whose product the base has already takes that token's id (a
+repair) as long as no merge holds it, and is refused otherwise, so that running all merges by rank
+ends where training ended; training that runs out of pairs keeps what it learned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, get_args
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from itertools import count as count_from
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vocabshift import _core
-from vocabshift.extension.base import Learned, TrainingBase
-from vocabshift.extension.counting import CountedText
-from vocabshift.tokenizer.model import Merge
+from vocabshift.extension.options import check_tie_break
+from vocabshift.progress import PhaseProgress
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.model import MAX_ID, BpeModel, Merge, compile_model, images_bytes
+from vocabshift.tokenizer.token_bytes import is_byte_level
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
-TieBreak = Literal["id", "lexicographic"]
+if TYPE_CHECKING:
+    from vocabshift.extension.counting import CountedText
 
-Progress = Callable[[int, int | None], None]
+
+class TrainingBase:
+    """What training starts from. A place is the index of a token in the order of the ids.
+
+    The ids of the vocabulary may have holes; places are dense.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+        self.byte_level = is_byte_level(tokenizer)
+        by_id = sorted(tokenizer.model.vocab.items(), key=lambda entry: entry[1])
+        self.names = [token for token, _ in by_id]  # as the vocabulary spells them, by place
+        self.places = {token: place for place, token in enumerate(self.names)}
+
+    @cached_property
+    def tokens(self) -> list[bytes]:
+        """Bytes by place, as the core compares them: of a token, or of its text."""
+        if self.byte_level:
+            return images_bytes(self.names)
+        return [token.encode() for token in self.names]
+
+    @cached_property
+    def encoder(self) -> _core.Encoder:
+        """The model as it is, merge skipping included; ids are places."""
+        model = self.tokenizer.model
+        if model.size != len(self.names):
+            model = model.unchecked(vocab=self.places)
+        return compile_model(model, byte_level=self.byte_level)
+
+    @cached_property
+    def held(self) -> list[int]:
+        """Places of the tokens that merges hold as a part."""
+        parts = set(chain.from_iterable(self.tokenizer.model.merges))
+        return [self.places[token] for token in parts]
+
+    def forbidden(self) -> set[bytes]:
+        """What no merge may make: an added token must not come out of ordinary text."""
+        return {token.content.encode() for token in self.tokenizer.added_tokens}
+
+    def spell(self, token: bytes) -> str:
+        """A token of training as the vocabulary spells it."""
+        return byte_level.to_image(token) if self.byte_level else token.decode()
+
+    def rows(self, tokens: Sequence[str], merges: Sequence[Merge]) -> NDArray[np.uint32]:
+        """Merges as (n, 3) ids of training; `tokens` are new ones, after all places."""
+        ids = dict(self.places)
+        ids.update((token, len(self.names) + i) for i, token in enumerate(tokens))
+        rows = [(ids[left], ids[right], ids[left + right]) for left, right in merges]
+        return np.array(rows, dtype=np.uint32).reshape(-1, 3)
+
+
+@dataclass(frozen=True)
+class Additions:
+    """New tokens and merges, in the order of the ids and ranks that they will have."""
+
+    tokens: tuple[str, ...]  # not in the base; as the vocabulary spells them
+    merges: tuple[Merge, ...]  # (left, right); a product may be a token of the base: a repair
+    counts: tuple[int, ...] = ()  # of each merge's pair when it was merged, where it was counted
+    stopped_because: str = "n_tokens"  # or "min_frequency", "no_pair_left", "no_token_left"
+    n_repaired: int = 0  # merges that make a token of the base
+    characters: tuple[str, ...] = ()  # of the tokens, those added for the text's characters alone
+
 
 _STOPPED = {"vocab_size": "n_tokens"}
 
@@ -32,11 +107,11 @@ def learn(
     text: CountedText,
     *,
     n_tokens: int,
-    tie_break: TieBreak = "id",
+    tie_break: str = "id",
     min_frequency: int = 1,
     threads: int = 1,
-    progress: Progress | None = None,
-) -> Learned:
+    progress: PhaseProgress | None = None,
+) -> Additions:
     """Up to `n_tokens` new tokens; the counted words stay in `text`.
 
     Fewer tokens come back where no pair is left that occurs `min_frequency` times.
@@ -45,12 +120,12 @@ def learn(
     n_base = len(base.names)
     trained = _core.continue_bpe(
         text.words,
-        _core.WordWeights(text.weighed.fixed_point_weights()),
+        _core.WordWeights(text.reader.fixed_point_weights()),
         n_base + n_tokens,
         text.encoder,
         base.tokens,
         base.held,
-        min_frequency=text.weighed.min_count(min_frequency),
+        min_frequency=text.reader.min_count(min_frequency),
         rule=text.rule,
         tie_break=_core_tie_break(tie_break, base.byte_level),
         # The paper's toolkit merges such pairs whatever holds their product.
@@ -79,18 +154,54 @@ def learn(
     stopped = trained.stopped.name.lower()
     if stopped == "min_frequency" and min_frequency == 1:
         stopped = "no_pair_left"  # in fixed point even one occurrence counts more than 1
-    return Learned(
+    return Additions(
         tuple(new), tuple(merges), tuple(counts), _STOPPED.get(stopped, stopped), n_repaired
     )
 
 
-def check_tie_break(tie_break: str) -> None:
-    """ValueError for an order that does not exist."""
-    if tie_break not in get_args(TieBreak):
-        raise ValueError(f"tie_break is {tie_break!r}; give one of {get_args(TieBreak)}")
-
-
-def _core_tie_break(tie_break: TieBreak, byte_level: bool) -> _core.TieBreak:
+def _core_tie_break(tie_break: str, byte_level: bool) -> _core.TieBreak:
     if tie_break == "id":
         return _core.TieBreak.IDS
     return _core.TieBreak.BYTE_IMAGES if byte_level else _core.TieBreak.TEXTS
+
+
+def extended(
+    base: Tokenizer, learned: Additions, *, merges_first: bool = False, free_ids: Iterable[int] = ()
+) -> Tokenizer:
+    """`base` with the tokens and merges of `learned`; new ids begin at `base.row_count`.
+
+    Existing ids, merges and special tokens keep their places; merge skipping, normalizer,
+    post-processor and chat template are kept. `free_ids`, which no token of the base has, are taken
+    before the new ids. `merges_first` puts the new merges before all old ones, which changes old
+    text too: it is for the baseline `prepend`. ValueError for tokens that the base has already, or
+    too many.
+    """
+    check_room(base, len(learned.tokens))
+    known = base.model.vocab.keys() | {token.content for token in base.added_tokens}
+    twice = [token for token in learned.tokens if token in known]
+    if twice or len(set(learned.tokens)) != len(learned.tokens):
+        raise ValueError(
+            f"{len(twice)} of the new tokens are in {base.name} already, the first is {twice[0]!r}"
+            if twice
+            else "a new token is listed twice"
+        )
+    ids = chain(free_ids, count_from(base.row_count))
+    vocab = dict(base.model.vocab)
+    vocab.update(zip(learned.tokens, ids, strict=False))
+    BpeModel(vocab, learned.merges)  # refuses merges that do not fit; the old ones are known to
+    old = base.model.merges
+    merges = (*learned.merges, *old) if merges_first else (*old, *learned.merges)
+    return replace(base, model=base.model.unchecked(vocab=vocab, merges=merges))
+
+
+def holes(base: Tokenizer) -> list[int]:
+    """Ids below the highest that no token has, ascending."""
+    taken = {*base.model.vocab.values(), *(token.id for token in base.added_tokens)}
+    return [token_id for token_id in range(base.row_count) if token_id not in taken]
+
+
+def check_room(base: Tokenizer, n_tokens: int) -> None:
+    """ValueError where ids would grow beyond the highest that is believed."""
+    room = MAX_ID + 1 - base.row_count
+    if n_tokens > room:
+        raise ValueError(f"{n_tokens:,} new tokens are too many; {base.name} has room for {room:,}")

@@ -1,19 +1,29 @@
-"""CountedText: the text that is learned from, counted as the tokenizer's merges see it.
+"""The text that an extension learns from, counted as the tokenizer's merges see it.
 
-Owns counting for byte-level tokenizers, whose words are pre-tokens. What the words are of others
-is `metaspace`'s business; what is learned from them, `continued`'s.
+The words of a byte-level tokenizer are its pre-tokens. A SentencePiece BPE tokenizer ("▁" for the
+space) encodes a document as a whole: what is counted is groups of tokens
+(`tokenizer.metaspace_reader`), and merges obey the rules that the model's own pieces were trained
+by. Characters that the vocabulary lacks come first, the most frequent before the others, until the
+text is covered.
+
+Source: arXiv:2512.03989, section 3; docs/algorithms/continued.md. Where we differ from the paper's
+toolkit: the rules are read from the model where it is given, and are SentencePiece's own (the
+prolonged sound mark goes with kana).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import json
+from dataclasses import asdict, dataclass, replace
 
 from vocabshift import _core
-from vocabshift.extension.base import Learned, TrainingBase
+from vocabshift.errors import CorpusError
+from vocabshift.extension.continued import Additions, TrainingBase
+from vocabshift.extension.options import ExtensionOptions
+from vocabshift.progress import PhaseProgress
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
-from vocabshift.text.counting import CorpusReader
+from vocabshift.text.counting import CorpusReader, CountReader
 from vocabshift.text.weighing import WeightedText
 from vocabshift.tokenizer.corpus_reader import TokenizerReader, reader_of
 from vocabshift.tokenizer.metaspace_reader import (
@@ -24,9 +34,8 @@ from vocabshift.tokenizer.metaspace_reader import (
     with_characters,
 )
 from vocabshift.tokenizer.piece_rules import SentencePieceRules
+from vocabshift.tokenizer.token_bytes import is_metaspace
 from vocabshift.tokenizer.tokenizer import Tokenizer
-
-Progress = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +43,7 @@ class CountedText:
     """Words with their counts by group; no merge ever reaches across a word."""
 
     words: _core.WordCounter
-    weighed: WeightedText  # the reader that counted: groups, weights, fingerprint
+    reader: WeightedText  # that counted: groups, weights, fingerprint
     encoder: _core.Encoder | None
     """Segments words into tokens; None where a word is the ids of its tokens already."""
     rule: _core.MergeRule
@@ -42,53 +51,91 @@ class CountedText:
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class TrainingInput:
     """Counted text with the form of the base that learns from it."""
 
     form: TrainingBase  # of the base with `characters`
     text: CountedText
     characters: tuple[str, ...] = ()
-    """Characters of the text that the base lacked; what is learned comes behind them."""
+    """Characters of the text that the base lacked; what is learned comes after them."""
+    plain: TrainingInput | None = None
+    """The same text as the base without `characters` sees it: where wanted, and other."""
 
-    def learned(self, of_form: Learned) -> Learned:
+    def additions(self, of_form: Additions) -> Additions:
         """What was learned from `form`, as what is to be added to the base itself."""
         return replace(
             of_form, tokens=(*self.characters, *of_form.tokens), characters=self.characters
         )
 
 
+class TextCounts:
+    """A text whose words are counted once for each way in which tokenizers cut it.
+
+    Tokenizers that differ in vocabulary and merges alone share the counts: a base and what pruning
+    leaves of it, say, or the base of a plan and of the extension after it. Stands for its source
+    wherever words are counted; holds the counts as long as it lives.
+    """
+
+    def __init__(self, source: Corpus | CountFolder) -> None:
+        self.source = source
+        self._words: dict[str, tuple[_core.WordCounter, TokenizerReader | CountReader]] = {}
+
+    @classmethod
+    def of(cls, source: Corpus | CountFolder | TextCounts) -> TextCounts:
+        """The source itself where its words may have been counted already."""
+        return source if isinstance(source, TextCounts) else cls(source)
+
+    def words_of(
+        self,
+        tokenizer: Tokenizer,
+        *,
+        normalizer: str | None,
+        sampling_alpha: float | None,
+        threads: int = 1,
+        progress: PhaseProgress | None = None,
+    ) -> tuple[_core.WordCounter, TokenizerReader | CountReader]:
+        """Words as the tokenizer cuts them, and the reader that counted; neither is to be changed.
+
+        `progress` hears of words that are counted now.
+        """
+        reader = reader_of(
+            tokenizer, self.source, normalizer=normalizer, sampling_alpha=sampling_alpha
+        )
+        added = [asdict(replace(token, id=0)) for token in tokenizer.added_tokens]
+        parts = (tokenizer.normalizer, tokenizer.pre_tokenizer, added, normalizer, sampling_alpha)
+        key = json.dumps(parts)
+        if key not in self._words:
+            words = reader.count_words(threads=threads, progress=progress)
+            self._words[key] = (words, reader)
+        return self._words[key]
+
+
 def count_byte_level(
     base: TrainingBase,
-    source: Corpus | CountFolder,
+    source: Corpus | CountFolder | TextCounts,
     *,
     normalizer: str | None = None,
     sampling_alpha: float | None = None,
     max_token_bytes: int | None = None,
     threads: int = 1,
-    progress: Progress | None = None,
+    progress: PhaseProgress | None = None,
 ) -> CountedText:
     """The pre-tokens of a corpus, or of a folder of counts, under the tokenizer's own pipeline.
 
     CorpusError where the tokenizer's normalizer leaves nothing of the text of a language.
     """
     tokenizer = base.tokenizer
-    reader = reader_of(tokenizer, source, normalizer=normalizer, sampling_alpha=sampling_alpha)
-    words = reader.count_words(threads=threads, progress=progress)
+    words, reader = TextCounts.of(source).words_of(
+        tokenizer,
+        normalizer=normalizer,
+        sampling_alpha=sampling_alpha,
+        threads=threads,
+        progress=progress,
+    )
     if isinstance(reader, TokenizerReader):
         reader.require_kept_text(tokenizer.name)
     rule = _core.MergeRule(max_token_bytes=max_token_bytes or 0, forbidden=base.forbidden())
     return CountedText(words, reader, base.encoder, rule)
-
-
-# Continued BPE for SentencePiece BPE tokenizers in Hugging Face form ("▁" for the space).
-#
-# Source: arXiv:2512.03989, section 3; docs/algorithms/continued.md.
-# A document is encoded as a whole, so what is counted is groups of tokens (`bpe.token_groups`), and
-# merges obey the rules that the model's own pieces were trained by. Characters that the vocabulary
-# lacks come first, the most frequent before the others, until the text is covered.
-#
-# Where we differ from the paper's toolkit: the rules are read from the model where it is given, and
-# are SentencePiece's own (the prolonged sound mark goes with kana).
 
 
 class MetaspaceBase(TrainingBase):
@@ -112,24 +159,86 @@ def count_metaspace(
     rules: SentencePieceRules | None = None,
     normalizer: str | None = None,
     add_characters: float | None = COVERAGE,
+    with_plain: bool = False,
     sampling_alpha: float | None = None,
     threads: int = 1,
-    progress: Progress | None = None,
-) -> Counted:
+    progress: PhaseProgress | None = None,
+) -> TrainingInput:
     """The groups of tokens of a corpus, after the characters that are missing were added.
 
     `rules` stand for those of the tokenizer's own model. `normalizer` (a Unicode form) runs before
     the tokenizer's own, which it keeps. `add_characters`: the share of the text's characters that
-    the vocabulary is to hold, in (0, 1]; None adds none. The corpus is read twice. ValueError for
+    the vocabulary is to hold, in (0, 1]; None adds none. The corpus is read twice: for the
+    characters, then for the groups. `with_plain`: count these without the new characters too.
+    ValueError for
     a tokenizer that does not spell the space "▁"; CorpusError where nothing is left of a language
     when its text is normalized.
     """
     require_metaspace(base)
     reader = CorpusReader(corpus, (), normalizer, (), sampling_alpha, by_language=True)
     characters = missing_characters(base, reader, add_characters, threads, progress)
-    form = MetaspaceBase(with_characters(base, characters), rules)
-    words = _core.WordCounter(_core.PreTokenizer([]), threads)
+    forms = [MetaspaceBase(with_characters(base, characters), rules)]
+    if characters and with_plain:
+        forms.append(MetaspaceBase(base, rules))
+    counters = [_core.WordCounter(_core.PreTokenizer([]), threads) for _ in forms]
     for block in reader.read(progress):
-        form.cutter.add_to(words, block, threads)
-    rule = _core.MergeRule(pieces=form.cutter.rule, forbidden=form.forbidden())
-    return Counted(form, CountedText(words, reader, None, rule), characters)
+        for form, words in zip(forms, counters, strict=True):
+            form.cutter.add_to(words, block, threads)
+    texts = [
+        CountedText(
+            words,
+            reader,
+            None,
+            _core.MergeRule(pieces=form.cutter.rule, forbidden=form.forbidden()),
+        )
+        for form, words in zip(forms, counters, strict=True)
+    ]
+    plain = TrainingInput(forms[1], texts[1]) if len(forms) > 1 else None
+    return TrainingInput(forms[0], texts[0], characters, plain)
+
+
+def count_text(
+    base: Tokenizer,
+    source: Corpus | CountFolder | TextCounts,
+    options: ExtensionOptions,
+    threads: int = 1,
+    progress: PhaseProgress | None = None,
+    *,
+    with_plain: bool = False,
+) -> TrainingInput:
+    """The text as the merges of `base` see it; ValueError for options that do not fit its kind.
+
+    `with_plain`: see `TrainingInput.plain`.
+    """
+    counts = TextCounts.of(source)
+    if is_metaspace(base):
+        if not isinstance(counts.source, Corpus):
+            raise CorpusError(
+                f"{base.name} encodes whole documents, which counted words are not; give --corpus"
+            )
+        if options.max_token_bytes is not None:
+            raise ValueError(
+                f"max_token_bytes is for byte-level tokenizers; the pieces of {base.name} are as "
+                "long as its SentencePiece model allows"
+            )
+        return count_metaspace(
+            base,
+            counts.source,
+            normalizer=options.normalizer,
+            add_characters=options.character_coverage,
+            with_plain=with_plain,
+            sampling_alpha=options.sampling_alpha,
+            threads=threads,
+            progress=progress,
+        )
+    form = TrainingBase(base)
+    text = count_byte_level(
+        form,
+        counts,
+        normalizer=options.normalizer,
+        sampling_alpha=options.sampling_alpha,
+        max_token_bytes=options.max_token_bytes,
+        threads=threads,
+        progress=progress,
+    )
+    return TrainingInput(form, text)

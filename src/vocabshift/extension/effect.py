@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift import _core
-from vocabshift.extension.base import Learned, TrainingBase
-from vocabshift.extension.continued import learn
-from vocabshift.extension.counting import CountedText
-from vocabshift.extension.options import ExtensionOptions, Progress, count_text, in_phase
+from vocabshift.extension.continued import Additions, TrainingBase, learn
+from vocabshift.extension.counting import CountedText, TextCounts, count_text
+from vocabshift.extension.options import ExtensionOptions
 from vocabshift.extension.pre_tokenizer_repair import repaired_if_possible
+from vocabshift.progress import Progress, in_phase
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.languages import UNLABELLED
 from vocabshift.tokenizer.formats.encoder import Encoder
@@ -140,11 +140,11 @@ class Effect:
         }
 
 
-def measure(base: TrainingBase, learned: Learned, text: CountedText) -> Effect:
+def measure(base: TrainingBase, learned: Additions, text: CountedText) -> Effect:
     """The effect of `learned` on counted text: that which it was learned from, or other."""
     rows = base.rows(learned.tokens, learned.merges)
     word_counts, token_counts, happened = _core.replay_merges(text.words, text.encoder, rows)
-    groups = text.weighed.groups
+    groups = text.reader.groups
     labels = list(dict.fromkeys(group.language or UNLABELLED for group in groups))
     shape = (len(labels), len(rows))
     n_bytes = np.zeros(len(labels), dtype=np.int64)
@@ -184,7 +184,7 @@ def ceilings_of(text: CountedText) -> dict[str, float]:
     """Bytes per word of counted text, by language."""
     n_bytes: dict[str, int] = {}
     n_words: dict[str, int] = {}
-    for i, group in enumerate(text.weighed.groups):
+    for i, group in enumerate(text.reader.groups):
         label = group.language or UNLABELLED
         n_bytes[label] = n_bytes.get(label, 0) + group.n_bytes
         found = text.words.occurrences(i) if i < text.words.group_count else 0
@@ -195,7 +195,7 @@ def ceilings_of(text: CountedText) -> dict[str, float]:
 def measure_by_encoding(
     base: Tokenizer, longer: Tokenizer, corpus: Corpus, before: Effect, *, threads: int = 1
 ) -> Effect:
-    """The effect of tokens that no replay of merges can tell: the corpus is encoded once more.
+    """The effect of tokens that no replay of merges can measure: the corpus is encoded once more.
 
     `before`: the effect of no new token at all on the same corpus. The curve has two points.
     """
@@ -223,7 +223,7 @@ def measure_by_encoding(
 
 
 def steps(n_tokens: int) -> list[int]:
-    """Numbers of tokens at which a curve is told: 0, 250, 500, 1,000, 2,000 … and the last."""
+    """Numbers of tokens at which a curve has points: 0, 250, 500, 1,000, 2,000 … and the last."""
     points = [0]
     step = 250
     while step < n_tokens:
@@ -248,10 +248,8 @@ def _ratio(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
 
 
-# How far would new tokens take a tokenizer? The whole curve, on text that was not learned from.
-#
-# Owns learning once, up to the most tokens, with the tokenizer's own pre-tokenizer and with the
-# repaired one where there is something to repair; every point in between follows (`effect`).
+# The whole curve on held-out text: one training up to the most tokens, with the pre-tokenizer as it
+# is and, where there is something to repair, with the repaired one.
 
 
 @dataclass(frozen=True)
@@ -265,7 +263,7 @@ class Growth:
 
 def grow(
     tokenizer: Tokenizer,
-    corpus: Corpus,
+    corpus: Corpus | TextCounts,
     held_out: Corpus,
     *,
     max_tokens: int,
@@ -274,13 +272,13 @@ def grow(
     progress: Progress | None = None,
 ) -> tuple[Growth, ...]:
     """Learn from `corpus`, measure on `held_out`: first with the pre-tokenizer as it is."""
-    asked = ExtensionOptions(n_tokens=max_tokens, sampling_alpha=sampling_alpha)
+    options = ExtensionOptions(n_tokens=max_tokens, sampling_alpha=sampling_alpha)
     grown = []
     for name, base in (("kept", tokenizer), ("repaired", repaired_if_possible(tokenizer))):
         if base is None:
             continue
-        tick = in_phase(progress, f"count ({name})")
-        counted = count_text(base, corpus, asked, threads, tick)
+        counting = in_phase(progress, f"count ({name})")
+        counted = count_text(base, corpus, options, threads, counting)
         learned = learn(
             counted.form,
             counted.text,
@@ -288,8 +286,10 @@ def grow(
             threads=threads,
             progress=in_phase(progress, f"learn ({name})"),
         )
-        # The characters were added to the form already: the base of the judged text has them too.
-        judged = count_text(counted.form.tokenizer, held_out, asked.without_characters(), threads)
-        effect = measure(counted.form, learned, judged.text)
+        # The characters were added to the form already: the held-out text is counted with them.
+        evaluated = count_text(
+            counted.form.tokenizer, held_out, options.without_characters(), threads
+        )
+        effect = measure(counted.form, learned, evaluated.text)
         grown.append(Growth(name, effect, learned.stopped_because))
     return tuple(grown)

@@ -1,6 +1,6 @@
 """`extend`: new words for an existing tokenizer, by whichever method, with a report.
 
-Owns the order of the work: repair the pre-tokenizer if asked, count, learn, put in, measure. What
+Owns the order of the steps: repair the pre-tokenizer if wanted, count, learn, put in, measure. What
 each method learns is its own file's business.
 """
 
@@ -11,126 +11,121 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vocabshift.errors import CorpusError, UnreachableTokenError
-from vocabshift.extension.base import Learned, check_room, extended, holes
-from vocabshift.extension.baseline_cost import extension_cost
 from vocabshift.extension.baselines import (
     Auxiliary,
     naive_extension,
     train_auxiliary,
     train_sentencepiece_auxiliary,
 )
-from vocabshift.extension.continued import learn
-from vocabshift.extension.counting import Counted, CountedText
+from vocabshift.extension.continued import Additions, check_room, extended, holes, learn
+from vocabshift.extension.counting import CountedText, TextCounts, TrainingInput, count_text
 from vocabshift.extension.effect import Effect, ceilings_of, measure, measure_by_encoding
-from vocabshift.extension.options import (
-    ExtensionOptions,
-    Method,
-    PreTokenizer,
-    Progress,
-    count_text,
-    in_phase,
-)
+from vocabshift.extension.options import ExtensionOptions
 from vocabshift.extension.pre_tokenizer_repair import (
     RepairDrift,
     repair_drift,
     repaired,
     repaired_if_possible,
 )
+from vocabshift.extension.report import ExtensionReport, extension_cost
+from vocabshift.progress import Progress, in_phase
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
-from vocabshift.tokenizer.formats.load import as_tokenizer
+from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap, chained, find
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.token_bytes import is_metaspace
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint
 
-# ExtensionReport: what an extension added and what it does, as a value and as plain JSON.
-#
-# Owns the keys that `vocabshift extend --json` prints. Knows nothing of how they came about.
-
-
-@dataclass(frozen=True)
-class ExtensionReport:
-    """What was added and what it does; counts are integers."""
-
-    method: Method
-    n_added: int  # new tokens
-    n_repaired: int  # of the new merges, those that make a token of the base
-    n_characters: int  # of the new tokens, characters that the vocabulary lacked
-    n_merges: int  # new merges
-    stopped_because: str  # "n_tokens", "min_frequency", "no_pair_left" or "no_token_left"
-    vocab_size: int
-    row_count: int  # the highest id plus one
-    unreachable_before: int  # STT
-    unreachable: int
-    unreachable_added: int  # of the new tokens
-    unused: tuple[str, ...]  # new tokens that the text does not contain in the end
-    pre_tokenizer: PreTokenizer
-    effect: Effect | None
-    drift: RepairDrift | None = None  # of the repaired pre-tokenizer, before any token
-    other: Mapping[str, Any] = field(default_factory=dict)
-    """What the other pre-tokenizer (repaired for kept, kept for repaired) has for ceilings; beside
-    a repaired one also `bytes_per_token`, as it was. Empty where there is nothing to repair."""
-    cost: Mapping[str, Any] = field(default_factory=dict)  # of a baseline, see `ExtensionCost`
-    corpus_fingerprint: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        plain = {
-            key: getattr(self, key)
-            for key in self.__dataclass_fields__
-            if key not in ("effect", "drift", "other", "unused", "corpus_fingerprint", "cost")
-        }
-        effect = {} if self.effect is None else self.effect.to_dict()
-        drift = {} if self.drift is None else {"drift": self.drift.to_dict()}
-        cost = {"cost": dict(self.cost)} if self.cost else {}
-        return {
-            **plain,
-            "unused_added": len(self.unused),
-            **effect,
-            **drift,
-            **cost,
-            "other_pre_tokenizer": dict(self.other),
-        }
-
-
-# ---
-
 
 @dataclass(frozen=True)
 class Extension:
-    """An extended tokenizer, how its ids follow from the base's, and what was done."""
+    """An extended tokenizer, how its ids follow from the base's, and what was made."""
 
     tokenizer: Tokenizer
     id_map: TokenIdMap
     report: ExtensionReport
 
 
-def extend(tokenizer: Any, corpus: Corpus | CountFolder, **options: Any) -> Tokenizer:
-    """`tokenizer` with new tokens learned from `corpus`; it is not changed itself.
+def extend(
+    tokenizer: TokenizerLike,
+    corpus: Corpus | CountFolder,
+    *,
+    n_tokens: int,
+    method: str = ExtensionOptions.method,
+    tie_break: str = ExtensionOptions.tie_break,
+    pre_tokenizer: str = ExtensionOptions.pre_tokenizer,
+    min_frequency: int = ExtensionOptions.min_frequency,
+    max_token_bytes: int | None = ExtensionOptions.max_token_bytes,
+    character_coverage: float | None = ExtensionOptions.character_coverage,
+    fill_holes: bool = ExtensionOptions.fill_holes,
+    normalizer: str | None = ExtensionOptions.normalizer,
+    sampling_alpha: float | None = ExtensionOptions.sampling_alpha,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Tokenizer:
+    """Return `tokenizer` with new tokens learned from `corpus`; it is not changed itself.
 
-    `options` are those of `extend_with_report`, of which this returns the tokenizer alone.
+    Existing ids, merges and special tokens keep their places; new ids come after all others.
+
+    Args:
+        tokenizer: ours, a Hugging Face fast tokenizer, or a path.
+        corpus: the text to learn from, or a folder of counts.
+        n_tokens: new tokens at most, those for missing characters not counted.
+        method: "continued" trains on from the tokenizer's own merges; the baselines are "regen",
+            "append", "prepend" and "add-tokens".
+        tie_break: what decides between equal counts, "id" or "lexicographic" (as the paper's
+            toolkit does).
+        pre_tokenizer: "kept", or "repaired": marks and joiners may follow the letters of a word
+            (byte-level only).
+        min_frequency: how often a pair must occur to become a token.
+        max_token_bytes: length of the longest new token (byte-level only).
+        character_coverage: share of the text's characters that the vocabulary is to hold, in
+            (0, 1]; missing ones are added first. None adds none. Byte-level vocabularies lack none.
+        fill_holes: take ids that no token has before new ones.
+        normalizer: Unicode form of the training text; the tokenizer keeps its own normalizer.
+        sampling_alpha: languages count in proportion to bytes ** alpha, in (0, 1]; None: as they
+            are.
+        threads: the result does not depend on them.
+        progress: is called with the phase, the units done and the units in all.
+
+    Raises:
+        ValueError: for options that do not exist or do not fit the tokenizer.
+        CorpusError: where the text cannot be read, or nothing can be learned from it.
+
     """
-    return extend_with_report(tokenizer, corpus, **options).tokenizer
+    options = ExtensionOptions(
+        n_tokens=n_tokens,
+        method=method,
+        tie_break=tie_break,
+        pre_tokenizer=pre_tokenizer,
+        min_frequency=min_frequency,
+        max_token_bytes=max_token_bytes,
+        character_coverage=character_coverage,
+        fill_holes=fill_holes,
+        normalizer=normalizer,
+        sampling_alpha=sampling_alpha,
+    )
+    extension = extend_with_report(tokenizer, corpus, options, threads=threads, progress=progress)
+    return extension.tokenizer
 
 
 def extend_with_report(
-    tokenizer: Any,
-    corpus: Corpus | CountFolder,
+    tokenizer: TokenizerLike,
+    corpus: Corpus | CountFolder | TextCounts,
+    options: ExtensionOptions,
     *,
     threads: int = 1,
     progress: Progress | None = None,
-    **options: Any,
 ) -> Extension:
-    """Extend a tokenizer (ours, a Hugging Face fast one, or a path) and tell what it does.
+    """Extend a tokenizer as `extend` does, and report what the new tokens do.
 
-    `options` are the fields of `ExtensionOptions`; `n_tokens` is required. Existing ids, merges
-    and special tokens stay; new ids stand behind all others. Where the text runs out of pairs, what
-    was learned is kept and `report.stopped_because` says so. The result does not depend on
-    `threads`. ValueError or CorpusError where nothing can be learned at all.
+    Where the text runs out of pairs, what was learned is kept and `report.stopped_because` says so.
+    `corpus` may be TextCounts: words that it has counted already are not counted again.
     """
-    asked = ExtensionOptions(**options)
+    counts = TextCounts.of(corpus)
+    corpus = counts.source
     if not isinstance(corpus, Corpus | CountFolder):
         raise TypeError(
             f"corpus is {type(corpus).__name__}; give a Corpus, for example "
@@ -139,17 +134,18 @@ def extend_with_report(
     if threads < 1:
         raise ValueError(f"threads is {threads}; give at least 1")
     base = as_tokenizer(tokenizer)
-    check_room(base, asked.n_tokens)
+    check_room(base, options.n_tokens)
     before = find(tokenizer)
     if before is not None:
         before.require(before.old, fingerprint(base))
-    changed = repaired(base) if asked.pre_tokenizer == "repaired" else base
-    counted = count_text(changed, corpus, asked, threads, in_phase(progress, "count"))
-    work = _Work(base, changed, counted, corpus, asked, threads, progress)
-    done = _continue(work) if asked.method == "continued" else _take_over(work)
-    result, learned = done.tokenizer, done.learned
+    changed = repaired(base) if options.pre_tokenizer == "repaired" else base
+    counting = in_phase(progress, "count")
+    counted = count_text(changed, counts, options, threads, counting, with_plain=True)
+    context = _Context(base, changed, counts, counted, corpus, options, threads, progress)
+    made = _continue(context) if options.method == "continued" else _baseline(context)
+    result, learned = made.tokenizer, made.additions
     report = ExtensionReport(
-        method=asked.method,
+        method=options.method,
         n_added=len(learned.tokens),
         n_repaired=learned.n_repaired,
         n_characters=len(learned.characters),
@@ -157,64 +153,65 @@ def extend_with_report(
         stopped_because=learned.stopped_because,
         vocab_size=result.vocab_size,
         row_count=result.row_count,
-        unreachable_before=len(done.unreachable_before),
-        unreachable=len(done.unreachable),
-        unreachable_added=len(set(done.unreachable) & set(learned.tokens)),
-        unused=done.effect.unused,
-        pre_tokenizer=asked.pre_tokenizer,
-        effect=done.effect,
-        drift=_drift(work),
-        other=_other(work),
-        cost=done.cost,
-        corpus_fingerprint=counted.text.weighed.fingerprint,
+        unreachable_before=len(made.unreachable_before),
+        unreachable=len(made.unreachable),
+        unreachable_added=len(set(made.unreachable) & set(learned.tokens)),
+        unused=made.effect.unused,
+        pre_tokenizer=options.pre_tokenizer,
+        effect=made.effect,
+        drift=_drift(context),
+        other=_other(context),
+        cost=made.cost,
+        corpus_fingerprint=counted.text.reader.fingerprint,
     )
     id_map = chained(tokenizer, TokenIdMap.between(base, result), result.model.vocab)
     return Extension(result, id_map, report)
 
 
 @dataclass(frozen=True)
-class _Work:
-    """What every step is given."""
+class _Context:
+    """What every step needs."""
 
     base: Tokenizer
-    changed: Tokenizer  # the base, its pre-tokenizer repaired if asked
-    counted: Counted  # as the merges of `changed` see the text
+    changed: Tokenizer  # the base, its pre-tokenizer repaired if wanted
+    counts: TextCounts  # of the corpus
+    counted: TrainingInput  # as the merges of `changed` see the text
     corpus: Corpus | CountFolder
-    asked: ExtensionOptions
+    options: ExtensionOptions
     threads: int
     progress: Progress | None
 
 
 @dataclass(frozen=True)
-class _Done:
-    """What a method came to."""
+class _Outcome:
+    """What a method made."""
 
     tokenizer: Tokenizer
-    learned: Learned
+    additions: Additions
     effect: Effect
     unreachable_before: tuple[str, ...]
     unreachable: tuple[str, ...]
     cost: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _continue(work: _Work) -> _Done:
+def _continue(context: _Context) -> _Outcome:
     """Continued BPE, checked: nothing that was reachable may have become unreachable."""
-    asked, counted = work.asked, work.counted
+    options, counted = context.options, context.counted
     of_form = learn(
         counted.form,
         counted.text,
-        n_tokens=asked.n_tokens,
-        tie_break=asked.tie_break,
-        min_frequency=asked.min_frequency,
-        threads=work.threads,
-        progress=in_phase(work.progress, "learn"),
+        n_tokens=options.n_tokens,
+        tie_break=options.tie_break,
+        min_frequency=options.min_frequency,
+        threads=context.threads,
+        progress=in_phase(context.progress, "learn"),
     )
-    learned = counted.learned(of_form)
+    learned = counted.additions(of_form)
     if not learned.tokens and not learned.merges:
-        raise CorpusError(_nothing_to_learn(work))
-    free_ids = holes(work.changed) if asked.fill_holes else ()
-    result = extended(work.changed, learned, free_ids=free_ids)
-    before, after = unreachable_tokens(work.base), unreachable_tokens(result)
+        raise CorpusError(_nothing_to_learn(context))
+    free_ids = holes(context.changed) if options.fill_holes else ()
+    result = extended(context.changed, learned, free_ids=free_ids)
+    before, after = unreachable_tokens(context.base), unreachable_tokens(result)
     lost = set(after) - set(before)
     if lost:
         n_new = len(lost & set(learned.tokens))
@@ -223,82 +220,81 @@ def _continue(work: _Work) -> _Done:
             "cannot rebuild: this is a fault of vocabshift; please report it with the text"
         )
     effect = measure(counted.form, of_form, counted.text)
-    if counted.characters:
-        plain = count_text(work.changed, work.corpus, asked.without_characters(), work.threads)
-        effect = effect.since(measure(plain.form, Learned((), ()), plain.text))
-    return _Done(result, learned, effect, before, after)
+    if (plain := counted.plain) is not None:
+        effect = effect.since(measure(plain.form, Additions((), ()), plain.text))
+    return _Outcome(result, learned, effect, before, after)
 
 
-def _nothing_to_learn(work: _Work) -> str:
-    asked = work.asked
-    often = f" at least {asked.min_frequency:,} times" if asked.min_frequency > 1 else ""
+def _nothing_to_learn(context: _Context) -> str:
+    options = context.options
+    often = f" at least {options.min_frequency:,} times" if options.min_frequency > 1 else ""
     short = (
-        "" if asked.max_token_bytes is None else f" and make {asked.max_token_bytes} bytes or less"
+        ""
+        if options.max_token_bytes is None
+        else f" and make {options.max_token_bytes} bytes or less"
     )
     return (
-        f"there is nothing to learn for {work.base.name}: no two tokens stand side by side in a "
+        f"there is nothing to learn for {context.base.name}: no two tokens stand side by side in a "
         f"pre-token of this text{often}{short}; give more text, text of another language, or ask "
         "for less"
     )
 
 
-def _take_over(work: _Work) -> _Done:
+def _baseline(context: _Context) -> _Outcome:
     """A baseline: tokens of an auxiliary tokenizer, and what they cost."""
-    asked, base, corpus = work.asked, work.changed, work.corpus
-    assert asked.method != "continued"
+    options, base, corpus = context.options, context.changed, context.corpus
+    assert options.method != "continued"
     if not isinstance(corpus, Corpus):
-        raise CorpusError(f"method {asked.method} encodes the text itself; give --corpus")
-    counted = work.counted
-    if counted.characters:  # baselines add none first
-        counted = count_text(base, corpus, asked.without_characters(), work.threads)
-    auxiliary = _auxiliary(work, counted.text, corpus)
-    result = naive_extension(base, auxiliary, asked.method, n_tokens=asked.n_tokens)
+        raise CorpusError(f"method {options.method} encodes the text itself; give --corpus")
+    counted = context.counted.plain or context.counted  # baselines add no characters first
+    auxiliary = _auxiliary(context, counted.text, corpus)
+    result = naive_extension(base, auxiliary, options.method, n_tokens=options.n_tokens)
     names = {**{t.id: t.content for t in result.added_tokens}, **result.model.tokens}
     tokens = tuple(names[i] for i in range(base.row_count, result.row_count))
-    stopped = "n_tokens" if len(tokens) == asked.n_tokens else "no_token_left"
-    before = measure(counted.form, Learned((), ()), counted.text)
-    return _Done(
+    stopped = "n_tokens" if len(tokens) == options.n_tokens else "no_token_left"
+    before = measure(counted.form, Additions((), ()), counted.text)
+    return _Outcome(
         result,
-        Learned(tokens, (), stopped_because=stopped),
-        measure_by_encoding(base, result, corpus, before, threads=work.threads),
+        Additions(tokens, (), stopped_because=stopped),
+        measure_by_encoding(base, result, corpus, before, threads=context.threads),
         unreachable_tokens(base),
         unreachable_tokens(result),
-        extension_cost(base, result, corpus, threads=work.threads).to_dict(),
+        extension_cost(base, result, corpus, threads=context.threads).to_dict(),
     )
 
 
-def _auxiliary(work: _Work, text: CountedText, corpus: Corpus) -> Auxiliary:
+def _auxiliary(context: _Context, text: CountedText, corpus: Corpus) -> Auxiliary:
     """Trained as the paper's toolkit trains it for this kind of tokenizer."""
-    base, asked = work.changed, work.asked
+    base, options = context.changed, context.options
     if is_metaspace(base):
         return train_sentencepiece_auxiliary(
-            base, corpus, normalizer=asked.normalizer, threads=work.threads
+            base, corpus, normalizer=options.normalizer, threads=context.threads
         )
-    progress = in_phase(work.progress, "train auxiliary")
-    return train_auxiliary(base, text, threads=work.threads, progress=progress)
+    progress = in_phase(context.progress, "train auxiliary")
+    return train_auxiliary(base, text, threads=context.threads, progress=progress)
 
 
-def _drift(work: _Work) -> RepairDrift | None:
-    """What the repaired pre-tokenizer alone changes, if it was asked for."""
-    if work.changed is work.base or not isinstance(work.corpus, Corpus):
+def _drift(context: _Context) -> RepairDrift | None:
+    """What the repaired pre-tokenizer alone changes, where it is wanted."""
+    if context.changed is context.base or not isinstance(context.corpus, Corpus):
         return None
-    return repair_drift(work.base, work.changed, work.corpus, threads=work.threads)
+    return repair_drift(context.base, context.changed, context.corpus, threads=context.threads)
 
 
-def _other(work: _Work) -> dict[str, Any]:
+def _other(context: _Context) -> dict[str, Any]:
     """What the other pre-tokenizer would allow, and for a repaired one what was before."""
-    if not isinstance(work.corpus, Corpus):
+    if not isinstance(context.corpus, Corpus):
         return {}
-    is_repaired = work.changed is not work.base
-    other = work.base if is_repaired else repaired_if_possible(work.base)
+    is_repaired = context.changed is not context.base
+    other = context.base if is_repaired else repaired_if_possible(context.base)
     if other is None:
         return {}
-    counted = count_text(other, work.corpus, work.asked, work.threads)
+    counted = count_text(other, context.counts, context.options, context.threads)
     found = {
         "pre_tokenizer": "kept" if is_repaired else "repaired",
         "ceilings": ceilings_of(counted.text),
     }
     if is_repaired:
-        rows = measure(counted.form, Learned((), ()), counted.text).languages
+        rows = measure(counted.form, Additions((), ()), counted.text).languages
         found["bytes_per_token"] = {row.language: row.bytes_per_token for row in rows}
     return found

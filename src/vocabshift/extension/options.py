@@ -1,61 +1,66 @@
-"""ExtensionOptions: how a tokenizer is to be extended, checked before any work.
+"""ExtensionOptions: how to extend a tokenizer, checked before any work starts.
 
-Owns the options and their defaults; what they do is each method's business.
+Owns the options, their defaults, and the names that they may take.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Annotated
 
-from vocabshift.errors import CorpusError
-from vocabshift.extension.base import TrainingBase
-from vocabshift.extension.continued import TieBreak, check_tie_break
-from vocabshift.extension.counting import Counted, count_byte_level, count_metaspace
-from vocabshift.text.corpus import Corpus
-from vocabshift.text.count_folder import CountFolder
-from vocabshift.tokenizer.token_bytes import is_metaspace
-from vocabshift.tokenizer.tokenizer import Tokenizer
+METHODS: Mapping[str, str] = {
+    "continued": "train on from the tokenizer's own merges",
+    "regen": "baseline: every split of a new token as a merge, after the old ones",
+    "append": "baseline: the merges of a new tokenizer after the old ones",
+    "prepend": "baseline: the merges of regen before the old ones, which changes old text",
+    "add-tokens": "baseline: added tokens, cut out of the text before anything else",
+}
+"""Name of a method -> what it does, in one line."""
 
-Method = Literal["continued", "regen", "append", "prepend", "add-tokens"]
-PreTokenizer = Literal["kept", "repaired"]
-Progress = Callable[[str, int, int | None], None]
-"""Called now and then with the phase, the work done and the work in all."""
+TIE_BREAKS: Mapping[str, str] = {
+    "id": "the smaller ids",
+    "lexicographic": "the smaller strings, as in the paper's toolkit",
+}
+"""Which of two pairs with equal counts is merged first -> the same, in one line."""
+
+PRE_TOKENIZERS: Mapping[str, str] = {
+    "kept": "as the tokenizer has it",
+    "repaired": "marks and joiners may follow the letters of a word",
+}
+"""What becomes of the pre-tokenizer -> the same, in one line."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExtensionOptions:
-    """How to extend; frozen, so that it is the configuration that `vocabshift.json` names."""
+    """How to extend; `vocabshift.json` records it."""
 
     n_tokens: int
     """New tokens, those for missing characters not counted."""
-    method: Method = "continued"
-    """"continued" trains on; the others are baselines, each told with what it costs."""
-    tie_break: TieBreak = "id"
-    """What decides between equal counts; "lexicographic" is the order of the paper's toolkit."""
-    pre_tokenizer: PreTokenizer = "kept"
-    """"repaired" lets marks and joiners follow the letters of a word (byte-level only)."""
+    method: Annotated[str, METHODS] = "continued"
+    """How new tokens are found. Baselines are reported with their cost."""
+    tie_break: Annotated[str, TIE_BREAKS] = "id"
+    """What decides between equal counts."""
+    pre_tokenizer: Annotated[str, PRE_TOKENIZERS] = "kept"
+    """What cuts words; "repaired" is for byte-level tokenizers only."""
     min_frequency: int = 1
     """A pair must occur this often to become a token."""
     max_token_bytes: int | None = None
     """Longest new token, in bytes (byte-level only)."""
-    character_coverage: float | None = 0.9995
+    character_coverage: Annotated[float | None, "share"] = 0.9995
     """Share of the text's characters that the vocabulary is to hold; missing ones are added first,
-    beside `n_tokens`. None: none are. Byte-level vocabularies lack none."""
+    on top of `n_tokens`. None: none are. Byte-level vocabularies lack none."""
     fill_holes: bool = False
-    """New tokens take ids that no token has (left by pruning, say) before those behind all."""
-    normalizer: str | None = None
-    """Unicode form that the training text is brought into first; the tokenizer keeps its own."""
-    sampling_alpha: float | None = None
-    """Languages count in proportion to bytes ** alpha; None: as they are."""
+    """New tokens take ids that no token has (left by pruning, say) before those after all."""
+    normalizer: Annotated[str | None, "STEP[+STEP…]"] = None
+    """What the training text is brought into first, as in `train`; the tokenizer keeps its own."""
+    sampling_alpha: Annotated[float | None, "share"] = None
+    """Languages count in proportion to bytes ** alpha: 1 as they are, 0.3 nearly alike. None: as
+    they are."""
 
     def __post_init__(self) -> None:
-        for name, kinds in (("method", Method), ("pre_tokenizer", PreTokenizer)):
-            if getattr(self, name) not in get_args(kinds):
-                raise ValueError(
-                    f"{name} is {getattr(self, name)!r}; give one of {get_args(kinds)}"
-                )
+        _check_known("method", self.method, METHODS)
+        _check_known("pre_tokenizer", self.pre_tokenizer, PRE_TOKENIZERS)
         check_tie_break(self.tie_break)
         for name in ("n_tokens", "min_frequency", "max_token_bytes"):
             value = getattr(self, name)
@@ -69,53 +74,11 @@ class ExtensionOptions:
         return replace(self, character_coverage=None)
 
 
-def in_phase(progress: Progress | None, phase: str) -> Callable[[int, int | None], None] | None:
-    """`progress` with its first argument filled in."""
-    if progress is None:
-        return None
-    return lambda done, total: progress(phase, done, total)
+def check_tie_break(tie_break: str) -> None:
+    """ValueError for an order that does not exist."""
+    _check_known("tie_break", tie_break, TIE_BREAKS)
 
 
-# The text that is learned from, counted as the merges of a tokenizer see it, whatever its kind.
-#
-# Owns which kind of counting a tokenizer needs, and which options do not fit it.
-
-
-def count_text(
-    base: Tokenizer,
-    source: Corpus | CountFolder,
-    asked: ExtensionOptions,
-    threads: int = 1,
-    progress: Callable[[int, int | None], None] | None = None,
-) -> Counted:
-    """The text as the merges of `base` see it."""
-    if is_metaspace(base):
-        if not isinstance(source, Corpus):
-            raise CorpusError(
-                f"{base.name} encodes whole documents, which counted words are not; give --corpus"
-            )
-        if asked.max_token_bytes is not None:
-            raise ValueError(
-                f"max_token_bytes is for byte-level tokenizers; the pieces of {base.name} are as "
-                "long as its SentencePiece model allows"
-            )
-        return count_metaspace(
-            base,
-            source,
-            normalizer=asked.normalizer,
-            add_characters=asked.character_coverage,
-            sampling_alpha=asked.sampling_alpha,
-            threads=threads,
-            progress=progress,
-        )
-    form = TrainingBase(base)
-    text = count_byte_level(
-        form,
-        source,
-        normalizer=asked.normalizer,
-        sampling_alpha=asked.sampling_alpha,
-        max_token_bytes=asked.max_token_bytes,
-        threads=threads,
-        progress=progress,
-    )
-    return Counted(form, text)
+def _check_known(name: str, value: str, known: Mapping[str, str]) -> None:
+    if value not in known:
+        raise ValueError(f"{name} is {value!r}; give one of {tuple(known)}")

@@ -1,8 +1,7 @@
-"""The repaired pre-tokenizer: a tokenizer whose words go on over marks and joiners.
+"""The repaired pre-tokenizer: marks and joiners stay in words; and what that changes by itself.
 
 No extension can beat bytes per pre-token, and patterns whose words are letters alone cut every
-Indian word at its vowel signs. Owns putting the repaired regex into a tokenizer, and what that
-changes before a single token is added. How a regex is rewritten is `text.regex_repair`'s.
+Indian word at its vowel signs. `text.regexes` rewrites the regex.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class RepairDrift:
 
 
 def repaired(tokenizer: Tokenizer) -> Tokenizer:
-    """The same tokenizer with marks and joiners allowed behind the letters of a word.
+    """The same tokenizer with marks and joiners allowed after the letters of a word.
 
     Vocabulary, merges and all else stay. Text in which no letter is followed by a mark, ZWNJ or
     ZWJ gets the ids that it had. ByteLevel with GPT-2's regex inside becomes a Split with the

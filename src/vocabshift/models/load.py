@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import VocabMismatchError
-from vocabshift.models.folder import check_folder
 
 DTYPES = ("float32", "bfloat16", "float16", "auto")
 """What weights may be loaded as; "auto" is the checkpoint's own."""
@@ -152,6 +151,8 @@ def load_tokenizer(source: str | Path, *, trust_remote_code: bool = False) -> An
 
 def check_model(source: str | Path, *, trust_remote_code: bool = False) -> Any:
     """The config of a causal model, without loading its weights; errors as `load_causal_model`."""
+    from vocabshift.models.folder import check_folder  # here: DTYPES are asked for in a hurry
+
     check_folder(source)
     config = _load_config(source, trust_remote_code=trust_remote_code)
     from transformers import MODEL_FOR_CAUSAL_LM_MAPPING

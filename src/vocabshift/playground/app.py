@@ -1,6 +1,6 @@
-"""The page's web application (starlette): three files of JSON, and the files beside this one.
+"""The page's web application (starlette) and its server (uvicorn), on the loopback interface alone.
 
-Owns addresses, limits and how errors are told. What is answered is `page`'s, who may ask `guard`'s.
+Owns addresses, limits, error messages, and who may send requests. `page` computes the answers.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import json
 import socket
 import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -25,20 +26,21 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from vocabshift.playground.page import Playground
+from vocabshift.evaluation.lines.subject import engine_of
+from vocabshift.playground.page import Panel, Playground, samples_of
 from vocabshift.report.html.tokens import token_css
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
+
 
 # Who may talk to the page: only itself, on this machine.
 #
 # A server on the loopback interface can still be reached by any web page that the user's browser
-# has open: by a name that resolves to 127.0.0.1 (DNS rebinding), by a form, by a script. Owns the
-# checks against these and the headers that keep the page to its own files. Knows nothing of what is
-# served.
-
+# has open: by a name that resolves to 127.0.0.1 (DNS rebinding), by a form, by a script. The checks
+# here are against these, and the headers keep the page to its own files.
 
 POLICY = "; ".join(
     (
@@ -116,8 +118,7 @@ class Guard:
         return None
 
 
-# ---
-
+# The application.
 
 TOO_LONG = (
     "the text is too long for this page, which takes {most:,} bytes at most; "
@@ -138,7 +139,7 @@ def make_app(playground: Playground, *, hosts: frozenset[str]) -> Starlette:
             Route("/api/token", partial(_token, playground)),
         ],
         middleware=[Middleware(Guard, hosts=hosts)],
-        exception_handlers={HTTPException: _tell},
+        exception_handlers={HTTPException: _error_response},
     )
 
 
@@ -203,15 +204,12 @@ async def _body(request: Request, most: int) -> bytes:
     return bytes(parts)
 
 
-def _tell(_: Request, error: Exception) -> Response:
+def _error_response(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
 
 
-# Serve the page on the loopback interface until it is interrupted (uvicorn).
-#
-# Owns the socket, its address and a clean end. There is no way to bind another interface.
-
+# The server; there is no way to bind another interface.
 
 LOOPBACK = "127.0.0.1"
 
@@ -262,3 +260,22 @@ def _open(open_page: Callable[[str], object], url: str) -> None:
     """A browser that cannot be started is no fault: the address is printed."""
     with contextlib.suppress(webbrowser.Error, OSError):
         open_page(url)
+
+
+def open_playground(
+    tokenizers: Mapping[str, AnyTokenizer | str | Path],
+    samples: Mapping[str, Sequence[str]] | None = None,
+    *,
+    several: str = "",
+    port: int = 0,
+) -> LocalServer:
+    """Bind a page on 127.0.0.1 that shows how tokenizers cut what is typed; `run` serves it.
+
+    `tokenizers`: by the name that the page shows; paths and Hub names are loaded. `samples`: lines
+    to start from, by language, and `several` a text in several scripts. `port`: 0 for any that is
+    free. Needs the [serve] extra.
+
+    InvalidTokenizerError for a tokenizer of an unknown kind; OSError where the port is taken.
+    """
+    panels = [Panel(engine_of(tokenizer), name) for name, tokenizer in tokenizers.items()]
+    return LocalServer(Playground(panels, samples_of(samples or {}, several)), port)

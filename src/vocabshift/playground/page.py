@@ -1,14 +1,14 @@
 """What the page sends and gets, as values: the text in all tokenizers, a token, the samples.
 
-Owns how much text is shown and what becomes of text that is not well formed. Knows nothing of
-HTTP.
+Owns how much text and how much of a token is shown, and what becomes of text that is not well
+formed. The values are plain, ready for JSON; HTTP is `app`'s.
 """
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -18,16 +18,12 @@ import numpy as np
 from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.evaluation.lines.token_spans import LineSpans, iter_token_spans
 from vocabshift.evaluation.lines.views import TextBorders, id_marks, text_borders, token_marks
+from vocabshift.text.languages import find_language
 from vocabshift.tokenizer.any_tokenizer import Ids
 from vocabshift.tokenizer.splits import Splits, merge_tree
 
-# What the page asks of one tokenizer: facts about it, a text's tokens, and how a token is made.
-#
-# Owns these answers as plain values, ready for JSON, and their bounds. Knows nothing of HTTP.
-
-
 SLACK = 1000
-"""Characters behind the shown part that its tokens may depend on."""
+"""Characters after the shown part that its tokens may depend on."""
 
 MOST_SPELLED = 400
 """Characters of a token that the page gets to see, and bytes likewise."""
@@ -140,9 +136,6 @@ class Panel:
         return self.engine.tokenizer.splits()
 
 
-# ---
-
-
 MOST_SHOWN = 12_000
 """Characters of a text that are drawn; all of it is counted."""
 
@@ -156,6 +149,18 @@ class Sample:
     name: str
     language: str  # for the `lang` attribute; "" where there is no one language
     text: str
+
+
+def samples_of(texts: Mapping[str, Sequence[str]], several: str = "") -> list[Sample]:
+    """A sample of the lines of each language, by name; `several` scripts, if given, come first."""
+    samples = []
+    for label, lines in texts.items():
+        language = find_language(label)
+        name = label.capitalize() if language is None else language.name
+        tag = "" if language is None else language.short_code or language.code
+        samples.append(Sample(name, tag, "\n".join(lines)))
+    first = [Sample("Several scripts", "", several)] if several else []
+    return [*first, *sorted(samples, key=lambda one: one.name)]
 
 
 class Playground:

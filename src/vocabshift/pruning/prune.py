@@ -36,7 +36,7 @@ from vocabshift.pruning.orders import Vocabulary, removal_order
 from vocabshift.pruning.protection import characters_of, protected, require_prunable, spelled
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, ids_without
-from vocabshift.tokenizer.formats.load import as_tokenizer, open_tokenizer
+from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer, open_tokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.pipeline import check_threads
 from vocabshift.tokenizer.splits import Flags, Int64s, Splits
@@ -48,7 +48,7 @@ _NO_SCRIPTS = (*CLASSES, "Unknown", "Common", "Inherited")
 
 
 def prune(
-    tokenizer: Any,
+    tokenizer: TokenizerLike,
     corpus: Source | None = None,
     *,
     n_tokens: int | None = None,

@@ -20,6 +20,15 @@ def config_hash(config: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def read_provenance(folder: Path) -> dict[str, Any] | None:
+    """What stands in the `vocabshift.json` of a folder; None where there is none."""
+    file = folder / FILE
+    if not file.exists():
+        return None
+    document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return document
+
+
 def write_provenance(
     folder: Path,
     operation: str,

@@ -141,18 +141,18 @@ def candidates(options: TransferOptions) -> tuple[str, ...]:
     return tuple(each.name for each in sorted(given, key=lambda each: each.needs is not None))
 
 
-@initializer("fvt", "the mean of the rows of its old pieces", in_auto=True)
+@initializer("fvt", "the mean of the rows of its old tokens", in_auto=True)
 def _fvt(request: InitRequest) -> InitContext:
     return request.rows()
 
 
-@initializer("retok", "the same: another name of fvt")
+@initializer("retok", "the same: another name for fvt")
 def _retok(request: InitRequest) -> InitContext:
     return request.rows()
 
 
 @initializer(
-    "fvt-weighted", "the mean of the rows of its old pieces, weighted by their bytes", in_auto=True
+    "fvt-weighted", "the mean of the rows of its old tokens, weighted by their bytes", in_auto=True
 )
 def _fvt_weighted(request: InitRequest) -> InitContext:
     from vocabshift.surgery.row_sources import weighted_by_bytes
@@ -164,8 +164,8 @@ def _fvt_weighted(request: InitRequest) -> InitContext:
 
 @initializer(
     "first-last",
-    "head: the first piece, which the old model would predict; input: the last, which it has just "
-    "read (tied: the mean of both)",
+    "head: the first old token, which the old model would predict; input: the last, which it has "
+    "just read (tied: the mean of both)",
     in_auto=True,
 )
 def _first_last(request: InitRequest) -> InitContext:
@@ -179,7 +179,7 @@ def _first_last(request: InitRequest) -> InitContext:
 
 @initializer(
     "omp",
-    "the combination of kept tokens that makes its row in --donor, a model that has the token",
+    "the sparse mixture of kept tokens that fits its row in --donor, a model that has the token",
     needs="donor",
     in_auto=True,
 )

@@ -94,6 +94,11 @@ class CountFolder:
     fingerprint: str  # of the corpus
     groups: tuple[CountedGroup, ...]
 
+    @property
+    def paths(self) -> list[Path]:
+        """The folder, as a Corpus names its files."""
+        return [self.path]
+
     @classmethod
     def open(cls, path: str | Path) -> CountFolder:
         """The folder at `path`, every shard read once; CorpusError where anything is amiss."""
@@ -165,7 +170,7 @@ class CountFolder:
                 )
 
 
-def count_words_of_pieces(
+def count_words_within(
     folder: CountFolder,
     inner: _core.PreTokenizer,
     *,
@@ -173,7 +178,7 @@ def count_words_of_pieces(
     memory_bytes: int = 0,
     spill_folder: str = ".",
 ) -> _core.WordCounter:
-    """The words that `inner` cuts the counted pieces of a folder into, by group."""
+    """The words that `inner` cuts the counted pre-tokens of a folder into, by group."""
     counter = _core.WordCounter(inner, threads, memory_bytes, spill_folder)
     for group in range(len(folder.groups)):
         for data, ends, counts in folder.read(group):

@@ -20,7 +20,7 @@ from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.progress import PhaseProgress
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.count_folder import CountFolder, count_words_of_pieces
+from vocabshift.text.count_folder import CountFolder, count_words_within
 from vocabshift.text.documents import Documents, pack, read_ahead
 from vocabshift.text.normalize import normalizer_function
 from vocabshift.text.patterns import Pattern, compile_pattern, splitter
@@ -58,7 +58,7 @@ class CorpusReader(WeightedText):
     fingerprint: str = ""  # of the text, labels and weights, as read last
 
     is_counted: ClassVar[bool] = False
-    """Whether `add_to` gives pieces with counts."""
+    """Whether `add_to` gives pre-tokens with counts."""
 
     def __post_init__(self) -> None:
         check_sampling_alpha(self.sampling_alpha, self.corpus.languages)
@@ -154,7 +154,7 @@ class CorpusReader(WeightedText):
             stage.add(block.data, block.starts, block.ends, block.group)
 
     def _ahead(self, threads: int, progress: PhaseProgress | None) -> Iterator[PreparedBlock]:
-        """All blocks, read while others are in use; progress is told when they have been used."""
+        """All blocks, read while others are in use; progress is reported once they are used."""
         total = self.corpus.n_bytes_hint
         for block in read_ahead(self.read(), threads=threads):
             yield block
@@ -168,7 +168,7 @@ class CorpusReader(WeightedText):
             yield PreparedBlock(documents.data, documents.starts, documents.ends, group, n_read)
             return
         before = self.n_special
-        for block in pack(self._pieces(documents), documents.source):
+        for block in pack(self._pre_tokens(documents), documents.source):
             yield PreparedBlock(block.data, block.starts, block.ends, group, n_read)
         self.groups[group].n_special += self.n_special - before
 
@@ -192,7 +192,7 @@ class CorpusReader(WeightedText):
         """Whether a special token stands in a block."""
         return self._special_bytes is not None and bool(self._special_bytes.search(data))
 
-    def _pieces(self, documents: Documents) -> Iterator[bytes]:
+    def _pre_tokens(self, documents: Documents) -> Iterator[bytes]:
         """Text between special tokens, normalized, cut where the core has no scanner for it."""
         for text in documents.texts():
             parts = [text] if self._special is None else self._special.split(text)
@@ -202,8 +202,8 @@ class CorpusReader(WeightedText):
                 if self.split is None:
                     yield normalized.encode()
                 else:
-                    for piece in self.split(normalized):
-                        yield piece.encode()
+                    for pre_token in self.split(normalized):
+                        yield pre_token.encode()
 
 
 @dataclass
@@ -212,7 +212,7 @@ class CountReader(WeightedText):
 
     folder: CountFolder
     words: Pattern = ()
-    """Pattern that cuts the counted pieces into words; nothing: they are the words."""
+    """Pattern that cuts the counted pre-tokens into words; nothing: they are the words."""
     sampling_alpha: float | None = None
     groups: list[Group] = field(default_factory=list)
     language_bytes: dict[str | None, int] = field(default_factory=dict)
@@ -224,7 +224,7 @@ class CountReader(WeightedText):
     def __post_init__(self) -> None:
         languages = [group.language for group in self.folder.groups if group.language is not None]
         check_sampling_alpha(self.sampling_alpha, languages)
-        self.scanner = _core.PreTokenizer([])  # pieces are cut already
+        self.scanner = _core.PreTokenizer([])  # they are cut already
         self.restore(self.folder.reader_state())
 
     @property
@@ -238,7 +238,7 @@ class CountReader(WeightedText):
         return self.folder.special_tokens
 
     def again(self, pattern: Pattern) -> CountReader:
-        """A reader of the pieces alone, which must have been counted under `pattern`."""
+        """A reader of the pre-tokens alone, which must have been counted under `pattern`."""
         self.folder.require(pattern, self.folder.normalizer, self.folder.special_tokens)
         return CountReader(self.folder, (), self.sampling_alpha)
 
@@ -257,7 +257,7 @@ class CountReader(WeightedText):
             counter = _core.WordCounter(self.scanner, 1, memory_bytes, spill)
             self._split_by_regex(counter)
         elif self.words:
-            counter = count_words_of_pieces(
+            counter = count_words_within(
                 self.folder, inner, threads=threads, memory_bytes=memory_bytes, spill_folder=spill
             )
         else:
@@ -289,7 +289,7 @@ class CountReader(WeightedText):
         threads: int = 1,
         progress: PhaseProgress | None = None,
     ) -> None:
-        """Give all pieces, with their counts, to a stage for counted documents."""
+        """Give all pre-tokens, with their counts, to a stage for counted documents."""
         for group, about in enumerate(self.groups):
             done = 0
             for data, ends, counts in read_ahead(self.folder.read(group), threads=threads):

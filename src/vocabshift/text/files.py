@@ -115,7 +115,7 @@ class _DamagedError(Exception):
 
 
 def read_chunks(file: File) -> Iterator[bytes]:
-    """Pieces of the decompressed content, about 1 MB each; CorpusError where it is damaged."""
+    """Chunks of the decompressed content, about 1 MB each; CorpusError where it is damaged."""
     chunks = _chunks(file)
     while True:
         try:

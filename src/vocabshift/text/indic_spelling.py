@@ -108,7 +108,7 @@ def fifth_case(scripts: Sequence[str]) -> list[Replacement]:
 
 
 def anusvara(scripts: Sequence[str]) -> list[Replacement]:
-    """The other way: a nasal consonant joined to a stop of its varga becomes anusvara."""
+    """A nasal consonant joined to a stop of its varga becomes anusvara: गङ्गा, गंगा."""
     steps = []
     for name in scripts:
         script = BRAHMIC[name]
@@ -119,7 +119,7 @@ def anusvara(scripts: Sequence[str]) -> list[Replacement]:
 
 
 def nukta(scripts: Sequence[str]) -> list[Replacement]:
-    """A nukta stands right behind its letter, once, and is spelled as NFC spells it."""
+    """A nukta directly after its letter, once, and spelled as NFC spells it."""
     steps = []
     for name in scripts:
         script = BRAHMIC[name]
@@ -135,7 +135,7 @@ def nukta(scripts: Sequence[str]) -> list[Replacement]:
         steps += [_string(whole, apart) for whole, apart in wholes.items()]
         steps += [
             _regex(f"(?<={letters})(?={signs}+{dot})", dot, dot),  # before the vowel signs …
-            _regex(f"(?<={signs}){dot}+", "", dot),  # … and not behind them
+            _regex(f"(?<={signs}){dot}+", "", dot),  # … and not after them
             _regex(f"{dot}{{2,}}", dot, dot),
         ]
         steps += [  # NFC leaves most of them apart ("composition exclusions")
@@ -168,7 +168,7 @@ def vowel_signs(scripts: Sequence[str]) -> list[Replacement]:
 def joiners(_: Sequence[str]) -> list[Replacement]:
     """Chillus in their own characters; ZWJ and ZWNJ only where they can do something.
 
-    That is behind a virama, an Arabic letter or an emoji.
+    That is after a virama, an Arabic letter or an emoji.
     """
     chillus = [_string(f"{apart}\u200d", chillu) for chillu, apart in _CHILLUS.items()]
     idle = rf"(?<![{_VIRAMAS}\p{{Arabic}}\p{{So}}\p{{Sk}}\ufe0f])[{_JOINERS}]+"
@@ -204,6 +204,11 @@ class Rule:
     steps: Callable[[Sequence[str]], list[Replacement]]
     scripts: tuple[str, ...] = ()  # that it knows; none for a rule that is not a script's
     inverse: str | None = None  # the rule that brings back what it changed, see `normalize`
+
+    @property
+    def summary(self) -> str:
+        """What it does, in one line."""
+        return (self.steps.__doc__ or "").partition("\n")[0]
 
 
 RULES: Mapping[str, Rule] = {

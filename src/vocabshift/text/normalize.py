@@ -19,14 +19,23 @@ from vocabshift.text.indic_spelling import RULES, Replacement
 
 Spec = dict[str, Any]
 
-FORMS = ("nfc", "nfd", "nfkc", "nfkd")
-NAMES = (*FORMS, *RULES)
-"""Steps, all of which leave ASCII text as it is but "native-digits"."""
+NORMALIZERS: Mapping[str, str] = {
+    "nfc": "Unicode's canonical form, composed",
+    "nfd": "Unicode's canonical form, decomposed",
+    "nfkc": "Unicode's compatibility form, composed",
+    "nfkd": "Unicode's compatibility form, decomposed",
+    **{name: rule.summary for name, rule in RULES.items()},
+}
+"""Name of a step -> what it does, in one line. All of them leave ASCII text as it is but
+"native-digits"."""
+
+NAMES = tuple(NORMALIZERS)
+FORMS = tuple(name for name in NAMES if name not in RULES)
 
 NORMALIZER_HELP = (
     f"{', '.join(FORMS)}; for Indian scripts {', '.join(RULES)} [:SCRIPT,…] (default: none)"
 )
-"""What a flag that takes a name says of it."""
+"""Help of a flag that takes a name."""
 
 _INVERSE_FORMS = {"nfc": "nfd", "nfd": "nfc"}
 

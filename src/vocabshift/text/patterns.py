@@ -256,7 +256,7 @@ def splitter(pattern: Pattern) -> Callable[[str], list[str]]:
     splits = to_tokenizers(pattern)
 
     def split(text: str) -> list[str]:
-        return [piece for piece, _ in splits.pre_tokenize_str(text)]
+        return [pre_token for pre_token, _ in splits.pre_tokenize_str(text)]
 
     return split
 

@@ -164,7 +164,7 @@ class BudgetSample:
 
 @dataclass
 class _Numbers:
-    """Numbers of a source's documents, one behind the other, however blocks are cut."""
+    """Numbers of a source's documents, in their order, however blocks are cut."""
 
     budget: LanguageBudget
     place: int

@@ -30,7 +30,7 @@ LINKERS: Mapping[str, str] = {
     "Meetei_Mayek": "\uaaf6",  # the historical virama; the apun iyek (U+ABED) joins nothing
 }
 """The syllabic scripts of the 22 scheduled languages, and the sign in each that joins the letter
-behind it to the one before. Unicode's Indic_Conjunct_Break=Linker (rule GB9c of UAX 29) has all of
+after it to the one before. Unicode's Indic_Conjunct_Break=Linker (rule GB9c of UAX 29) has all of
 them but two. The other scripts of these languages, Ol Chiki and Arabic, have no such syllables."""
 
 CONJUNCTS = ("க்ஷ", "ஸ்ரீ", "ஶ்ரீ")
@@ -45,9 +45,9 @@ SYLLABLES = (
     rf" ?{_LETTER}(?:[\p{{M}}{JOINERS}]*{_LINKER}\u200d?{_LETTER})*[\p{{M}}{JOINERS}]*|"
     rf"{PREFIX}{_OTHER}[\p{{M}}{JOINERS}{_OTHER}]*{CONTRACTION}?|{NOT_LETTERS}"
 )
-"""A syllable behind an optional space; or a run of letters of all other scripts, with marks and
+"""A syllable after an optional space; or a run of letters of all other scripts, with marks and
 joiners; or what else o200k knows. Meant as a step inside words: it cuts no English word that o200k
-leaves whole. ZWJ behind a linker asks for another form of the conjunct, and joins; ZWNJ asks for
+leaves whole. ZWJ after a linker asks for another form of the conjunct, and joins; ZWNJ asks for
 no conjunct, and ends the syllable (so does GB9c). Any letter may be joined, where GB9c has
 consonants only: অ্যা is one syllable."""
 

@@ -22,7 +22,7 @@ may be longer than what was read."""
 class Group:
     """Documents that count alike."""
 
-    language: str | None  # None too where languages are not told apart
+    language: str | None  # None too where languages are not distinguished
     weight: float
     n_bytes: int = 0
     n_documents: int = 0

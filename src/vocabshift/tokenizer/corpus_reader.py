@@ -74,7 +74,7 @@ class TokenizerReader(CorpusReader):
     def _has_special(self, data: bytes | memoryview) -> bool:
         return self.added is not None and self.added.has_added(data)
 
-    def _pieces(self, documents: Documents) -> Iterator[bytes]:
+    def _pre_tokens(self, documents: Documents) -> Iterator[bytes]:
         assert self.added is not None
         label = documents.language
         for text in documents.texts():

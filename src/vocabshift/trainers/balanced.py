@@ -1,8 +1,7 @@
-"""`--recipe vocabshift`: IST's two stages, with languages weighed until they compress alike.
+"""`--recipe vocabshift`: IST's two stages, with languages weighted until they compress alike.
 
-Owns the options and how the parts are put together: a pattern that keeps joiners inside words
-(text/), the weights (language_weights.py), the two stages (superword.py). The page
-docs/vocabshift-recipe.md says why each is there, and what it brings.
+A pattern that keeps joiners inside words, a weight for each language, then the two stages of
+superword.py. docs/vocabshift-recipe.md says why each part is there, and what it brings.
 """
 
 from __future__ import annotations
@@ -24,16 +23,15 @@ from vocabshift.text.held_out import hold_out
 from vocabshift.text.patterns import Pattern
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.trainers.base import Source, Training, Work
+from vocabshift.trainers.base import RunContext, Source, Training
 from vocabshift.trainers.stages import Stage, WordRule, WordWeight, train_words
 from vocabshift.trainers.superword import SuperwordTrainer
 
-# Distinct words by language, drawn from text: what the weights of languages are judged on.
+# Distinct words by language, drawn from text: the weights of languages are measured on them.
 #
-# Owns the drawing. Distinct words, not running text: so the rare ones weigh as much as the frequent
-# ones, and a narrow collection with many repetitions does not look easier than it is. As many of
-# each language, for the more text, the rarer the words in it.
-
+# Distinct words, not running text: the rare ones weigh as much as the frequent ones, and a narrow
+# collection with many repetitions does not look easier than it is. The number is the same for each
+# language, because the more text, the rarer the words in it.
 
 WORDS = 5_000
 """Distinct words drawn of a language, where it has as many."""
@@ -92,17 +90,14 @@ def _distinct(documents: Iterable[str]) -> tuple[str, ...]:
     return tuple(" " + word for word in list(words)[:WORDS])
 
 
-# What each language must count for a sentence to need about as many tokens in any of them.
-#
-# Owns the search (docs/vocabshift-recipe.md). Knows neither parallel text nor stage 2:
+# The weight at which a sentence needs about as many tokens in any language.
 #
 # - Languages are alike at first: each counts as if it had as many Unicode characters as any other.
-# Translations have about as many characters in all languages (not as many bytes or words), so this
-# gives each the same amount of content, and tokens per character stand for tokens per content. -
-# Then the word stage is trained, and a language counts more, the more tokens per character its
-# held-out words take: in proportion to that number to the power of `balance`. Doing so again with
-# these weights changes nothing that could be measured (docs/vocabshift-recipe.md).
-
+#   Translations have about as many characters in all languages (not as many bytes or words), so
+#   this gives each the same amount of content, and tokens per character measure tokens per content.
+# - Then the word stage is trained, and a language counts more, the more tokens per character its
+#   held-out words take: in proportion to that number to the power of `balance`. A second round with
+#   these weights changes nothing that could be measured.
 
 Samples = Mapping[str | None, WordSample]
 Weights = dict[str | None, float]
@@ -129,26 +124,26 @@ def search_weights(
     *,
     balance: float,
     export: Callable[[Stage], Tokenizer],
-    work: Work,
+    context: RunContext,
 ) -> Weights:
     """The weights, by one training of the word stage; by none where `balance` is 0.
 
-    `export` makes the tokenizer of a word stage. `reader` must tell languages apart.
+    `export` makes the tokenizer of a word stage. The groups of `reader` must be languages.
     """
     reader.language_weights = {}
-    folder = work.folder or Path(tempfile.gettempdir())
+    folder = context.folder or Path(tempfile.gettempdir())
     with tempfile.TemporaryDirectory(prefix="vocabshift-", dir=folder) as temporary:
         counter = reader.count_words(
-            threads=work.threads,
-            progress=work.in_phase("weights"),
-            memory_bytes=work.share_of_memory(0.5),
+            threads=context.threads,
+            progress=context.in_phase("weights"),
+            memory_bytes=context.share_of_memory(0.5),
             spill_folder=Path(temporary),
         )
         base = equal_characters(reader, samples)
         if not balance:
             return base
         reader.language_weights = base
-        rates = _rates(export(train_words(counter, reader, rule, WordWeight(), work)), samples)
+        rates = _rates(export(train_words(counter, reader, rule, WordWeight(), context)), samples)
     return _scaled({k: base[k] * rates[k] ** balance for k in base}, reader)
 
 
@@ -172,9 +167,6 @@ def _scaled(weights: Weights, reader: CorpusReader) -> Weights:
     sizes = reader.language_bytes
     total = sum(weights[language] * sizes[language] for language in weights)
     return {k: weight * sum(sizes.values()) / total for k, weight in weights.items()}
-
-
-# ---
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,13 +198,13 @@ class BalancedTrainer(SuperwordTrainer):
                 "language) to 4"
             )
 
-    def run(self, corpus: Source, work: Work | None = None) -> Training:
+    def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report.
 
         CorpusError for a folder of counts, and where a language has too little text to hold some
         of it out.
         """
-        work = work or Work()
+        context = context or RunContext()
         if not isinstance(corpus, Corpus):
             raise CorpusError(
                 "recipe vocabshift holds out documents, and a folder of counts has none; give "
@@ -221,18 +213,18 @@ class BalancedTrainer(SuperwordTrainer):
         reader = self._two_stage_reader(corpus)
         assert isinstance(reader, CorpusReader)
         if len(corpus.languages) > 1:
-            with work.watch.phase("weights"):
-                reader.language_weights = self._weights(corpus, work)
-        return self._learn(reader, work)
+            with context.watch.phase("weights"):
+                reader.language_weights = self._weights(corpus, context)
+        return self._learn(reader, context)
 
-    def _weights(self, corpus: Corpus, work: Work) -> Weights:
-        saved = work.checkpoints.load("weights")
+    def _weights(self, corpus: Corpus, context: RunContext) -> Weights:
+        saved = context.checkpoints.load("weights")
         if saved is not None:
             return dict(saved.info["weights"])
         rest, held_out = hold_out(corpus)
         if bare := _without_text(rest):
             raise CorpusError(
-                f"nothing is left of {', '.join(map(repr, bare))} behind the documents held out, "
+                f"nothing is left of {', '.join(map(repr, bare))} after the documents held out, "
                 "which set what a language counts; give at least two documents of it, or use "
                 "recipe ist"
             )
@@ -247,7 +239,7 @@ class BalancedTrainer(SuperwordTrainer):
             )
 
         def export(stage: Stage) -> Tokenizer:
-            return self._finish([stage], reader, work).tokenizer
+            return self._finish([stage], reader, context).tokenizer
 
         weights = search_weights(
             reader,
@@ -255,9 +247,9 @@ class BalancedTrainer(SuperwordTrainer):
             self._word_rule(reader, self.stage1_size),
             balance=self.balance,
             export=export,
-            work=work,
+            context=context,
         )
-        work.checkpoints.save(
+        context.checkpoints.save(
             "weights", lambda path: path.write_bytes(b""), {"weights": list(weights.items())}
         )
         return weights

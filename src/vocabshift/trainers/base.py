@@ -1,4 +1,4 @@
-"""What every trainer shares: the report, the configuration as data, the clock of phases.
+"""What every trainer shares: the report, the context of a run, and what it may learn from.
 
 A trainer is a frozen dataclass: its fields are its configuration, its repr and (hashed) its key.
 """
@@ -10,13 +10,15 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from vocabshift.progress import PhaseProgress, Progress, in_phase
 from vocabshift.storage.checkpoints import Checkpoints
+from vocabshift.storage.provenance import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
 from vocabshift.text.counting import CorpusReader, CountReader
@@ -26,8 +28,7 @@ from vocabshift.tokenizer.model import MAX_ID
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
-Progress = Callable[[str, int, int | None], None]
-"""Called now and then with the phase, the work done and the work in all (bytes or tokens)."""
+Report = TypeVar("Report", bound="TrainingReport")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +40,34 @@ class Phase:
     peak_rss_bytes: int  # of the process, up to the end of the phase
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingReport:
     """What a training run did; counts are integers."""
 
     recipe: str
     vocab_size: int  # tokens of the model, special tokens not counted
-    merges: int
-    stage1_merges: int
-    stage2_merges: int
-    superwords: int  # tokens that hold text on both sides of a space
+    merges: int = 0
+    stage1_merges: int = 0
+    stage2_merges: int = 0
+    superwords: int = 0  # tokens that hold text on both sides of a space
     training_tokens: int  # of all documents, unweighted, as the saved tokenizer encodes them
     training_bytes: int
     training_documents: int
     stopped_because: str  # "vocab_size", "min_frequency", "no_pair_left", "no_piece_left", "memory"
     corpus_fingerprint: str
     config_hash: str
-    dropped_words: int  # distinct words that a memory budget left out of stage 1; 0: exact
-    dropped_occurrences: int  # how often they stand in the text
-    dropped_below: int  # weighted: they are the words that count less than this
-    stopped_below: int  # weighted: where memory ended stage 2, pairs that count less are missing
+    dropped_words: int = 0  # distinct words that a memory budget left out of stage 1; 0: exact
+    dropped_occurrences: int = 0  # how often they stand in the text
+    dropped_below: int = 0  # weighted: they are the words that count less than this
+    stopped_below: int = (
+        0  # weighted: where memory ended stage 2, pairs that count less are missing
+    )
     phases: tuple[Phase, ...]
+
+
+def detailed(report: TrainingReport, kind: type[Report], **details: Any) -> Report:
+    """`report` as the longer report of a recipe, with its further fields."""
+    return kind(**{each.name: getattr(report, each.name) for each in fields(report)}, **details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +140,16 @@ def check_positive(name: str, value: int | None) -> None:
         raise ValueError(f"{name} is {value}, which is too large; leave it out for no limit")
 
 
-# How a training run is carried out: threads, memory, progress, checkpoints, the clock.
-#
-# None of it changes what is learned; where a memory budget does, the report says so.
+MIN_MEMORY = 64_000_000
+"""Smallest memory budget, in bytes."""
 
 
 @dataclass
-class Work:
-    """The circumstances of one run."""
+class RunContext:
+    """How one run is carried out: threads, memory, progress, checkpoints, the clock.
+
+    None of it changes what is learned; where a memory budget does, the report says so.
+    """
 
     threads: int = 1
     progress: Progress | None = None
@@ -159,29 +169,29 @@ class Work:
                 f"least {MIN_MEMORY:,} (--memory 64MB)"
             )
 
-    def in_phase(self, phase: str) -> Callable[[int, int | None], None] | None:
+    def in_phase(self, phase: str) -> PhaseProgress | None:
         """`progress` with its first argument filled in."""
-        if self.progress is None:
-            return None
-        progress = self.progress
-        return lambda done, total: progress(phase, done, total)
+        return in_phase(self.progress, phase)
 
-    def tell(self, phase: str, done: int, total: int) -> None:
+    def report(self, phase: str, done: int, total: int) -> None:
         """Report progress, where anyone listens."""
         if self.progress is not None:
             self.progress(phase, done, total)
+
+    def refuse_budget(self, recipe: str) -> None:
+        """ValueError for a memory budget: all words are held in memory at the same time."""
+        if self.memory_bytes:
+            raise ValueError(
+                f"recipe {recipe} holds all words in memory and knows no budget; leave --memory "
+                "out, or use another recipe"
+            )
 
     def share_of_memory(self, share: float) -> int:
         """Part of the budget for one structure, in bytes; 0 where there is no budget."""
         return int(self.memory_bytes * share)
 
 
-MIN_MEMORY = 64_000_000
-"""Smallest memory budget, in bytes."""
-
-
-# What a trainer may learn from: a corpus, or a folder of counts that stands for one.
-
+# What a trainer may learn from: a corpus, or a folder of counts that replaces one.
 
 Source = Corpus | CountFolder
 Reader = CorpusReader | CountReader
@@ -196,7 +206,7 @@ def make_reader(
     special_tokens: tuple[str, ...],
     sampling_alpha: float | None,
 ) -> Reader:
-    """The source cut by `pattern`, and inside its pieces by `words`.
+    """The source cut by `pattern`, and inside its pre-tokens by `words`.
 
     A folder of counts must have been counted under `pattern` (CorpusError).
     """
@@ -205,6 +215,18 @@ def make_reader(
     normalizer = None if normalizer == "none" else normalizer
     source.require(pattern, normalizer, special_tokens)
     return CountReader(source, words, sampling_alpha)
+
+
+def run_figures(trainer: Any, reader: Reader, context: RunContext) -> dict[str, Any]:
+    """Fields of the report that every run has: those of the recipe, the text and the phases."""
+    return {
+        "recipe": trainer.recipe,
+        "training_bytes": reader.n_bytes,
+        "training_documents": reader.n_documents,
+        "corpus_fingerprint": reader.fingerprint,
+        "config_hash": config_hash(config_of(trainer)),
+        "phases": tuple(context.watch.phases),
+    }
 
 
 def source_paths(source: Source) -> list[Path]:

@@ -1,8 +1,8 @@
-"""Which pattern lifts the space wall of a tokenizer and changes the least else?
+"""Which pattern lets tokens of a tokenizer cross spaces, and changes the least else?
 
-Lifting walls changes how a tokenizer segments text before there is a single superword, and kills
-the tokens that it reached by merge skipping alone. Owns the candidates and what each would change,
-measured on a sample of the corpus. Knows nothing of training.
+Lifting boundaries changes how a tokenizer segments text before there is a single superword, and
+kills the tokens that it reached by merge skipping alone. Owns which tokenizers can carry
+superwords, the candidates, and what each would change, measured on a sample of the corpus.
 """
 
 from __future__ import annotations
@@ -40,16 +40,12 @@ from vocabshift.tokenizer.token_bytes import is_byte_level
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.stages import Stage
 
-# The tokenizer that superwords are put on: checked, named by its content, numbered for the core.
-#
-# Owns which tokenizers can carry superwords, and the way between their ids (which may have holes)
-# and the dense ids of training. Knows nothing of patterns or of what is learned.
-
 
 class BaseTokenizer:
     """A tokenizer that superwords can be put on; ValueError for one that cannot have any.
 
-    As a value of a configuration it is its name and the hash of its content.
+    In a configuration it is its name and the hash of its content. Its ids may have holes; those of
+    training are dense.
     """
 
     def __init__(self, source: Any) -> None:
@@ -74,7 +70,7 @@ class BaseTokenizer:
     @cached_property
     def vocab(self) -> dict[str, int]:
         """All tokens by id, added ones included: `tokenizer.json` must hold them all, for an added
-        token outside the vocabulary would be numbered anew behind the superwords."""
+        token outside the vocabulary would be numbered anew after the superwords."""
         return vocab_with(dict(self.tokenizer.model.vocab), self.tokenizer.added_tokens)
 
     def stage(self) -> Stage:
@@ -94,17 +90,17 @@ class BaseTokenizer:
         return {token.content.encode() for token in self.tokenizer.added_tokens}
 
     def lifted(self, pattern: Pattern) -> Tokenizer:
-        """It with other walls, without merge skipping, and all tokens in the vocabulary.
+        """It with other boundaries, without merge skipping, and all tokens in the vocabulary.
 
-        Merge skipping makes a whole piece one token if it is in the vocabulary, whatever the
-        merges say. Pieces are sentences now: a superword would be found by look-up in a piece that
-        it fills and by merges elsewhere, and text would be cut otherwise than in training.
+        Merge skipping makes a whole pre-token one token if it is in the vocabulary, whatever the
+        merges say. Pre-tokens are sentences now: a superword would be found by look-up where it is
+        a whole one and by merges elsewhere, and text would be cut otherwise than in training.
         """
         model = replace(self.tokenizer.model, vocab=self.vocab, ignore_merges=False)
         return replace(self.tokenizer, model=model, pre_tokenizer=to_spec(pattern))
 
     def extended(self, pattern: Pattern, learned: Stage) -> Tokenizer:
-        """`lifted` with what `learned` adds to `stage()`; new ids are behind all others."""
+        """`lifted` with what `learned` adds to `stage()`; new ids come after all others."""
         new = byte_level.all_to_images(learned.tokens[len(self.vocab) :])
         first = self.tokenizer.row_count
         names = [*self.vocab, *new]
@@ -144,42 +140,39 @@ def _check(tokenizer: Tokenizer) -> None:
             )
 
 
-# ---
-
-
 OWN = "own"
 """The base's own pattern, but words follow each other over single spaces."""
 
 OWN_SENTENCES = "own-sentences"
-"""The same, and every sentence terminal ends a piece."""
+"""The same, and every sentence terminal ends a pre-token."""
 
 
 @dataclass(frozen=True, slots=True)
-class WallChange:
+class BoundaryChange:
     """What one pattern does to the base before any superword; shares are in [0, 1]."""
 
     name: str
     lifts_space_wall: bool
-    keeps_sentences: bool  # no piece goes on behind a sentence end and a space
+    keeps_sentences: bool  # no pre-token continues after a sentence end and a space
     changed_lines: float  # share of the sample's documents that are segmented otherwise
     changed_tokens: float  # share of the base's tokens there that are gone
     tokens_lost: int  # tokens of the base that no text yields any more
 
 
 @dataclass(frozen=True, slots=True)
-class Lifted:
-    """A pattern and what it changes."""
+class BoundaryCandidate:
+    """A pattern and what it changes before any superword."""
 
     name: str
     pattern: Pattern
     drifts: Mapping[str, Drift]  # by language
     tokens_lost: tuple[str, ...]  # as the vocabulary spells them
 
-    def summary(self) -> WallChange:
+    def summary(self) -> BoundaryChange:
         """The figures over all languages."""
         lines, tokens = Drift.total(self.drifts.values()).shares
         lifts, keeps = lifts_space_wall(self.pattern), keeps_sentences(self.pattern)
-        return WallChange(self.name, lifts, keeps, lines, tokens, len(self.tokens_lost))
+        return BoundaryChange(self.name, lifts, keeps, lines, tokens, len(self.tokens_lost))
 
 
 def candidates(base: Tokenizer) -> dict[str, Pattern]:
@@ -198,9 +191,9 @@ def candidates(base: Tokenizer) -> dict[str, Pattern]:
     return found
 
 
-def choose(measured: Sequence[Lifted]) -> Lifted:
-    """The one that changes the fewest tokens, of those that lift the space wall and no sentence
-    end; the first of equals."""
+def choose(measured: Sequence[BoundaryCandidate]) -> BoundaryCandidate:
+    """The one that changes the fewest tokens, of those that lift the space boundary and no
+    sentence end; the first of equals."""
     fit = [
         (one.summary().changed_tokens, i)
         for i, one in enumerate(measured)
@@ -211,7 +204,7 @@ def choose(measured: Sequence[Lifted]) -> Lifted:
 
 def measure(
     base: BaseTokenizer, patterns: Mapping[str, Pattern], corpus: Corpus, threads: int
-) -> list[Lifted]:
+) -> list[BoundaryCandidate]:
     """What each pattern changes, before any superword."""
     before = Encoder(base.tokenizer)
     dead = set(unreachable_by_pipeline(base.tokenizer))
@@ -227,17 +220,17 @@ def measure(
             for label, text in texts.items()
         }
         lost = (token for token in unreachable_by_pipeline(lifted) if token not in dead)
-        results.append(Lifted(name, pattern, drifts, tuple(lost)))
+        results.append(BoundaryCandidate(name, pattern, drifts, tuple(lost)))
     return results
 
 
 def lifts_space_wall(pattern: Pattern) -> bool:
-    """Whether two words over a single space are one piece."""
+    """Whether two words over a single space are one pre-token."""
     return splitter(pattern)("word word") == ["word word"]
 
 
 def keeps_sentences(pattern: Pattern) -> bool:
-    """Whether no piece goes on behind a sentence end and a space."""
+    """Whether no pre-token continues after a sentence end and a space."""
     split = splitter(pattern)
     return all("b" not in split(f"a{end} b")[0] for end in f".{SentencePolicy().terminals}")
 

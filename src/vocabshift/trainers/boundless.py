@@ -4,7 +4,7 @@ A *supermerge* joins whole neighbouring words, each of which has become a single
 letter or mark; it competes by count with merges inside words. Words do not depend on supermerges,
 so they are learned first, alone, and the run is replayed with both: see the core's
 boundless_loop.h, which also states how ties fall (our rule over both kinds; the authors' code
-prefers unlocked pairs and then compares bytes). Words are neighbours inside one piece of
+prefers unlocked pairs and then compares bytes). Words are neighbours inside one pre-token of
 `stage2_pre_tokenizer`, as in IST: no superword spans a sentence end, digits or a line break.
 
 What is exported is not BoundlessBPE. Its own encoder merges each word alone and then joins words
@@ -12,7 +12,7 @@ that are one token; a merge list in `tokenizer.json` has no place for that "whol
 so by rank `" of" + " the"` also fires inside " of there" where " there" is " the" + "re". We write
 all word merges, then the supermerges in order, leave out superwords that this list does not rebuild
 from their own bytes (none, with the named patterns), and measure the difference on the whole
-corpus: the report holds `boundless_tokens` beside `training_tokens` (those of the exported file, as
+corpus: the report holds `boundless_tokens` and `training_tokens` (those of the exported file, as
 `tokenizers` counts them), and the share of documents that the two segment differently. Decoding
 gives every text back under both.
 
@@ -21,9 +21,9 @@ Source: Schmidt et al., "Boundless Byte Pair Encoding", arXiv 2504.00178.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,14 @@ from vocabshift.progress import PhaseProgress
 from vocabshift.text.counting import CorpusReader, PreparedBlock
 from vocabshift.text.patterns import Pattern, Split, compile_pattern, get_pattern, splitter
 from vocabshift.tokenizer.model import compile_merges
-from vocabshift.trainers.base import Source, Training, TrainingReport, Work, check_positive
+from vocabshift.trainers.base import (
+    RunContext,
+    Source,
+    Training,
+    TrainingReport,
+    check_positive,
+    detailed,
+)
 from vocabshift.trainers.byte_level import ByteLevelTrainer, forbidden
 from vocabshift.trainers.stages import Stage, WordWeight, learn_words
 
@@ -47,6 +54,14 @@ class BoundlessReport(TrainingReport):
     boundless_tokens: int  # of all documents, unweighted, as BoundlessBPE itself segments them
     documents_differing: float  # share that the exported tokenizer segments differently, 0-1
     left_out: int  # superwords that the exported merges could not rebuild
+
+
+def facts(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What people are shown: how far the exported tokenizer is from BoundlessBPE itself."""
+    return {
+        "tokens by BoundlessBPE itself": result["boundless_tokens"],
+        "documents that differ": f"{result['documents_differing']:.1%}",
+    }
 
 
 @dataclass(frozen=True)
@@ -64,15 +79,15 @@ class BoundlessMerges:
 class BoundlessTrainer(ByteLevelTrainer):
     """One stage: merges inside words, and supermerges of whole words, by count.
 
-    `pre_tokenizer` cuts the words, inside the pieces of `stage2_pre_tokenizer`. The vocabulary is
-    smaller than `vocab_size` by the report's `left_out`.
+    `pre_tokenizer` cuts the words, inside the pre-tokens of `stage2_pre_tokenizer`. The vocabulary
+    is smaller than `vocab_size` by the report's `left_out`.
     """
 
     stage2_pre_tokenizer: str | Pattern = "ist-stage2"
     """Pattern that no superword leaves, and that the exported tokenizer carries."""
     max_words: int | None = None
     """Most words, divided by spaces, that a superword may hold."""
-    merge_pattern: str | None = None
+    merge_pattern: Annotated[str | None, "REGEX"] = None
     r"""Regex that a word must match somewhere to be joined; None: it holds a letter or mark. The
     authors' own is ``\p{L}``."""
 
@@ -82,25 +97,21 @@ class BoundlessTrainer(ByteLevelTrainer):
         super().__post_init__()
         get_pattern(self.stage2_pre_tokenizer)
         check_positive("max_words", self.max_words)
-        if self.grapheme_safe:
-            raise ValueError(
-                "boundless takes merges by count alone, and grapheme_safe puts syllables first; "
-                "leave it out, or use recipe ist"
-            )
+        self._refuse_grapheme_safe("by count alone")
         try:
             self._may_join()
         except Exception as error:  # tokenizers raises plain Exception for a bad regex
             message = f"merge_pattern {self.merge_pattern!r} is not a regex: {error}"
             raise ValueError(message) from None
 
-    def run(self, corpus: Source, work: Work | None = None) -> Training:
+    def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus`, which is read four times, and return the tokenizer with a report."""
-        work = work or Work()
-        learned = self.learn(corpus, work)
+        context = context or RunContext()
+        learned = self.learn(corpus, context)
         reader, stopped = learned.reader, learned.joined.stopped.name.lower()
         export = _Export(learned.joined, self.vocab_size)
-        with work.watch.phase("measure"):
-            measured = export.measure(learned, work.threads, work.in_phase("measure"))
+        with context.watch.phase("measure"):
+            measured = export.measure(learned, context.threads, context.in_phase("measure"))
         word_merges = Stage.of_merges(export.tokens, export.word_merges, stopped)
         stages = [
             replace(
@@ -111,22 +122,23 @@ class BoundlessTrainer(ByteLevelTrainer):
             Stage.of_merges(export.tokens, export.supermerges, stopped, measured.exported_tokens),
         ]
         training = self._finish(
-            stages, replace(reader, pattern=get_pattern(self.stage2_pre_tokenizer)), work
+            stages, replace(reader, pattern=get_pattern(self.stage2_pre_tokenizer)), context
         )
-        report = BoundlessReport(
-            **{f.name: getattr(training.report, f.name) for f in fields(training.report)},
+        report = detailed(
+            training.report,
+            BoundlessReport,
             boundless_tokens=measured.boundless_tokens + reader.n_special,
             documents_differing=measured.documents_differing / max(measured.documents, 1),
             left_out=len(export.left_out),
         )
         return replace(training, report=report)
 
-    def learn(self, corpus: Source, work: Work) -> BoundlessMerges:
+    def learn(self, corpus: Source, context: RunContext) -> BoundlessMerges:
         """The run of both kinds of merges."""
         pieces, words = get_pattern(self.stage2_pre_tokenizer), get_pattern(self.pre_tokenizer)
         reader = self._text_reader(corpus, (*pieces, *words))
         rule = self._word_rule(reader, self.vocab_size)
-        learned = learn_words(reader, rule, WordWeight(), work)
+        learned = learn_words(reader, rule, WordWeight(), context)
         cut = CutReader(reader, pieces, words)
         tokens = list(learned.tokens)
         may_join = list(map(self._may_join(), tokens))
@@ -141,20 +153,20 @@ class BoundlessTrainer(ByteLevelTrainer):
             self.vocab_size,
             reader.min_count(self.min_frequency),
             learned.training_tokens,
-            work.threads,
+            context.threads,
         )
-        with work.watch.phase("borders"):
-            for block, *ends in cut.read(work.in_phase("borders")):
+        with context.watch.phase("borders"):
+            for block, *ends in cut.read(context.in_phase("borders")):
                 stage.count_borders(block.data, block.starts, block.ends, block.group, *ends)
-        with work.watch.phase("runs"):
-            for block, *ends in cut.read(work.in_phase("runs")):
+        with context.watch.phase("runs"):
+            for block, *ends in cut.read(context.in_phase("runs")):
                 stage.count_runs(block.data, block.starts, block.ends, block.group, *ends)
-        with work.watch.phase("merge"):
+        with context.watch.phase("merge"):
             joined = stage.train(
                 self.max_token_bytes or 0,
                 self.max_words or 0,
                 forbidden(reader),
-                work.in_phase("merge"),
+                context.in_phase("merge"),
             )
         return BoundlessMerges(reader, cut, learned, may_join, joined)
 

@@ -1,35 +1,36 @@
-"""What every byte-level trainer is made of: options, the word stage, and the finished tokenizer.
+"""What every byte-level trainer is made of: options, readers and the finished tokenizer; and BPE.
 
-Owns the options that all of them share and how special tokens are put on top. Which merges come
-after the word stage is each trainer's own business.
+Owns the options that all of them share and how special tokens are added. Which merges come after
+the word stage is each trainer's own business; plain BPE has no more.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from vocabshift import _core
 from vocabshift.errors import CorpusError
-from vocabshift.storage.provenance import config_hash
+from vocabshift.progress import Progress
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.normalize import normalizer_spec
 from vocabshift.text.patterns import Pattern, get_pattern, to_spec
 from vocabshift.text.syllables import LINKERS
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.model import BpeModel
+from vocabshift.tokenizer.token_bytes import is_superword
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.base import (
-    Progress,
     Reader,
+    RunContext,
     Source,
     Training,
     TrainingReport,
-    Work,
     check_positive,
     check_vocab_size,
-    config_of,
     make_reader,
+    run_figures,
 )
 from vocabshift.trainers.special_tokens import (
     add_special_tokens,
@@ -59,9 +60,10 @@ class ByteLevelTrainer:
     """A pair must occur this often to merge."""
     max_token_bytes: int | None = None
     """Longest token, in bytes."""
-    normalizer: str | None = None
-    """"nfc", "nfd", "nfkc" or "nfkd"; travels inside the tokenizer. None: text is left alone."""
-    sampling_alpha: float | None = None
+    normalizer: Annotated[str | None, "STEP[+STEP…]"] = None
+    """Steps such as "nfc" or "nfc+nukta", as `vocabshift normalize` takes them; they travel inside
+    the tokenizer. None: text is left alone."""
+    sampling_alpha: Annotated[float | None, "share"] = None
     """Temperature over the languages of the corpus, in (0, 1]: each counts as if it had its share
     of the bytes to this power. Counts change, no text is copied. None: as large as it is."""
     grapheme_safe: bool = False
@@ -69,7 +71,7 @@ class ByteLevelTrainer:
     syllables are learned before what joins them."""
     special_tokens: tuple[str, ...] = ()
     """Added after the vocabulary."""
-    special_tokens_from: str | None = None
+    special_tokens_from: Annotated[str | None, "TOKENIZER"] = None
     """A tokenizer whose special tokens, roles and chat template are copied."""
 
     recipe: ClassVar[str]
@@ -84,7 +86,7 @@ class ByteLevelTrainer:
 
     @property
     def read_from(self) -> list[str | Path]:
-        """What training reads beside the corpus."""
+        """What training reads besides the corpus."""
         return [] if self.special_tokens_from is None else [self.special_tokens_from]
 
     @property
@@ -96,9 +98,9 @@ class ByteLevelTrainer:
         self, corpus: Source, *, threads: int = 1, progress: Progress | None = None
     ) -> Tokenizer:
         """Train on `corpus` and return the tokenizer; it does not depend on `threads`."""
-        return self.run(corpus, Work(threads=threads, progress=progress)).tokenizer
+        return self.run(corpus, RunContext(threads=threads, progress=progress)).tokenizer
 
-    def run(self, corpus: Source, work: Work | None = None) -> Training:
+    def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report."""
         raise NotImplementedError
 
@@ -122,7 +124,7 @@ class ByteLevelTrainer:
         if not isinstance(reader, CorpusReader):
             raise CorpusError(
                 f"recipe {self.recipe} needs the text itself, and a folder of counts does not say "
-                "what stood beside what; give --corpus"
+                "in what order words stood; give --corpus"
             )
         return reader
 
@@ -140,7 +142,15 @@ class ByteLevelTrainer:
     def _conjoiners(self) -> str:
         return "".join(LINKERS.values()) if self.grapheme_safe else ""
 
-    def _finish(self, stages: list[Stage], reader: Reader, work: Work) -> Training:
+    def _refuse_grapheme_safe(self, order: str) -> None:
+        """ValueError for `grapheme_safe`, in a recipe whose merges have another order."""
+        if self.grapheme_safe:
+            raise ValueError(
+                f"{self.recipe} takes merges {order}, and grapheme_safe puts syllables first; "
+                "leave it out, or use recipe bpe"
+            )
+
+    def _finish(self, stages: list[Stage], reader: Reader, context: RunContext) -> Training:
         """Tokenizer and report from the merges of all stages; the last one's pattern is written."""
         tokens = stages[-1].tokens
         images = byte_level.all_to_images(tokens)
@@ -164,25 +174,30 @@ class ByteLevelTrainer:
             tokenizer = copy_special_tokens(tokenizer, self.special_tokens_from)
         tokenizer = add_special_tokens(tokenizer, self.special_tokens)
         report = TrainingReport(
-            recipe=self.recipe,
+            **run_figures(self, reader, context),
             vocab_size=tokenizer.vocab_size,
             merges=len(merges),
             stage1_merges=len(stages[0].merges),
             stage2_merges=len(merges) - len(stages[0].merges),
             superwords=sum(map(is_superword, tokens)),
             training_tokens=stages[-1].training_tokens + reader.n_special,
-            training_bytes=reader.n_bytes,
-            training_documents=reader.n_documents,
             stopped_because=stages[-1].stopped,
-            corpus_fingerprint=reader.fingerprint,
-            config_hash=config_hash(config_of(self)),
             dropped_words=sum(stage.dropped_words for stage in stages),
             dropped_occurrences=sum(stage.dropped_occurrences for stage in stages),
             dropped_below=max(stage.dropped_below for stage in stages),
             stopped_below=stages[-1].stopped_below,
-            phases=tuple(work.watch.phases),
         )
         return Training(tokenizer, report, reader.language_bytes)
+
+
+def count_tokens(encoder: _core.Encoder, reader: CorpusReader, context: RunContext) -> int:
+    """Tokens of the whole text under merges that were put together, unweighted."""
+    return sum(
+        _core.count_tokens(
+            encoder, reader.scanner, block.data, block.starts, block.ends, context.threads
+        )
+        for block in reader.read(context.in_phase("encode"))
+    )
 
 
 def forbidden(reader: Reader) -> set[bytes]:
@@ -198,24 +213,19 @@ def forbidden(reader: Reader) -> set[bytes]:
     return spelt | {content.encode() for content in reader.special_tokens}
 
 
-def is_superword(token: bytes) -> bool:
-    """Whether a token holds text on both sides of a space."""
-    return b" " in token.strip()
-
-
-# Plain byte-level BPE: merge for merge what `tokenizers` learns (docs/algorithms/bpe.md).
-
-
 @dataclass(frozen=True, kw_only=True)
 class BpeTrainer(ByteLevelTrainer):
-    """Byte-pair encoding inside the words of a pattern."""
+    """Byte-pair encoding inside the words of a pattern: merge for merge what `tokenizers` learns.
+
+    See docs/algorithms/bpe.md.
+    """
 
     recipe: ClassVar[str] = "bpe"
 
-    def run(self, corpus: Source, work: Work | None = None) -> Training:
+    def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report."""
-        work = work or Work()
+        context = context or RunContext()
         reader = self._reader(corpus, get_pattern(self.pre_tokenizer))
         rule = self._word_rule(reader, self.vocab_size)
-        words = learn_words(reader, rule, WordWeight(), work)
-        return self._finish([words], reader, work)
+        words = learn_words(reader, rule, WordWeight(), context)
+        return self._finish([words], reader, context)

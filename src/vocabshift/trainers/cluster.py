@@ -18,7 +18,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar
 
 from vocabshift import _core
@@ -30,14 +30,13 @@ from vocabshift.tokenizer.unigram import (
     unigram_tokenizer,
 )
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
-from vocabshift.trainers.base import PlainTraining, Source, TrainingReport, Work
-from vocabshift.trainers.clusters import ClusterPart, Clusters, Grouping, budgets, labels_of
+from vocabshift.trainers.base import PlainTraining, RunContext, Source, TrainingReport, detailed
+from vocabshift.trainers.clusters import ClusterOptions, ClusterPart, Clusters, budgets, labels_of
 from vocabshift.trainers.unigram import (
     UnigramTrainer,
     finish,
     is_word,
     learn_unigram,
-    refuse_budget,
     word_reader,
 )
 
@@ -52,56 +51,44 @@ class ClusterReport(TrainingReport):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterTrainer(UnigramTrainer):
+class ClusterTrainer(ClusterOptions, UnigramTrainer):
     """Unigram models of clusters of languages, united."""
-
-    cluster_by: str = "kmeans"
-    """"kmeans" over the languages' vocabularies, "family" or "script"."""
-    n_clusters: int | None = None
-    """Of k-means; None: 4, or as many as there are languages that differ."""
-    language_vocab_size: int = 8000
-    """Pieces of each language's own vocabulary (Chung et al. 2020)."""
-    seed: int = 0
-    """Of k-means."""
 
     recipe: ClassVar[str] = "cluster"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.grouping  # which checks its options
+        self.check_options()
 
-    @property
-    def grouping(self) -> Grouping:
-        """How languages are grouped."""
-        return Grouping(self.cluster_by, self.n_clusters, self.language_vocab_size, self.seed)
-
-    def run(self, corpus: Source, work: Work | None = None) -> PlainTraining:
+    def run(self, corpus: Source, context: RunContext | None = None) -> PlainTraining:
         """Train on `corpus`, whose parts must be labelled, and return tokenizer and report."""
-        work = work or Work()
-        refuse_budget(self.recipe, work)
+        context = context or RunContext()
+        context.refuse_budget(self.recipe)
         reader = word_reader(self, corpus)
         reader.by_language = True
-        self.grouping.check(reader.corpus.languages)
-        with work.watch.phase("count"):
-            counter = reader.count_words(threads=work.threads, progress=work.in_phase("count"))
+        self.check_languages(reader.corpus.languages)
+        with context.watch.phase("count"):
+            counter = reader.count_words(
+                threads=context.threads, progress=context.in_phase("count")
+            )
         words = words_by_language(reader, counter)
-        with work.watch.phase("languages"):
-            own = self.grouping.vocabularies(words, self.character_coverage, work)
-        clusters = self.grouping.clusters(own)
+        with context.watch.phase("languages"):
+            own = self.vocabularies(words, self.character_coverage, context)
+        clusters = self.clusters_of(own)
         unions = [frozenset().union(*(own[label] for label in cluster)) for cluster in clusters]
         shares = budgets(self.vocab_size - FIXED_PIECES, [len(union) for union in unions])
         learned: list[Scored] = []
-        with work.watch.phase("clusters"):
+        with context.watch.phase("clusters"):
             for i, (cluster, share) in enumerate(zip(clusters, shares, strict=True)):
                 of_cluster = joined([words[label] for label in cluster])
                 names = ", ".join(cluster)
                 asked = f"vocab_size {self.vocab_size}, {share} of it for {names},"
                 learned.append(self._learn(of_cluster, share + FIXED_PIECES, asked))
-                work.tell("clusters", i + 1, len(clusters))
-        with work.watch.phase("unite"):
+                context.report("clusters", i + 1, len(clusters))
+        with context.watch.phase("unite"):
             sizes = [sum(words[label].total() for label in cluster) for cluster in clusters]
             united = unite(learned, sizes, joined(list(words.values())))
-        training = finish(self, united, reader, corpus, work)
+        training = finish(self, united, reader, corpus, context)
         parts = _parts(
             clusters=clusters,
             unions=unions,
@@ -110,8 +97,7 @@ class ClusterTrainer(UnigramTrainer):
             united=training.tokenizer,
             words=words,
         )
-        values = {f.name: getattr(training.report, f.name) for f in fields(training.report)}
-        report = ClusterReport(**values, clusters=parts)
+        report = detailed(training.report, ClusterReport, clusters=parts)
         return PlainTraining(training.tokenizer, report, training.language_bytes)
 
     def _learn(self, words: Mapping[str, int], vocab_size: int, asked: str) -> Scored:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -21,69 +21,55 @@ from vocabshift import _core
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import get_pattern
 from vocabshift.tokenizer.model import compile_merges
-from vocabshift.trainers.base import Source, Training, Work
-from vocabshift.trainers.byte_level import ByteLevelTrainer
+from vocabshift.trainers.base import RunContext, Source, Training, detailed
+from vocabshift.trainers.byte_level import ByteLevelTrainer, count_tokens
 from vocabshift.trainers.cluster import ClusterReport, words_by_language
-from vocabshift.trainers.clusters import ClusterPart, Clusters, Grouping, budgets
+from vocabshift.trainers.clusters import ClusterOptions, ClusterPart, Clusters, budgets
 from vocabshift.trainers.stages import Stage, WordWeight
 
 _BYTES = 256
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterBpeTrainer(ByteLevelTrainer):
+class ClusterBpeTrainer(ClusterOptions, ByteLevelTrainer):
     """Byte-pair encoding in clusters of languages, stacked to one vocabulary."""
-
-    cluster_by: str = "kmeans"
-    """"kmeans" over the languages' Unigram vocabularies, "family" or "script"."""
-    n_clusters: int | None = None
-    """Of k-means; None: 4, or as many as there are languages that differ."""
-    language_vocab_size: int = 8000
-    """Pieces of each language's own Unigram vocabulary (Chung et al. 2020)."""
-    seed: int = 0
-    """Of k-means."""
 
     recipe: ClassVar[str] = "cluster-bpe"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.grouping  # which checks its options
-        if self.grapheme_safe:
-            raise ValueError("cluster-bpe has no grapheme-safe order; leave grapheme_safe out")
+        self.check_options()
+        self._refuse_grapheme_safe("cluster by cluster")
 
-    @property
-    def grouping(self) -> Grouping:
-        """How languages are grouped."""
-        return Grouping(self.cluster_by, self.n_clusters, self.language_vocab_size, self.seed)
-
-    def run(self, corpus: Source, work: Work | None = None) -> Training:
+    def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus`, whose parts must be labelled, and return tokenizer and report.
 
         ValueError for a memory budget: the words of all languages are held at the same time.
         """
-        work = work or Work()
-        if work.memory_bytes:
-            raise ValueError("cluster-bpe knows no memory budget; leave --memory out")
+        context = context or RunContext()
+        context.refuse_budget(self.recipe)
         reader = self._text_reader(corpus, get_pattern(self.pre_tokenizer))
         reader.by_language = True
-        self.grouping.check(reader.corpus.languages)
-        with work.watch.phase("count"):
-            counter = reader.count_words(threads=work.threads, progress=work.in_phase("count"))
-        with work.watch.phase("languages"):
-            own = self.grouping.vocabularies(words_by_language(reader, counter), 0.9999, work)
-        clusters = self.grouping.clusters(own)
+        self.check_languages(reader.corpus.languages)
+        with context.watch.phase("count"):
+            counter = reader.count_words(
+                threads=context.threads, progress=context.in_phase("count")
+            )
+        with context.watch.phase("languages"):
+            own = self.vocabularies(words_by_language(reader, counter), 0.9999, context)
+        clusters = self.clusters_of(own)
         unions = [len(frozenset().union(*(own[label] for label in c))) for c in clusters]
         shares = budgets(self.vocab_size - _BYTES, unions)
-        with work.watch.phase("stage 1"):
+        with context.watch.phase("stage 1"):
             learned = [
-                self._learn(_of_languages(reader, counter, cluster), reader, work)
+                self._learn(_of_languages(reader, counter, cluster), reader, context)
                 for cluster in clusters
             ]
-        with work.watch.phase("stack"):
+        with context.watch.phase("stack"):
             stack = _core.MergeStack(self.vocab_size)
             _stack(stack, learned, shares, self.vocab_size)
         united = compile_merges(stack.tokens, stack.merges)
-        with work.watch.phase("encode"):
+        with context.watch.phase("encode"):
             parts = _parts(
                 clusters=clusters,
                 unions=unions,
@@ -92,19 +78,15 @@ class ClusterBpeTrainer(ByteLevelTrainer):
                 words=[_words(reader, counter, cluster) for cluster in clusters],
                 united=united,
             )
-            training_tokens = sum(
-                _core.count_tokens(
-                    united, reader.scanner, block.data, block.starts, block.ends, work.threads
-                )
-                for block in reader.read(work.in_phase("encode"))
-            )
+            training_tokens = count_tokens(united, reader, context)
         stopped = "vocab_size" if stack.size == self.vocab_size else "no_pair_left"
         stage = Stage.of_merges(stack.tokens, stack.merges, stopped, training_tokens)
-        training = self._finish([stage], reader, work)
-        values = {f.name: getattr(training.report, f.name) for f in fields(training.report)}
-        return replace(training, report=ClusterReport(**values, clusters=parts))
+        training = self._finish([stage], reader, context)
+        return replace(training, report=detailed(training.report, ClusterReport, clusters=parts))
 
-    def _learn(self, counter: _core.WordCounter, reader: CorpusReader, work: Work) -> Stage:
+    def _learn(
+        self, counter: _core.WordCounter, reader: CorpusReader, context: RunContext
+    ) -> Stage:
         """BPE from the words of one cluster, up to the whole vocabulary: other clusters may take
         some of its tokens, and then it needs later ones."""
         trained = _core.train_bpe(
@@ -113,8 +95,8 @@ class ClusterBpeTrainer(ByteLevelTrainer):
             self.vocab_size,
             reader.min_count(self.min_frequency),
             self._word_rule(reader, self.vocab_size).to_core(),
-            threads=work.threads,
-            progress=work.in_phase("stage 1"),
+            threads=context.threads,
+            progress=context.in_phase("stage 1"),
         )
         return Stage.of(trained, self.min_frequency)
 

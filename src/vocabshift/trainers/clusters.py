@@ -2,8 +2,8 @@
 
 Owns the three ways to group (k-means over vocabularies, families, scripts), the vocabularies that
 k-means looks at, and the budgets.
-Source: Algorithm 1 of the study (section 3.2.2), after Chung et al. 2020. Knows nothing of
-how a cluster learns.
+
+Source: Algorithm 1 of the study (section 3.2.2), after Chung et al. 2020.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.languages import family, find_language
 from vocabshift.tokenizer.unigram import FIXED_PIECES
-from vocabshift.trainers.base import Work, check_positive, check_vocab_size
+from vocabshift.trainers.base import RunContext, check_positive, check_vocab_size
 from vocabshift.trainers.unigram import learn_unigram
 
-WAYS = ("kmeans", "family", "script")
+ClusterBy = Literal["kmeans", "family", "script"]
+WAYS: tuple[ClusterBy, ...] = get_args(ClusterBy)
 _STARTS = 32  # of k-means; the tightest clusters of all are taken
 
 Clusters = tuple[tuple[str, ...], ...]
@@ -39,28 +41,35 @@ class ClusterPart:
     tokens_united: int  # the same, by the united vocabulary
 
 
-@dataclass(frozen=True, slots=True)
-class Grouping:
-    """How languages are grouped; ValueError for options that cannot be."""
+@dataclass(frozen=True, kw_only=True)
+class ClusterOptions:
+    """Options of the recipes that learn from clusters of languages."""
 
-    way: str = "kmeans"
+    cluster_by: ClusterBy = "kmeans"
+    """"kmeans" over the languages' Unigram vocabularies, "family" or "script"."""
     n_clusters: int | None = None
+    """Of k-means; None: 4, or as many as there are languages that differ."""
     language_vocab_size: int = 8000
-    seed: int = 0
+    """Pieces of each language's own Unigram vocabulary (Chung et al. 2020)."""
+    seed: Annotated[int, "any"] = 0
+    """Of k-means."""
 
-    def __post_init__(self) -> None:
-        if self.way not in WAYS:
-            raise ValueError(f"cluster_by is {self.way!r}; it can be {', '.join(WAYS)}")
-        if self.way != "kmeans" and self.n_clusters is not None:
-            raise ValueError(f"{self.way} says how many clusters there are; leave n_clusters out")
+    def check_options(self) -> None:
+        """ValueError for options that cannot be; ImportError where k-means is not installed."""
+        if self.cluster_by not in WAYS:
+            raise ValueError(f"cluster_by is {self.cluster_by!r}; it can be {', '.join(WAYS)}")
+        if self.cluster_by != "kmeans" and self.n_clusters is not None:
+            raise ValueError(
+                f"{self.cluster_by} says how many clusters there are; leave n_clusters out"
+            )
         check_positive("n_clusters", self.n_clusters)
         check_vocab_size(self.language_vocab_size, n_fixed=FIXED_PIECES, name="language_vocab_size")
-        if self.way == "kmeans" and find_spec("scipy") is None:
+        if self.cluster_by == "kmeans" and find_spec("scipy") is None:
             raise ImportError(
                 "k-means is scipy's, which is not installed; pip install 'vocabshift[stats]'"
             )
 
-    def check(self, languages: Sequence[str]) -> None:
+    def check_languages(self, languages: Sequence[str]) -> None:
         """ValueError where these languages cannot be grouped so."""
         if len(languages) < 2:
             raise ValueError(
@@ -74,7 +83,7 @@ class Grouping:
             )
 
     def vocabularies(
-        self, words: Mapping[str, Mapping[str, int]], character_coverage: float, work: Work
+        self, words: Mapping[str, Mapping[str, int]], character_coverage: float, context: RunContext
     ) -> dict[str, frozenset[str]]:
         """The pieces that each language learns alone."""
         own = {}
@@ -87,14 +96,14 @@ class Grouping:
                 asked=f"language_vocab_size {self.language_vocab_size} (for {label!r})",
             )
             own[label] = frozenset(model.learned)
-            work.tell("languages", number + 1, len(words))
+            context.report("languages", number + 1, len(words))
         return own
 
-    def clusters(self, own: Mapping[str, frozenset[str]]) -> Clusters:
+    def clusters_of(self, own: Mapping[str, frozenset[str]]) -> Clusters:
         """Languages of each cluster; `own` are the pieces that each has learned alone."""
-        if self.way == "family":
+        if self.cluster_by == "family":
             return by_family(list(own))
-        if self.way == "script":
+        if self.cluster_by == "script":
             return by_script(list(own))
         return by_kmeans(own, self.n_clusters or min(4, len(set(own.values()))), self.seed)
 

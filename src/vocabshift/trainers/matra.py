@@ -2,8 +2,8 @@
 
 Source: "Matra: Sentence-Constrained Superword Tokenization for India's Scheduled Languages",
 section 3; docs/algorithms/matra.md says how we read it. IST cuts the data at sentence ends, Matra
-refuses the token: the exported pattern has no sentence wall, and needs none, because no token that
-could cross one exists.
+refuses the token: the exported pattern has no boundary at sentence ends, and needs none, because
+no token that could cross one exists.
 
 Where the paper leaves something open:
 - Words with a character of the target scripts count `1 / alpha` times (the printed value, 1.33 at
@@ -19,8 +19,8 @@ Where the paper leaves something open:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
@@ -62,7 +62,7 @@ class MatraTrainer(SuperwordTrainer):
 
     pre_tokenizer: str | Pattern = "matra"
     stage2_pre_tokenizer: str | Pattern = "matra-stage2"
-    alpha: float = 0.75
+    alpha: Annotated[float, "share"] = 0.75
     """Temperature of the weights, in (0, 1]; 1: all words count alike."""
     word_weight: Weighting = "constant"
     """"constant": target words count 1 / alpha times. "smoothed": the count c of a target word
@@ -115,21 +115,14 @@ class MatraTrainer(SuperwordTrainer):
                 "(--corpus), or without these weights (--word-weight none or smoothed)"
             )
         rule = super()._superword_rule(reader)
-        # Without the prohibition a "sentence" is a line: newlines are walls of the pattern anyway.
+        # Without the prohibition a "sentence" is a line: the pattern cuts at newlines anyway.
         terminals = _SENTENCE_ENDS if self.terminal_prohibition else _NEWLINE
         if not self._weighs_sentences:
-            return SuperwordRule(**{**vars(rule), "terminals": terminals})
+            return replace(rule, terminals=terminals)
         sentences = _core.SentenceWeights(
             scripts=list(_SCRIPTS), terminals=terminals, unit=WEIGHT_UNIT, target=self._target
         )
-        return SuperwordRule(
-            **{
-                **vars(rule),
-                "terminals": terminals,
-                "sentences": sentences,
-                "unit": WEIGHT_UNIT,
-            }
-        )
+        return replace(rule, terminals=terminals, sentences=sentences, unit=WEIGHT_UNIT)
 
 
 def variant_options(variant: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """Superwords on top of an existing byte-level tokenizer: all its ids stay, superwords are appended.
 
-Stage 2 as IST has it, but what it starts from are the merges of the base: every piece of the new
-pattern is segmented by them, by rank over the whole piece, as the exported tokenizer will do it.
+Stage 2 as IST has it, but what it starts from are the merges of the base: every pre-token of the
+new pattern is segmented by them, by rank over the whole of it, as the exported tokenizer will do.
 A merge of the base never meets a new token (stage 2 makes no token twice), so the base's merges
 are done wherever the new ones begin.
 
-The base's space wall has to go, and that alone changes its segmentation, and ends the tokens that
-it reaches by merge skipping only: both are measured and reported, and the pattern that changes
-least is taken (`lifted_walls`).
+The base's boundary at spaces has to go. That alone changes its segmentation, and ends the tokens
+that it reaches by merge skipping only. Both are measured and reported, and the pattern that changes
+least is taken (`boundary_choice`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from vocabshift.errors import CorpusError
-from vocabshift.storage.provenance import config_hash
+from vocabshift.progress import Progress
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import Pattern, get_pattern
@@ -26,27 +26,26 @@ from vocabshift.text.sentences import SentencePolicy
 from vocabshift.text.weighing import check_sampling_alpha
 from vocabshift.tokenizer.corpus_reader import TokenizerReader
 from vocabshift.tokenizer.model import MAX_ID
+from vocabshift.tokenizer.token_bytes import is_superword
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.base import (
-    Progress,
+    RunContext,
     Source,
     Training,
     TrainingReport,
-    Work,
     check_positive,
-    config_of,
+    run_figures,
 )
 from vocabshift.trainers.boundary_choice import (
     OWN,
     OWN_SENTENCES,
     BaseTokenizer,
-    Lifted,
-    WallChange,
+    BoundaryCandidate,
+    BoundaryChange,
     candidates,
     choose,
     measure,
 )
-from vocabshift.trainers.byte_level import is_superword
 from vocabshift.trainers.stages import Stage
 from vocabshift.trainers.superword import SuperwordRule, learn_superwords
 
@@ -57,7 +56,7 @@ AUTO = "auto"
 class OnTopReport(TrainingReport):
     """What a run did; the merges of the base count as stage 1.
 
-    The shares, in [0, 1], are of a sample of the corpus and tell what the new walls alone change,
+    The shares, in [0, 1], are of a sample of the corpus: what the new boundaries alone change,
     before any superword.
     """
 
@@ -67,14 +66,30 @@ class OnTopReport(TrainingReport):
     changed_lines: Mapping[str, float]  # by language: documents that are segmented otherwise
     changed_tokens: Mapping[str, float]  # by language: tokens of the base that are gone
     tokens_lost: tuple[str, ...]  # tokens of the base that no text yields any more
-    candidates: tuple[WallChange, ...]  # every pattern that was tried
+    candidates: tuple[BoundaryChange, ...]  # every pattern that was tried
+
+
+def facts(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What people are shown: what the new boundaries alone changed, and what others would have."""
+    names = (f"{c['name']} {c['changed_tokens']:.2%}" for c in result["candidates"])
+    changed = (
+        f"{language} {share:.1%} / {result['changed_tokens'][language]:.2%}"
+        for language, share in result["changed_lines"].items()
+    )
+    return {
+        "superwords on top of": f"{result['base']} ({result['new_tokens']:,} new tokens)",
+        "pattern": result["stage2_pre_tokenizer"],
+        "tokens that each pattern changes": ", ".join(names),
+        "lines / tokens changed by walls alone": ", ".join(changed),
+        "tokens of the base lost": len(result["tokens_lost"]),
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
 class SuperwordsOnTopTrainer:
     """Superwords on top of `base`. Give either `n_tokens` or `vocab_size`."""
 
-    base: Any
+    base: Annotated[Any, "TOKENIZER"]
     """A byte-level tokenizer: path, Hub name or tokenizer object."""
     n_tokens: int | None = None
     """Superwords to add."""
@@ -89,7 +104,7 @@ class SuperwordsOnTopTrainer:
     """Longest new token, in bytes."""
     min_frequency: int = 1
     """A pair must occur this often to merge."""
-    sampling_alpha: float | None = None
+    sampling_alpha: Annotated[float | None, "share"] = None
     """Temperature over the languages of the corpus, as in the other trainers."""
 
     recipe: ClassVar[str] = "on-top"
@@ -114,7 +129,7 @@ class SuperwordsOnTopTrainer:
 
     @property
     def read_from(self) -> list[Path]:
-        """Files that training reads beside the corpus."""
+        """Files that training reads besides the corpus."""
         return [] if self.base.path is None else [self.base.path]
 
     @property
@@ -126,19 +141,19 @@ class SuperwordsOnTopTrainer:
         self, corpus: Corpus, *, threads: int = 1, progress: Progress | None = None
     ) -> Tokenizer:
         """Train on `corpus` and return the tokenizer; it does not depend on `threads`."""
-        return self.run(corpus, Work(threads=threads, progress=progress)).tokenizer
+        return self.run(corpus, RunContext(threads=threads, progress=progress)).tokenizer
 
-    def run(self, corpus: Source, work: Work | None = None) -> Training:
+    def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report."""
-        work = work or Work()
+        context = context or RunContext()
         if not isinstance(corpus, Corpus):
             raise CorpusError(
                 "recipe on-top needs the text itself, to compare segmentations; give --corpus"
             )
         check_sampling_alpha(self.sampling_alpha, corpus.languages)
         corpus.require_text()
-        with work.watch.phase("measure"):
-            measured = measure(self.base, self._patterns(), corpus, work.threads)
+        with context.watch.phase("measure"):
+            measured = measure(self.base, self._patterns(), corpus, context.threads)
         chosen = choose(measured) if self.stage2_pre_tokenizer == AUTO else measured[-1]
         reader = TokenizerReader.of(
             self.base.tokenizer,
@@ -146,8 +161,8 @@ class SuperwordsOnTopTrainer:
             pattern=chosen.pattern,
             sampling_alpha=self.sampling_alpha,
         )
-        learned = learn_superwords(reader, self.base.stage(), self._rule(chosen.name), work)
-        return self._finish(measured, chosen, learned, reader, work)
+        learned = learn_superwords(reader, self.base.stage(), self._rule(chosen.name), context)
+        return self._finish(measured, chosen, learned, reader, context)
 
     @property
     def _size(self) -> int:
@@ -155,22 +170,22 @@ class SuperwordsOnTopTrainer:
         return self.vocab_size or len(self.base.vocab) + (self.n_tokens or 0)
 
     def _patterns(self) -> dict[str, Pattern]:
-        """What is measured: the candidates, and last the pattern that was asked for."""
+        """What is measured: the candidates, and last the pattern that is wanted."""
         patterns = candidates(self.base.tokenizer)
-        asked = self.stage2_pre_tokenizer
-        if asked == AUTO:
+        wanted = self.stage2_pre_tokenizer
+        if wanted == AUTO:
             return patterns
-        if asked in (OWN, OWN_SENTENCES) and asked not in patterns:
+        if wanted in (OWN, OWN_SENTENCES) and wanted not in patterns:
             raise ValueError(
-                f"{self.base.tokenizer.name} has no pattern whose space wall could be lifted; give "
-                "ist-stage2 or another pattern"
+                f"{self.base.tokenizer.name} has no pattern whose space boundary could be lifted; "
+                "give ist-stage2 or another pattern"
             )
-        name = asked if isinstance(asked, str) else "given"
+        name = wanted if isinstance(wanted, str) else "given"
         pattern = patterns.pop(name, None)
-        return patterns | {name: get_pattern(asked) if pattern is None else pattern}
+        return patterns | {name: get_pattern(wanted) if pattern is None else pattern}
 
     def _rule(self, pattern: str) -> SuperwordRule:
-        """What may be learned. Where the pattern does not cut behind every terminal ("!word" and
+        """What may be learned. Where the pattern does not cut after every terminal ("!word" and
         ".", newline are pieces of most bases), no new token holds one or a newline, nor the end
         of one with what follows."""
         return SuperwordRule(
@@ -185,34 +200,29 @@ class SuperwordsOnTopTrainer:
 
     def _finish(
         self,
-        measured: list[Lifted],
-        chosen: Lifted,
+        measured: list[BoundaryCandidate],
+        chosen: BoundaryCandidate,
         learned: Stage,
         reader: CorpusReader,
-        work: Work,
+        context: RunContext,
     ) -> Training:
         """Tokenizer and report from what was measured and learned."""
         shares = {label: drift.shares for label, drift in chosen.drifts.items()}
         tokenizer = self.base.extended(chosen.pattern, learned)
         n_base = len(self.base.tokenizer.model.merges)
         report = OnTopReport(
-            recipe=self.recipe,
+            **run_figures(self, reader, context),
             vocab_size=tokenizer.vocab_size,
             merges=n_base + len(learned.merges),
             stage1_merges=n_base,
             stage2_merges=len(learned.merges),
             superwords=sum(map(is_superword, learned.tokens)),
             training_tokens=learned.training_tokens + reader.n_special,
-            training_bytes=reader.n_bytes,
-            training_documents=reader.n_documents,
             stopped_because=learned.stopped,
-            corpus_fingerprint=reader.fingerprint,
-            config_hash=config_hash(config_of(self)),
             dropped_words=learned.dropped_words,
             dropped_occurrences=learned.dropped_occurrences,
             dropped_below=learned.dropped_below,
             stopped_below=learned.stopped_below,
-            phases=tuple(work.watch.phases),
             base=self.base.tokenizer.name,
             new_tokens=len(learned.tokens) - len(self.base.vocab),
             stage2_pre_tokenizer=chosen.name,

@@ -24,8 +24,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -34,15 +34,14 @@ from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import get_pattern
-from vocabshift.trainers.base import Reader, Source, Training, TrainingReport, Work
+from vocabshift.trainers.base import Reader, RunContext, Source, Training, TrainingReport, detailed
 from vocabshift.trainers.byte_level import ByteLevelTrainer
-from vocabshift.trainers.stages import (
+from vocabshift.trainers.picky import (
     Groups,
-    Stage,
     learn_scored_words,
-    refuse_grapheme_safe,
     why_stopped,
 )
+from vocabshift.trainers.stages import Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +52,24 @@ class OverlapReport(TrainingReport):
     low_resource: tuple[str, ...]
 
 
+def facts(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What people are shown: who was to share with whom."""
+    return {
+        "high-resource languages": ", ".join(result["high_resource"]),
+        "low-resource languages": ", ".join(result["low_resource"]),
+    }
+
+
 @dataclass(frozen=True, kw_only=True)
 class OverlapTrainer(ByteLevelTrainer):
     """Byte-pair encoding inside the words of a pattern, by counts and by overlap."""
 
-    high_resource: tuple[str, ...] = ()
-    """Labels of the languages of high resources; all others are low. (): the larger half of the
+    high_resource: Annotated[tuple[str, ...], "LANG"] = ()
+    """Labels of the languages of high resources; all others are low. Empty: the larger half of the
     languages by bytes of text, the middle one included."""
-    overlap_alpha: float = 0.5
+    overlap_alpha: Annotated[float, "share"] = 0.5
     """Weight of the plain count, in (0, 1]; the overlap has the rest."""
-    overlap_power: float | Literal["min"] = -2.0
+    overlap_power: Annotated[float | Literal["min"], "mean power"] = -2.0
     """Power of the mean, below 0; "min" is the limit, the smaller of the two counts."""
 
     recipe: ClassVar[str] = "overlap"
@@ -82,14 +89,14 @@ class OverlapTrainer(ByteLevelTrainer):
                 f"overlap_power is {self.overlap_power!r}; give a number below 0, such as -2, or "
                 '"min" for the smaller of two counts'
             )
-        refuse_grapheme_safe(self.recipe, self.grapheme_safe)
+        self._refuse_grapheme_safe("by its score alone")
 
-    def run(self, corpus: Source, work: Work | None = None) -> Training:
+    def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus`, whose languages need labels (CorpusError), and return the tokenizer
         with a report; no memory budget (ValueError)."""
-        work = work or Work()
+        context = context or RunContext()
         reader = self._language_reader(corpus)
-        trained, high = self.learn(reader, work)
+        trained, high = self.learn(reader, context)
         events = trained.events
         stage = Stage.of_merges(
             trained.tokens,
@@ -97,15 +104,16 @@ class OverlapTrainer(ByteLevelTrainer):
             why_stopped(trained, self.min_frequency),
             trained.replayed_tokens,
         )
-        training = self._finish([stage], reader, work)
-        report = OverlapReport(
-            **{f.name: getattr(training.report, f.name) for f in fields(training.report)},
+        training = self._finish([stage], reader, context)
+        report = detailed(
+            training.report,
+            OverlapReport,
             high_resource=tuple(sorted(high)),
             low_resource=tuple(sorted(map(str, reader.language_bytes.keys() - high))),
         )
         return replace(training, report=report)
 
-    def learn(self, reader: Reader, work: Work) -> tuple[_core.PickyTrained, set[str]]:
+    def learn(self, reader: Reader, context: RunContext) -> tuple[_core.PickyTrained, set[str]]:
         """The merges, and the languages of high resources."""
         high: set[str] = set()
 
@@ -124,14 +132,14 @@ class OverlapTrainer(ByteLevelTrainer):
         trained = learn_scored_words(
             reader,
             self._word_rule(reader, self.vocab_size),
-            work,
+            context,
             recipe=self.recipe,
             groups_and_score=groups_and_score,
         )
         return trained, high
 
     def _language_reader(self, corpus: Source) -> Reader:
-        """A reader that tells languages apart; CorpusError early for a corpus without them."""
+        """A reader with a group for each language; CorpusError early for a corpus without them."""
         if isinstance(corpus, Corpus):
             labels = [part.language for part in corpus.parts]
             high_resource(labelled(dict.fromkeys(labels, 0)), self.high_resource)

@@ -25,7 +25,7 @@ parts of the longer token, so the two parts are what the merges below make of th
 
 Almost every removed token comes back: it was removed because it is a part of a longer one, and the
 longer one needs it. So the report holds, over all counted words, what PickyBPE's own encoder makes
-of the text beside what the exported file makes of it.
+of the text, and what the exported file makes of it.
 
 Source: Chizhov, Arnett, Korotkova, Yamshchikov, "BPE Gets Picky: Efficient Vocabulary Refinement
 During Tokenizer Training", EMNLP 2024.
@@ -33,22 +33,17 @@ During Tokenizer Training", EMNLP 2024.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar
 
 from vocabshift import _core
 from vocabshift.text.patterns import get_pattern
 from vocabshift.tokenizer.model import compile_merges
-from vocabshift.trainers.base import Reader, Source, Training, TrainingReport, Work
+from vocabshift.trainers.base import Reader, RunContext, Source, Training, TrainingReport, detailed
 from vocabshift.trainers.byte_level import ByteLevelTrainer
-from vocabshift.trainers.stages import (
-    Groups,
-    Stage,
-    learn_scored_words,
-    refuse_grapheme_safe,
-    why_stopped,
-)
+from vocabshift.trainers.stages import Stage, WordRule, count_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +53,32 @@ class PickyReport(TrainingReport):
     kept_tokens: int  # that training ended with, the bytes included
     removals: int  # a token that is made again and removed again counts twice
     returned: int  # tokens written only because a kept one cannot be rebuilt without them
-    left_out: int  # kept tokens that had no room beside those
+    left_out: int  # kept tokens that had no room after those
     words: int  # of all documents
     replayed_tokens: int  # of all documents, as PickyBPE's own encoder segments them
     words_differing: float  # share that the exported tokenizer segments differently, 0-1
     tokens_differing: float  # share of its tokens that do not stand there by events, 0-1
 
 
+def facts(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What people are shown: how far the exported tokenizer is from PickyBPE itself."""
+    words = max(result["words"], 1)
+    per_word = (result["training_tokens"] / words, result["replayed_tokens"] / words)
+    return {
+        "tokens removed / written all the same": f"{result['removals']:,} / {result['returned']:,}",
+        "kept tokens without room": result["left_out"],
+        "tokens by PickyBPE itself": result["replayed_tokens"],
+        "tokens per word, as written / by PickyBPE": "{:.4f} / {:.4f}".format(*per_word),
+        "words / tokens that differ": f"{result['words_differing']:.2%} / "
+        f"{result['tokens_differing']:.2%}",
+    }
+
+
 @dataclass(frozen=True, kw_only=True)
 class PickyTrainer(ByteLevelTrainer):
     """Byte-pair encoding inside the words of a pattern, with removals."""
 
-    threshold: float = 0.9
+    threshold: Annotated[float, "share"] = 0.9
     """Share of a token's occurrences, in (0, 1], above which a merge that takes them removes it.
     1: none is ever removed."""
 
@@ -82,25 +91,26 @@ class PickyTrainer(ByteLevelTrainer):
                 f"threshold is {self.threshold!r}; give a share above 0 and up to 1: 0.9 is the "
                 "paper's, 1 removes nothing"
             )
-        refuse_grapheme_safe(self.recipe, self.grapheme_safe)
+        self._refuse_grapheme_safe("by its score alone")
 
-    def run(self, corpus: Source, work: Work | None = None) -> Training:
+    def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report.
 
         ValueError for a memory budget: all words and pairs are held in memory.
         """
-        work = work or Work()
+        context = context or RunContext()
         reader = self._reader(corpus, get_pattern(self.pre_tokenizer))
-        trained = self.learn(reader, work)
-        with work.watch.phase("export"):
+        trained = self.learn(reader, context)
+        with context.watch.phase("export"):
             export = Export(trained.tokens, trained.present, self.vocab_size)
             tokens, merges = export.stack.tokens, export.stack.merges
             compared = trained.compare(compile_merges(tokens, merges), list(map(len, tokens)))
         stopped = why_stopped(trained, self.min_frequency)
         stage = Stage.of_merges(tokens, merges, stopped, compared.exported_tokens)
-        training = self._finish([stage], reader, work)
-        report = PickyReport(
-            **{f.name: getattr(training.report, f.name) for f in fields(training.report)},
+        training = self._finish([stage], reader, context)
+        report = detailed(
+            training.report,
+            PickyReport,
             kept_tokens=sum(trained.present),
             removals=len(trained.parts),
             returned=export.returned,
@@ -112,7 +122,7 @@ class PickyTrainer(ByteLevelTrainer):
         )
         return replace(training, report=report)
 
-    def learn(self, reader: Reader, work: Work) -> _core.PickyTrained:
+    def learn(self, reader: Reader, context: RunContext) -> _core.PickyTrained:
         """The run of merges and removals."""
 
         def groups_and_score() -> tuple[Groups, None]:
@@ -121,7 +131,7 @@ class PickyTrainer(ByteLevelTrainer):
         return learn_scored_words(
             reader,
             self._word_rule(reader, self.vocab_size),
-            work,
+            context,
             recipe=self.recipe,
             groups_and_score=groups_and_score,
             threshold=self.threshold,
@@ -157,3 +167,46 @@ class Export:
         products = [left + right for left, right in pairwise(parts)]
         made = [product for product in products if product in self._made]
         return min(made, key=self._made.__getitem__, default=products[0])
+
+
+# The word stage of PickyBPE and OBPE: tokens that may go again, pairs that compete by a score.
+
+Groups = list[tuple[int, int]]
+"""Weight, fixed point, and number of the language of each group of documents."""
+
+
+def learn_scored_words(
+    reader: Reader,
+    rule: WordRule,
+    context: RunContext,
+    *,
+    recipe: str,
+    groups_and_score: Callable[[], tuple[Groups, _core.PairScore | None]],
+    threshold: float = 1.0,
+) -> _core.PickyTrained:
+    """Events inside the words of the reader's pattern, up to `rule.vocab_size` tokens.
+
+    `groups_and_score` is called once the words are counted and the reader knows its groups; without
+    a score, pairs compete by their count.
+    """
+    context.refuse_budget(recipe)
+    counter = count_words(reader, context)
+    groups, score = groups_and_score()
+    with context.watch.phase("stage 1"):
+        return _core.train_picky(
+            counter,
+            groups,
+            rule.vocab_size,
+            reader.min_count(rule.min_frequency),
+            rule.to_core(),
+            threshold=threshold,
+            score=score,
+            progress=context.in_phase("stage 1"),
+        )
+
+
+def why_stopped(trained: _core.PickyTrained, min_frequency: int) -> str:
+    """The report's word for it."""
+    stopped: str = trained.stopped.name.lower()
+    # In fixed point even one occurrence counts more than 1.
+    return "no_pair_left" if stopped == "min_frequency" and min_frequency == 1 else stopped

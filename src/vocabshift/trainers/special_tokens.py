@@ -2,7 +2,7 @@
 
 They stand in `added_tokens`, not in the model, with ids after the vocabulary. Copied ones bring
 their roles (bos, eos, pad, …), post-processor and chat template along, so that a template written
-for the other tokenizer goes on working.
+for the other tokenizer keeps working.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def check_special_tokens(tokens: Iterable[str]) -> None:
 
 
 def add_special_tokens(tokenizer: Tokenizer, tokens: Iterable[str]) -> Tokenizer:
-    """The tokenizer with special tokens of these contents, ids behind all others.
+    """The tokenizer with special tokens of these contents, ids after all others.
 
     A content that is a special token already stays as it is.
     """

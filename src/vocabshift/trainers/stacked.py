@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +31,15 @@ from vocabshift.errors import CorpusError
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import get_pattern
 from vocabshift.tokenizer.model import compile_merges
-from vocabshift.trainers.base import Source, Training, TrainingReport, Work
-from vocabshift.trainers.byte_level import ByteLevelTrainer
+from vocabshift.trainers.base import RunContext, Source, Training, TrainingReport, detailed
+from vocabshift.trainers.byte_level import ByteLevelTrainer, count_tokens
 from vocabshift.trainers.stages import Stage, WordWeight
 
 SHARED_PART = "Common"
 """The part of words without letters, named as Unicode names what belongs to no one script."""
 
 _SORTED_AT_ONCE = 1 << 20
-"""Words that are told apart together: a line may hold millions, and Ctrl-C waits for NumPy."""
+"""Words that are sorted together: a line may hold millions, and Ctrl-C waits for NumPy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class StackedTrainer(ByteLevelTrainer):
     `budgets` may also be given as a mapping, or as texts such as "Devanagari=0.3,Latin=0.4".
     """
 
-    budgets: tuple[tuple[str, float], ...] = ()
+    budgets: Annotated[tuple[tuple[str, float], ...], "SCRIPT=SHARE"] = ()
     """Shares (0-1) of the merges for some scripts, by Unicode's names, "Common" for words without
     letters. The others share what is left by their bytes."""
 
@@ -77,57 +77,46 @@ class StackedTrainer(ByteLevelTrainer):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "budgets", parse_budgets(self.budgets))
-        if self.grapheme_safe:
-            raise ValueError(
-                "stacked has no grapheme-safe order: leave grapheme_safe out, or use recipe bpe"
-            )
+        self._refuse_grapheme_safe("script by script")
 
-    def run(self, corpus: Source, work: Work | None = None) -> Training:
+    def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus`, which is read twice, and return the tokenizer with a report.
 
         ValueError for a memory budget: the words of all scripts are held at the same time.
         """
-        work = work or Work()
-        if work.memory_bytes:
-            raise ValueError(
-                "stacked holds the words of all scripts in memory and knows no budget; leave "
-                "--memory out, or use another recipe"
-            )
+        context = context or RunContext()
+        context.refuse_budget(self.recipe)
         reader = self._text_reader(corpus, get_pattern(self.pre_tokenizer))
-        with work.watch.phase("count"):
-            parts = _count_by_script(reader, work.threads, work.in_phase("count"))
+        with context.watch.phase("count"):
+            parts = _count_by_script(reader, context.threads, context.in_phase("count"))
         budgets = divide(
             self.vocab_size - 256,
             {script: part.weighted_bytes(reader) for script, part in parts.items()},
             dict(self.budgets),
         )
-        with work.watch.phase("stage 1"):
+        with context.watch.phase("stage 1"):
             learned = {
-                script: self._learn_script(parts[script], reader, work, script)
+                script: self._learn_script(parts[script], reader, context, script)
                 for script in budgets
             }
-        with work.watch.phase("stack"):
+        with context.watch.phase("stack"):
             stack = _core.MergeStack(self.vocab_size)
             scripts = _stack(stack, learned, parts, budgets, self.vocab_size)
         tokens = stack.tokens
-        with work.watch.phase("encode"):
+        with context.watch.phase("encode"):
             encoder = compile_merges(tokens, stack.merges)
-            training_tokens = sum(
-                _core.count_tokens(
-                    encoder, reader.scanner, block.data, block.starts, block.ends, work.threads
-                )
-                for block in reader.read(work.in_phase("encode"))
-            )
+            training_tokens = count_tokens(encoder, reader, context)
         stopped = "vocab_size"
         if len(tokens) < self.vocab_size:
             all_stopped = [one.stopped for one in learned.values()]
             stopped = all_stopped[0] if all_stopped else "no_pair_left"
         stage = Stage.of_merges(tokens, stack.merges, stopped, training_tokens)
-        training = self._finish([stage], reader, work)
-        values = {f.name: getattr(training.report, f.name) for f in fields(training.report)}
-        return replace(training, report=StackedReport(**values, scripts=scripts))
+        training = self._finish([stage], reader, context)
+        return replace(training, report=detailed(training.report, StackedReport, scripts=scripts))
 
-    def _learn_script(self, part: _Part, reader: CorpusReader, work: Work, script: str) -> Stage:
+    def _learn_script(
+        self, part: _Part, reader: CorpusReader, context: RunContext, script: str
+    ) -> Stage:
         """BPE from the words of one script, up to the whole vocabulary: other parts may take some
         of its tokens, and then it needs later ones."""
         rule = self._word_rule(reader, self.vocab_size)
@@ -137,7 +126,7 @@ class StackedTrainer(ByteLevelTrainer):
             self.vocab_size,
             reader.min_count(self.min_frequency),
             rule.to_core(),
-            progress=work.in_phase(script),
+            progress=context.in_phase(script),
         )
         return Stage.of(trained, self.min_frequency)
 

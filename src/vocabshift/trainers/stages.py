@@ -1,13 +1,13 @@
-"""What one stage of training learned, as a value that can be kept on disk.
+"""Stages of training: what one learned, as a value that can be kept on disk; and the word stage.
 
-Owns the form of a stage (tokens by id, merges) and of its checkpoint. Knows nothing of how it was
-learned.
+Owns the form of a stage (tokens by id, merges) and of its checkpoint, counting with its checkpoint,
+the grapheme-safe order (syllables first), and the weights of words.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from vocabshift import _core
 from vocabshift.text.languages import Range
 from vocabshift.text.patterns import compile_pattern, get_pattern
+from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.model import compile_merges
-from vocabshift.trainers.base import Reader, Work
+from vocabshift.trainers.base import Reader, RunContext
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,16 +100,10 @@ class Stage:
 
 def byte_tokens() -> list[bytes]:
     """The 256 bytes in the order of their ids: what training from nothing starts from."""
-    from vocabshift.tokenizer import byte_level
-
     return [byte_level.to_bytes(image) for image in byte_level.ALPHABET]
 
 
-# The word stage: counted pre-tokens, and the merges inside them.
-#
-# Owns counting with its checkpoint, the grapheme-safe order (syllables first), and what a word
-# counts. Which options a trainer has is the trainer's business.
-
+# The word stage: counting with its checkpoint, and the merges inside words.
 
 SYLLABLE_SHARE = 0.3
 """Most of a grapheme-safe vocabulary that parts of single syllables may take."""
@@ -116,7 +111,7 @@ SYLLABLE_SHARE = 0.3
 
 @dataclass(frozen=True)
 class WordWeight:
-    """What words of some scripts count beside others (Matra, section 3.3)."""
+    """Weights of words, by script (Matra, section 3.3)."""
 
     scripts: Sequence[Range] = ()
     unit: int = 1  # a word of no target script counts this many times
@@ -153,25 +148,29 @@ class WordRule:
         )
 
 
-def learn_words(reader: Reader, rule: WordRule, weight: WordWeight, work: Work) -> Stage:
+def learn_words(reader: Reader, rule: WordRule, weight: WordWeight, context: RunContext) -> Stage:
     """Merges inside the words of the reader's pattern, up to `rule.vocab_size` tokens."""
-    saved = work.checkpoints.load("stage 1")
+    saved = context.checkpoints.load("stage 1")
     if saved is not None:
         reader.restore(saved.info["reader"])
         return Stage.load(saved.path, saved.info["stage"], byte_tokens())
-    counter = count_words(reader, work)
-    with work.watch.phase("stage 1"):
-        stage = train_words(counter, reader, rule, weight, work)
-    path = work.checkpoints.path("stage 1")
+    counter = count_words(reader, context)
+    with context.watch.phase("stage 1"):
+        stage = train_words(counter, reader, rule, weight, context)
+    path = context.checkpoints.path("stage 1")
     if path is not None:
         info = stage.save(path)
-        work.checkpoints.commit("stage 1", {"stage": info, "reader": reader.state()})
-    work.checkpoints.drop("count")
+        context.checkpoints.commit("stage 1", {"stage": info, "reader": reader.state()})
+    context.checkpoints.drop("count")
     return stage
 
 
 def train_words(
-    counter: _core.WordCounter, reader: Reader, rule: WordRule, weight: WordWeight, work: Work
+    counter: _core.WordCounter,
+    reader: Reader,
+    rule: WordRule,
+    weight: WordWeight,
+    context: RunContext,
 ) -> Stage:
     """Merges inside counted words, weighed as the reader says. Training uses the counter up."""
     train = _Training(
@@ -179,29 +178,29 @@ def train_words(
         min_frequency=rule.min_frequency,
         min_count=reader.min_count(rule.min_frequency, weight.unit),
         rule=rule.to_core(),
-        work=work,
+        context=context,
     )
     if rule.conjoiners:
         return _syllables_first(counter, rule.vocab_size, train)
     return train(counter, rule.vocab_size)
 
 
-def count_words(reader: Reader, work: Work) -> _core.WordCounter:
+def count_words(reader: Reader, context: RunContext) -> _core.WordCounter:
     """The words of the reader's pattern, from the checkpoint if there is one."""
-    memory_bytes = work.share_of_memory(0.5)
-    folder = work.folder or Path(tempfile.gettempdir())
-    with work.watch.phase("count"):
-        saved = work.checkpoints.load("count")
+    memory_bytes = context.share_of_memory(0.5)
+    folder = context.folder or Path(tempfile.gettempdir())
+    with context.watch.phase("count"):
+        saved = context.checkpoints.load("count")
         if saved is not None:
             reader.restore(saved.info)
             return _core.WordCounter.load(str(saved.path), memory_bytes, str(folder))
         counter = reader.count_words(
-            threads=work.threads,
-            progress=work.in_phase("count"),
+            threads=context.threads,
+            progress=context.in_phase("count"),
             memory_bytes=memory_bytes,
             spill_folder=folder,
         )
-        work.checkpoints.save("count", lambda path: counter.save(str(path)), reader.state())
+        context.checkpoints.save("count", lambda path: counter.save(str(path)), reader.state())
     return counter
 
 
@@ -213,7 +212,7 @@ class _Training:
     min_frequency: int
     min_count: int  # the same, in fixed point
     rule: _core.MergeRule
-    work: Work
+    context: RunContext
 
     def __call__(
         self, counter: _core.WordCounter, vocab_size: int, start: Stage | None = None
@@ -226,9 +225,9 @@ class _Training:
             self.rule,
             None if start is None else compile_merges(list(start.tokens), start.merges),
             [] if start is None else list(start.tokens),
-            memory_bytes=self.work.share_of_memory(0.7),
-            threads=self.work.threads,
-            progress=self.work.in_phase("stage 1"),
+            memory_bytes=self.context.share_of_memory(0.7),
+            threads=self.context.threads,
+            progress=self.context.in_phase("stage 1"),
         )
         return Stage.of(trained, self.min_frequency)
 
@@ -251,63 +250,3 @@ def _syllables_first(counter: _core.WordCounter, vocab_size: int, train: _Traini
         dropped_occurrences=max(first.dropped_occurrences, second.dropped_occurrences),
         dropped_below=max(first.dropped_below, second.dropped_below),
     )
-
-
-# The word stage of PickyBPE and OBPE: tokens that may go again, pairs that compete by a score.
-#
-# Owns what both recipes share beside their options: counting with its checkpoint, and the call of
-# the core's loop (picky_loop.h). What is made of the events is each recipe's business.
-
-
-Groups = list[tuple[int, int]]
-"""Weight, fixed point, and number of the language of each group of documents."""
-
-
-def learn_scored_words(
-    reader: Reader,
-    rule: WordRule,
-    work: Work,
-    *,
-    recipe: str,
-    groups_and_score: Callable[[], tuple[Groups, _core.PairScore | None]],
-    threshold: float = 1.0,
-) -> _core.PickyTrained:
-    """Events inside the words of the reader's pattern, up to `rule.vocab_size` tokens.
-
-    `groups_and_score` is asked once the words are counted and the reader knows its groups; no score
-    is the count, of one language.
-    """
-    if work.memory_bytes:
-        raise ValueError(
-            f"{recipe} keeps all words and pairs in memory and knows no budget; leave --memory "
-            "out, or use another recipe"
-        )
-    counter = count_words(reader, work)
-    groups, score = groups_and_score()
-    with work.watch.phase("stage 1"):
-        return _core.train_picky(
-            counter,
-            groups,
-            rule.vocab_size,
-            reader.min_count(rule.min_frequency),
-            rule.to_core(),
-            threshold=threshold,
-            score=score,
-            progress=work.in_phase("stage 1"),
-        )
-
-
-def why_stopped(trained: _core.PickyTrained, min_frequency: int) -> str:
-    """The report's word for it."""
-    stopped: str = trained.stopped.name.lower()
-    # In fixed point even one occurrence counts more than 1.
-    return "no_pair_left" if stopped == "min_frequency" and min_frequency == 1 else stopped
-
-
-def refuse_grapheme_safe(recipe: str, grapheme_safe: bool) -> None:
-    """ValueError: these recipes take merges by score alone."""
-    if grapheme_safe:
-        raise ValueError(
-            f"{recipe} takes merges by its score alone, and grapheme_safe puts syllables first; "
-            "leave it out, or use recipe bpe"
-        )

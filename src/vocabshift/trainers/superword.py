@@ -1,11 +1,12 @@
 """Two-stage BPE: subwords inside words, then superwords inside sentences (IST, section 3).
 
-Stage 2 starts from the stage-2 pieces as the merges of stage 1 segment them, by rank over the
-whole piece: exactly what the exported tokenizer, which carries the stage-2 pattern, will do. So
-the tokens that training ends with are the tokens that the saved file gives.
+Stage 2 starts from the stage-2 pre-tokens as the merges of stage 1 segment them, by rank over the
+whole pre-token: exactly what the exported tokenizer, which carries the stage-2 pattern, will do
+(docs/algorithms/superwords.md). So the tokens that training ends with are those that the saved file
+gives.
 
-Where we differ: stage 1 takes its words inside the pieces of stage 2. Under the stage-1 pattern
-alone it would learn tokens across the walls that stay ("!=", ";" with a newline), which the
+Where we differ: stage 1 takes its words inside the pre-tokens of stage 2. Under the stage-1 pattern
+alone it would learn tokens across the boundaries that stay ("!=", ";" with a newline), which the
 exported pattern can never produce again: dead rows in the model.
 """
 
@@ -14,20 +15,14 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from vocabshift import _core
 from vocabshift.text.patterns import Pattern, get_pattern
 from vocabshift.tokenizer.model import compile_merges
-from vocabshift.trainers.base import Reader, Source, Training, Work, check_positive
+from vocabshift.trainers.base import Reader, RunContext, Source, Training, check_positive
 from vocabshift.trainers.byte_level import ByteLevelTrainer, forbidden
 from vocabshift.trainers.stages import Stage, WordWeight, learn_words
-
-# The superword stage: merges across words, inside the pieces of the exported pattern.
-#
-# It starts from the pieces as the merges so far segment them, by rank over the whole piece: exactly
-# what the exported tokenizer does (docs/algorithms/superwords.md). The encoded text is in a file
-# where there is a place for it: memory stays small, and a killed run goes on from there.
 
 
 @dataclass(frozen=True)
@@ -58,25 +53,31 @@ class SuperwordRule:
         )
 
 
-def learn_superwords(reader: Reader, words: Stage, rule: SuperwordRule, work: Work) -> Stage:
-    """Continue the vocabulary of `words` inside the pieces of the reader's pattern."""
-    with tempfile.TemporaryDirectory(prefix="vocabshift-", dir=work.folder) as temporary:
-        with work.watch.phase("encode"):
-            stage = _encoded(reader, words, rule, work, Path(temporary))
-        with work.watch.phase("stage 2"):
+def learn_superwords(
+    reader: Reader, words: Stage, rule: SuperwordRule, context: RunContext
+) -> Stage:
+    """Continue the vocabulary of `words` inside the pre-tokens of the reader's pattern.
+
+    The encoded text is in a file where there is a place for it: memory stays small, and a killed
+    run resumes from there.
+    """
+    with tempfile.TemporaryDirectory(prefix="vocabshift-", dir=context.folder) as temporary:
+        with context.watch.phase("encode"):
+            stage = _encoded(reader, words, rule, context, Path(temporary))
+        with context.watch.phase("stage 2"):
             trained = stage.train(
                 reader.fixed_point_weights(),
                 rule.vocab_size,
                 reader.min_count(rule.min_frequency, rule.unit),
                 rule.to_core(),
-                work.share_of_memory(0.5),
-                work.in_phase("stage 2"),
+                context.share_of_memory(0.5),
+                context.in_phase("stage 2"),
             )
     return Stage.of(trained, rule.min_frequency)
 
 
 def _encoded(
-    reader: Reader, words: Stage, rule: SuperwordRule, work: Work, temporary: Path
+    reader: Reader, words: Stage, rule: SuperwordRule, context: RunContext, temporary: Path
 ) -> _core.SuperwordStage:
     tokens = list(words.tokens)
     encoder = compile_merges(tokens, words.merges)
@@ -86,28 +87,25 @@ def _encoded(
             encoder,
             tokens,
             reader.scanner,
-            work.threads,
+            context.threads,
             file="" if file is None else str(file),
             sentences=rule.sentences,
             counted=reader.is_counted,
             resume=resume,
         )
 
-    saved = work.checkpoints.load("encode")
+    saved = context.checkpoints.load("encode")
     if saved is not None:
         reader.restore(saved.info)
         return stage(saved.path, resume=True)
-    kept = work.checkpoints.path("encode")
-    file = kept or (temporary / "encoded" if work.memory_bytes else None)
+    kept = context.checkpoints.path("encode")
+    file = kept or (temporary / "encoded" if context.memory_bytes else None)
     encoded = stage(file)
-    reader.add_to(encoded, threads=work.threads, progress=work.in_phase("encode"))
+    reader.add_to(encoded, threads=context.threads, progress=context.in_phase("encode"))
     encoded.finish()
     if kept is not None:
-        work.checkpoints.commit("encode", reader.state())
+        context.checkpoints.commit("encode", reader.state())
     return encoded
-
-
-# ---
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +115,7 @@ class SuperwordTrainer(ByteLevelTrainer):
     `pre_tokenizer` is the pattern of stage 1.
     """
 
-    transition: float = 0.9
+    transition: Annotated[float, "share"] = 0.9
     """Share of the vocabulary that stage 1 learns, in (0, 1]; 1: there is no stage 2."""
     stage2_pre_tokenizer: str | Pattern = "ist-stage2"
     """Pattern of stage 2, and of the exported tokenizer (followed by that of stage 1 where there is
@@ -147,27 +145,27 @@ class SuperwordTrainer(ByteLevelTrainer):
         """Tokens that stage 1 may learn up to, the bytes included."""
         return round(self.transition * self.vocab_size)
 
-    def run(self, corpus: Source, work: Work | None = None) -> Training:
+    def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report."""
-        return self._learn(self._two_stage_reader(corpus), work or Work())
+        return self._learn(self._two_stage_reader(corpus), context or RunContext())
 
     def _two_stage_reader(self, corpus: Source) -> Reader:
-        """The corpus as stage 1 sees it: words, inside the pieces of stage 2."""
+        """The corpus as stage 1 sees it: words, inside the pre-tokens of stage 2."""
         pieces = get_pattern(self.stage2_pre_tokenizer)
         return self._reader(corpus, pieces, get_pattern(self.pre_tokenizer))
 
-    def _learn(self, reader: Reader, work: Work) -> Training:
+    def _learn(self, reader: Reader, context: RunContext) -> Training:
         """Both stages, and the report."""
         rule = self._word_rule(reader, self.stage1_size)
-        words = learn_words(reader, rule, self._word_weight(), work)
+        words = learn_words(reader, rule, self._word_weight(), context)
         if self.stage1_size == self.vocab_size:
-            return self._finish([words], reader, work)
+            return self._finish([words], reader, context)
         reader = reader.again(get_pattern(self.stage2_pre_tokenizer))
-        superwords = learn_superwords(reader, words, self._superword_rule(reader), work)
-        return self._finish([words, superwords], reader, work)
+        superwords = learn_superwords(reader, words, self._superword_rule(reader), context)
+        return self._finish([words, superwords], reader, context)
 
     def _word_weight(self) -> WordWeight:
-        """What words count beside others."""
+        """Weights of words, by script."""
         return WordWeight()
 
     def _superword_rule(self, reader: Reader) -> SuperwordRule:
@@ -184,7 +182,7 @@ class SuperwordTrainer(ByteLevelTrainer):
 
 @dataclass(frozen=True, kw_only=True)
 class SuperBpeTrainer(SuperwordTrainer):
-    """SuperBPE's settings: no sentence walls, at most four words in a superword.
+    """SuperBPE's settings: no sentence boundaries, at most four words in a superword.
 
     Its filter on a colon before a space is left out, and marks count as letters in the pattern:
     SuperBPE's own cuts Indian words at two marks in a row.

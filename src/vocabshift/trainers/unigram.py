@@ -1,8 +1,8 @@
 """Unigram language model (Kudo 2018) with byte fallback, as the Indic study trains it.
 
 SentencePiece learns the pieces (section 5 and Table 10 of the study: split by script, number and
-whitespace) from counted words, so that weights and temperature cost nothing. Owns the options, how
-words are counted, and the report.
+whitespace) from counted words, so that weights and temperature cost nothing
+(docs/algorithms/unigram.md). Owns the options, the call, how words are counted, and the report.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
-from vocabshift.storage.provenance import config_hash
+from vocabshift.progress import Progress
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.normalize import normalizer_spec
@@ -27,21 +27,14 @@ from vocabshift.tokenizer.unigram import FIXED_PIECES, UNKNOWN, Scored, unigram_
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 from vocabshift.trainers.base import (
     PlainTraining,
-    Progress,
+    RunContext,
     Source,
     TrainingReport,
-    Work,
     check_positive,
     check_vocab_size,
-    config_of,
+    run_figures,
 )
 from vocabshift.trainers.special_tokens import check_special_tokens
-
-# Unigram language models by SentencePiece's own trainer, from counted words.
-#
-# Owns the call (docs/algorithms/unigram.md). Knows nothing of corpora, for words come with
-# their counts, nor of the tokenizer that is made of the pieces.
-
 
 _THREADS = 16
 """SentencePiece adds up parts of each thread: this number, and not the machine's, is part of what
@@ -99,7 +92,7 @@ def learn_unigram(
             if "required_chars" in str(error) or "vocab_size" in str(error):
                 raise ValueError(
                     f"{asked or f'vocab_size {vocab_size}'} has no room for the characters of the "
-                    "text beside 256 bytes; give more, or a lower character_coverage"
+                    "text and 256 bytes; give more, or a lower character_coverage"
                 ) from None
             raise
         model = sentencepiece.SentencePieceProcessor(model_file=prefix + ".model")
@@ -108,9 +101,6 @@ def learn_unigram(
         tuple(model.id_to_piece(i) for i in range(size)),
         tuple(model.get_score(i) for i in range(size)),
     )
-
-
-# ---
 
 
 _WORDS = r"\S+"  # what SentencePiece cuts text into, whatever else it does
@@ -123,13 +113,14 @@ class UnigramTrainer:
 
     vocab_size: int
     """Pieces, the 256 bytes and the unknown piece included, special tokens not."""
-    character_coverage: float = 0.9999
+    character_coverage: Annotated[float, "share"] = 0.9999
     """Share of the text's characters that get a piece; the others are spelled in bytes."""
     max_piece_length: int = 16
     """In characters, the space in front included."""
-    normalizer: str | None = None
-    """See `vocabshift.text.normalize`; travels inside the tokenizer. None: text is left alone."""
-    sampling_alpha: float | None = None
+    normalizer: Annotated[str | None, "STEP[+STEP…]"] = None
+    """Steps such as "nfc" or "nfc+nukta", as `vocabshift normalize` takes them; they travel inside
+    the tokenizer. None: text is left alone."""
+    sampling_alpha: Annotated[float | None, "share"] = None
     """Temperature over the languages of the corpus, in (0, 1]; None: as large as they are."""
     special_tokens: tuple[str, ...] = ()
     """Added after the vocabulary."""
@@ -149,7 +140,7 @@ class UnigramTrainer:
 
     @property
     def read_from(self) -> list[str | Path]:
-        """What training reads beside the corpus: nothing."""
+        """What training reads besides the corpus: nothing."""
         return []
 
     @property
@@ -161,31 +152,25 @@ class UnigramTrainer:
         self, corpus: Source, *, threads: int = 1, progress: Progress | None = None
     ) -> UnigramOrWordPieceTokenizer:
         """Train on `corpus` and return the tokenizer; it does not depend on `threads`."""
-        return self.run(corpus, Work(threads=threads, progress=progress)).tokenizer
+        return self.run(corpus, RunContext(threads=threads, progress=progress)).tokenizer
 
-    def run(self, corpus: Source, work: Work | None = None) -> PlainTraining:
+    def run(self, corpus: Source, context: RunContext | None = None) -> PlainTraining:
         """Train on `corpus` and return the tokenizer with a report."""
-        work = work or Work()
-        refuse_budget(self.recipe, work)
+        context = context or RunContext()
+        context.refuse_budget(self.recipe)
         reader = word_reader(self, corpus)
-        with work.watch.phase("count"):
-            counter = reader.count_words(threads=work.threads, progress=work.in_phase("count"))
-        with work.watch.phase("unigram"):
+        with context.watch.phase("count"):
+            counter = reader.count_words(
+                threads=context.threads, progress=context.in_phase("count")
+            )
+        with context.watch.phase("unigram"):
             scored = learn_unigram(
                 weighted_words(reader, counter),
                 self.vocab_size,
                 character_coverage=self.character_coverage,
                 max_piece_length=self.max_piece_length,
             )
-        return finish(self, scored, reader, corpus, work)
-
-
-def refuse_budget(recipe: str, work: Work) -> None:
-    """ValueError for a memory budget: SentencePiece holds all words at the same time."""
-    if work.memory_bytes:
-        raise ValueError(
-            f"recipe {recipe} holds all words in memory and knows no budget; leave --memory out"
-        )
+        return finish(self, scored, reader, corpus, context)
 
 
 def word_reader(trainer: UnigramTrainer, corpus: Source) -> CorpusReader:
@@ -218,35 +203,26 @@ def is_word(text: str) -> bool:
 
 
 def finish(
-    trainer: UnigramTrainer, scored: Scored, reader: CorpusReader, corpus: Source, work: Work
+    trainer: UnigramTrainer,
+    scored: Scored,
+    reader: CorpusReader,
+    corpus: Source,
+    context: RunContext,
 ) -> PlainTraining:
     """Tokenizer and report of learned pieces."""
     made = unigram_tokenizer(scored, normalizer=trainer.normalizer, name=trainer.recipe)
     first = made.row_count
     added = tuple(AddedToken(text, first + i) for i, text in enumerate(trainer.special_tokens))
     tokenizer = made.with_added(added) if added else made
-    with work.watch.phase("encode"):
+    with context.watch.phase("encode"):
         training_tokens = _count_tokens(tokenizer, corpus)
     report = TrainingReport(
-        recipe=trainer.recipe,
+        **run_figures(trainer, reader, context),
         vocab_size=tokenizer.vocab_size,
-        merges=0,
-        stage1_merges=0,
-        stage2_merges=0,
-        superwords=0,  # no piece reaches beyond a word
         training_tokens=training_tokens,
-        training_bytes=reader.n_bytes,
-        training_documents=reader.n_documents,
         stopped_because=(
             "vocab_size" if tokenizer.vocab_size == trainer.vocab_size else "no_piece_left"
         ),
-        corpus_fingerprint=reader.fingerprint,
-        config_hash=config_hash(config_of(trainer)),
-        dropped_words=0,
-        dropped_occurrences=0,
-        dropped_below=0,
-        stopped_below=0,
-        phases=tuple(work.watch.phases),
     )
     return PlainTraining(tokenizer, report, reader.language_bytes)
 

@@ -10,16 +10,19 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vocabshift.evaluation.evaluate import evaluate
 from vocabshift.evaluation.scoring.score import score
 from vocabshift.models.load import load_model
-from vocabshift.report.tables import to_markdown
+from vocabshift.report.tables import to_markdown, to_rich
 from vocabshift.results import Result, Results
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.token_bytes import token_bytes
 from vocabshift.tokenizer.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 FILE = "adapt.md"
 BEFORE, AFTER = "before", "after"
@@ -94,6 +97,12 @@ class AdaptationCard:
             ("parameters, as stored", *_pair(counted)),
             ("bytes of weights", *_pair(f"{side.weights_bytes:,}" for side in sides)),
         ]
+
+
+def tables_of(card: Mapping[str, Any]) -> list[Table]:
+    """The results of a card, given as plain JSON values, as one table for each metric."""
+    results = Results(Result(**row) for row in card["results"])
+    return [to_rich(results, metric) for metric in results.distinct("metric")]
 
 
 def measure_tokens(old: Tokenizer, new: Tokenizer, text: Corpus, *, threads: int = 1) -> Results:

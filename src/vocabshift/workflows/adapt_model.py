@@ -7,17 +7,19 @@ output appears whole or not at all.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from vocabshift.models.folder import number_of_parameters, size_of_weights
+from vocabshift.extension.counting import TextCounts
+from vocabshift.extension.options import ExtensionOptions
+from vocabshift.models.folder import find_model, number_of_parameters, size_of_weights
+from vocabshift.progress import Progress
 from vocabshift.results import Results
-from vocabshift.storage.output import CHECKPOINTS, atomic_folder, check_free
-from vocabshift.storage.provenance import FILE as PROVENANCE
-from vocabshift.storage.provenance import write_provenance
+from vocabshift.storage.outcome import Outcome, outcome
+from vocabshift.storage.output import CHECKPOINTS
+from vocabshift.storage.provenance import read_provenance
 from vocabshift.surgery.methods import check_init
 from vocabshift.surgery.options import AUTO, TransferOptions
 from vocabshift.surgery.report import TransferReport
@@ -37,11 +39,9 @@ from vocabshift.workflows.adapt_card import (
     sample_texts,
 )
 from vocabshift.workflows.adapt_request import check_options, learned_and_judged, open_model
-from vocabshift.workflows.adapt_tokenizer import Adaptation, adapt_tokenizer
+from vocabshift.workflows.adapt_tokenizer import Adaptation, First, adapt_tokenizer
 from vocabshift.workflows.plan import plan
-from vocabshift.workflows.transfer import bits_per_byte
-
-Progress = Callable[[str, int, int | None], None]
+from vocabshift.workflows.transfer import bits_per_byte, notes_of
 
 SCORE_BYTES = 20_000
 """Of each language: what the models read for the bits per byte, by default."""
@@ -96,81 +96,131 @@ def adapt_model(
     force: bool = False,
     hard_links: bool = False,
     resume: bool = True,
-    pre_tokenizer: str = "kept",
+    first: First = "prune",
+    order: str = "leaf-frequency",
+    keep: Iterable[str] = (),
+    pre_tokenizer: str = ExtensionOptions.pre_tokenizer,
+    tie_break: str = ExtensionOptions.tie_break,
+    min_frequency: int = ExtensionOptions.min_frequency,
+    max_token_bytes: int | None = ExtensionOptions.max_token_bytes,
+    character_coverage: float | None = ExtensionOptions.character_coverage,
+    fill_holes: bool = ExtensionOptions.fill_holes,
+    normalizer: str | None = ExtensionOptions.normalizer,
+    sampling_alpha: float | None = ExtensionOptions.sampling_alpha,
     threads: int = 1,
     progress: Progress | None = None,
-    **options: Any,
 ) -> ModelAdaptation:
     """Exchange `n_tokens` tokens of a saved model for new ones of `corpus`; write a model folder.
 
-    `model`: a folder (or Hub name) with its tokenizer; it is streamed, never loaded whole but for
-    the score, and left as it is. The number of its rows and every kept token's id and row stay.
-    `n_tokens`: None takes what `Plan.exchange_of` says: the knee of the curve for this
-    `pre_tokenizer`, or fewer where taking them out costs a language too much. `text`: what is
-    judged on; None holds out every twentieth document of `corpus`, of which nothing is learned.
-    `init`, `donor`, `seed`: the new rows, as in `transfer` ("focus" and "auto" look at what is
-    learned from; "auto" tries on `score_bytes` of each language of it). `with_score`: run the
-    model, before and after, on the first `score_bytes` bytes of each language of the judged text,
-    on `device` (a torch device; None: the CPU). Other `options` are those of `adapt_tokenizer`.
+    model: a folder (or Hub name) with its tokenizer; it is streamed, never loaded whole but for the
+        score, and left as it is. The number of its rows and every kept token's id and row stay.
+    corpus: text of every language that is to stay good.
+    out: the folder, which appears whole or not at all, with `adapt.md`, the card, in it.
+    n_tokens: None takes what `Plan.exchange_of` says: the knee of the curve for this
+        `pre_tokenizer`, or fewer where taking them out costs a language too much.
+    text: what is measured on; None holds out every twentieth document of `corpus`, of which nothing
+        is learned.
+    init, donor, seed: the new rows, as for `transfer` ("focus" and "auto" look at what is learned
+        from; "auto" tries on `score_bytes` of each language of it).
+    with_score: run the model, before and after, on the first `score_bytes` bytes of UTF-8 of each
+        language of the held-out text, on `device` (a torch device; None: the CPU).
+    force, hard_links, resume: replace `out`, link shards that do not change, use what a run that
+        was killed had finished.
+    first, order, keep, pre_tokenizer, tie_break, min_frequency, max_token_bytes,
+        character_coverage, fill_holes, normalizer, sampling_alpha: as for `adapt_tokenizer`.
+    threads: the result does not depend on it. progress: called with the phase, the work done and
+        the work in all.
 
-    `out` appears whole or not at all, with `adapt.md`, the card, in it. ValueError (often
-    VocabMismatchError, CorpusError) or OSError before anything is learned, as far as that can be
-    known; FileExistsError without `force` where `out` exists.
+    ValueError (often VocabMismatchError, CorpusError) or OSError before anything is learned, as far
+    as that can be known; FileExistsError without `force` where `out` exists.
     """
     folder, old = open_model(model)
     learned, judged, judged_on = learned_and_judged(corpus, text)
-    read = [folder, *([] if donor is None else [donor]), *learned.paths, *judged.paths]
-    check_free(out, force=force, inputs=read)
-    check_options(old, n_tokens, pre_tokenizer, options)
-    check_init(TransferOptions(init=init, donor=donor, corpus=corpus))
-    now = transfer_folder(folder, old, out, force=force, dry_run=True)  # refuses what cannot be
-    scorer = _Scorer(excerpt(judged, score_bytes) if with_score else None, device, progress)
-    scorer.read(folder, old, BEFORE)
-    shared: dict[str, Any] = {"threads": threads, "progress": progress}
-    shared["sampling_alpha"] = options.get("sampling_alpha")
-    chosen = n_tokens
-    if chosen is None:
-        chosen = plan(old, learned, text=judged, **shared).exchange_of(pre_tokenizer)
-    adaptation = adapt_tokenizer(
-        old, learned, n_tokens=chosen, pre_tokenizer=pre_tokenizer, **(options | shared)
-    )
-    moving = TransferOptions(
-        init=init,
-        seed=seed,
-        pad_to_multiple_of=now.old_rows,  # as many rows as there are, padding included
-        id_map=adaptation.id_map,
-        donor=donor,
-        corpus=learned,
-        score=bits_per_byte(excerpt(learned, score_bytes)) if init == AUTO else None,
-    )
-    with atomic_folder(out, force=force, keep_checkpoints=True, resume=resume) as partial:
+    options: dict[str, Any] = {
+        "first": first,
+        "order": order,
+        "keep": tuple(keep),
+        "min_frequency": min_frequency,
+        "sampling_alpha": sampling_alpha,
+    }
+    # Named in `vocabshift.json` where they are not what they are without being asked for.
+    rare = {
+        "tie_break": tie_break,
+        "max_token_bytes": max_token_bytes,
+        "character_coverage": character_coverage,
+        "fill_holes": fill_holes,
+        "normalizer": normalizer,
+    }
+    options |= {k: v for k, v in rare.items() if v != getattr(ExtensionOptions, k)}
+    run: dict[str, Any] = {"threads": threads, "progress": progress}
+    with outcome(
+        "adapt",
+        out,
+        inputs=[folder, donor, learned, judged],
+        force=force,
+        keep_checkpoints=True,
+        resume=resume,
+    ) as output:
+        check_options(old, n_tokens, pre_tokenizer, options)
+        check_init(TransferOptions(init=init, donor=donor, corpus=corpus))
+        now = transfer_folder(folder, old, out, force=force, dry_run=True)  # refuses what cannot be
+        scorer = _Scorer(excerpt(judged, score_bytes) if with_score else None, device, progress)
+        scorer.read(folder, old, BEFORE)
+        counts = TextCounts(learned)  # the plan and the adaptation count the same words
+        chosen = n_tokens
+        if chosen is None:
+            found = plan(old, counts, text=judged, sampling_alpha=sampling_alpha, **run)
+            chosen = found.exchange_of(pre_tokenizer)
+        adaptation = adapt_tokenizer(
+            old, counts, n_tokens=chosen, pre_tokenizer=pre_tokenizer, **options, **run
+        )
+        moving = TransferOptions(
+            init=init,
+            seed=seed,
+            pad_to_multiple_of=now.old_rows,  # as many rows as there are, padding included
+            id_map=adaptation.id_map,
+            donor=donor,
+            corpus=learned,
+            score=bits_per_byte(excerpt(learned, score_bytes)) if init == AUTO else None,
+        )
         _tell(progress, "transfer")
         report = _transfer(
-            folder, adaptation.tokenizer, partial, moving, hard_links=hard_links, resume=resume
+            folder,
+            adaptation.tokenizer,
+            output.folder,
+            moving,
+            hard_links=hard_links,
+            resume=resume,
         )
-        new = load_tokenizer(partial)
-        scorer.read(partial, new, AFTER)
-        card = _card(
-            folder.resolve().name if Path(model).exists() else str(model),
-            adaptation,
-            report,
-            sides=(_side(folder, now.old_rows), _side(partial, report.rows)),
-            samples=(
-                sample_texts(new, adaptation.added, evenly=False),
-                sample_texts(old, adaptation.removed, evenly=True),
-            ),
+        new = load_tokenizer(output.folder)
+        scorer.read(output.folder, new, AFTER)
+        card = AdaptationCard(
+            model=folder.resolve().name if Path(model).exists() else str(model),
+            before=_side(folder, now.old_rows),
+            after=_side(output.folder, report.rows),
+            n_kept=report.n_copied,
+            n_moved=report.n_moved,
+            n_added=report.n_initialized,
+            n_removed=report.n_removed,
+            n_relearned=adaptation.n_relearned,
+            added_sample=sample_texts(new, adaptation.added, evenly=False),
+            removed_sample=sample_texts(old, adaptation.removed, evenly=True),
+            init=report.init,
             judged_on=judged_on,
             scored_on=scorer.why_not or f"the first {score_bytes:,} bytes of each language of it",
             results=measure_tokens(old, new, judged, threads=threads) + scorer.results,
         )
-        notes = _written(partial)["figures"]["notes"]
-        done = ModelAdaptation(
-            Path(out), adaptation, report, card, chosen, n_tokens is None, tuple(notes)
-        )
+        notes = tuple(notes_of(output.folder))
+        done = ModelAdaptation(Path(out), adaptation, report, card, chosen, n_tokens is None, notes)
         asked = {**options, "pre_tokenizer": pre_tokenizer, "n_tokens": n_tokens}
         asked |= {"with_score": with_score, "score_bytes": score_bytes, "text": text is not None}
-        _write_about(done, partial, {"model": str(model), **asked})
+        _write_about(done, output, {"model": str(model), **asked})
     return done
+
+
+def is_model(source: str | Path) -> bool:
+    """Whether a folder or Hub name holds a model, and not a tokenizer alone."""
+    return find_model(source) is not None
 
 
 class _Scorer:
@@ -215,53 +265,19 @@ def _transfer(
     return report
 
 
-def _card(
-    name: str,
-    adaptation: Adaptation,
-    report: TransferReport,
-    *,
-    sides: tuple[Side, Side],
-    samples: tuple[tuple[str, ...], tuple[str, ...]],
-    judged_on: str,
-    scored_on: str,
-    results: Results,
-) -> AdaptationCard:
-    return AdaptationCard(
-        model=name,
-        before=sides[0],
-        after=sides[1],
-        n_kept=report.n_copied,
-        n_moved=report.n_moved,
-        n_added=report.n_initialized,
-        n_removed=report.n_removed,
-        n_relearned=adaptation.n_relearned,
-        added_sample=samples[0],
-        removed_sample=samples[1],
-        init=report.init,
-        judged_on=judged_on,
-        scored_on=scored_on,
-        results=results,
-    )
-
-
 def _side(folder: Path, rows: int) -> Side:
     return Side(rows, number_of_parameters(folder), size_of_weights(folder))
 
 
-def _written(folder: Path) -> dict[str, Any]:
-    """What `transfer` says of the folder that it wrote."""
-    document: dict[str, Any] = json.loads((folder / PROVENANCE).read_text(encoding="utf-8"))
-    return document
-
-
-def _write_about(done: ModelAdaptation, folder: Path, asked: Mapping[str, Any]) -> None:
+def _write_about(done: ModelAdaptation, output: Outcome, asked: Mapping[str, Any]) -> None:
     """The card, and `vocabshift.json` of the whole instead of the transfer alone."""
-    (folder / FILE).write_text(done.card.to_markdown(), encoding="utf-8")
+    (output.folder / FILE).write_text(done.card.to_markdown(), encoding="utf-8")
     plain = {key: list(v) if isinstance(v, tuple) else v for key, v in asked.items()}
-    config = {**_written(folder)["config"], **plain}
+    transferred = read_provenance(output.folder)
+    assert transferred is not None
     figures = {key: value for key, value in done.to_dict().items() if key != "out"}
     fingerprint = done.adaptation.extension.corpus_fingerprint
-    write_provenance(folder, "adapt", config, figures, corpus_fingerprint=fingerprint)
+    output.record({**transferred["config"], **plain}, figures, corpus_fingerprint=fingerprint)
 
 
 def _tell(progress: Progress | None, phase: str) -> None:

@@ -44,7 +44,7 @@ def check_options(
     first = 1 if n_tokens is None else n_tokens
     pruning = {key: options[key] for key in ("order", "keep") if key in options}
     extending = {key: options[key] for key in options.keys() - {"first", *pruning}}
-    ExtensionOptions(n_tokens=first, pre_tokenizer=pre_tokenizer, **extending)  # type: ignore[arg-type]
+    ExtensionOptions(n_tokens=first, pre_tokenizer=pre_tokenizer, **extending)
     PruningOptions(
         order=pruning.get("order", "leaf-frequency"),
         n_tokens=first,

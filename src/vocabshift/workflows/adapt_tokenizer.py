@@ -6,29 +6,31 @@ too, and new tokens take the ids of those that are gone. So a model keeps its nu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from vocabshift.errors import UnreachableTokenError
-from vocabshift.extension.base import holes
-from vocabshift.extension.extend import Extension, ExtensionReport, extend_with_report
+from vocabshift.extension.continued import holes
+from vocabshift.extension.counting import TextCounts
+from vocabshift.extension.extend import Extension, extend_with_report
 from vocabshift.extension.options import ExtensionOptions
+from vocabshift.extension.report import ExtensionReport
+from vocabshift.progress import Progress
 from vocabshift.pruning.effects import PruneReport, Pruning
 from vocabshift.pruning.options import PruningOptions, parse_keep
 from vocabshift.pruning.prune import prune_with_report
-from vocabshift.storage.output import atomic_folder, check_free
-from vocabshift.storage.provenance import write_provenance
+from vocabshift.storage.outcome import outcome
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.any_tokenizer import ids_of_tokens
-from vocabshift.tokenizer.formats.load import as_tokenizer
+from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap, chained
 from vocabshift.tokenizer.pretrained_folder import write_files
 from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.workflows.plan import plan
 
 First = Literal["prune", "extend"]
-Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True)
@@ -63,40 +65,61 @@ class Adaptation:
 
 
 def adapt_tokenizer(
-    tokenizer: Any,
-    corpus: Corpus,
+    tokenizer: TokenizerLike,
+    corpus: Corpus | TextCounts,
     *,
     n_tokens: int,
     first: First = "prune",
     order: str = "leaf-frequency",
     keep: Iterable[str] = (),
+    pre_tokenizer: str = ExtensionOptions.pre_tokenizer,
+    tie_break: str = ExtensionOptions.tie_break,
+    min_frequency: int = ExtensionOptions.min_frequency,
+    max_token_bytes: int | None = ExtensionOptions.max_token_bytes,
+    character_coverage: float | None = ExtensionOptions.character_coverage,
+    fill_holes: bool = ExtensionOptions.fill_holes,
+    normalizer: str | None = ExtensionOptions.normalizer,
+    sampling_alpha: float | None = ExtensionOptions.sampling_alpha,
     threads: int = 1,
     progress: Progress | None = None,
-    **options: Any,
 ) -> Adaptation:
-    """Take `n_tokens` out of a tokenizer and learn as many new ones from `corpus`.
+    """Take `n_tokens` out of a tokenizer and learn as many new ones from a corpus.
 
-    `first` says what is done first. `order` and `keep` are those of `prune`; `options` the others
-    of `ExtensionOptions`. Where the text yields fewer new tokens, fewer are taken out. The corpus
-    must hold text of every language that is to stay good: what it does not use goes first.
+    tokenizer: one of ours, a fast transformers or `tokenizers` one, or a path; it is not changed.
+    corpus: text of every language that is to stay good: what it does not use goes first. Words
+        that are counted already are not counted again.
+    n_tokens: tokens to exchange; where the text yields fewer new ones, fewer are taken out.
+    first: what is done first, "prune" or "extend".
+    order, keep: which tokens go, as for `prune`.
+    pre_tokenizer, tie_break, min_frequency, max_token_bytes, character_coverage, fill_holes,
+        normalizer, sampling_alpha: how new ones are learned, as for `extend`.
+    threads: the result does not depend on it. progress: called with the phase, the work done and
+        the work in all.
+
+    ValueError for a number that cannot be had; CorpusError where nothing can be learned.
+    Source: continued BPE and leaf pruning of arXiv:2512.03989; their exchange in place is ours.
     """
     if first not in get_args(First):
         raise ValueError(f"first is {first!r}; give one of {get_args(First)}")
-    if options.get("method", "continued") != "continued":
-        raise ValueError("adapt continues training; compare baselines with extend")
-    ExtensionOptions(n_tokens=n_tokens, **options)
     base = as_tokenizer(tokenizer)
+    options = ExtensionOptions(
+        n_tokens=n_tokens,
+        pre_tokenizer=pre_tokenizer,
+        tie_break=tie_break,
+        min_frequency=min_frequency,
+        max_token_bytes=max_token_bytes,
+        character_coverage=character_coverage,
+        fill_holes=fill_holes or first == "prune",
+        normalizer=normalizer,
+        sampling_alpha=sampling_alpha,
+    )
+    counts = TextCounts.of(corpus)  # every attempt cuts the text alike
     kept = parse_keep(keep)
     run = _prune_first if first == "prune" else _extend_first
+    pruning_options = {"order": order, "keep": kept, "threads": threads, "progress": progress}
 
     def attempt(n: int) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
-        return run(
-            base,
-            corpus,
-            n,
-            {"order": order, "keep": kept, "threads": threads, "progress": progress},
-            {**options, "threads": threads, "progress": progress},
-        )
+        return run(base, counts, replace(options, n_tokens=n), pruning_options)
 
     result, extension, pruning = attempt(n_tokens)
     while extension.n_added < pruning.n_removed:  # the text yields no more: take out no more
@@ -132,57 +155,76 @@ def _by_id(tokenizer: Tokenizer) -> dict[int, str]:
 
 
 def adapt_to_folder(
-    tokenizer: Any,
+    tokenizer: TokenizerLike,
     corpus: Corpus,
     out: str | Path,
     *,
+    n_tokens: int | None = None,
+    first: First = "prune",
+    order: str = "leaf-frequency",
+    keep: Iterable[str] = (),
+    pre_tokenizer: str = ExtensionOptions.pre_tokenizer,
+    min_frequency: int = ExtensionOptions.min_frequency,
+    sampling_alpha: float | None = ExtensionOptions.sampling_alpha,
+    inputs: Iterable[str | Path] = (),
+    threads: int = 1,
     force: bool = False,
-    **options: Any,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Adapt and write the folder, whole or not at all; `options` are those of `adapt_tokenizer`."""
-    inputs = [*corpus.paths]
-    if isinstance(tokenizer, str | Path):
-        inputs.append(Path(tokenizer))
-    check_free(out, force=force, inputs=inputs)
-    adaptation = adapt_tokenizer(tokenizer, corpus, **options)
-    figures = adaptation.to_dict()
-    with atomic_folder(out, force=force) as partial:
-        write_files(adaptation.tokenizer, partial)
-        adaptation.id_map.save(partial)
-        config = {
-            key: list(value) if isinstance(value, tuple) else value
-            for key, value in options.items()
-            if key not in ("threads", "progress")
+    """Adapt a tokenizer and write the folder.
+
+    n_tokens: None takes what `Plan.exchange_of` says. The other options are those of
+    `adapt_tokenizer`. out: the folder, which appears whole or not at all; inputs: what it may not
+    replace, beside the tokenizer and the corpus.
+
+    Returns the keys of `vocabshift adapt --json`. FileExistsError where `out` exists, without
+    `force`; errors of `adapt_tokenizer` before anything is written.
+    """
+    shared: dict[str, Any] = {"sampling_alpha": sampling_alpha}
+    run: dict[str, Any] = {"threads": threads, "progress": progress}
+    with outcome("adapt", out, inputs=[tokenizer, corpus, *inputs], force=force) as output:
+        if n_tokens is None:
+            n_tokens = plan(tokenizer, corpus, **shared, **run).exchange_of(pre_tokenizer)
+        asked = {
+            "n_tokens": n_tokens,
+            "first": first,
+            "order": order,
+            "keep": list(keep),
+            "pre_tokenizer": pre_tokenizer,
+            "min_frequency": min_frequency,
+            **shared,
         }
-        config["old"] = adaptation.id_map.old
-        fingerprint = adaptation.extension.corpus_fingerprint
-        write_provenance(partial, "adapt", config, figures, corpus_fingerprint=fingerprint)
-    return {"out": str(out), **figures}
+        adaptation = adapt_tokenizer(tokenizer, corpus, **asked, **run)
+        write_files(adaptation.tokenizer, output.folder)
+        return output.record(
+            asked | {"old": adaptation.id_map.old},
+            adaptation.to_dict(),
+            corpus_fingerprint=adaptation.extension.corpus_fingerprint,
+            id_map=adaptation.id_map,
+        )
 
 
-def _prune(base: Tokenizer, corpus: Corpus, n: int, pruning: dict[str, Any]) -> Pruning:
-    options = PruningOptions(
-        order=pruning["order"], n_tokens=n, keep=pruning["keep"], keep_ids=True
-    )
+def _prune(base: Tokenizer, counts: TextCounts, n: int, run: Mapping[str, Any]) -> Pruning:
+    options = PruningOptions(order=run["order"], n_tokens=n, keep=run["keep"], keep_ids=True)
     return prune_with_report(
-        base, corpus, options, threads=pruning["threads"], progress=pruning["progress"]
+        base, counts.source, options, threads=run["threads"], progress=run["progress"]
     )
 
 
 def _prune_first(
-    base: Tokenizer, corpus: Corpus, n: int, pruning: dict[str, Any], extending: dict[str, Any]
+    base: Tokenizer, counts: TextCounts, options: ExtensionOptions, pruning: dict[str, Any]
 ) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
-    pruned = _prune(base, corpus, n, pruning)
-    extension = _extend(pruned.tokenizer, corpus, n, {**extending, "fill_holes": True})
+    pruned = _prune(base, counts, options.n_tokens, pruning)
+    extension = _extend(as_tokenizer(pruned.tokenizer), counts, options, pruning)
     return _with_old_ids(extension.tokenizer, base), extension.report, pruned.report
 
 
 def _extend_first(
-    base: Tokenizer, corpus: Corpus, n: int, pruning: dict[str, Any], extending: dict[str, Any]
+    base: Tokenizer, counts: TextCounts, options: ExtensionOptions, pruning: dict[str, Any]
 ) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
-    extension = _extend(base, corpus, n, extending)
+    extension = _extend(base, counts, options, pruning)
     n = extension.report.n_added
-    pruned = _prune(extension.tokenizer, corpus, n, pruning)
+    pruned = _prune(extension.tokenizer, counts, n, pruning)
     result = _moved_into_holes(as_tokenizer(pruned.tokenizer), base.row_count)
     if result.row_count > max(base.row_count, 1):
         raise UnreachableTokenError(
@@ -192,9 +234,19 @@ def _extend_first(
     return result, extension.report, pruned.report
 
 
-def _extend(base: Any, corpus: Corpus, n: int, options: dict[str, Any]) -> Extension:
-    """`n` new tokens in all, those for missing characters among them."""
-    extension = extend_with_report(base, corpus, n_tokens=n, **options)
+def _extend(
+    base: Tokenizer, counts: TextCounts, options: ExtensionOptions, run: Mapping[str, Any]
+) -> Extension:
+    """`options.n_tokens` new tokens in all, those for missing characters among them."""
+    n = options.n_tokens
+
+    def extended(n_tokens: int) -> Extension:
+        asked = replace(options, n_tokens=n_tokens)
+        return extend_with_report(
+            base, counts, asked, threads=run["threads"], progress=run["progress"]
+        )
+
+    extension = extended(n)
     n_characters = extension.report.n_characters
     if extension.report.n_added <= n:
         return extension
@@ -204,7 +256,7 @@ def _extend(base: Any, corpus: Corpus, n: int, options: dict[str, Any]) -> Exten
             f"exchanged: the text has {n_characters:,} characters that {base.name} lacks; exchange "
             f"more than {n_characters:,} tokens"
         )
-    return extend_with_report(base, corpus, n_tokens=n - n_characters, **options)
+    return extended(n - n_characters)
 
 
 def _with_old_ids(tokenizer: Tokenizer, base: Tokenizer) -> Tokenizer:

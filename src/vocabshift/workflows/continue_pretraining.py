@@ -19,10 +19,11 @@ from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
 from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.cpt.processes import check_launch, load_accelerate, new_accelerator
 from vocabshift.cpt.run_config import CptConfig
-from vocabshift.cpt.run_log import FILE as LOG
-from vocabshift.cpt.run_log import Record, RunLog, evaluation_record, step_record, summary
-from vocabshift.storage.output import CHECKPOINTS, atomic_folder, check_free
-from vocabshift.storage.provenance import config_hash, write_provenance
+from vocabshift.cpt.steps import LOG, Record, RunLog, evaluation_record, step_record, summary
+from vocabshift.progress import Progress
+from vocabshift.storage.outcome import Outcome, outcome
+from vocabshift.storage.output import CHECKPOINTS, check_free
+from vocabshift.storage.provenance import config_hash
 from vocabshift.workflows.pretraining_inputs import Inputs, check_same_text, data_key, open_inputs
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from vocabshift.cpt.steps import Evaluation, Step
 
-Progress = Callable[[str, int, int | None], None]
+__all__ = ["CptConfig", "continue_pretraining"]
 
 _BESIDE = ("*.json", "*.jinja", "*.model", "*.py", "*.txt", "LICENSE*", "NOTICE*")
 _WRITTEN = ("config.json", "generation_config.json", "*.index.json", "vocabshift.json")
@@ -72,7 +73,8 @@ def continue_pretraining(
     with new_accelerator(**options) as accelerator:
         check_launch(accelerator)
         model = _model(own, inputs)
-        with _shared_folder(accelerator, out, force=force, resume=resume) as partial:
+        with _shared_folder(accelerator, out, force=force, resume=resume) as output:
+            partial = output.folder
             checkpoints = _checkpoints(own, inputs, accelerator, partial)
             data = _packed(inputs, accelerator, partial, threads, progress)
             if control:
@@ -95,7 +97,7 @@ def continue_pretraining(
             figures = summary(told.log.records())
             write_model(model, partial, accelerator, dtype=inputs.dtype)
             if accelerator.is_main_process:
-                _write_beside(own, inputs, partial, figures)
+                _write_beside(own, inputs, output, figures)
         is_main = accelerator.is_main_process
         accelerator.end_training()
     return {"out": str(out), **figures} if is_main else None
@@ -129,15 +131,15 @@ def _scorer(config: CptConfig, inputs: Inputs) -> Callable[[Any], dict[str, floa
 @contextmanager
 def _shared_folder(
     accelerator: Accelerator, out: Path, *, force: bool, resume: bool
-) -> Iterator[Path]:
+) -> Iterator[Outcome]:
     """The partial folder for all processes; the first one takes it and renames it."""
     if accelerator.is_main_process:
-        with atomic_folder(out, force=force, keep_checkpoints=True, resume=resume) as partial:
+        with outcome("cpt", out, force=force, keep_checkpoints=True, resume=resume) as output:
             accelerator.wait_for_everyone()
-            yield partial
+            yield output
     else:
         accelerator.wait_for_everyone()
-        yield out.with_name(out.name + ".partial")
+        yield Outcome("cpt", out, out.with_name(out.name + ".partial"))
     accelerator.wait_for_everyone()
 
 
@@ -238,11 +240,12 @@ class _Told:
 
 
 def _write_beside(
-    config: CptConfig, inputs: Inputs, partial: Path, figures: Mapping[str, Any]
+    config: CptConfig, inputs: Inputs, output: Outcome, figures: Mapping[str, Any]
 ) -> None:
     """The tokenizer as it was, the log, the provenance."""
     from vocabshift.models.folder import write_old_rope_keys
 
+    partial = output.folder
     skipped = {file for pattern in _WRITTEN for file in inputs.folder.glob(pattern)}
     for file in {file for pattern in _BESIDE for file in inputs.folder.glob(pattern)} - skipped:
         if file.is_file():
@@ -254,4 +257,4 @@ def _write_beside(
         (work / "trackers").rename(partial / "trackers")
     said = {key: value for key, value in figures.items() if "second" not in key}
     asked = {key: value for key, value in config.to_dict().items() if key != "out"}
-    write_provenance(partial, "cpt", asked, said, corpus_fingerprint=data_key(inputs.data))
+    output.record(asked, said, corpus_fingerprint=data_key(inputs.data))

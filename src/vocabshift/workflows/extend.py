@@ -1,60 +1,94 @@
 """`extend` into a folder: what `vocabshift extend` does.
 
-Owns what stands in the folder: the tokenizer's files, `token_map.json`, `vocabshift.json`.
+Owns what stands in the folder: the tokenizer's files,
+`token_map.json`, `vocabshift.json`.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from collections.abc import Iterable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from vocabshift.extension.extend import Extension, extend_with_report
-from vocabshift.extension.options import ExtensionOptions, Progress
-from vocabshift.storage.output import atomic_folder, check_free
-from vocabshift.storage.provenance import write_provenance
+from vocabshift.errors import CorpusError
+from vocabshift.extension.extend import extend_with_report
+from vocabshift.extension.options import ExtensionOptions
+from vocabshift.progress import Progress
+from vocabshift.storage.outcome import outcome
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
+from vocabshift.text.regexes import WORTHWHILE_LIFT
+from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer, load_tokenizer
 from vocabshift.tokenizer.pretrained_folder import write_files
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.workflows.extend_with_superwords import extend_with_superwords
+
+__all__ = ["WORTHWHILE_LIFT", "ExtensionOptions", "extend_to_folder"]
 
 
 def extend_to_folder(
-    tokenizer: Any,
+    tokenizer: TokenizerLike,
     source: Corpus | CountFolder,
     options: ExtensionOptions,
     out: str | Path,
     *,
+    n_superwords: int | None = None,
+    sentencepiece_model: str | Path | None = None,
+    inputs: Iterable[str | Path] = (),
     threads: int = 1,
     force: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Extend, write the folder, reopen it with `tokenizers` and compare; the contract's keys.
+    """Extend, write the folder, reopen it with `tokenizers` and compare.
 
-    The folder appears whole or not at all. FileExistsError where it exists, without `force`.
+    tokenizer, source, options: as for `extend`. n_superwords: then so many superwords inside
+        sentences, learned from the text itself (a Corpus).
+    sentencepiece_model: file whose rules new pieces obey; None: the one beside the tokenizer.
+    out: the folder, which appears whole or not at all. inputs: what it may not replace, beside the
+        tokenizer and the source.
+    threads: the result does not depend on it. progress: called with the phase, the work done and
+        the work in all.
+
+    Returns the keys of `vocabshift extend --json`. FileExistsError where `out` exists, without
+    `force`; ValueError or CorpusError where nothing can be learned.
     """
-    inputs = source.paths if isinstance(source, Corpus) else [source.path]
-    if isinstance(tokenizer, str | Path):
-        inputs = [*inputs, Path(tokenizer)]
-    check_free(out, force=force, inputs=inputs)
-    extension = extend_with_report(
-        tokenizer, source, threads=threads, progress=progress, **asdict(options)
-    )
-    with atomic_folder(out, force=force) as partial:
-        write_extension(extension, options, partial)
-    return {"out": str(out), **extension.report.to_dict()}
+    with outcome("extend", out, inputs=[tokenizer, source, *inputs], force=force) as output:
+        if sentencepiece_model is not None:
+            tokenizer = _with_rules(tokenizer, sentencepiece_model)
+        config = json.loads(json.dumps(asdict(options)))
+        if n_superwords is None:
+            words = extend_with_report(
+                tokenizer, source, options, threads=threads, progress=progress
+            )
+            result, id_map, figures = words.tokenizer, words.id_map, words.report.to_dict()
+        else:
+            if not isinstance(source, Corpus):
+                raise CorpusError("--superwords needs the text itself; give --corpus")
+            longer = extend_with_superwords(
+                tokenizer,
+                source,
+                options,
+                n_superwords=n_superwords,
+                threads=threads,
+                progress=progress,
+            )
+            words, result, id_map = longer.words, longer.tokenizer, longer.id_map
+            figures = longer.to_dict()
+            config["n_superwords"] = n_superwords
+        write_files(result, output.folder)
+        return output.record(
+            {"old": id_map.old, **config},
+            figures,
+            corpus_fingerprint=words.report.corpus_fingerprint,
+            id_map=id_map,
+        )
 
 
-def write_extension(extension: Extension, options: ExtensionOptions, folder: Path) -> None:
-    """Write all files of an extension into an existing folder, and compare what is read back."""
-    write_files(extension.tokenizer, folder)
-    extension.id_map.save(folder)
-    figures = extension.report.to_dict()
-    config = {"old": extension.id_map.old, **json.loads(json.dumps(asdict(options)))}
-    write_provenance(
-        folder,
-        "extend",
-        config,
-        figures,
-        corpus_fingerprint=extension.report.corpus_fingerprint,
-    )
+def _with_rules(tokenizer: TokenizerLike, file: str | Path) -> Tokenizer:
+    """The tokenizer with the rules of a SentencePiece model."""
+    model = load_tokenizer(file)
+    if model.piece_rules is None:
+        raise ValueError(f"{file} is no SentencePiece model; give the tokenizer.model of the base")
+    return replace(as_tokenizer(tokenizer), piece_rules=model.piece_rules)

@@ -6,22 +6,19 @@ tokenizer, and what its pre-tokenizer has to give up for them, is `trainers.supe
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from vocabshift.checks.vocabulary import bytes_per_token
 from vocabshift.extension.extend import Extension, extend_with_report
-from vocabshift.extension.options import ExtensionOptions, Progress
-from vocabshift.storage.output import atomic_folder, check_free
-from vocabshift.storage.provenance import write_provenance
+from vocabshift.extension.options import ExtensionOptions
+from vocabshift.progress import Progress
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.formats.load import as_tokenizer
+from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap, chained
-from vocabshift.tokenizer.pretrained_folder import write_files
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.trainers.base import Work
+from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.on_top import OnTopReport, SuperwordsOnTopTrainer
 
 
@@ -65,28 +62,27 @@ class SuperwordExtension:
 
 
 def extend_with_superwords(
-    tokenizer: Any,
+    tokenizer: TokenizerLike,
     corpus: Corpus,
+    options: ExtensionOptions,
     *,
     n_superwords: int,
     threads: int = 1,
     progress: Progress | None = None,
-    **options: Any,
 ) -> SuperwordExtension:
-    """`n_tokens` new words by continued BPE, then `n_superwords` inside sentences.
+    """New words by continued BPE as `options` say, then `n_superwords` inside sentences.
 
-    `options` are those of `ExtensionOptions`. Superwords need the space wall of the pre-tokenizer
-    lifted, and merge skipping off: what that alone changes is measured and reported. Byte-level
-    tokenizers only (ValueError).
+    Superwords need the space boundary of the pre-tokenizer lifted, and merge skipping off: what
+    that alone changes is measured and reported. The result does not depend on `threads`.
+    ValueError for a tokenizer that is not byte-level; CorpusError where nothing can be learned.
     """
     base = as_tokenizer(tokenizer)
-    alpha = options.get("sampling_alpha")
     SuperwordsOnTopTrainer(base=base, n_tokens=n_superwords)  # refuses early what cannot have any
-    words = extend_with_report(base, corpus, threads=threads, progress=progress, **options)
+    words = extend_with_report(base, corpus, options, threads=threads, progress=progress)
     trainer = SuperwordsOnTopTrainer(
-        base=words.tokenizer, n_tokens=n_superwords, sampling_alpha=alpha
+        base=words.tokenizer, n_tokens=n_superwords, sampling_alpha=options.sampling_alpha
     )
-    training = trainer.run(corpus, Work(threads=threads, progress=progress))
+    training = trainer.run(corpus, RunContext(threads=threads, progress=progress))
     assert isinstance(training.report, OnTopReport)
     return SuperwordExtension(
         tokenizer=training.tokenizer,
@@ -98,42 +94,3 @@ def extend_with_superwords(
         bytes_per_token_before=bytes_per_token(words.tokenizer, corpus, threads=threads),
         bytes_per_token=bytes_per_token(training.tokenizer, corpus, threads=threads),
     )
-
-
-def extend_with_superwords_to_folder(
-    tokenizer: Any,
-    corpus: Corpus,
-    out: str | Path,
-    *,
-    options: ExtensionOptions,
-    n_superwords: int,
-    threads: int = 1,
-    force: bool = False,
-    progress: Progress | None = None,
-) -> dict[str, Any]:
-    """The same into a folder, whole or not at all; the keys of `extend`, `superwords` (new ones)
-    and `superword_effect`."""
-    inputs = [*corpus.paths]
-    if isinstance(tokenizer, str | Path):
-        inputs.append(Path(tokenizer))
-    check_free(out, force=force, inputs=inputs)
-    extension = extend_with_superwords(
-        tokenizer,
-        corpus,
-        n_superwords=n_superwords,
-        threads=threads,
-        progress=progress,
-        **asdict(options),
-    )
-    figures = extension.to_dict()
-    with atomic_folder(out, force=force) as partial:
-        write_files(extension.tokenizer, partial)
-        extension.id_map.save(partial)
-        config = {
-            **asdict(options),
-            "n_superwords": n_superwords,
-            "old": extension.id_map.old,
-        }
-        fingerprint = extension.words.report.corpus_fingerprint
-        write_provenance(partial, "extend", config, figures, corpus_fingerprint=fingerprint)
-    return {"out": str(out), **figures}

@@ -7,23 +7,26 @@ of the corpus, or text of one's own. Owns the table and the knee.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vocabshift.checks.vocabulary import bytes_per_token
+from vocabshift.errors import CorpusError
+from vocabshift.extension.counting import TextCounts
 from vocabshift.extension.effect import Effect, Growth, grow, steps
 from vocabshift.models.facts import ModelFacts, model_facts
+from vocabshift.progress import Progress
 from vocabshift.pruning.options import PruningOptions
 from vocabshift.pruning.prune import number_removable, prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.held_out import hold_out
-from vocabshift.tokenizer.formats.load import as_tokenizer
+from vocabshift.text.regexes import WORTHWHILE_LIFT
+from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
-
-Progress = Callable[[str, int, int | None], None]
 
 MAX_TOKENS = 32_000
 """Tokens to add at most, by default."""
@@ -70,7 +73,9 @@ class Plan:
         """The knee of the best curve: repaired where that lifts the ceiling of some language."""
         knees = {row.pre_tokenizer: row for row in self.rows if row.is_knee}
         kept, lifted = self.ceilings["kept"], self.ceilings.get("repaired", {})
-        is_lifted = any(lifted[label] > LIFTS * kept[label] for label in lifted if label in kept)
+        is_lifted = any(
+            lifted[label] > WORTHWHILE_LIFT * kept[label] for label in lifted if label in kept
+        )
         return knees["repaired"] if is_lifted and "repaired" in knees else knees["kept"]
 
     def knee_of(self, pre_tokenizer: str) -> int:
@@ -119,17 +124,14 @@ class Plan:
 MAX_LOSS = 0.01
 """Share of its bytes per token that an exchange may cost a language before anything is learned."""
 
-LIFTS = 1.1
-"""The repaired pre-tokenizer is suggested where it lifts a language's ceiling by this factor."""
-
 
 def plan(
-    tokenizer: Any,
-    corpus: Corpus,
+    tokenizer: TokenizerLike,
+    corpus: Corpus | TextCounts,
     *,
     text: Corpus | None = None,
     max_tokens: int = MAX_TOKENS,
-    model: Any = None,
+    model: str | Path | None = None,
     sampling_alpha: float | None = None,
     bandwidth: float = BANDWIDTH,
     threads: int = 1,
@@ -137,10 +139,19 @@ def plan(
 ) -> Plan:
     """The curve of tokens added (up to `max_tokens`) or removed against bytes per token.
 
-    `text`: held-out text; without it every twentieth document of `corpus` is held out. `model`: a
-    model folder or Hub name, for what the rows cost; only its config and tensor headers are read.
-    `bandwidth`: bytes a second that the machine reads from memory. Tokens go in the order
-    leaf-frequency. ValueError where nothing can be learned or measured.
+    tokenizer: one of ours, a fast transformers or `tokenizers` one, or a path.
+    corpus: text to learn from; words that are counted already are not counted again. Tokens are
+        removed in the order leaf-frequency.
+    text: held-out text to measure on; None holds out every twentieth document of `corpus`.
+    model: a model folder or Hub name, for what the rows cost; only its config and tensor headers
+        are read.
+    sampling_alpha: languages count in proportion to bytes ** alpha; None: as they are.
+    bandwidth: bytes a second that the machine reads from memory.
+    threads: the result does not depend on it. progress: called with the phase, the work done and
+        the work in all.
+
+    ValueError or CorpusError where nothing can be learned or measured. Source of the knee: see
+    `knee`; of the ceiling: bytes per pre-token, which no merge reaches across.
     """
     if max_tokens < 1:
         raise ValueError(f"max_tokens is {max_tokens}; give at least 1")
@@ -148,10 +159,18 @@ def plan(
         raise ValueError(f"bandwidth is {bandwidth}; give bytes per second above 0")
     base = as_tokenizer(tokenizer)
     facts = None if model is None else model_facts(model)
-    learned_from, judged_on = hold_out(corpus) if text is None else (corpus, text)
+    counts = TextCounts.of(corpus)
+    if not isinstance(counts.source, Corpus):
+        raise CorpusError(
+            "plan encodes the text itself, which counted words are not; give --corpus"
+        )
+    learned_from, judged_on = counts.source, text
+    if judged_on is None:
+        learned_from, judged_on = hold_out(counts.source)
+        counts = TextCounts(learned_from)
     grown = grow(
         base,
-        learned_from,
+        counts,
         judged_on,
         max_tokens=max_tokens,
         sampling_alpha=sampling_alpha,

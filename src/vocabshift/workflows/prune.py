@@ -6,54 +6,88 @@ the contract.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.pruning.counts import Progress, Source
+from vocabshift.progress import Progress
+from vocabshift.pruning.counts import Source, languages_of
 from vocabshift.pruning.effects import Pruning
-from vocabshift.pruning.options import PruningOptions, check_kind
+from vocabshift.pruning.options import PruningOptions, check_kind, check_languages, parse_keep
+from vocabshift.pruning.orders import NEED_COUNTS, ORDERS
 from vocabshift.pruning.prune import prune_with_report
-from vocabshift.storage.output import atomic_folder, check_free
-from vocabshift.storage.provenance import write_provenance
-from vocabshift.text.corpus import Corpus
+from vocabshift.storage.outcome import Outcome, local_paths, outcome
+from vocabshift.storage.output import check_free
 from vocabshift.tokenizer import id_map
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
+from vocabshift.tokenizer.formats.load import TokenizerLike, open_tokenizer
 from vocabshift.tokenizer.pretrained_folder import write_files
-from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
+
+__all__ = ["NEED_COUNTS", "ORDERS", "prune_to_folder"]
 
 
 def prune_to_folder(
-    tokenizer: Tokenizer | UnigramOrWordPieceTokenizer,
+    tokenizer: TokenizerLike,
     source: Source | None,
-    options: PruningOptions,
-    out: Path | None,
+    out: str | Path | None,
     *,
-    base: str | Path,
+    n_tokens: int | None = None,
+    vocab_size: int | None = None,
+    order: str = "leaf-frequency",
+    keep: Iterable[str] = (),
+    keep_ids: bool = False,
+    unreachable_first: bool = False,
+    drop_unseen_characters: bool = False,
+    base: str | Path | None = None,
     threads: int = 1,
     force: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Prune, write the folder (nothing for None), and give the contract's keys.
+    """Prune, measure, and write the folder.
 
-    `base`: where the tokenizer came from; a token map that lies there is the beginning of ours.
-    The folder appears whole or not at all. FileExistsError where it exists, without `force`.
+    tokenizer, source, n_tokens, vocab_size, order, keep, keep_ids, unreachable_first,
+        drop_unseen_characters: as for `prune`.
+    out: the folder, which appears whole or not at all; None: nothing is written.
+    base: where the tokenizer came from, if it is given loaded; a token map that lies there is the
+        beginning of ours.
+    threads: the result does not depend on it. progress: called with the phase, the bytes done and
+        in all.
+
+    Returns the keys of `vocabshift prune --json`. ValueError where more is asked for than can go;
+    InvalidTokenizerError where text would not come back as before; FileExistsError where `out`
+    exists, without `force`.
     """
+    place = tokenizer if base is None else base
     if out is not None:
-        check_free(out, force=force, inputs=[*_paths(source), *_local(base)])
-    before = id_map.find(base)
+        check_free(out, force=force, inputs=local_paths(source, place))
+    options = PruningOptions(
+        order=order,
+        n_tokens=n_tokens,
+        vocab_size=vocab_size,
+        keep=parse_keep(keep),
+        keep_ids=keep_ids,
+        unreachable_first=unreachable_first,
+        drop_unseen_characters=drop_unseen_characters,
+    )
+    check_languages(options.keep, [] if source is None else languages_of(source))
+    loaded = open_tokenizer(tokenizer)
+    before = id_map.find(place)
     if before is not None:
-        before.require(before.old, tokenizer.fingerprint)
-    check_kind(tokenizer, options)
-    # The folder is taken before the work, so that one that cannot be written is told at once.
-    with nullcontext() if out is None else atomic_folder(out, force=force) as partial:
-        pruning = prune_with_report(tokenizer, source, options, threads=threads, progress=progress)
-        _check_round_trip(pruning, tokenizer.name)
-        if partial is not None:
-            _write(pruning, tokenizer, options, before, partial)
+        before.require(before.old, loaded.fingerprint)
+    check_kind(loaded, options)
+    inputs = [source, place]
+    with (
+        nullcontext()
+        if out is None
+        else outcome("prune", out, inputs=inputs, force=force) as output
+    ):
+        pruning = prune_with_report(loaded, source, options, threads=threads, progress=progress)
+        _check_round_trip(pruning, loaded.name)
+        if output is not None:
+            _write(pruning, loaded, options, before, output)
     return {"out": None if out is None else str(out), **asdict(pruning.report)}
 
 
@@ -71,28 +105,19 @@ def _write(
     tokenizer: AnyTokenizer,
     options: PruningOptions,
     before: id_map.TokenIdMap | None,
-    folder: Path,
+    output: Outcome,
 ) -> None:
-    write_files(pruning.tokenizer, folder)
+    write_files(pruning.tokenizer, output.folder)
     step = pruning.id_map
-    (step if before is None else before.then(step)).save(folder)
-    base = {"base": tokenizer.name, "base_fingerprint": tokenizer.fingerprint}
-    config = {**base, **asdict(options)}
     figures = asdict(pruning.report)
     fingerprint = figures.pop("corpus_fingerprint")
-    write_provenance(folder, "prune", config, figures, corpus_fingerprint=fingerprint)
-
-
-def _paths(source: Source | None) -> list[Path]:
-    if source is None:
-        return []
-    return source.paths if isinstance(source, Corpus) else [source.path]
-
-
-def _local(base: str | Path) -> list[Path]:
-    """The tokenizer itself, where it is a folder or file here."""
-    path = Path(base)
-    try:
-        return [path] if path.exists() else []
-    except (OSError, ValueError):
-        return []
+    output.record(
+        {
+            "base": tokenizer.name,
+            "base_fingerprint": tokenizer.fingerprint,
+            **asdict(options),
+        },
+        figures,
+        corpus_fingerprint=fingerprint,
+        id_map=step if before is None else before.then(step),
+    )

@@ -7,24 +7,50 @@ chooses by.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.surgery.options import Score, TransferOptions
+from vocabshift.storage.outcome import local_paths
+from vocabshift.storage.output import check_free
+from vocabshift.storage.provenance import read_provenance
+from vocabshift.surgery.methods import INITIALIZERS, init_names
+from vocabshift.surgery.options import AUTO, Score, TransferOptions
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from vocabshift.surgery.omp import Donor
+    from vocabshift.surgery.report import TransferReport
     from vocabshift.text.corpus import Corpus
+    from vocabshift.tokenizer.formats.load import TokenizerLike
     from vocabshift.tokenizer.id_map import TokenIdMap
     from vocabshift.tokenizer.tokenizer import Tokenizer
 
+__all__ = [
+    "AUTO",
+    "INITIALIZERS",
+    "TransferOptions",
+    "bits_per_byte",
+    "init_names",
+    "transfer",
+    "transfer_back_to_folder",
+    "transfer_to_folder",
+]
+
+Overrides = Mapping[str, str | int | Sequence[str]]
+"""New token -> old token or id, or a list of pieces."""
+
+_DEFAULTS = TransferOptions()
+_KEYS = ("n_copied", "n_initialized", "n_removed", "tied", "vocab_size", "rows")
+
 
 def transfer(
-    model: Any,
+    model: PreTrainedModel,
     *,
-    old: Any,
-    new: Any,
+    old: TokenizerLike,
+    new: TokenizerLike,
     init: str = TransferOptions.init,
     text: Corpus | Mapping[str, Iterable[str]] | Iterable[str] | None = None,
     seed: int = TransferOptions.seed,
@@ -33,9 +59,12 @@ def transfer(
     donor: Donor | str | Path | None = TransferOptions.donor,
     corpus: Corpus | Mapping[str, Iterable[str]] | Iterable[str] | None = TransferOptions.corpus,
     score: Score | None = TransferOptions.score,
-    overrides: str | Path | Mapping[str, Any] | None = TransferOptions.overrides,
+    overrides: str
+    | Path
+    | Mapping[str, str | int | Sequence[str]]
+    | None = TransferOptions.overrides,
     reserve_dummies: int = TransferOptions.reserve_dummies,
-) -> tuple[Any, Tokenizer]:
+) -> tuple[PreTrainedModel, Tokenizer]:
     """Move `model` from tokenizer `old` to `new`; `model` is changed in place (no copy is made).
 
     Tokens of the old vocabulary keep their rows bit for bit, in input embeddings and head. Any
@@ -92,3 +121,99 @@ def bits_per_byte(text: Corpus | Mapping[str, Iterable[str]] | Iterable[str]) ->
         return nats / math.log(2) / sum(document.n_bytes for document in documents)
 
     return score
+
+
+def transfer_to_folder(
+    model: str | Path,
+    tokenizer: TokenizerLike,
+    out: str | Path,
+    options: TransferOptions = _DEFAULTS,
+    *,
+    text: Corpus | None = None,
+    tokenizer_source: str | Path | None = None,
+    force: bool = False,
+    hard_links: bool = False,
+    resume: bool = True,
+    dry_run: bool = False,
+    with_details: bool = False,
+) -> dict[str, Any]:
+    """Transfer a saved model; write model and tokenizer as one folder.
+
+    model: folder or Hub name, left as it is. tokenizer: the new one. options: as for `transfer`.
+    text: what "auto" tries the initializers on. tokenizer_source: where the tokenizer came from, if
+        it is given loaded; a token map that lies there is used.
+    out: the folder, which appears whole or not at all. hard_links: link shards that do not change.
+    resume: use what a run that was killed had finished. dry_run: check and plan, write nothing.
+    with_details: list every token that is kept, added, removed or ambiguous.
+
+    Returns the keys of `vocabshift transfer --json`. ValueError (often VocabMismatchError) before
+    anything is written; FileExistsError where `out` exists, without `force`; OSError where the disk
+    has no room.
+    """
+    from vocabshift.surgery.transfer import transfer_folder
+    from vocabshift.tokenizer import id_map
+
+    place = tokenizer if tokenizer_source is None else tokenizer_source
+    inputs = local_paths(model, place, options.donor, options.overrides, text)
+    check_free(out, force=force, inputs=inputs)
+    if options.id_map is None:
+        options = replace(options, id_map=id_map.find(place))
+    if text is not None:
+        options = replace(options, score=bits_per_byte(text))
+    details = {}
+    if with_details:
+        from vocabshift.surgery.details import token_lists
+
+        details = {"details": token_lists(model, tokenizer, options).to_dict()}
+    report = transfer_folder(
+        model,
+        tokenizer,
+        Path(out),
+        options,
+        force=force,
+        hard_links=hard_links,
+        resume=resume,
+        dry_run=dry_run,
+    )
+    return _result(Path(out), report, dry_run=dry_run) | details
+
+
+def transfer_back_to_folder(
+    model: str | Path, initial: str | Path, out: str | Path, *, force: bool = False
+) -> dict[str, Any]:
+    """Undo a transfer: `model` with the tokenizer of `initial`, the model before.
+
+    Its rows stay for what it has of that tokenizer, the others are those of `initial`. Returns the
+    keys of `vocabshift transfer --json`; errors as for `transfer_to_folder`.
+    """
+    from vocabshift.surgery.back import transfer_back_folder
+
+    check_free(out, force=force, inputs=local_paths(model, initial))
+    report = transfer_back_folder(model, initial, Path(out), force=force)
+    return _result(Path(out), report, dry_run=False)
+
+
+def _result(out: Path, report: TransferReport, *, dry_run: bool) -> dict[str, Any]:
+    """The contract's keys and what else there is to say."""
+    result = {"out": str(out), **{key: getattr(report, key) for key in _KEYS}}
+    result |= {"init": report.init, "n_overridden": report.n_overridden}
+    result |= {"n_ambiguous": len(report.ambiguous)}
+    result["ambiguous"] = [
+        {"id": new_id, "old_ids": old_ids} for new_id, old_ids in report.ambiguous.items()
+    ]
+    result |= {"dry_run": dry_run, "notes": [] if dry_run else notes_of(out)}
+    for key in ("n_moved", "bytes_before", "bytes_after", "files"):
+        result[key] = getattr(report, key)
+    if report.tried:
+        result["tried"] = [
+            {"init": init, "bits_per_byte": bits} for init, bits in report.tried.items()
+        ]
+    if (out / "tokenization_vs.py").exists():
+        result["tokenizer_code"] = str(out / "tokenization_vs.py")
+    return result
+
+
+def notes_of(folder: Path) -> list[str]:
+    """What a folder that `transfer` wrote says of other programs."""
+    written = read_provenance(folder)
+    return [] if written is None else list(written["figures"]["notes"])

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from vocabshift.cli.config import config_first, split_given
 from vocabshift.cli.cpt import read_config, run
 from vocabshift.cli.main import build_parser
-from vocabshift.cli.options import config_first, split_given
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import vocabshift as vs
-from vocabshift.cli import prune as verb
 from vocabshift.cli.main import main
 from vocabshift.pruning.orders import NEED_COUNTS, ORDERS
 from vocabshift.tokenizer import id_map
@@ -155,9 +154,13 @@ def test_a_tokenizer_of_another_kind(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "of type 'WordLevel'; prune takes BPE, Unigram and WordPiece" in capsys.readouterr().err
 
 
-def test_the_flags_know_the_orders() -> None:
-    assert verb.ORDERS == ORDERS
-    assert set(ORDERS) - set(verb._WITHOUT_TEXT) == set(NEED_COUNTS)
+def test_the_flags_know_the_orders(base: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each can be asked for; those that look at text say so without one."""
+    for order in ORDERS:
+        argv = ["prune", str(base), "--order", order, "--n-tokens", "1", "--dry-run"]
+        assert (2 if order in NEED_COUNTS else 0) == main(argv)
+        said = capsys.readouterr().err
+        assert (f"--order {order} looks at text" in said) == (order in NEED_COUNTS)
 
 
 def test_help_has_two_examples(capsys: pytest.CaptureFixture[str]) -> None:

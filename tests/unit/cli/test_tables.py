@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vocabshift.cli.files import read_results
 from vocabshift.cli.main import main
-from vocabshift.results import Result, Results
+from vocabshift.results import Result, Results, read_results
 
 ROWS = Results(
     [
@@ -58,15 +57,6 @@ def test_an_input_is_never_replaced(file: Path, capsys) -> None:
     assert 2 == main(["tables", str(file), "-o", str(file), "--force"])
     assert "also an input" in capsys.readouterr().err
     assert ROWS == read_results([file])
-
-
-def test_rows_that_are_there_twice(file: Path, tmp_path: Path) -> None:
-    """The same row twice is one; the same with another value is an error that names its line."""
-    assert ROWS == read_results([file, file])
-    other = tmp_path / "other.jsonl"
-    Results([ROWS[1], Result("ist", "hin", "fertility", 1.5, 9)]).save(other)
-    with pytest.raises(ValueError, match=r"other\.jsonl, line 2: fertility of ist on hin"):
-        read_results([file, other])
 
 
 @pytest.mark.parametrize(

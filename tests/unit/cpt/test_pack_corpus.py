@@ -250,15 +250,15 @@ def test_a_run_goes_on_where_it_stopped(
     assert after == len(list((tmp_path / "out.partial" / "checkpoints").iterdir()))
     monkeypatch.undo()
     encoded: list[int] = []
-    from vocabshift.cpt import packer
+    from vocabshift.cpt.pack_corpus import Packer
 
-    add = packer.Packer.add
+    add = Packer.add
 
     def noted(self: Any, documents: Any) -> Any:
         encoded.append(len(documents))
         return add(self, documents)
 
-    monkeypatch.setattr(packer.Packer, "add", noted)
+    monkeypatch.setattr(Packer, "add", noted)
     pack_corpus(byte_tokenizer, corpus, tmp_path / "out", options)
     assert files(tmp_path / "whole") == files(tmp_path / "out")
     finished = sum(shard["n_documents"] for shard in header["shards"][:after])
@@ -347,16 +347,16 @@ def test_text_in_memory_leaves_nothing_when_it_fails(
 def test_a_full_disk_keeps_the_finished_shards(
     byte_tokenizer: Tokenizer, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from vocabshift.cpt import packer
+    from vocabshift.cpt import packed_shards
 
-    write = packer.write_shard
+    write = packed_shards.write_shard
 
     def full(folder: Path, number: int, *args: Any, **more: Any) -> None:
         write(folder, number, *args, **more)
         if number == 1:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(packer, "write_shard", full)
+    monkeypatch.setattr(packed_shards, "write_shard", full)
     options = PackOptions(shard_tokens=9)
     with pytest.raises(OSError, match=r"disk is full.*'shard-00001'") as caught:
         pack_corpus(byte_tokenizer, corpus, tmp_path / "out", options)

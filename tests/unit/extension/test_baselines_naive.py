@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from vocabshift.extension.base import TrainingBase
-from vocabshift.extension.baseline_cost import extension_cost
 from vocabshift.extension.baselines import (
     Auxiliary,
     add_tokens,
@@ -17,7 +15,9 @@ from vocabshift.extension.baselines import (
     regen,
     train_auxiliary,
 )
+from vocabshift.extension.continued import TrainingBase
 from vocabshift.extension.counting import count_byte_level
+from vocabshift.extension.report import extension_cost
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import get_pattern, to_spec
 from vocabshift.tokenizer.formats.encoder import Encoder

@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 from vocabshift.errors import CorpusError
-from vocabshift.extension.baseline_cost import extension_cost
 from vocabshift.extension.baselines import (
     Auxiliary,
     add_tokens,
@@ -18,6 +17,7 @@ from vocabshift.extension.baselines import (
     regen,
     train_sentencepiece_auxiliary,
 )
+from vocabshift.extension.report import extension_cost
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.piece_rules import SentencePieceRules

@@ -12,7 +12,7 @@ import pytest
 from metaspace_training import learn_metaspace
 from vocabshift import _core
 from vocabshift.errors import CorpusError
-from vocabshift.extension.base import extended
+from vocabshift.extension.continued import extended
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.formats.load import load_tokenizer

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import inspect
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import vocabshift as vs
 from vocabshift.checks.text import ceilings
 from vocabshift.checks.vocabulary import bytes_per_token
 from vocabshift.errors import CorpusError
-from vocabshift.extension.base import Learned, extended
+from vocabshift.extension.continued import Additions, extended
 from vocabshift.extension.effect import steps
 from vocabshift.extension.extend import extend_with_report
 from vocabshift.extension.options import ExtensionOptions
@@ -45,7 +46,9 @@ def test_extend_returns_a_tokenizer_with_new_tokens() -> None:
 
 def test_the_report_tells_every_language_and_the_other_pre_tokenizer() -> None:
     """Ceilings stand by label; the repaired pattern would lift Hindi and leave English."""
-    report = extend_with_report(base(), vs.Corpus.from_texts(TEXTS), n_tokens=8).report
+    report = extend_with_report(
+        base(), vs.Corpus.from_texts(TEXTS), ExtensionOptions(n_tokens=8)
+    ).report
     told = report.to_dict()
     assert set(told["ceilings"]) == {"en", "hi"}
     assert told["curve"][0]["n_tokens"] == 0
@@ -61,7 +64,7 @@ def test_added_tokens_that_stand_in_the_text_count(tmp_path: Path) -> None:
     tokenizer = replace(plain, added_tokens=(AddedToken("<unk>", plain.row_count),))
     texts = {"en": [f"{text} <unk> <unk>" for text in TEXTS["en"]], "hi": TEXTS["hi"]}
     corpus = vs.Corpus.from_texts(texts)
-    extension = extend_with_report(tokenizer, corpus, n_tokens=8)
+    extension = extend_with_report(tokenizer, corpus, ExtensionOptions(n_tokens=8))
     effect, longer = extension.report.effect, extension.tokenizer
     assert effect is not None
     assert {row.language: row.bytes_per_token for row in effect.languages} == bytes_per_token(
@@ -83,8 +86,10 @@ def test_added_tokens_that_stand_in_the_text_count(tmp_path: Path) -> None:
 def test_repaired_goes_beyond_the_ceiling_of_kept() -> None:
     """With the repaired pattern words with vowel signs become single tokens."""
     corpus = vs.Corpus.from_texts({"hi": TEXTS["hi"]})
-    kept = extend_with_report(base(), corpus, n_tokens=100).report
-    lifted = extend_with_report(base(), corpus, n_tokens=100, pre_tokenizer="repaired").report
+    kept = extend_with_report(base(), corpus, ExtensionOptions(n_tokens=100)).report
+    lifted = extend_with_report(
+        base(), corpus, ExtensionOptions(n_tokens=100, pre_tokenizer="repaired")
+    ).report
     assert kept.stopped_because == "no_pair_left"
     assert kept.effect is not None
     assert lifted.effect is not None
@@ -95,7 +100,9 @@ def test_repaired_goes_beyond_the_ceiling_of_kept() -> None:
 
 def test_running_out_of_pairs_keeps_what_was_learned() -> None:
     """Fewer tokens than asked for, and the reason why."""
-    report = extend_with_report(base(), vs.Corpus.from_texts(["zebra zebra"]), n_tokens=50).report
+    report = extend_with_report(
+        base(), vs.Corpus.from_texts(["zebra zebra"]), ExtensionOptions(n_tokens=50)
+    ).report
     assert 0 < report.n_added < 50
     assert report.stopped_because == "no_pair_left"
 
@@ -103,7 +110,9 @@ def test_running_out_of_pairs_keeps_what_was_learned() -> None:
 def test_min_frequency_stops_too() -> None:
     """Pairs that are too rare are not merged."""
     corpus = vs.Corpus.from_texts(["zebra zebra quick"])
-    report = extend_with_report(base(), corpus, n_tokens=50, min_frequency=2).report
+    report = extend_with_report(
+        base(), corpus, ExtensionOptions(n_tokens=50, min_frequency=2)
+    ).report
     assert report.stopped_because == "min_frequency"
 
 
@@ -122,7 +131,7 @@ def test_min_frequency_stops_too() -> None:
 def test_bad_options(options: dict[str, Any], message: str) -> None:
     """What was given, before any work."""
     with pytest.raises(ValueError, match=message):
-        extend_with_report(base(), vs.Corpus.from_texts(TEXTS), **options)
+        extend_with_report(base(), vs.Corpus.from_texts(TEXTS), ExtensionOptions(**options))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +146,9 @@ def test_nothing_to_learn_names_the_option_that_is_in_the_way(
 ) -> None:
     """Neither option is blamed where it was not given."""
     with pytest.raises(CorpusError, match=message):
-        extend_with_report(base(), vs.Corpus.from_texts(TEXTS), n_tokens=5, **options)
+        extend_with_report(
+            base(), vs.Corpus.from_texts(TEXTS), ExtensionOptions(n_tokens=5, **options)
+        )
 
 
 def test_a_path_is_no_corpus() -> None:
@@ -181,10 +192,25 @@ def test_the_folder_holds_a_map_that_chains(tmp_path: Path) -> None:
 def test_tokens_that_are_there_already_are_refused() -> None:
     """`extended` never gives one string two ids."""
     with pytest.raises(ValueError, match="in bpe already"):
-        extended(base(), Learned(("a",), ()))
+        extended(base(), Additions(("a",), ()))
 
 
 @pytest.mark.parametrize(("n", "points"), [(0, [0]), (1, [0, 1]), (600, [0, 250, 500, 600])])
 def test_steps(n: int, points: list[int]) -> None:
     """A curve begins at 0 and ends at the last token."""
     assert steps(n) == points
+
+
+def test_extend_spells_every_option_with_its_default() -> None:
+    """The parameters of the function are the fields of `ExtensionOptions`, in their order."""
+    parameters = inspect.signature(vs.extend).parameters
+    spelled = {
+        name: parameter.default
+        for name, parameter in parameters.items()
+        if name not in ("tokenizer", "corpus", "threads", "progress")
+    }
+    needed = {MISSING: inspect.Parameter.empty}
+    options = {
+        each.name: needed.get(each.default, each.default) for each in fields(ExtensionOptions)
+    }
+    assert list(options.items()) == list(spelled.items())

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="needs the [serve] extra")
 
+import vocabshift
 from vocabshift.cli import console
 from vocabshift.cli.main import main
 from vocabshift.playground.app import LocalServer
@@ -58,6 +59,7 @@ def test_bad_arguments(capsys, words: list[str], message: str) -> None:
 @pytest.mark.parametrize("package", ["starlette", "uvicorn"])
 def test_without_the_extra_it_says_which(capsys, monkeypatch, package: str) -> None:
     """The command that installs it."""
+    monkeypatch.delitem(vars(vocabshift), "open_playground", raising=False)  # loaded before
     for name in [name for name in sys.modules if name.startswith("vocabshift.playground.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)

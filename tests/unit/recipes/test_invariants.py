@@ -13,7 +13,7 @@ from vocabshift.text.patterns import get_pattern, to_spec
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.model import BpeModel
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.trainers.recipes import train_to_folder
+from vocabshift.workflows.train import train_to_folder
 
 LINES = ["the mill is old. is the mill old? 12 345 mills.", "घर है। घर में 3 हैं।"] * 4
 

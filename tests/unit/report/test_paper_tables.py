@@ -8,7 +8,6 @@ import io
 import pytest
 
 from vocabshift.report.paper_tables import paper_tables
-from vocabshift.report.shapes import SHAPES
 from vocabshift.report.table_formats import (
     Cell,
     mark_best,
@@ -225,16 +224,6 @@ def test_what_cannot_be_shown_is_refused(shape: str, subjects, message: str) -> 
 def test_no_results_are_refused() -> None:
     with pytest.raises(ValueError, match="hold no rows"):
         paper_tables(Results(), "ist-3")
-
-
-def test_every_shape_can_be_asked_for() -> None:
-    """The verb names the shapes itself, so that its help is fast; they are the same."""
-    from vocabshift.cli.tables import FORMATS
-    from vocabshift.cli.tables import SHAPES as OFFERED
-    from vocabshift.report.table_formats import FORMATS as WRITERS
-
-    assert tuple(SHAPES) == OFFERED
-    assert tuple(WRITERS) == FORMATS
 
 
 def test_figures_of_a_tokenizer_that_loses_text_are_marked_and_never_the_best() -> None:

@@ -16,9 +16,9 @@ from vocabshift.text.patterns import get_pattern
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.trainers.balanced import WORDS, BalancedTrainer, draw_words, equal_characters
-from vocabshift.trainers.base import Work
-from vocabshift.trainers.recipes import train_to_folder
+from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.superword import SuperwordTrainer
+from vocabshift.workflows.train import train_to_folder
 
 
 def made_up(seed: int, letters: str, n_stems: int, n_lines: int) -> list[str]:
@@ -37,7 +37,7 @@ CORPUS = Corpus.from_texts({"eng": EASY, "hin": HARD})
 
 def learned(trainer: SuperwordTrainer, corpus: Corpus = CORPUS, **work: int) -> object:
     """What stands in the file."""
-    model = trainer.run(corpus, Work(**work)).tokenizer.model
+    model = trainer.run(corpus, RunContext(**work)).tokenizer.model
     return dict(model.vocab), tuple(model.merges)
 
 

@@ -8,7 +8,7 @@ from vocabshift import _core
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, from_spec
 from vocabshift.tokenizer import byte_level
-from vocabshift.trainers.base import Work
+from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.boundless import BoundlessReport, BoundlessTrainer
 
 SENTENCES = [
@@ -29,7 +29,7 @@ def tokens_of(texts: list[str], **options: object) -> list[str]:
     """The tokens learned, as text."""
     options = {"vocab_size": 400} | options
     trainer = BoundlessTrainer(**options)  # type: ignore[arg-type]
-    tokens = trainer.learn(Corpus.from_texts(texts), Work()).joined.tokens[256:]
+    tokens = trainer.learn(Corpus.from_texts(texts), RunContext()).joined.tokens[256:]
     return [token.decode(errors="replace") for token in tokens]
 
 
@@ -46,7 +46,7 @@ def test_both_kinds_compete_in_one_run() -> None:
 
 def test_a_word_joins_only_when_it_is_one_token() -> None:
     """ " ab" is whole after two merges; until then " ab ab" holds nothing to join."""
-    learned = BoundlessTrainer(vocab_size=259).learn(Corpus.from_texts([" ab ab ab"]), Work())
+    learned = BoundlessTrainer(vocab_size=259).learn(Corpus.from_texts([" ab ab ab"]), RunContext())
     assert [b"ab", b" ab", b" ab ab"] == learned.joined.tokens[256:]
     assert [False, False, True] == learned.joined.is_supermerge.tolist()
     assert [3, 3, 2] == learned.joined.counts.tolist()
@@ -132,7 +132,7 @@ def test_a_superword_out_of_reach_is_left_out() -> None:
         vocab_size=264, pre_tokenizer=r"^..|\w", stage2_pre_tokenizer="superbpe-stage2"
     )
     corpus = Corpus.from_texts(texts)
-    assert b"xxabcd" == trainer.learn(corpus, Work()).joined.tokens[-1]
+    assert b"xxabcd" == trainer.learn(corpus, RunContext()).joined.tokens[-1]
     report = run(trainer, corpus)
     assert (1, 263) == (report.left_out, report.vocab_size)
 
@@ -143,7 +143,7 @@ def test_weights_decide() -> None:
         for weight in (1.0, 9.0)
     ]
     trainer = BoundlessTrainer(vocab_size=261)
-    learned = [trainer.learn(corpus, Work()).joined.tokens[256:] for corpus in corpora]
+    learned = [trainer.learn(corpus, RunContext()).joined.tokens[256:] for corpus in corpora]
     assert [b" b c", b" y z"] == [one[2] for one in learned]
 
 
@@ -223,5 +223,5 @@ def test_words_left_out_for_want_of_memory_are_reported(monkeypatch: pytest.Monk
     corpus = Corpus.from_texts([words])
     trainer = BoundlessTrainer(vocab_size=300)
     assert 0 == run(trainer, corpus).dropped_words
-    report = trainer.run(corpus, Work(memory_bytes=10_000)).report
+    report = trainer.run(corpus, RunContext(memory_bytes=10_000)).report
     assert 501 == report.dropped_words == report.dropped_occurrences  # all that stand there once

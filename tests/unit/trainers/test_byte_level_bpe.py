@@ -13,7 +13,7 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import to_json
-from vocabshift.trainers.base import Work, config_of
+from vocabshift.trainers.base import RunContext, config_of
 from vocabshift.trainers.byte_level import BpeTrainer
 
 CORPUS = Corpus.from_texts({"eng": ["low low low lower lowest", "new newer"], "hin": ["घर घर"]})
@@ -130,7 +130,7 @@ def test_a_regex_or_a_pattern_of_ones_own() -> None:
 def test_progress_is_told_by_phase() -> None:
     seen: list[str] = []
     BpeTrainer(vocab_size=300).run(
-        CORPUS, Work(progress=lambda phase, done, total: seen.append(phase))
+        CORPUS, RunContext(progress=lambda phase, done, total: seen.append(phase))
     )
     assert {"count"} <= set(seen) <= {"count", "stage 1"}
 

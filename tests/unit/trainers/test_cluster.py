@@ -16,8 +16,8 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.unigram import Scored, is_fixed
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 from vocabshift.trainers.cluster import unite
-from vocabshift.trainers.clusters import Grouping, budgets, by_family, by_kmeans, by_script
-from vocabshift.trainers.recipes import train_to_folder
+from vocabshift.trainers.clusters import budgets, by_family, by_kmeans, by_script
+from vocabshift.workflows.train import train_to_folder
 
 TEXTS = Path(vs.__file__).parent / "demo" / "texts"
 LANGUAGES = ("hin", "mar", "tam", "eng")
@@ -183,7 +183,7 @@ def test_bad_input() -> None:
     with pytest.raises(ValueError, match="label its parts as lang=PATH"):
         vs.ClusterTrainer(**SMALL).train(Corpus.from_specs([str(TEXTS / "hin.txt")]))
     with pytest.raises(ValueError, match="family says how many clusters there are"):
-        Grouping("family", 3)
+        vs.ClusterTrainer(cluster_by="family", n_clusters=3, **SMALL)
     with pytest.raises(
         ValueError, match="cluster_by is 'colour'; it can be kmeans, family, script"
     ):

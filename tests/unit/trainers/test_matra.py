@@ -10,11 +10,12 @@ from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, from_spec
 from vocabshift.tokenizer import byte_level
-from vocabshift.trainers.base import MIN_MEMORY, Work
+from vocabshift.trainers.base import MIN_MEMORY, RunContext
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.matra import VARIANTS, MatraTrainer, variant_options
-from vocabshift.trainers.recipes import make_trainer, train_to_folder
+from vocabshift.trainers.recipes import make_trainer
 from vocabshift.trainers.superword import SuperwordTrainer
+from vocabshift.workflows.train import train_to_folder
 
 TEXTS = [
     "the cat sat. the cat sat on the mat. v1.2 costs 1234567 of 3.14",
@@ -154,10 +155,10 @@ def test_weights_as_far_apart_as_they_may_be(kind: type[BpeTrainer]) -> None:
 
 def test_the_circumstances_of_a_run() -> None:
     with pytest.raises(ValueError, match="threads is 0"):
-        Work(threads=0)
+        RunContext(threads=0)
     with pytest.raises(ValueError, match=r"63,999,999 bytes is too small.*--memory 64MB"):
-        Work(memory_bytes=MIN_MEMORY - 1)
-    assert 64_000_000 == Work(memory_bytes=64_000_000).memory_bytes
+        RunContext(memory_bytes=MIN_MEMORY - 1)
+    assert 64_000_000 == RunContext(memory_bytes=64_000_000).memory_bytes
 
 
 def test_what_a_budget_leaves_out_of_syllables_is_told() -> None:
@@ -167,7 +168,7 @@ def test_what_a_budget_leaves_out_of_syllables_is_told() -> None:
     whole = trainer.train(Corpus.from_texts(texts)).model.merges
     outcomes = set()
     for memory_bytes in range(10_000, 200_000, 5_000):
-        work = Work()
+        work = RunContext()
         work.memory_bytes = memory_bytes
         training = trainer.run(Corpus.from_texts(texts), work)
         assert training.report.dropped_words or training.tokenizer.model.merges == whole

@@ -24,11 +24,16 @@ from vocabshift.tokenizer.pretrained_folder import check_auto
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import to_json
 from vocabshift.trainers.base import config_of
-from vocabshift.trainers.boundary_choice import Lifted, choose, keeps_sentences, lifts_space_wall
+from vocabshift.trainers.boundary_choice import (
+    BoundaryCandidate,
+    choose,
+    keeps_sentences,
+    lifts_space_wall,
+)
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.on_top import OnTopReport, SuperwordsOnTopTrainer
-from vocabshift.trainers.recipes import train_to_folder
 from vocabshift.trainers.stages import Stage
+from vocabshift.workflows.train import train_to_folder
 
 TEXTS = {
     "en": ["the cat sat on the mat. the cat sat on the hat!", "so the cat sat on the qzx mat"] * 3,
@@ -146,15 +151,15 @@ def test_a_base_whose_pattern_cannot_be_lifted() -> None:
     spec = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
     no_walls = make_base(pre_tokenizer={**spec, "use_regex": False})
     assert "ist-stage2" == run(base=no_walls)[1].stage2_pre_tokenizer
-    with pytest.raises(ValueError, match="whose space wall could be lifted"):
+    with pytest.raises(ValueError, match="whose space boundary could be lifted"):
         run(base=no_walls, stage2_pre_tokenizer="own")
     gpt2 = make_base(pre_tokenizer={**spec, "use_regex": True})
     assert "own" == run(base=gpt2)[1].stage2_pre_tokenizer
 
 
 def test_the_choice_is_among_those_that_lift_the_wall_and_keep_sentences() -> None:
-    def measured(name: str, pattern: Pattern, changed: int) -> Lifted:
-        return Lifted(name, pattern, {"en": Drift(10, 1, 100, changed)}, ())
+    def measured(name: str, pattern: Pattern, changed: int) -> BoundaryCandidate:
+        return BoundaryCandidate(name, pattern, {"en": Drift(10, 1, 100, changed)}, ())
 
     ist, own = NAMED["ist-stage2"], (Split(join_words(CL100K)),)
     rows = [

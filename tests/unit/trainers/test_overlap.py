@@ -14,7 +14,7 @@ from vocabshift.cli.main import main
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
-from vocabshift.trainers.base import Work
+from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.overlap import OverlapReport, OverlapTrainer, high_resource
 
 FOLDER = Path(str(resources.files("vocabshift.demo"))) / "texts"
@@ -116,7 +116,7 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
 
 def test_no_memory_budget() -> None:
     with pytest.raises(ValueError, match="knows no budget"):
-        OverlapTrainer(vocab_size=300).run(CORPUS, Work(memory_bytes=1 << 30))
+        OverlapTrainer(vocab_size=300).run(CORPUS, RunContext(memory_bytes=1 << 30))
 
 
 @pytest.mark.parametrize(

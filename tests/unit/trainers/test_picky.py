@@ -12,7 +12,7 @@ from vocabshift import _core
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import get_pattern
-from vocabshift.trainers.base import Work
+from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.picky import Export, PickyReport, PickyTrainer
 
 FOLDER = Path(str(resources.files("vocabshift.demo"))) / "texts"
@@ -22,7 +22,7 @@ NO_TOKEN = 0xFFFFFFFF
 
 def learn(texts: list[str], vocab_size: int, threshold: float) -> _core.PickyTrained:
     reader = CorpusReader(Corpus.from_texts(texts), get_pattern("o200k"))
-    return PickyTrainer(vocab_size=vocab_size, threshold=threshold).learn(reader, Work())
+    return PickyTrainer(vocab_size=vocab_size, threshold=threshold).learn(reader, RunContext())
 
 
 def told(trained: _core.PickyTrained) -> list[str]:
@@ -131,7 +131,7 @@ def test_bad_options() -> None:
     with pytest.raises(ValueError, match="grapheme_safe puts syllables first"):
         PickyTrainer(vocab_size=300, grapheme_safe=True)
     with pytest.raises(ValueError, match="knows no budget"):
-        PickyTrainer(vocab_size=300).run(CORPUS, Work(memory_bytes=1 << 30))
+        PickyTrainer(vocab_size=300).run(CORPUS, RunContext(memory_bytes=1 << 30))
 
 
 def test_the_core_refuses_what_does_not_fit() -> None:

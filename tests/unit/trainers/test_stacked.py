@@ -12,7 +12,7 @@ from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.storage.provenance import config_hash
 from vocabshift.text.corpus import Corpus
-from vocabshift.trainers.base import Work, config_of
+from vocabshift.trainers.base import RunContext, config_of
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.stacked import ScriptPart, StackedReport, StackedTrainer, divide
 
@@ -151,4 +151,4 @@ def test_divide_by_largest_remainder() -> None:
 
 def test_a_memory_budget_is_refused_rather_than_ignored() -> None:
     with pytest.raises(ValueError, match="knows no budget"):
-        StackedTrainer(vocab_size=300).run(CORPUS, Work(memory_bytes=1 << 30))
+        StackedTrainer(vocab_size=300).run(CORPUS, RunContext(memory_bytes=1 << 30))

@@ -15,8 +15,8 @@ import vocabshift as vs
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.unigram import unigram_tokenizer
-from vocabshift.trainers.recipes import train_to_folder
 from vocabshift.trainers.unigram import learn_unigram, weighted_words, word_reader
+from vocabshift.workflows.train import train_to_folder
 
 
 def corpus() -> Corpus:

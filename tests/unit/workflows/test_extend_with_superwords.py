@@ -8,7 +8,7 @@ import pytest
 
 import vocabshift as vs
 from vocabshift.extension.options import ExtensionOptions
-from vocabshift.workflows.extend_with_superwords import extend_with_superwords_to_folder
+from vocabshift.workflows.extend import extend_to_folder
 
 TEXTS = {
     "en": ["the cat sat on the mat", "the dog sat on the mat", "a cat sat on the chair"],
@@ -22,8 +22,8 @@ def test_words_then_superwords(tmp_path: Path) -> None:
     base = vs.BpeTrainer(vocab_size=280, pre_tokenizer="cl100k").train(
         vs.Corpus.from_texts(TEXTS["en"])
     )
-    result = extend_with_superwords_to_folder(
-        base, corpus, tmp_path / "out", options=ExtensionOptions(n_tokens=10), n_superwords=4
+    result = extend_to_folder(
+        base, corpus, ExtensionOptions(n_tokens=10), tmp_path / "out", n_superwords=4
     )
 
     longer = vs.load_tokenizer(tmp_path / "out")
@@ -49,10 +49,10 @@ def test_a_tokenizer_that_cannot_have_superwords_is_refused_first(tmp_path: Path
     space = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
     other = replace(base, normalizer=space, pre_tokenizer=None, decoder=None)
     with pytest.raises(ValueError, match="byte-level"):
-        extend_with_superwords_to_folder(
+        extend_to_folder(
             other,
             vs.Corpus.from_texts(TEXTS),
+            ExtensionOptions(n_tokens=10),
             tmp_path / "out",
-            options=ExtensionOptions(n_tokens=10),
             n_superwords=4,
         )

@@ -17,6 +17,15 @@ import numpy.typing as npt
 
 from vocabshift.evaluation.glitch import indicators
 from vocabshift.evaluation.glitch.classes import JUDGED, TokenKinds, classify, count_ids
+from vocabshift.evaluation.glitch.indicator_names import (
+    AUTO,
+    BIAS,
+    COSINE,
+    DRIFT,
+    INDICATORS,
+    NORM,
+    OF_HEAD,
+)
 from vocabshift.evaluation.glitch.indicators import Drift, Scores, drift
 from vocabshift.evaluation.glitch.references import Reference, find_reference
 from vocabshift.evaluation.glitch.verdicts import Threshold, threshold
@@ -28,15 +37,6 @@ from vocabshift.progress import Progress
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
-
-AUTO, NORM, BIAS, DRIFT = "auto", "norm", "bias", "drift"
-_OF_HEAD = (
-    indicators.COSINE,
-    indicators.CENTRED,
-    indicators.WITHOUT_COMPONENT,
-    indicators.DISTANCE,
-)
-INDICATORS = (AUTO, NORM, *_OF_HEAD, BIAS, DRIFT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +151,8 @@ def _chosen(indicator: str, tables: ModelTables, reference: Reference | None) ->
     """The indicator that decides; ValueError where it needs a reference and there is none."""
     chosen = indicator
     if chosen == AUTO:
-        chosen = indicators.COSINE if tables.tied else NORM
-    if chosen in _OF_HEAD and reference is None:
+        chosen = COSINE if tables.tied else NORM
+    if chosen in OF_HEAD and reference is None:
         other = (
             "compare with an earlier state (--initial MODEL --indicator drift); norms say nothing "
             "where embeddings and head are tied"

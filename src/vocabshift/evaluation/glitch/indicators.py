@@ -24,6 +24,12 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.errors import VocabMismatchError
+from vocabshift.evaluation.glitch.indicator_names import (
+    CENTRED,
+    COSINE,
+    DISTANCE,
+    WITHOUT_COMPONENT,
+)
 from vocabshift.models.row_blocks import ModelTables, RowTable
 from vocabshift.tokenizer import id_map
 from vocabshift.tokenizer.token_bytes import token_bytes
@@ -38,8 +44,6 @@ _COLUMNS = 16
 _ROUNDS = 200
 _SETTLED = 1e-6  # of any number, between two rounds
 _TINY = 1e-12
-
-COSINE, CENTRED, WITHOUT_COMPONENT, DISTANCE = "cosine", "centred", "without-component", "distance"
 
 
 @dataclass(frozen=True, eq=False)

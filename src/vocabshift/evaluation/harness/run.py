@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from vocabshift.evaluation.harness.data import local_config, with_files, with_known_splits
-from vocabshift.evaluation.harness.known_tasks import FAMILIES, SUITES, TaskRequest
+from vocabshift.evaluation.harness.known_tasks import FAMILIES, SUITES, TaskRequest, requests_of
 from vocabshift.evaluation.harness.rows import reason_of, rows_of
 from vocabshift.evaluation.lines.subject import subject_names
 from vocabshift.models.load import check_model, load_causal_model, load_tokenizer
@@ -58,7 +58,7 @@ class HarnessReport:
 
 def run_harness(
     models: Sequence[str | Path],
-    requests: Sequence[TaskRequest],
+    tasks: Sequence[str | TaskRequest],
     *,
     limit: int | None = None,
     batch_size: int | str = 1,
@@ -70,26 +70,29 @@ def run_harness(
     keep: Keep | None = None,
     progress: Progress | None = None,
 ) -> HarnessReport:
-    """Every request (of `requests_of`) on every model folder or Hub name, one model at a time.
+    """Every task on every model folder or Hub name, one model at a time.
 
-    Rows: metric "TASK/METRIC" (":FILTER" where lm-eval reads answers in several ways), n =
-    questions, interval of 1.96 standard errors as lm-eval gives them. `limit`: only the first
-    questions. `batch_size`: a number, or "auto". `data`: a folder with the tasks' files, used
+    `tasks`: names ("sib200", "sib200:hi,ta", "ist-8", any task of lm-eval), or what `requests_of`
+    makes of them. Rows: metric "TASK/METRIC" (":FILTER" where lm-eval reads answers in several
+    ways), n = questions, interval of 1.96 standard errors as lm-eval gives them. `limit`: only the
+    first questions. `batch_size`: a number, or "auto". `data`: a folder with the tasks' files, used
     where it has them. `done`: rows by (subject, task label) that are there
     already; `keep` is called with what is new. Raises ValueError for an unknown task,
     FileNotFoundError where `data` is no folder, ImportError without lm-eval; whatever else goes
     wrong with one model or task is among the failures.
     """
+    names = [task for task in tasks if isinstance(task, str)]
+    requests = [*requests_of(names), *(task for task in tasks if not isinstance(task, str))]
     manager = _task_manager(is_own=_are_own(requests))
     _check_names(requests, manager.task_index)
     folder = None if data is None else Path(data)
     if folder is not None and not folder.is_dir():
         raise FileNotFoundError(f"{data} is no folder; --data names one with the tasks' files")
-    requests = list(requests) if folder is None else with_files(requests, folder)
+    requests = requests if folder is None else with_files(requests, folder)
     rows, failures, notes = Results(), list[Failure](), list[str]()
     known = dict(done or {})
     with tempfile.TemporaryDirectory(prefix="vocabshift-tasks-") as cache:
-        tasks = _Tasks(manager, folder, cache)
+        built = _Tasks(manager, folder, cache)
         for subject, source in zip(subject_names(models), models, strict=True):
             lm: Any = None
             for number, request in enumerate(requests):
@@ -98,7 +101,7 @@ def run_harness(
                 key = (subject, request.label)
                 try:
                     if key not in known:
-                        task = tasks.get(request)
+                        task = built.get(request)
                         if lm is None:
                             lm = _language_model(
                                 source, batch_size, dtype, device, trust_remote_code

@@ -21,6 +21,7 @@ from vocabshift.evaluation.lines.subject import Engine, engine_of
 from vocabshift.evaluation.lines.token_spans import LineSpans, iter_token_spans
 from vocabshift.text.languages import find_language
 from vocabshift.text.syllables import syllable_borders
+from vocabshift.tokenizer.token_bytes import is_superword
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ def id_marks(engine: Engine) -> Marks:
     """The marks that a token has in any text, by id, (row_count,); found once for an engine."""
     if engine not in _of_ids:
         marks = np.zeros(engine.row_count, dtype=np.uint8)
-        marks[[b" " in data.strip() for data in engine.spelled]] |= SUPERWORD
+        marks[[is_superword(data) for data in engine.spelled]] |= SUPERWORD
         marks[list(engine.special_ids)] |= SPECIAL_BIT
         if engine.unknown_id is not None:
             marks[engine.unknown_id] |= UNKNOWN
@@ -258,5 +259,5 @@ def _parts(engine: Engine) -> tuple[VocabularyPart, ...]:
         data = engine.token_bytes.get(token_id)
         name = SPECIAL if data is None else names[classes[token_id]]
         tokens[name] += 1
-        superwords[name] += data is not None and b" " in data.strip()
+        superwords[name] += data is not None and is_superword(data)
     return tuple(VocabularyPart(name, n, superwords[name]) for name, n in tokens.items())

@@ -11,7 +11,7 @@ import mmap
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.storage.hub import download
@@ -36,6 +36,36 @@ _HUB_FILES = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"),
     *("chat_template.jinja", "chat_template.json", "tokenizer.model", "tekken.json"),
 )
+
+
+class HasBackend(Protocol):
+    """A fast tokenizer of transformers."""
+
+    @property
+    def backend_tokenizer(self) -> Any:
+        """The `tokenizers.Tokenizer` in it."""
+
+
+class HasJson(Protocol):
+    """A `tokenizers.Tokenizer`."""
+
+    def to_str(self, pretty: bool = False) -> str:
+        """The text of its `tokenizer.json`."""
+
+
+class HasRanks(Protocol):
+    """A `tiktoken.Encoding`."""
+
+    @property
+    def n_vocab(self) -> int:
+        """Tokens, special ones included."""
+
+
+TokenizerLike = (
+    Tokenizer | UnigramOrWordPieceTokenizer | HasBackend | HasJson | HasRanks | str | Path
+)
+"""What the verbs take: one of ours, of transformers (fast), `tokenizers` or tiktoken; a path, Hub
+name or "tiktoken:NAME". Verbs that learn take BPE alone and raise InvalidTokenizerError."""
 
 
 def load_tokenizer(source: str | Path, *, pattern: str | None = None) -> Tokenizer:

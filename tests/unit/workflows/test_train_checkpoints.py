@@ -10,8 +10,8 @@ import pytest
 import vocabshift
 from vocabshift.text.corpus import Corpus
 from vocabshift.trainers.byte_level import BpeTrainer
-from vocabshift.trainers.recipes import training_key
 from vocabshift.trainers.superword import SuperwordTrainer
+from vocabshift.workflows.train import training_key
 
 
 def test_every_option_changes_the_key(tmp_path: Path) -> None:

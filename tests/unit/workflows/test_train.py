@@ -16,9 +16,10 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.load import open_tokenizer
 from vocabshift.tokenizer.pretrained_folder import PROBES
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.trainers import recipes as run
-from vocabshift.trainers.base import Work
-from vocabshift.trainers.recipes import RECIPES, make_trainer, train_to_folder
+from vocabshift.trainers.base import RunContext
+from vocabshift.trainers.recipes import RECIPES, make_trainer
+from vocabshift.workflows import train as run
+from vocabshift.workflows.train import train_to_folder
 
 TEXTS = ["the cat. the cat sat on the mat.", "घर में राम। घर में सीता।", "12345 (a != b)"] * 2
 CORPUS = Corpus.from_texts(TEXTS)
@@ -165,4 +166,4 @@ def test_without_a_folder_words_wait_where_the_system_has_room(
     monkeypatch.setattr("vocabshift.trainers.base.MIN_MEMORY", 1)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     with pytest.raises(OSError, match=r"cannot create a file in .*none"):
-        make_trainer("bpe", {"vocab_size": 270}).run(CORPUS, Work(memory_bytes=2))
+        make_trainer("bpe", {"vocab_size": 270}).run(CORPUS, RunContext(memory_bytes=2))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from vocabshift.cli.config import config_first
 from vocabshift.cli.main import build_parser
-from vocabshift.cli.options import config_first
 
 ROOT = Path(__file__).parents[3]
 PAGES = [
@@ -54,7 +54,10 @@ def known_flags() -> set[str]:
     assert isinstance(verbs.choices, dict)
     parsers = verbs.choices.values()
     return {
-        flag for parser in parsers for action in parser._actions for flag in action.option_strings
+        flag
+        for parser in parsers
+        for action in parser.filled()._actions
+        for flag in action.option_strings
     }
 
 

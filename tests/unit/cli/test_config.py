@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from vocabshift.cli.config import config_first, fill_from_config, split_given
 from vocabshift.cli.main import build_parser
-from vocabshift.cli.options import UsageError, config_first, fill_from_config, split_given
+from vocabshift.cli.options import UsageError
 
 
 @pytest.fixture

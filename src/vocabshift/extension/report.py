@@ -1,22 +1,69 @@
-"""What an extension costs the tokenizer it was made from: tokens that are dead, text that is lost.
+"""What an extension added, what it does, and what it costs the tokenizer it was made from.
 
-Owns the figures that a baseline is labelled with; they can be asked of any extension. Nothing is
-assumed: tokens are tested by the merges and through the whole pipeline, text is encoded and
-decoded.
+Owns the keys that `vocabshift extend --json` prints. Baselines are reported with their cost, which
+can be computed for any extension. Nothing is assumed: tokens are tested by the merges and through
+the whole pipeline, text is encoded and decoded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from vocabshift.checks.drift import SAMPLE_BYTES, sample
 from vocabshift.checks.reachability import unreachable_by_pipeline
+from vocabshift.extension.effect import Effect
+from vocabshift.extension.pre_tokenizer_repair import RepairDrift
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class ExtensionReport:
+    """What was added and what it does; counts are integers."""
+
+    method: str
+    n_added: int  # new tokens
+    n_repaired: int  # of the new merges, those that make a token of the base
+    n_characters: int  # of the new tokens, characters that the vocabulary lacked
+    n_merges: int  # new merges
+    stopped_because: str  # "n_tokens", "min_frequency", "no_pair_left" or "no_token_left"
+    vocab_size: int
+    row_count: int  # the highest id plus one
+    unreachable_before: int  # STT
+    unreachable: int
+    unreachable_added: int  # of the new tokens
+    unused: tuple[str, ...]  # new tokens that the text does not contain in the end
+    pre_tokenizer: str
+    effect: Effect | None
+    drift: RepairDrift | None = None  # of the repaired pre-tokenizer, before any token
+    other: Mapping[str, Any] = field(default_factory=dict)
+    """What the other pre-tokenizer (repaired for kept, kept for repaired) has for ceilings; for
+    a repaired one also `bytes_per_token`, as it was. Empty where there is nothing to repair."""
+    cost: Mapping[str, Any] = field(default_factory=dict)  # of a baseline, see `ExtensionCost`
+    corpus_fingerprint: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        plain = {
+            key: getattr(self, key)
+            for key in self.__dataclass_fields__
+            if key not in ("effect", "drift", "other", "unused", "corpus_fingerprint", "cost")
+        }
+        effect = {} if self.effect is None else self.effect.to_dict()
+        drift = {} if self.drift is None else {"drift": self.drift.to_dict()}
+        cost = {"cost": dict(self.cost)} if self.cost else {}
+        return {
+            **plain,
+            "unused_added": len(self.unused),
+            **effect,
+            **drift,
+            **cost,
+            "other_pre_tokenizer": dict(self.other),
+        }
 
 
 @dataclass(frozen=True)

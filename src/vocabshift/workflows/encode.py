@@ -1,0 +1,83 @@
+"""Encode text into packed token ids: what `vocabshift encode` does.
+
+The folder is `cpt.pack_corpus`'s; this opens the tokenizer, finds its EOS and adds up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from vocabshift.cpt.pack_corpus import PackOptions, eos_of, pack_corpus
+from vocabshift.cpt.packed_shards import Format
+from vocabshift.progress import Progress
+from vocabshift.storage.outcome import local_paths
+from vocabshift.storage.output import check_free
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.readers import no_key_reason
+from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
+
+__all__ = ["PackOptions", "encode_to_folder"]
+
+
+def encode_to_folder(
+    tokenizer: TokenizerLike,
+    corpus: Corpus,
+    out: str | Path,
+    *,
+    eos: str | None = None,
+    without_eos: bool = False,
+    format: Format = PackOptions.format,
+    shard_tokens: int = PackOptions.shard_tokens,
+    parse_special: bool = PackOptions.parse_special,
+    threads: int = 1,
+    force: bool = False,
+    resume: bool = True,
+    progress: Progress | None = None,
+    note: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Encode a corpus once into files that training maps from disk.
+
+    eos: token after every document; None: the one that the tokenizer's config names, unless
+        `without_eos`. format, shard_tokens, parse_special: see `PackOptions`.
+    out: the folder, which appears whole or not at all; a run that was killed is resumed by the same
+        call, unless `resume` is off.
+    progress: called with the phase, the bytes done and in all. note: called with what the user
+        should know, such as that there is no EOS.
+
+    Returns the keys of `vocabshift encode --json`. ValueError for weights and for an EOS that is no
+    token; FileExistsError where `out` exists, without `force`; CorpusError for text that cannot be
+    read.
+    """
+    check_free(out, force=force, inputs=local_paths(corpus, tokenizer))
+    loaded = as_tokenizer(tokenizer)
+    if eos is None and not without_eos:
+        eos = eos_of(loaded)
+        if eos is None and note is not None:
+            note("the tokenizer names no EOS: nothing stands between documents (see --eos)")
+    options = PackOptions(
+        eos=eos, format=format, shard_tokens=shard_tokens, parse_special=parse_special
+    )
+    if note is not None and (reason := no_key_reason(corpus)) is not None:
+        note(f"this run could not be resumed: {reason}")
+    start = time.perf_counter()
+    header = pack_corpus(
+        loaded,
+        corpus,
+        out,
+        options,
+        threads=threads,
+        force=force,
+        resume=resume,
+        progress=progress,
+    )
+    return {
+        "out": str(out),
+        **{key: header[key] for key in ("n_tokens", "n_documents", "n_bytes", "dtype", "eos")},
+        "bytes_per_token": header["n_bytes"] / max(header["n_tokens"], 1),
+        "seconds": round(time.perf_counter() - start, 3),
+        "shards": len(header["shards"]),
+        "languages": header["languages"],
+    }

@@ -1,0 +1,164 @@
+"""lm-eval's tasks on language models, into a file: what `vocabshift harness` does.
+
+Owns what becomes of a run that is interrupted or in which something fails: what is done is kept
+beside the output until the same call has done the rest. How tasks are run is `evaluation.harness`'s
+business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.progress import Progress
+from vocabshift.storage.output import check_free_file, write_whole
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from vocabshift.evaluation.harness.known_tasks import TaskRequest
+    from vocabshift.evaluation.harness.rows import HarnessProgress
+    from vocabshift.evaluation.harness.run import HarnessReport
+    from vocabshift.results import Results
+
+KEPT = "what is done is kept in {}; the same command goes on from there"
+"""What is said, with the file, of rows that are not written yet."""
+
+
+@dataclass(frozen=True)
+class HarnessRun:
+    """What `harness_to_file` found."""
+
+    report: HarnessReport
+    kept: Path | None  # where the rows are that are done, while something has failed
+
+    def to_dict(self) -> dict[str, Any]:
+        """Rows, what failed, notes, and the papers' numbers for the same, as plain JSON values."""
+        from vocabshift.report.task_table import beside
+
+        return {
+            "results": self.report.results.to_dicts(),
+            "failures": [
+                {"subject": f.subject, "task": f.task, "reason": f.reason}
+                for f in self.report.failures
+            ],
+            "notes": list(self.report.notes),
+            "published": [score.to_dict() for score in beside(self.report.results)],
+        }
+
+
+def harness_to_file(
+    models: Sequence[str | Path],
+    tasks: Sequence[str],
+    *,
+    shots: int | None = None,
+    limit: int | None = None,
+    batch_size: int | str = 1,
+    data: str | Path | None = None,
+    dtype: str = "float32",
+    device: str = "auto",
+    trust_remote_code: bool = False,
+    output: str | Path | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> HarnessRun:
+    """Run lm-eval's tasks on models, as `vocabshift.run_harness` does, also into a file.
+
+    `tasks`: names as `known_tasks` lists them; `shots`: examples before a question, by default as
+    many as the papers. The rest is `vocabshift.run_harness`'s, which says what is raised.
+
+    `output`: the rows as JSON lines, once nothing has failed. Meanwhile each task that is done is
+    kept in `OUTPUT.progress`, and the same call goes on from there. FileExistsError where either
+    is in the way, unless `force`.
+    """
+    from vocabshift.evaluation.harness.known_tasks import requests_of
+    from vocabshift.evaluation.harness.run import run_harness
+
+    requests = requests_of(tasks, shots)
+    settings = {
+        "limit": limit,
+        "shots": shots,
+        "batch_size": batch_size,
+        "data": None if data is None else str(data),
+        "dtype": dtype,
+        "device": device,
+    }
+    out, done = _harness_output(models, settings, output, force=force)
+    keep = None if done is None else partial(_keep, done)
+    try:
+        report = run_harness(
+            models,
+            requests,
+            limit=limit,
+            batch_size=batch_size,
+            data=data,
+            dtype=dtype,
+            device=device,
+            trust_remote_code=trust_remote_code,
+            done=done.done if done else None,
+            keep=keep,
+            progress=progress,
+        )
+    except KeyboardInterrupt as error:
+        if done is not None and done.done:
+            error.add_note(KEPT.format(done.file))
+        raise
+    kept = None
+    if out is not None and done is not None and not report.failures:
+        write_whole(out, report.results.to_jsonl())
+        done.remove()
+    elif done is not None and done.done:
+        kept = done.file
+    return HarnessRun(report, kept)
+
+
+def _keep(done: HarnessProgress, subject: str, request: TaskRequest, rows: Results) -> None:
+    done.keep(subject, request.label, rows)
+
+
+def _harness_output(
+    models: Sequence[str | Path],
+    settings: dict[str, Any],
+    output: str | Path | None,
+    *,
+    force: bool,
+) -> tuple[Path | None, HarnessProgress | None]:
+    """The file to write, and what an earlier run has left beside it."""
+    if output is None:
+        return None, None
+    from vocabshift.evaluation.harness.rows import HarnessProgress, settings_of
+
+    out = check_free_file(output, force=force, inputs=models)
+    file = out.with_name(out.name + ".progress")
+    return out, HarnessProgress(file, settings_of(models, **settings), force=force)
+
+
+def known_tasks() -> dict[str, Any]:
+    """The tasks and the papers' tables of them that `harness_to_file` takes, as plain values."""
+    from vocabshift.evaluation.harness.known_tasks import FAMILIES, SUITES
+
+    return {
+        "tasks": [
+            {
+                "task": family.name,
+                "about": family.about,
+                "languages": list(family.tasks),
+                "shots": family.shots,
+                "metric": family.metric,
+                "papers": list(family.papers),
+                "local_files": family.local is not None,
+            }
+            for family in FAMILIES.values()
+        ],
+        "suites": {name: list(tasks) for name, tasks in SUITES.items()},
+    }
+
+
+def harness_table(run: HarnessRun) -> Table:
+    """What a terminal shows: one line for each task and language, the papers' numbers beside."""
+    from vocabshift.report.task_table import beside, task_table
+
+    return task_table(run.report.results, beside(run.report.results))

@@ -1,0 +1,191 @@
+"""From results to what others see: tables, a model card, a folder on the Hugging Face Hub.
+
+Owns what each of them reads and writes. How tables and cards look, and what the Hub is sent, is
+`report`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from vocabshift.report.shapes import SHAPES
+from vocabshift.report.table_formats import FORMATS
+from vocabshift.results import read_results
+from vocabshift.storage.output import check_free_file, write_whole
+
+__all__ = ["FORMATS", "SHAPES", "publish_folder", "write_card", "write_tables"]
+
+
+def write_tables(
+    results: Sequence[str | Path],
+    out: str | Path | None = None,
+    *,
+    shape: str = "languages",
+    format: str = "markdown",
+    subjects: Sequence[str] = (),
+    intervals: bool = False,
+    force: bool = False,
+) -> dict[str, Any]:
+    """Results as tables of a shape of `SHAPES` in a format of `FORMATS`.
+
+    `results`: files that `evaluate_to_files` or `Results.save` wrote. `subjects`: only these, in
+    this order. `intervals`: half the 95 % interval after each value. Written to `out`, whole or
+    not at all, where it is given: FileExistsError where it exists, unless `force`. ValueError for
+    files that hold no rows, an unknown shape or format, or an output that is an input.
+
+    Plain JSON values: `out`, `shape`, `tables` (how many) and `text`.
+    """
+    from vocabshift.report.paper_tables import paper_tables
+    from vocabshift.text.languages import family, find_language
+
+    if format not in FORMATS:
+        raise ValueError(f"unknown format {format!r}; known are: {', '.join(FORMATS)}")
+    path = None if out is None else check_free_file(out, force=force, inputs=results)
+    rows = read_results(results)
+    labels = rows.distinct("language")
+    known = {label: find_language(label) for label in labels}
+    sheets = paper_tables(
+        rows,
+        shape,
+        subjects=subjects,
+        names={label: language.name for label, language in known.items() if language},
+        families={label: found for label in labels if (found := family(label))},
+    )
+    text = FORMATS[format](sheets, intervals)
+    if path is not None:
+        write_whole(path, text)
+    return {
+        "out": None if out is None else str(out),
+        "shape": shape,
+        "tables": len(sheets),
+        "text": text,
+    }
+
+
+def write_card(
+    tokenizer: str | Path,
+    results: Sequence[str | Path],
+    out: str | Path,
+    *,
+    subject: str | None = None,
+    name: str | None = None,
+    sources: Sequence[str | Path] = (),
+    evaluated_on: str = "",
+    license: str | None = None,
+    rebuild: str = "",
+    limits: Sequence[str] = (),
+    force: bool = False,
+) -> dict[str, Any]:
+    """Write the model card of a tokenizer folder that vocabshift wrote.
+
+    `results`: files of `evaluate_to_files`; `subject`: the tokenizer's name there, and `name` that
+    on the card (both by default the folder's). `sources`: tables of its training text (tabs;
+    columns source, bytes, class, licence). `evaluated_on`: what the results rest on. `license`:
+    the tokenizer's, as the Hub has it. `rebuild`: a command that makes the same again. `limits`:
+    further sentences.
+
+    `out` is written whole or not at all: FileExistsError where it exists, unless `force`.
+    InvalidTokenizerError for a folder of somebody else; ValueError for files that are no results
+    or no table of sources. Returns all that the card was rendered from, as plain JSON values.
+    """
+    from vocabshift.report.card import render_card
+    from vocabshift.report.card_facts import read_facts, read_sources
+    from vocabshift.text.languages import find_language
+
+    path = check_free_file(out, force=force, inputs=[*results, *sources])
+    rows = read_results(results)
+    facts = read_facts(tokenizer)
+    subject = subject or facts.name
+    facts = replace(facts, name=name or facts.name)
+    tables = [source for file in sources for source in read_sources(file)]
+    labels = [source.language for source in tables] or rows.distinct("language")
+    known = filter(None, map(find_language, labels))
+    languages = sorted({language.short_code or language.code for language in known})
+    card = render_card(
+        rows,
+        facts,
+        subject=subject,
+        sources=tables,
+        languages=languages,
+        license=license,
+        evaluated_on=evaluated_on,
+        rebuild=rebuild,
+        limits=limits,
+    )
+    write_whole(path, card)
+    return {
+        "out": str(path),
+        "facts": facts.to_dict(),
+        "sources": [asdict(source) for source in tables],
+        "subject": subject,
+        "languages": languages,
+        "license": license,
+        "evaluated_on": evaluated_on,
+        "rebuild": rebuild,
+        "limits": list(limits),
+    }
+
+
+def publish_folder(
+    folder: str | Path,
+    repo: str,
+    *,
+    upload: bool = False,
+    public: bool = False,
+    message: str = "Upload with vocabshift",
+) -> dict[str, Any]:
+    """Check a folder that vocabshift wrote, and send it to the Hugging Face Hub with `upload`.
+
+    The tokenizer is opened as others will open it, a card (README.md) must be there and be of
+    this tokenizer, and nothing may be unfinished; ValueError (InvalidTokenizerError) says what is
+    amiss. `repo`: OWNER/NAME; a new one is private unless `public`, and one that exists keeps its
+    visibility. `message`: of the commit. Needs the [hf] extra.
+
+    Plain JSON values: the files with their sizes, what the card says, which libraries opened the
+    tokenizer, and the address where it was sent.
+    """
+    from vocabshift.report import hub
+    from vocabshift.report.card_facts import TOKENIZER_FILE, sha256_of
+
+    repo = hub.check_repo(repo)
+    path = Path(folder)
+    files = hub.files_of(path)
+    if TOKENIZER_FILE not in {file.name for file in files}:
+        raise ValueError(f"{path} holds no {TOKENIZER_FILE}; publish what vocabshift wrote")
+    sha256 = sha256_of(path / TOKENIZER_FILE)
+    card = hub.read_card(path, sha256)
+    opened_by = _open_again(path)
+    url = None
+    if upload:
+        url = hub.upload(path, repo, files, is_private=not public, message=message)
+    return {
+        "folder": str(path),
+        "repo": repo,
+        "private": not public,
+        "uploaded": url is not None,
+        "url": url,
+        "files": [{"name": file.name, "bytes": file.n_bytes} for file in files],
+        "total_bytes": sum(file.n_bytes for file in files),
+        "sha256": sha256,
+        "opened_by": opened_by,
+        "card": {key: card.get(key) for key in ("license", "language", "library_name", "tags")},
+    }
+
+
+def _open_again(folder: Path) -> list[str]:
+    """Open the tokenizer as others will and compare its ids; which libraries did, or an error."""
+    from vocabshift.report.card_facts import TOKENIZER_FILE
+    from vocabshift.tokenizer.formats.load import load_folder
+    from vocabshift.tokenizer.pretrained_folder import check_auto, verify
+
+    # It was read from this very file, so that only what `tokenizers` makes of it is in question.
+    text = (folder / TOKENIZER_FILE).read_text(encoding="utf-8").rstrip("\n")
+    verify(load_folder(folder), folder, text=text)
+    if find_spec("transformers") is None:
+        return ["tokenizers"]
+    check_auto(folder)
+    return ["tokenizers", "transformers"]

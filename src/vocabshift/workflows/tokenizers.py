@@ -1,0 +1,204 @@
+"""Several tokenizers by name: loaded, and checked one after the other.
+
+Owns to which of them a pattern goes (to those that cannot be read without one) and the plain
+values that a check is reported as. Imports its workshops when it runs, so that the command line
+can show what it offers at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.errors import InvalidTokenizerError
+
+if TYPE_CHECKING:
+    from vocabshift.checks.check import CheckReport
+    from vocabshift.text.corpus import Corpus
+    from vocabshift.tokenizer.tokenizer import Tokenizer
+    from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
+
+PATTERN_FLAG = "--pattern"
+
+CHECKED = {
+    "vocab_size": "tokens of the model",
+    "unreachable": "merges do not rebuild them",
+    "only_by_merge_skipping": "of these, whole pieces of text reach them",
+    "unreachable_by_pipeline": "no usual text yields them",
+    "only_in_rare_contexts": "of these, some text yields them",
+    "byte_pieces": "stand for one byte",
+    "missing_byte_pieces": "bytes that the model loses",
+    "partial_utf8": "begin or end inside a character",
+    "superwords": "text on both sides of a space",
+    "terminal_spanning": "a sentence ends inside them",
+    "duplicates": "another token has the same bytes",
+    "shadowed": "an added token is cut out of their text",
+    "special_tokens": "added, special",
+    "other_added_tokens": "added, not special",
+    "id_holes": "ids that no token has",
+    "rows": "embedding rows needed",
+    "padding": "rows to the next multiple of 64",
+    "round_trip_failures": "lines that do not come back",
+}
+"""Every count of a check, with what it is for people."""
+
+FAULTS = ("unreachable", "unreachable_by_pipeline", "missing_byte_pieces", "round_trip_failures")
+"""Those of them that should be 0."""
+
+
+def load_tokenizers(
+    sources: Sequence[str | Path], *, pattern: str | None = None
+) -> list[Tokenizer | UnigramOrWordPieceTokenizer]:
+    """The tokenizers of folders, files or Hub names, in order: BPE, Unigram or WordPiece.
+
+    `pattern`: name or regular expression of the pre-tokenizer, for rank files and GGUF
+    vocabularies that lack theirs; it goes to those alone. InvalidTokenizerError for what is no
+    tokenizer; ValueError for a pattern that none of them needs.
+    """
+    from vocabshift.tokenizer.formats.load import open_tokenizer
+
+    return _load(sources, pattern, open_tokenizer)
+
+
+def load_bpe_tokenizers(
+    sources: Sequence[str | Path], *, pattern: str | None = None
+) -> list[Tokenizer]:
+    """The same for tokenizers that must be BPE; InvalidTokenizerError for others."""
+    return _load(sources, pattern, None)
+
+
+def load_named(
+    sources: Sequence[str | Path], *, pattern: str | None = None
+) -> dict[str, Tokenizer | UnigramOrWordPieceTokenizer]:
+    """What `load_tokenizers` gives, by the names that results carry: each another one.
+
+    A name is the last part of the path or Hub name, with its folder in front or a number after it
+    where two would be alike.
+    """
+    from vocabshift.evaluation.lines.subject import subject_names
+
+    loaded = load_tokenizers(sources, pattern=pattern)
+    return dict(zip(subject_names(sources), loaded, strict=True))
+
+
+def _load(sources: Sequence[str | Path], pattern: str | None, open_other: Any) -> list[Any]:
+    from vocabshift.tokenizer.formats.load import load_tokenizer
+
+    loaded = []
+    is_used = False
+    for source in sources:
+        try:
+            loaded.append(load_tokenizer(source))
+        except InvalidTokenizerError as error:
+            if pattern is not None and PATTERN_FLAG in str(error):
+                loaded.append(load_tokenizer(source, pattern=pattern))
+                is_used = True
+            elif open_other is not None:
+                loaded.append(open_other(source))  # raises the same, where it is of no other kind
+            else:
+                raise
+    if pattern is not None and not is_used:
+        raise ValueError(
+            f"{PATTERN_FLAG} is not needed: the tokenizers bring their own; leave it out"
+        )
+    return loaded
+
+
+def check_tokenizers(
+    tokenizers: Sequence[str | Path],
+    corpus: Corpus | None = None,
+    *,
+    pattern: str | None = None,
+    details: bool = False,
+    threads: int = 1,
+) -> list[dict[str, Any]]:
+    """Check tokenizers as `vocabshift.check` does; for each a dictionary of plain JSON values.
+
+    Keys: `tokenizer` (the source), every count of `CHECKED` (None where it cannot be known),
+    `languages` with the figures of the corpus, `ok`, and `model_rows` and `missing_rows` where a
+    `config.json` beside the tokenizer states the rows of its model. With `details` the tokens
+    themselves are there too, and the first lines that do not come back. `pattern`: see
+    `load_tokenizers`, which says what is raised. CorpusError for text that cannot be read.
+    """
+    from vocabshift.checks.check import check
+
+    entries = []
+    loaded = load_tokenizers(tokenizers, pattern=pattern)
+    for source, tokenizer in zip(tokenizers, loaded, strict=True):
+        rows = model_rows(source)
+        report = check(tokenizer, corpus, threads=threads, model_rows=rows)
+        entry = {"tokenizer": str(source), **_counts(report)}
+        if rows is not None:
+            entry |= {"model_rows": rows, "missing_rows": report.missing_rows}
+        entry["languages"] = [
+            row.to_dict() | {"is_bound": row.is_bound} for row in report.languages
+        ]
+        entry["ok"] = bool(report.ok)
+        if details:
+            entry["details"] = _details(report)
+        entries.append(entry)
+    return entries
+
+
+def _counts(report: CheckReport) -> dict[str, Any]:
+    values = {key: getattr(report, key) for key in CHECKED}
+    return {
+        key: value if value is None or isinstance(value, int) else len(value)
+        for key, value in values.items()
+    }
+
+
+def _details(report: CheckReport) -> dict[str, Any]:
+    """The tokens of each count that has them, and the lines that are lost."""
+    tokens = {
+        key: list(value) for key in CHECKED if isinstance(value := getattr(report, key), tuple)
+    }
+    lost = {row.language: row.lost_lines for row in report.languages if row.lost_lines}
+    return {**tokens, "lost_lines": lost}
+
+
+def advice(entry: dict[str, Any]) -> list[str]:
+    """What the ceilings of a checked tokenizer mean for whoever wants to extend it, in sentences.
+
+    `entry`: one of `check_tokenizers`; nothing where no ceiling is in the way.
+    """
+    from vocabshift.checks.text import NEAR
+
+    bound = [row for row in entry["languages"] if row["is_bound"]]
+    if not bound:
+        return []
+    lifts = ", ".join(
+        f"{row['language']} {row['ceiling_bytes_per_token']:.2f} -> "
+        f"{row['repaired_ceiling_bytes_per_token']:.2f}"
+        for row in bound
+    )
+    lines = [
+        "The pre-tokenizer cuts words at combining marks, and no new token reaches across. "
+        f"vocabshift extend {entry['tokenizer']} --pre-tokenizer repaired lifts the ceiling, in "
+        f"bytes per token: {lifts}."
+    ]
+    near = [
+        f"{row['language']} {row['ceiling_bytes_per_token'] / row['bytes_per_token'] - 1:.1%}"
+        for row in bound
+        if row["bytes_per_token"] > NEAR * row["ceiling_bytes_per_token"]
+    ]
+    if near:
+        lines.append(f"Without it, any number of new tokens gains at most: {', '.join(near)}.")
+    return lines
+
+
+def model_rows(source: str | Path) -> int | None:
+    """Embedding rows that the `config.json` beside a tokenizer states, where there is one."""
+    path = Path(source)
+    file = (path if path.is_dir() else path.parent) / "config.json"
+    try:
+        config = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    found = None
+    if isinstance(config, dict):
+        text = config.get("text_config")
+        found = config.get("vocab_size", text.get("vocab_size") if isinstance(text, dict) else None)
+    return found if type(found) is int and 0 < found < 1 << 31 else None

@@ -1,0 +1,172 @@
+"""Train by recipe name into a folder: what `vocabshift train` does.
+
+Owns what stands in the folder's `vocabshift.json`, and the key by which checkpoints of the same run
+are known again: configuration, input and version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.checks.vocabulary import unused_names, with_unused
+from vocabshift.checks.vocabulary_report import VocabularyReport, vocabulary_report
+from vocabshift.errors import InvalidTokenizerError, UnreachableTokenError
+from vocabshift.progress import Progress
+from vocabshift.report.tables import vocabulary_table
+from vocabshift.storage.checkpoints import Checkpoints
+from vocabshift.storage.outcome import outcome
+from vocabshift.storage.output import CHECKPOINTS
+from vocabshift.storage.provenance import config_hash
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
+from vocabshift.tokenizer.formats.load import as_tokenizer
+from vocabshift.tokenizer.pretrained_folder import write_files
+from vocabshift.trainers.base import (
+    RunContext,
+    Source,
+    config_of,
+    source_key,
+    source_texts,
+)
+from vocabshift.trainers.recipes import RECIPES, VARIANT, AnyTrainer, Recipe, make_trainer
+from vocabshift.trainers.special_tokens import special_contents
+from vocabshift.trainers.unigram import UnigramTrainer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from tokenizers import Tokenizer as Backend
+
+__all__ = ["RECIPES", "VARIANT", "Recipe", "table_of", "train_to_folder", "training_key"]
+
+# Of the corpus, encoded by `tokenizers` with the written file: so many documents, and characters.
+_VERIFIED_DOCUMENTS = 500
+_VERIFIED_CHARACTERS = 1 << 22
+
+
+def training_key(trainer: AnyTrainer, source: Source, memory_bytes: int = 0) -> str | None:
+    """Key of training with this trainer on this source; None where the source has none.
+
+    The number of threads is left out: no result depends on it. One may depend on the memory
+    budget, where it leaves words out.
+    """
+    from vocabshift import __version__
+
+    text = source_key(source)
+    if text is None:
+        return None
+    special = getattr(trainer, "special_tokens_from", None)
+    contents = [] if special is None else sorted(special_contents(special))
+    return config_hash(
+        {
+            "version": __version__,
+            "config": config_of(trainer),
+            "input": text,
+            "special": contents,
+            "memory": memory_bytes,
+        }
+    )
+
+
+def train_to_folder(
+    recipe: str,
+    source: Source,
+    options: Mapping[str, Any],
+    out: str | Path,
+    *,
+    threads: int = 1,
+    memory_bytes: int = 0,
+    force: bool = False,
+    resume: bool = True,
+    progress: Progress | None = None,
+    reserve_dummies: int = 0,
+) -> dict[str, Any]:
+    """Train by a recipe, write the folder, reopen it with `tokenizers` and compare.
+
+    recipe: a name in `RECIPES`; options: of its trainer, by their names, as far as they are not to
+        have their defaults.
+    source: a Corpus, or a CountFolder where the recipe looks at words alone.
+    out: the folder, which appears whole or not at all.
+    threads: of counting and encoding; the result does not depend on it.
+    memory_bytes: budget for counted text; 0: no limit. It may leave rare words out.
+    force: replace what stands at `out`. resume: use what a run that was killed had finished.
+    progress: called with the phase, the work done and the work in all.
+    reserve_dummies: add so many special tokens that no text has (`checks.vocabulary.with_unused`);
+        for BPE only.
+
+    Returns the keys of `vocabshift train --json`. ValueError for an unknown recipe or option,
+    FileExistsError where `out` exists, CorpusError where there is no text.
+    """
+    trainer = make_trainer(recipe, options)
+    if reserve_dummies and isinstance(trainer, UnigramTrainer):
+        raise ValueError(f"reserve_dummies is for BPE; recipe {recipe} makes a Unigram tokenizer")
+    unused_names(reserve_dummies)  # an impossible number is refused before the work of hours
+    inputs = [source, *trainer.read_from]
+    with outcome(
+        "train", out, inputs=inputs, force=force, keep_checkpoints=True, resume=resume
+    ) as output:
+        key = training_key(trainer, source, memory_bytes)
+        context = RunContext(
+            threads=threads,
+            progress=progress,
+            memory_bytes=memory_bytes,
+            checkpoints=Checkpoints(output.folder / CHECKPOINTS, key),
+            folder=output.folder,
+        )
+        training = trainer.run(source, context)
+        tokenizer = training.tokenizer
+        if tokenizer.kind == "BPE":
+            tokenizer = with_unused(as_tokenizer(tokenizer), reserve_dummies)
+        backend = write_files(tokenizer, output.folder)
+        _verify_segmentation(tokenizer, backend, source)
+        unreachable = tokenizer.unreachable()
+        # A Unigram model may have such pieces: their parts together can be likelier than they are.
+        learned = set(unreachable) - trainer.inherited
+        if learned and tokenizer.kind == "BPE":
+            raise UnreachableTokenError(
+                f"training left {len(learned)} tokens that their merges cannot rebuild: this is a "
+                "fault of vocabshift; please report it with the corpus or a part of it"
+            )
+        vocabulary = vocabulary_report(
+            training.tokenizer, language_bytes=training.language_bytes
+        ).to_dict()["rows"]
+        report = asdict(training.report)
+        elsewhere = ("phases", "config_hash", "corpus_fingerprint")  # run by run, or said already
+        figures = {key: value for key, value in report.items() if key not in elsewhere}
+        figures["vocabulary"] = vocabulary
+        if reserve_dummies:
+            figures["dummies"] = reserve_dummies
+        output.record(
+            config_of(trainer), figures, corpus_fingerprint=training.report.corpus_fingerprint
+        )
+    return {
+        "out": str(out),
+        **report,
+        "unreachable": len(unreachable),
+        "vocabulary": vocabulary,
+    }
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """The key `vocabulary` of a result as a table for people."""
+    return vocabulary_table(VocabularyReport.from_rows(rows))
+
+
+def _verify_segmentation(tokenizer: AnyTokenizer, backend: Backend, source: Source) -> None:
+    """InvalidTokenizerError where `tokenizers`, from the file, gives other ids."""
+    texts: list[str] = []
+    left = _VERIFIED_CHARACTERS
+    for text in islice(source_texts(source), _VERIFIED_DOCUMENTS):
+        texts.append(text[:left])
+        left -= len(text)
+        if left <= 0:  # a document may be a whole file
+            break
+    ids, offsets = tokenizer.encode_batch(texts)
+    for i, encoding in enumerate(backend.encode_batch(texts, add_special_tokens=False)):
+        if encoding.ids != ids[offsets[i] : offsets[i + 1]].tolist():
+            raise InvalidTokenizerError(
+                f"the written tokenizer segments document {i + 1} of the corpus differently from "
+                "training: this is a fault of vocabshift; please report it with that document"
+            )
