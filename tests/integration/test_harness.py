@@ -14,6 +14,7 @@ import torch
 import transformers
 
 import small_models
+import vocabshift as vs
 from vocabshift.cli.main import main
 from vocabshift.evaluation.harness import run as harness
 from vocabshift.evaluation.harness.known_tasks import FAMILIES, requests_of
@@ -364,3 +365,16 @@ def test_every_model_sees_the_same_prompts(
     first, second = seen
     assert first == second
     assert len({context for context, _ in first}) == 3
+
+
+def test_tasks_are_named_from_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on the command line, or as requests made before; each name is expanded."""
+    asked: list[str] = []
+    monkeypatch.setattr(
+        harness, "_check_names", lambda requests, _: asked.extend(r.label for r in requests)
+    )
+    report = vs.run_harness([], ["sib200:hi,ta", *requests_of(["xcopa:ta"])])
+    assert vs.Results() == report.results
+    assert [r.label for r in requests_of(["sib200:hi,ta", "xcopa:ta"])] == asked
+    with pytest.raises(ValueError, match="sib200"):
+        vs.run_harness([], ["sib200:xx"])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from vocabshift.checks.reachability import pipeline_reachability
 from vocabshift.checks.text import LanguageCheck, check_text
@@ -21,7 +20,7 @@ from vocabshift.checks.vocabulary import (
 )
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, ids_of_tokens
-from vocabshift.tokenizer.formats.load import open_tokenizer
+from vocabshift.tokenizer.formats.load import TokenizerLike, open_tokenizer
 from vocabshift.tokenizer.pipeline import check_threads
 from vocabshift.tokenizer.token_bytes import is_superword
 
@@ -85,7 +84,7 @@ class CheckReport:
 
 
 def check(
-    tokenizer: Any,
+    tokenizer: TokenizerLike,
     corpus: Corpus | None = None,
     *,
     threads: int = 1,

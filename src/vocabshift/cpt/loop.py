@@ -24,10 +24,12 @@ from vocabshift.errors import VocabMismatchError
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
+    from transformers import PreTrainedModel
 
     from vocabshift.cpt.checkpoints import StepCheckpoints
     from vocabshift.text.corpus import Corpus
     from vocabshift.tokenizer.formats.encoder import Encoder
+    from vocabshift.tokenizer.formats.load import TokenizerLike
     from vocabshift.tokenizer.tokenizer import Tokenizer
 
 __all__ = [
@@ -42,8 +44,8 @@ __all__ = [
 
 
 def pretrain(
-    model: Any,
-    tokenizer: Any,
+    model: PreTrainedModel,
+    tokenizer: TokenizerLike,
     corpus: Corpus | PackedIds | Iterable[str],
     *,
     phases: Sequence[Phase],
@@ -52,11 +54,14 @@ def pretrain(
     new_ids: Sequence[int] = (),
     accelerator: Accelerator | None = None,
     checkpoints: StepCheckpoints | None = None,
-    evaluate: Callable[[Any], Mapping[str, float]] | None = None,
+    evaluate: Callable[[PreTrainedModel], Mapping[str, float]] | None = None,
     evaluate_bytes: int | None = None,
     on_evaluation: Callable[[Evaluation], None] | None = None,
 ) -> list[Step]:
     """Train `model` IN PLACE on `corpus` through `phases`, and return its steps.
+
+    `model`: a causal or masked language model of transformers; `tokenizer`: its tokenizer, as
+    `load_tokenizer` takes it.
 
     Documents are shuffled, joined with the EOS (and BOS, where it is another id) of
     `model.config`, and cut to `config.sequence_length`; the text of a phase depends on budget,
@@ -70,7 +75,8 @@ def pretrain(
     their rows. `checkpoints`: the run resumes from the newest of them, exactly, and returns the
     steps from there on; Ctrl-C and SIGTERM finish a step, save and raise KeyboardInterrupt.
     `evaluate` is called with the model (to be called and read, not changed) before the first step,
-    after the last and whenever another `evaluate_bytes` of text are done.
+    after the last and whenever another `evaluate_bytes` of text are done. `on_step` gets every
+    step, `on_evaluation` every evaluation.
 
     Raises VocabMismatchError where the tokenizer has ids beyond the model's rows, CorpusError
     where there is no text, ValueError for a sequence longer than the model's positions and for

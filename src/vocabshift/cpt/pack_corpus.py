@@ -79,8 +79,13 @@ def pack_corpus(
 ) -> dict[str, Any]:
     """Encode `corpus` into the folder `out`, and return what its `packed.json` says.
 
-    A run that was killed or failed is taken up where its last finished shard ended, if it is run
-    again with the same arguments on the same files; see `no_key_reason` for what cannot be.
+    `tokenizer`: a loaded one, of BPE; `options`: separators, size of shards and the like, see
+    `PackOptions`; `threads` for encoding: the files do not depend on it. `progress` is called with
+    the phase "encode", bytes done, and all bytes where they are known. FileExistsError where `out`
+    exists, without `force`.
+
+    With `resume`, a run that was killed or failed is resumed where its last finished shard ended,
+    if it has the same arguments and the same files; see `no_key_reason` for what cannot be.
     ValueError for weights (each document is packed once) and for an EOS that is no token.
     """
     options = options or PackOptions()

@@ -24,6 +24,7 @@ from vocabshift.results import WHOLE
 
 if TYPE_CHECKING:
     from vocabshift.text.corpus import Corpus
+    from vocabshift.tokenizer.formats.load import TokenizerLike
 
 N_LINES = 2
 """Lines shown of each language."""
@@ -118,8 +119,8 @@ class _Tally:
 
 
 def compare(
-    a: Any,
-    b: Any,
+    a: TokenizerLike,
+    b: TokenizerLike,
     texts: Corpus | Mapping[str, Iterable[str]] | Sequence[str],
     *,
     names: tuple[str, str] | None = None,

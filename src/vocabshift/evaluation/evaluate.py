@@ -30,6 +30,7 @@ from vocabshift.results import UNLABELLED, WHOLE, Result, Results
 
 if TYPE_CHECKING:
     from vocabshift.text.corpus import Corpus
+    from vocabshift.tokenizer.formats.load import TokenizerLike
 
 DEFAULT_METRICS = ("fertility", "bytes_per_token")
 BASE_METRIC = "normalized_sequence_length"
@@ -37,11 +38,11 @@ BASE_METRIC = "normalized_sequence_length"
 
 
 def evaluate(
-    tokenizers: Any,
+    tokenizers: TokenizerLike | Sequence[TokenizerLike] | Mapping[str, TokenizerLike],
     texts: Corpus | Mapping[str, Iterable[str]] | Sequence[str] | None,
     metrics: str | Sequence[str] | None = None,
     *,
-    base: Any = None,
+    base: TokenizerLike | None = None,
     reference: str | None = None,
     frequencies: Corpus | Mapping[str, Iterable[str]] | Sequence[str] | None = None,
     renyi_alpha: float = ALPHA,

@@ -38,7 +38,7 @@ _WRITTEN = ("config.json", "generation_config.json", "*.index.json", "vocabshift
 
 
 def continue_pretraining(
-    config: CptConfig | Mapping[str, Any],
+    config: CptConfig | Mapping[str, object],
     *,
     control: bool = False,
     force: bool = False,

@@ -100,7 +100,10 @@ def measure_latency(
     language, of `prompt_bytes` bytes of UTF-8 each or a little less, are answered greedily with
     `max_new_tokens` tokens: `warmup` requests to each model that are not timed, then `repeats`
     rounds over all prompts, the models taking turns. `device` (by default a GPU where there is
-    one) and `dtype` (by default float32) are those of models in this process.
+    one) and `dtype` (by default float32) are those of models in this process, and
+    `trust_remote_code` lets code that lies beside them run. `corpus`: the text that prompts are cut
+    from. `progress` is called with the phase "requests", requests
+    done, and all of them.
 
     Rows by model and language: seconds to the first token, then tokens, bytes and characters a
     second, tokens of a prompt, and peak memory in bytes where it is known; 95 % intervals are a

@@ -72,3 +72,16 @@ def test_help_has_two_examples(capsys) -> None:
     """As every verb's."""
     assert 0 == main(["serve", "--help"])
     assert 2 == capsys.readouterr().out.count("\n  vocabshift serve ")
+
+
+def test_it_is_opened_from_python(playground: Playground, monkeypatch) -> None:
+    """With the tokenizers by the names that they are given; nothing is served before `run`."""
+    pages: list[Playground] = []
+    monkeypatch.setattr("vocabshift.playground.app.make_app", lambda page, **_: pages.append(page))
+    named = {f"my {panel.label}": panel.engine.tokenizer for panel in playground.panels}
+    server = vocabshift.open_playground(named, {"hin": ["a b"]}, several="mixed")
+    server._socket.close()
+    start = pages[0].start()
+    assert list(named) == [facts["name"] for facts in start["tokenizers"]]
+    assert ["Several scripts", "Hindi"] == [sample["name"] for sample in start["samples"]]
+    assert server.url.startswith("http://127.0.0.1:")

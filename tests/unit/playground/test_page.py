@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from vocabshift.playground.page import MOST_SHOWN, Playground
+from vocabshift.playground.page import MOST_SHOWN, Playground, Sample, samples_of
 
 KA = "\u0915"
 A_B = 256 + 3  # ids of the tiny BPE's products, in order of their merges
@@ -132,3 +132,11 @@ def test_what_is_not_there(playground: Playground) -> None:
     for panel, token_id in ((0, 10_000), (0, -1), (7, 0), (-1, 0)):
         with pytest.raises(LookupError, match=r"there is no|no token has"):
             playground.token(panel, token_id)
+
+
+def test_samples_go_by_the_name_of_their_language() -> None:
+    """A text in several scripts comes first; what is no language keeps its label."""
+    hindi, code = Sample("Hindi", "hi", "one\ntwo"), Sample("Code", "", "x = 1")
+    texts = {"hin": ["one", "two"], "code": ["x = 1"]}
+    assert [code, hindi] == samples_of(texts)
+    assert [Sample("Several scripts", "", "mixed"), code, hindi] == samples_of(texts, "mixed")

@@ -77,7 +77,10 @@ def run_harness(
     ways), n = questions, interval of 1.96 standard errors as lm-eval gives them. `limit`: only the
     first questions. `batch_size`: a number, or "auto". `data`: a folder with the tasks' files, used
     where it has them. `done`: rows by (subject, task label) that are there
-    already; `keep` is called with what is new. Raises ValueError for an unknown task,
+    already; `keep` is called with what is new. `models`: folders or Hub names, loaded in `dtype` on
+    `device` ("auto": a GPU where there is one), with code of their own only if
+    `trust_remote_code`. `progress` is called with the
+    subject as phase, tasks done and all tasks. Raises ValueError for an unknown task,
     FileNotFoundError where `data` is no folder, ImportError without lm-eval; whatever else goes
     wrong with one model or task is among the failures.
     """

@@ -27,7 +27,10 @@ from vocabshift.progress import Progress
 from vocabshift.results import UNLABELLED, Result, Results
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from vocabshift.text.corpus import Corpus
+    from vocabshift.tokenizer.formats.load import TokenizerLike
 
 METRIC = BITS_PER_BYTE.name
 
@@ -56,8 +59,8 @@ class _Window:
 
 
 def score(
-    model: Any,
-    tokenizer: Any,
+    model: PreTrainedModel,
+    tokenizer: TokenizerLike,
     texts: Corpus | Mapping[str, Iterable[str]] | Iterable[str],
     *,
     subject: str = "model",

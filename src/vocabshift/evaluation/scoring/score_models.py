@@ -146,9 +146,19 @@ def score_models(
 
     "all" (bits of all documents over bytes of all) follows the languages where there are several.
     Models are compared by document. One model is in memory at a time; all are checked, and their
-    tokenizers opened, before the first is loaded. The other arguments are those of `score` and
-    `load_causal_model`, which say what is raised; `progress` is called with the subject as phase,
-    tokens done and all tokens.
+    tokenizers opened, before the first is loaded.
+
+    Parameters:
+        models: folders or Hub names; rows and pairs call each by its last part, made unique.
+        texts, context, overlap, batch_tokens: as in `score`.
+        dtype: of the weights in memory: "float32", "bfloat16", "float16", or "auto" for the
+            checkpoint's own.
+        device: "auto" (a GPU where there is one), "cpu", "cuda", …
+        trust_remote_code: run code that lies beside a model; otherwise such a model is refused.
+        progress: called with the subject as phase, tokens done and all tokens.
+
+    Raises ValueError for a model that cannot be loaded or fits no tokenizer (VocabMismatchError),
+    FileNotFoundError for one that is not there, and what `score` raises.
     """
     names = subject_names(models)
     engines = [_checked(source, trust_remote_code) for source in models]
