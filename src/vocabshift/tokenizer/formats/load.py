@@ -72,8 +72,9 @@ def load_tokenizer(source: str | Path, *, pattern: str | None = None) -> Tokeniz
     """A Tokenizer from a folder, a file of any known format, a Hub name or "tiktoken:NAME".
 
     `source`: any of these; the format is recognised by content, not by name. `pattern`: the name or
-    regex of the pre-tokenizer, for rank files and GGUF vocabularies that do not say it themselves. InvalidTokenizerError for a file that cannot be used, FileNotFoundError
-    for one that is not there. No code that lies beside a tokenizer is ever run.
+    regex of the pre-tokenizer, for rank files and GGUF vocabularies that do not say it themselves.
+    InvalidTokenizerError for a file that cannot be used, FileNotFoundError for one that is not
+    there. No code that lies beside a tokenizer is ever run.
     """
     named = encoding_name(source)
     if named is not None:
