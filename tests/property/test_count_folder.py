@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import documents, examples
 from vocabshift import _core
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.count_folder import CountFolder, count_words_of_pieces, write_counts
+from vocabshift.text.count_folder import CountFolder, count_words_within, write_counts
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED, compile_pattern
 
@@ -93,7 +93,7 @@ def test_words_inside_counted_pieces(
     )
     inner = compile_pattern(words)
     assert inner is not None
-    found = count_words_of_pieces(folder, inner, threads=threads)
+    found = count_words_within(folder, inner, threads=threads)
     expected = CorpusReader(corpus, (*walls, *words), by_language=True).count_words()
     for group in range(expected.group_count):
         assert sorted(expected.words(group)) == sorted(found.words(group))

@@ -87,10 +87,9 @@ def score(
         batch_tokens: tokens of a batch, padding included.
         progress: called with the phase "score", tokens done, and all tokens.
 
-    Raises CorpusError where there is no text for a language,
-    VocabMismatchError where tokenizer and model do not fit, ValueError for an impossible context
-    or overlap, for a model that sees what follows (a masked one) or gives no finite number, and
-    where memory lacks.
+    Raises CorpusError for a language without text, VocabMismatchError where tokenizer and model do
+    not fit, and ValueError for an impossible context or overlap, a model that sees what follows (a
+    masked one), one that gives no finite number, and too little memory.
     """
     documents = score_documents(
         model,
@@ -149,9 +148,7 @@ def score_documents(
     `overlap` tokens (default: half the context) of the one before as context and scores only what
     follows them. Without a BOS the first token of a document has no probability: it costs
     nothing, and its bytes count. Windows of like length are padded together to at most
-    `batch_tokens` tokens a batch. `progress` is called as in `score`.
-
-    The tokenizer is one of any kind that `engine_of` takes. Errors are those that `score` names.
+    `batch_tokens` tokens a batch. Arguments and errors are those of `score`.
     """
     engine = engine_of(tokenizer)
     bos = check_fit(model, engine.row_count)
