@@ -1,1 +1,1 @@
-"""What is sound and what stands out in a tokenizer: reachability, round trips, vocabulary."""
+"""Checks of a tokenizer: reachability, round trips, vocabulary."""

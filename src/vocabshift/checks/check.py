@@ -1,8 +1,8 @@
 """`check`: every invariant of a tokenizer, counted, with the tokens that break it.
 
-Owns which findings there are and what counts as sound. How each is made is the business of the
-files beside: pipeline reachability, what stands out in a vocabulary, text by language. Where a
-finding means nothing for Unigram and WordPiece, whose tokens are made of no others, it is empty.
+Owns the list of findings, and which of them make a tokenizer unsound. The other files of this
+package compute them. Findings that do not apply to Unigram and WordPiece, whose tokens are not
+made of other tokens, are empty.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ PADDING = 64
 class CheckReport:
     """What was found in one tokenizer; tokens are spelt as in the vocabulary.
 
-    Byte pieces and added tokens are classes of their own: none of them counts as unreachable, and
-    none but the first is among the duplicates.
+    Byte tokens and added tokens are classes of their own. Neither counts as unreachable, and byte
+    tokens never count as duplicates.
     """
 
     tokenizer: str  # its name
@@ -53,12 +53,12 @@ class CheckReport:
     other_added_tokens: tuple[str, ...]  # added, but not special
     id_holes: tuple[int, ...]  # ids below `rows` that no token has
     rows: int  # embedding rows that a model needs: the highest id plus one
-    model_rows: int | None  # rows of the model beside, where there is one
+    model_rows: int | None  # rows of the model in the same folder, if any
     languages: tuple[LanguageCheck, ...]  # text that was tried, by language
 
     @property
     def round_trip_failures(self) -> int:
-        """Lines that do not come back from their ids."""
+        """Lines that do not round-trip."""
         return sum(row.round_trip_failures for row in self.languages)
 
     @property
@@ -68,12 +68,12 @@ class CheckReport:
 
     @property
     def missing_rows(self) -> int:
-        """Rows that the model beside lacks: ids that would be read from outside its embeddings."""
+        """Rows that the model lacks: ids that would be read from outside its embeddings."""
         return 0 if self.model_rows is None else max(self.rows - self.model_rows, 0)
 
     @property
     def ok(self) -> bool:
-        """Whether every token can be produced, no byte is lost and every text came back."""
+        """Whether every token can be produced, no byte is lost and every text round-trips."""
         return not (
             self.unreachable
             or len(self.unreachable_by_pipeline or ()) > len(self.only_in_rare_contexts)
@@ -90,7 +90,7 @@ def check(
     threads: int = 1,
     model_rows: int | None = None,
 ) -> CheckReport:
-    """Check a tokenizer of any kind: can each token be produced, does each text come back?
+    """Check a tokenizer of any kind: can each token be produced, does each text round-trip?
 
     `tokenizer`: one of ours, a `tokenizers` or fast transformers tokenizer, or a path or Hub name;
     BPE, Unigram or WordPiece. `corpus`: text to encode and decode, document by document; the
@@ -139,7 +139,7 @@ def check(
 
 
 def _ordinary_tokens(tokenizer: AnyTokenizer) -> dict[str, bytes]:
-    """Tokens of the model with their bytes, by id; added tokens and byte pieces left out."""
+    """Tokens of the model with their bytes, by id; added tokens and byte tokens left out."""
     left_out = {*tokenizer.byte_pieces(), *(token.content for token in tokenizer.added_tokens)}
     spelled = tokenizer.token_bytes
     return {

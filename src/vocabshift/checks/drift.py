@@ -1,4 +1,4 @@
-"""How far apart do two tokenizers cut the same text?
+"""How much do two segmentations of the same text differ?
 
 For tokenizers with the same ids that differ in their boundaries or merges. Owns the comparison,
 token by token and place by place, and the sample that it is made on.
@@ -25,7 +25,7 @@ SAMPLE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How far two segmentations of the same documents lie apart."""
+    """How much two segmentations of the same documents differ."""
 
     documents: int
     changed_documents: int
@@ -62,7 +62,7 @@ def drift(
 
 
 def token_lengths(tokenizer: Tokenizer) -> NDArray[np.int64]:
-    """Bytes of each token by id, those of special tokens as they stand in text."""
+    """Bytes of each token by id, those of special tokens as written in text."""
     lengths = np.zeros(tokenizer.row_count, dtype=np.int64)
     for token_id, data in token_bytes(tokenizer).items():
         lengths[token_id] = len(data)

@@ -1,11 +1,11 @@
 """Tokens that a tokenizer's own pipeline never lets through.
 
-The merges may rebuild a token (STT) and yet no text yields it: the normalizer rewrites it, or the
-pre-tokenizer cuts inside it. A token counts as reachable if it appears when its text is encoded
-alone or in one of the contexts below.
+A token may pass the self-tokenization test (STT) and yet never occur, because the normalizer
+rewrites its text or the pre-tokenizer splits it. A token counts as reachable if it appears when its
+text is encoded alone or in one of the contexts below.
 
-Two measures: in a usual context, which is what `check` counts as contract; or in any context that
-we know of, so that a token is only called dead where no text yields it.
+There are two measures. `check` requires that a usual context yields the token. A token is called
+unreachable only if no context at all, usual or rare, yields it.
 """
 
 from __future__ import annotations

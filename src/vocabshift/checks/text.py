@@ -1,8 +1,8 @@
-"""What a tokenizer does to text, by language: does it come back, and how near is the ceiling?
+"""Text by language: does it round-trip, and how close is the tokenizer to its ceiling?
 
-Owns the round trip, and the ceiling: the most bytes per token that any extension can reach. No
-merge reaches across a pre-token, so no number of new tokens beats bytes per pre-token. Weights of
-the corpus play no part: each document counts once.
+The ceiling is the upper bound on bytes per token for any extension. No merge crosses a pre-token
+boundary, so no number of new tokens exceeds bytes per pre-token. Weights of the corpus are ignored:
+each document counts once.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 def ceilings(tokenizer: Tokenizer, corpus: Corpus, *, threads: int = 1) -> dict[str, float] | None:
     """Bytes of raw text for each pre-token, by label of the corpus.
 
-    Text goes through the tokenizer's normalizer; an added token in it is a pre-token. Where the
-    tokenizer encodes whole documents ("▁" for the space) a group of tokens that may ever become one
-    stands for the pre-token. None for a tokenizer of another kind; a language whose text yields no
-    pre-token is left out.
+    Text goes through the tokenizer's normalizer, and an added token in it is a pre-token. If the
+    tokenizer encodes whole documents ("▁" for the space), the groups of tokens that may ever merge
+    take the place of pre-tokens. None for a tokenizer of another kind. A language whose text has
+    no pre-token is left out.
     """
     if is_metaspace(tokenizer):
         found = metaspace_reader.ceilings(tokenizer, corpus, threads=threads)
@@ -82,13 +82,13 @@ class LanguageCheck:
 
     @property
     def is_bound(self) -> bool:
-        """Whether the pre-tokenizer is what limits an extension, and its repair would help."""
+        """Whether the pre-tokenizer limits an extension, so that repairing it would help."""
         if self.ceiling is None or self.repaired_ceiling is None:
             return False
         return self.repaired_ceiling > WORTHWHILE_LIFT * self.ceiling
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values; a ceiling that there is not is null."""
+        """JSON values; a missing ceiling is null."""
         plain = {key: value for key, value in asdict(self).items() if key != "lost_lines"}
         for key in ("ceiling", "repaired_ceiling"):
             value = plain.pop(key)

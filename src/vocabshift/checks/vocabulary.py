@@ -1,9 +1,9 @@
-"""What stands out in a vocabulary, and how much of it the text of each language uses.
+"""Unusual tokens of a vocabulary, and how much of it the text of each language uses.
 
-Owns what parts of characters, sentence ends inside, twins, and tokens that added ones put out of
-reach are, by a token's bytes; the use by language, in which each document counts once; and which
-tokens no text can have trained: the reference tokens that we add before a training (`with_unused`),
-bytes that UTF-8 never has, and what vendors call unused or reserved.
+Owns the tests on a token's bytes (part of a character, sentence end inside, duplicate, shadowed by
+an added token); the use by language, in which each document counts once; and the tokens that no
+text can have trained: the reference tokens that we add before a training (`with_unused`), bytes
+that UTF-8 never has, and tokens that vendors call unused or reserved.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def terminal_spanning(tokens: Mapping[str, bytes]) -> tuple[str, ...]:
 def duplicates(tokenizer: AnyTokenizer) -> tuple[str, ...]:
     """Tokens that have the same bytes as another, by id; added tokens that are not special too.
 
-    Text can only yield one of them. Byte pieces are left out: "<0x41>" and "A" are meant to be the
+    Text can only yield one of them. Byte tokens are left out: "<0x41>" and "A" are meant to be the
     same.
     """
     byte_pieces = set(tokenizer.byte_pieces())
@@ -77,10 +77,10 @@ def duplicates(tokenizer: AnyTokenizer) -> tuple[str, ...]:
 
 
 def shadowed_by_added(tokenizer: AnyTokenizer, tokens: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Tokens in whose text an added token stands: it is cut out first, and no text yields them.
+    """Tokens that contain an added token's text: it is matched first, so no text yields them.
 
-    Special tokens count: their strings are cut out of text unless it is encoded with
-    `parse_special=False`. Those that only match as single words leave other places to the model.
+    Special tokens count: their strings are matched in text unless it is encoded with
+    `parse_special=False`. Added tokens that match only as single words shadow nothing else.
     """
     added = [token for token in tokenizer.added_tokens if not token.single_word]
     if not added:
@@ -96,7 +96,7 @@ def shadowed_by_added(tokenizer: AnyTokenizer, tokens: Mapping[str, bytes]) -> t
 
 @dataclass(frozen=True, slots=True)
 class LanguageUse:
-    """What the text of one language uses; special tokens that stand in the text are counted."""
+    """What the text of one language uses; special tokens in the text are counted."""
 
     language: str | None  # label of the corpus
     n_bytes: int  # of UTF-8
@@ -178,7 +178,7 @@ MOST = 10_000
 """Reference tokens that may be asked for; ten are enough for a mean, a hundred for a threshold."""
 
 NEVER_IN_UTF8 = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))
-"""Bytes that stand in no UTF-8 text."""
+"""Bytes that occur in no UTF-8 text."""
 
 # Subtle: not a name that `use_of` takes for a vendor's reserved token: a transfer would copy
 # that token's row.
@@ -201,7 +201,7 @@ def unused_names(n: int, taken: frozenset[str] = frozenset()) -> tuple[str, ...]
 
 
 def with_unused(tokenizer: Tokenizer, n: int) -> Tokenizer:
-    """The tokenizer with `n` special tokens more, ids after all others, that no text has."""
+    """The tokenizer with `n` more special tokens that no text has; their ids come last."""
     taken = frozenset(token.content for token in tokenizer.added_tokens)
     first = tokenizer.row_count
     added = tuple(

@@ -1,9 +1,8 @@
-"""What a vocabulary is spent on: tokens, superwords and bytes by script (IST, Fig. 2, Table 10).
+"""The composition of a vocabulary: tokens, superwords and bytes by script (IST, Fig. 2, Table 10).
 
-Owns which class a token belongs to, and the figures. A token belongs to the script of its letters
-and marks; "Common" and "Inherited" ones (joiners, shared signs) belong to no script and decide
-only where nothing else does. Knows nothing of how a vocabulary came about: the caller says how much
-text of each language there was.
+Owns the class of a token, and the figures. A token belongs to the script of its letters and marks.
+Characters of the scripts "Common" and "Inherited" (joiners, shared signs) count only if the token
+has no others. The caller says how much text of each language the vocabulary was trained on.
 """
 
 from __future__ import annotations

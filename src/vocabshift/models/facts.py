@@ -1,7 +1,7 @@
 """What a vocabulary costs a model: parameters, memory read per token, size of the logits.
 
-Owns reading these facts from a model folder without loading it: `config.json`, and the headers of
-safetensors files where there are any. Knows nothing of tokens.
+They are read from a model folder without loading it: from `config.json`, and from the headers of
+safetensors files if there are any.
 """
 
 from __future__ import annotations

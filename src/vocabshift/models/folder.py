@@ -1,7 +1,7 @@
-"""A model's folder: where it is, whether there is one, and the small files beside the weights.
+"""A model's folder: finding it, downloading it, and the small files in it other than the weights.
 
-Owns which files of a folder or Hub repository are a model's, reading the tokenizer that belongs to
-it, and writing one that users load with the same ids. Loads no weights.
+Owns which files of a folder or Hub repository belong to a model, reading its tokenizer, and writing
+one that users load with the same ids. Loads no weights.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ MAX_SHARD_SIZE = "5GB"
 def find_model(source: Any) -> Path | None:
     """The folder of a model, or None where `source` is a tokenizer.
 
-    A model has weights beside a `config.json`. Of a Hub name the files are listed first, and
-    fetched only where they are a model's; without a net the Hub's cache is asked.
-    FileNotFoundError, with the reason, where a download fails.
+    A model has weights and a `config.json`. The files of a Hub name are listed first and downloaded
+    only if they are a model's; without a network the Hub's cache is used. FileNotFoundError, with
+    the reason, if a download fails.
     """
     if not isinstance(source, str | Path):
         return None
@@ -59,7 +59,7 @@ def check_folder(source: str | Path) -> None:
 def local_folder(source: str | Path) -> Path:
     """The folder itself, or of a Hub name the safetensors and small files, downloaded.
 
-    FileNotFoundError, with the reason where a download fails, for anything that is no model.
+    FileNotFoundError for anything that is not a model, with the reason if a download fails.
     """
     check_folder(source)
     path = Path(source)
@@ -95,8 +95,8 @@ def _is_model(names: Iterable[str]) -> bool:
 def _from_hub(name: str) -> Path | None:
     """The downloaded folder of a model, or None where the repository holds no weights.
 
-    FileNotFoundError with the reason where the Hub cannot be asked or a file does not arrive: a
-    failed download must never pass for a repository without weights.
+    FileNotFoundError with the reason if the Hub cannot be reached or a file is not downloaded: a
+    failed download must never be taken for a repository without weights.
     """
     if not hub.is_hub_name(name):
         return None
@@ -119,9 +119,9 @@ def _from_hub(name: str) -> Path | None:
 
 
 def _from_cache(name: str) -> Path | None:
-    """The model in the Hub client's cache; None where the cache knows of no weights.
+    """The model in the Hub client's cache; None if the cache has no record of weights.
 
-    FileNotFoundError where the cache knows that there are weights and does not hold them.
+    FileNotFoundError if the cache has a record of weights but not the weights.
     """
     lacking = None
     for weights in WEIGHTS:
@@ -142,7 +142,7 @@ def _from_cache(name: str) -> Path | None:
 def check_paths(model: str | Path, *others: Any, out: str | Path, force: bool) -> None:
     """FileExistsError where `out` is taken; ValueError where it holds one of the inputs.
 
-    `others`: what else is read, as it was given: a path, or a Corpus; anything else has no place.
+    `others`: other inputs, as they were given: a path, or a Corpus; anything else is ignored.
     """
     inputs = [source for source in (model, *others) if isinstance(source, str | Path)]
     inputs += [path for source in others for path in getattr(source, "paths", ())]
@@ -156,7 +156,7 @@ def load_own_tokenizer(source: str | Path) -> Tokenizer | UnigramOrWordPieceToke
         return open_tokenizer(source)
     except InvalidTokenizerError as error:
         raise VocabMismatchError(
-            f"the model's own tokenizer is needed beside it, and cannot be used: {error}"
+            f"the model's own tokenizer is needed in its folder, and cannot be used: {error}"
         ) from None
 
 
@@ -171,7 +171,7 @@ def write_model(model: Any, tokenizer: AnyTokenizer, folder: Path) -> None:
 
 
 def write_tokenizer(tokenizer: AnyTokenizer, folder: Path, model_type: str) -> None:
-    """Write the tokenizer beside a written config.json, and reopen it as users will.
+    """Write the tokenizer into the folder of a written config.json, and reopen it as users will.
 
     InvalidTokenizerError where AutoTokenizer gives other ids than the tokenizer.
     """
@@ -186,7 +186,7 @@ def write_tokenizer(tokenizer: AnyTokenizer, folder: Path, model_type: str) -> N
 
 
 def own_probes(tokenizer: AnyTokenizer, *, n_tokens: int = 400) -> Iterator[str]:
-    """Text of the tokenizer's own languages: what its tokens, evenly picked, say."""
+    """Text in the tokenizer's own languages: that of its tokens, picked at even distances."""
     texts = [data for _, data in sorted(tokenizer.token_bytes.items())]
     step = max(1, len(texts) // n_tokens)
     words = [data.decode(errors="ignore") for data in texts[::step]]
@@ -195,10 +195,10 @@ def own_probes(tokenizer: AnyTokenizer, *, n_tokens: int = 400) -> Iterator[str]
 
 
 def write_old_rope_keys(file: Path) -> None:
-    """Say the rotary embedding where transformers 4 looks for it too.
+    """Write the rotary embedding's settings where transformers 4 looks for them too.
 
-    Subtle: transformers 5 writes it into `rope_parameters` only, and 4.57 then takes its defaults
-    (base 10000, no scaling) without a word. Version 5 reads both and finds the same.
+    Subtle: transformers 5 writes them only into `rope_parameters`, and 4.57 then silently uses its
+    defaults (base 10000, no scaling). Version 5 reads both, and they agree.
     """
     config = json.loads(file.read_text(encoding="utf-8"))
     for part in (config, config.get("text_config")):

@@ -1,9 +1,9 @@
-"""Models in memory: a folder or Hub name loaded by transformers, and what is asked of the model.
+"""Models in memory: loading a folder or Hub name with transformers, and checks of the model.
 
-Owns the only call that loads weights: no code of a model is run unless that is asked for, and a
-model whose weights are not whole is refused. `load_model` gives the class that the config names,
-`load_causal_model` a causal language model to evaluate; the checks of the latter follow. torch and
-transformers are imported when a function runs. Knows nothing of what is measured or changed.
+Owns the only call that loads weights. Code in a model's folder runs only if the caller asks for it,
+and a model with incomplete weights is refused. `load_model` returns the class that the config
+names, `load_causal_model` a causal language model to evaluate; the checks of the latter follow.
+torch and transformers are imported when a function runs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DTYPES = ("float32", "bfloat16", "float16", "auto")
 
 
 def load_configs(source: str | Path) -> tuple[Any, Any | None]:
-    """The config of a model, and its generation config where it has one.
+    """The config of a model, and its generation config if it has one.
 
     ValueError for a quantized model, and for one of which transformers knows no config. No code
     in the folder is run.
@@ -71,7 +71,7 @@ def model_class(config: Any) -> Any:
 def load_model(source: str | Path, *, dtype: Any = None) -> Any:
     """The model of a folder or Hub name, in the checkpoint's dtype unless a torch dtype is given.
 
-    ValueError for a folder that does not hold a model whole. No code in it is run.
+    ValueError for a folder without a complete model. No code in it is run.
     """
     config, _ = load_configs(source)
     return _load(model_class(config), source, config, dtype or "auto")
@@ -87,8 +87,8 @@ def load_causal_model(
     """The causal language model of a folder or Hub name, in evaluation mode, on `device`.
 
     `device`: "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1", "mps". ValueError for
-    what is no causal model, lacks weights, needs code that is not trusted, or does not fit the
-    device; FileNotFoundError for a folder without a model.
+    a model that is not causal, lacks weights, needs code that is not trusted, or does not fit on
+    the device; FileNotFoundError for a folder without a model.
     """
     import torch
     from transformers import AutoModelForCausalLM
@@ -108,7 +108,7 @@ def load_causal_model(
 def _load(
     loader: Any, source: str | Path, config: Any, dtype: Any, *, trust_remote_code: bool = False
 ) -> Any:
-    """What `loader` makes of the weights; ValueError where these are not whole."""
+    """The model that `loader` returns; ValueError if its weights are incomplete."""
     try:
         with _quiet():
             model, loading = loader.from_pretrained(
@@ -137,14 +137,14 @@ def _load(
 
 
 def load_tokenizer(source: str | Path, *, trust_remote_code: bool = False) -> Any:
-    """The tokenizer beside a model, as transformers opens it; ValueError where it cannot."""
+    """The tokenizer in a model's folder, as transformers opens it; ValueError if it cannot."""
     from transformers import AutoTokenizer
 
     try:
         return AutoTokenizer.from_pretrained(source, trust_remote_code=trust_remote_code)
     except Exception as error:  # whatever transformers and tokenizers raise of damaged files
         raise ValueError(
-            f"the tokenizer of {source} is needed beside the model, and cannot be loaded: "
+            f"the tokenizer of {source} is needed with the model, and cannot be loaded: "
             f"{_reason(error)}"
         ) from error
 
@@ -182,7 +182,7 @@ def _load_config(source: str | Path, *, trust_remote_code: bool) -> Any:
 
 
 def torch_device(name: str) -> Any:
-    """The torch device of that name; ValueError where there is no such thing here."""
+    """The torch device of that name; ValueError if this machine has no such device."""
     import torch
 
     if name == "auto":
@@ -218,23 +218,23 @@ def check_fit(model: Any, n_rows: int) -> int | None:
 
 
 def positions_of(model: Any) -> int | None:
-    """The most tokens that the model takes at once, where its config says so."""
+    """The model's maximum number of positions, if its config says so."""
     config = model.config.get_text_config()
     found = (getattr(config, key, None) for key in ("max_position_embeddings", "max_seq_len"))
     return next((int(number) for number in found if number), None)
 
 
 def check_causal(model: Any) -> None:
-    """ValueError where what follows a token changes its logits: its bits per byte would be a fraud.
+    """ValueError if later tokens change a token's logits: bits per byte would be meaningless.
 
-    Asked of the model itself, for classes tell little: BERT comes in a causal model's, too.
+    The test runs the model itself, because its class says little: BERT has a causal class too.
     """
     import torch
 
     weight = model.get_input_embeddings().weight
     ids = torch.tensor([[0, 1, 2, 3], [0, 1, 2, 4]], device=weight.device) % weight.shape[0]
     with torch.inference_mode():
-        # One by one, for rows of a batch may be rounded in different ways.
+        # One by one, because rows of a batch may be rounded in different ways.
         one, other = (
             model(input_ids=row[None], use_cache=False).logits[0, :3].float() for row in ids
         )
@@ -248,7 +248,7 @@ def check_causal(model: Any) -> None:
 
 @contextmanager
 def lack_of_memory(advice: str) -> Iterator[None]:
-    """A ValueError with this advice where the model finds no memory, of a GPU or the CPU."""
+    """Raise a ValueError with this advice if the GPU or the CPU runs out of memory."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:

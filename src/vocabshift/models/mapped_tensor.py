@@ -1,9 +1,9 @@
 """Rows of files: tensors over a memory-mapped file to read from, and rows written by their id.
 
-Owns the mapping and the release of its pages, so that the row code that works on tensors in memory
-works on shards of any size unchanged: `index_select` reads from the file, `FileRows.index_copy_`
-writes to one. Imports torch at module level, for it subclasses its tensor; whoever needs it imports
-it when a function runs. Knows nothing of safetensors or tokens.
+Owns the mapping and the release of its pages. With it, code for rows of tensors in memory works
+unchanged on shards of any size: `index_select` reads from a file, `FileRows.index_copy_` writes to
+one. It subclasses torch's tensor, so it imports torch at module level; import this module only
+inside functions. Knows nothing of safetensors or tokens.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class FileMapping:
         self._touched = 0
 
     def read_rows(self, table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        """Rows of a contiguous matrix that lies in the file, read and not mapped.
+        """Rows of a contiguous matrix in the file, read and not mapped.
 
         Subtle: a row touched in a mapping brings megabytes of its neighbours into memory.
         """
@@ -59,7 +59,7 @@ class FileMapping:
         return rows
 
     def tensor(self, dtype: torch.dtype, shape: tuple[int, ...], start: int) -> torch.Tensor:
-        """The tensor that begins at byte `start`; what is done with it counts as touched."""
+        """The tensor that begins at byte `start`; bytes read through it count as touched."""
         count = math.prod(shape)
         if count == 0:
             return torch.empty(shape, dtype=dtype)

@@ -1,8 +1,8 @@
 """Input embeddings, output head and its bias of a saved model as float32, read block by block.
 
-Which tensors these are the architecture says (`saved`, `tables`). Owns reading them with numpy:
-nothing else of the model is read, never more than a block of rows at a time, and a number that is
-not finite is refused. Knows nothing of what is computed of the rows.
+The architecture says which tensors these are (`saved`, `tables`). They are read with numpy, one
+block of rows at a time; nothing else of the model is read, and numbers that are not finite are
+refused.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def open_tables(model: str | Path, n_tokens: int) -> ModelTables:
         )
     if saved.matrices.rows < n_tokens:
         raise VocabMismatchError(
-            f"the tokenizer beside the model has ids up to {n_tokens - 1}, and the input "
+            f"the model's tokenizer has ids up to {n_tokens - 1}, and the input "
             f"embeddings of {folder} have {saved.matrices.rows} rows: they are not each other's"
         )
     embeddings, head, bias = (

@@ -1,7 +1,7 @@
 """A saved model as a value: its configs, its checkpoint, its tables over the mapped shards.
 
-Owns finding the tables under the names that a checkpoint stores them by, and what is refused of a
-checkpoint. Memory does not grow with the model: rows are read when they are asked for.
+Owns the names under which a checkpoint stores the tables, and the checkpoints that are refused.
+Memory does not grow with the model: rows are read on demand.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SavedModel:
 
 
 def open_saved(source: str | Path) -> SavedModel | None:
-    """The model of a folder (or Hub name), or None where its weights are not in safetensors.
+    """The model of a folder (or Hub name), or None if its weights are not in safetensors.
 
     ValueError for what cannot be transferred: quantized, of unknown architecture, damaged;
     FileNotFoundError where a download fails.

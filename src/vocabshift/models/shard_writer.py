@@ -1,7 +1,7 @@
 """Shards of a model written again: tables with other rows, all other bytes as they were.
 
-Owns the copying (hard link, or the kernel's copy, which shares blocks where the file system can)
-and the layout of a changed shard. What the rows are `resize` knows.
+Owns the copying (a hard link, or the kernel's copy, which shares blocks if the file system supports
+it) and the layout of a changed shard. The caller provides the rows.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def layout(shard: Shard, changed: Mapping[str, NewTable]) -> Layout:
 
 
 def write_shard(shard: Shard, changed: Mapping[str, NewTable], target: Path) -> None:
-    """Write the shard with its new tables; what else is in it is copied byte for byte."""
+    """Write the shard with its new tables; its other tensors are copied byte for byte."""
     plan = layout(shard, changed)
     source = os.open(shard.file, os.O_RDONLY)
     out = os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
@@ -111,8 +111,8 @@ def copy_file(source: Path, target: Path, *, hard_link: bool = False) -> str:
 def copy_bytes(source: int, target: int, start: int, to: int, length: int) -> None:
     """Copy bytes between two open files; by the kernel alone where it can.
 
-    The disk writes while further blocks are copied, and pages that it has written are given back:
-    memory for the pages of the output, where all of it is fresh, is dearer than the copying.
+    The disk writes while further blocks are copied, and written pages are released: allocating
+    fresh memory for all pages of the output would take longer than the copying.
     """
     begin = to
     by_kernel = hasattr(os, "copy_file_range")
@@ -146,7 +146,7 @@ def write_all(descriptor: int, data: memoryview, offset: int) -> None:
 
 
 def hand_over(descriptor: int, start: int, length: int) -> None:
-    """Have the disk begin to write these bytes, and give back what it has written of them.
+    """Start writing these bytes to disk, and release the pages already written.
 
     `length` 0: to the end. An advice (of Linux, POSIX_FADV_DONTNEED does both): no promise.
     """

@@ -1,7 +1,7 @@
-"""A saved model's safetensors shards: what lies where, known from their headers alone.
+"""A saved model's safetensors shards: the position of each tensor, from their headers alone.
 
 Owns the format (https://github.com/huggingface/safetensors: 8 bytes header length, a JSON header,
-then the tensors one after the other) and the index of sharded models, and refuses what is damaged
+then the tensors one after the other) and the index of sharded models. Damaged files are refused
 before anything is mapped. Knows nothing of what the tensors mean.
 """
 
@@ -37,7 +37,7 @@ class StoredTensor:
 
 @dataclass(frozen=True)
 class Shard:
-    """One file; its tensors in the order in which they lie there, without gaps."""
+    """One file; its tensors in file order, without gaps."""
 
     file: Path
     tensors: tuple[StoredTensor, ...]

@@ -1,10 +1,10 @@
 """The tables of a model: the tensors that have one row per token, found by its architecture alone.
 
-Owns the probe: the model is built twice without memory (on torch's meta device), the second time
-with a larger vocabulary, and a tensor whose shape differs is such a table. So biases, per-layer
-embeddings, MLM heads and `final_logits_bias` are found without a list of architectures. Owns the
-tables as values too, and finding those of a model in memory. torch and transformers are imported
-when a function runs. Knows nothing of checkpoints, tokens or new rows.
+The model is built twice without memory (on torch's meta device), the second time with a larger
+vocabulary. A tensor whose shape differs is such a table. So biases, per-layer embeddings, MLM heads
+and `final_logits_bias` are found without a list of architectures. Owns the tables as values too,
+and finding those of a model in memory. torch and transformers are imported when a function runs.
+Knows nothing of checkpoints, tokens or new rows.
 """
 
 from __future__ import annotations
@@ -178,8 +178,7 @@ def _with_head(table: TableName, model: Any, head: Any) -> TableName:
     return replace(table, head_names=own if table.role in ("input", "head") else frozenset())
 
 
-# The tables of a model as values; whether their rows lie in memory or over a file makes no
-# difference.
+# The tables of a model as values; their rows may be in memory or in a file.
 
 _CALLED = {"input": "input embeddings", "head": "output head", "bias": "biases of the head"}
 

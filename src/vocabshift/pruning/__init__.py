@@ -1,1 +1,1 @@
-"""Pruning: take tokens out of a tokenizer that nobody needs, and break nothing."""
+"""Pruning: remove unneeded tokens from a tokenizer without making others unreachable."""

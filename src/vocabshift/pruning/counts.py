@@ -1,7 +1,7 @@
-"""How often text uses each token, by language: what pruning looks at.
+"""How often text uses each token, by language: the input of pruning.
 
-Owns the counting over a corpus or a folder of counts, and what documents of several weights count
-together. Knows nothing of what is done with the counts.
+Owns the counting over a corpus or a folder of counts, and the total over documents of different
+weights.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class TokenCounts:
 
 
 def require_tokens(counts: TokenCounts, name: str) -> None:
-    """CorpusError where all text of a label gives the tokenizer `name` nothing at all."""
+    """CorpusError if all text of a label gives no token of the tokenizer `name`."""
     for label, (_, n_tokens) in counts.bytes_and_tokens().items():
         if n_tokens == 0:
             of_label = "" if label is None else f" of {label!r}"
@@ -90,7 +90,7 @@ def count_tokens(
 ) -> TokenCounts:
     """Final tokens of all documents, as the tokenizer encodes them.
 
-    CorpusError where there is no text, or where a folder of counts cannot stand for it.
+    CorpusError if there is no text, or if a folder of counts cannot replace it.
     """
     if isinstance(source, CountFolder):
         return _count_folder(as_tokenizer(tokenizer), source, threads)
@@ -109,7 +109,7 @@ def count_tokens(
 
 
 def check_counted(tokenizer: AnyTokenizer, source: Source) -> None:
-    """CorpusError where a folder of counts was not counted as this tokenizer cuts text."""
+    """CorpusError if a folder of counts was counted with other pre-tokens than this tokenizer's."""
     if isinstance(source, Corpus):
         return
     if tokenizer.kind != "BPE":

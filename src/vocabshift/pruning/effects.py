@@ -1,7 +1,7 @@
-"""What a pruning gives back: the tokenizer, the id map, and what the pruning costs.
+"""The result of a pruning: the tokenizer, the id map, and the effects on text.
 
 Owns the figures of the report, which `--json` prints (bytes per token by language, tokens by
-script, text that comes back), and when to warn.
+script, text that round-trips), and the warnings.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ScriptEffect:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What the corpus says; nothing where there is none."""
+    """Measured on the corpus; empty without one."""
 
     languages: tuple[LanguageEffect, ...] = ()
     documents: int = 0
@@ -119,7 +119,7 @@ class PruneReport:
     n_removed: int
     n_decided_by_ties: int  # removed only because of a tie-break
     n_removable: int  # could have been removed in all
-    n_atomic: int  # bytes, characters and byte pieces: made of no others
+    n_atomic: int  # bytes, characters and byte tokens: made of no others
     vocab_size: int  # tokens of the model, special tokens outside it not counted
     rows: int  # the highest id plus one
     unreachable_before: int  # STT
@@ -134,7 +134,7 @@ class PruneReport:
 
 @dataclass(frozen=True, eq=False)
 class Pruning:
-    """A pruned tokenizer and how it came about."""
+    """A pruned tokenizer, and the report of the pruning."""
 
     tokenizer: Tokenizer | UnigramOrWordPieceTokenizer
     id_map: TokenIdMap
@@ -143,7 +143,7 @@ class Pruning:
 
 
 def tie_warnings(n_removed: int, n_ties: int) -> tuple[str, ...]:
-    """A warning where most removals were decided by a tie."""
+    """A warning if most removals were decided by a tie."""
     if n_ties * 2 <= n_removed:
         return ()
     return (

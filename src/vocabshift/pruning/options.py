@@ -1,6 +1,6 @@
-"""PruningOptions: what is asked of a pruning, and whether it can be had.
+"""PruningOptions: the options of a pruning, and their checks.
 
-Owns everything that is cheap to check, the wording of these errors, and the grammar of `--keep`: a
+Owns all checks that are cheap, the wording of their errors, and the grammar of `--keep`: a
 token as the vocabulary spells it or as its text, `file:PATH` (one token a line), `script:Deva` (or
 Unicode's name), `language:LABEL` (what the text of that label uses).
 """
@@ -25,7 +25,7 @@ from vocabshift.tokenizer.splits import Flags, Int64s
 
 @dataclass(frozen=True)
 class Keep:
-    """What to keep, taken apart; checked only against what a tokenizer has."""
+    """The parsed values of `--keep`; a tokenizer decides whether they exist."""
 
     tokens: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()  # Unicode names
@@ -33,7 +33,7 @@ class Keep:
 
 
 def parse_keep(values: Iterable[str]) -> Keep:
-    """Take the values apart and read the files; ValueError for an empty one."""
+    """Parse the values and read the files; ValueError for an empty one."""
     if isinstance(values, str):
         raise TypeError("keep is a str; give a list of str")
     tokens: list[str] = []
@@ -59,7 +59,7 @@ def parse_keep(values: Iterable[str]) -> Keep:
 
 
 def check_languages(keep: Keep, labels: Iterable[str]) -> None:
-    """ValueError where a language to keep is no label of the corpus."""
+    """ValueError if a language to keep is not a label of the corpus."""
     known = list(labels)
     for label in keep.languages:
         if label not in known:
@@ -104,7 +104,7 @@ def kept_scripts(keep: Keep, names: list[str], classes: Int64s) -> Flags:
 
 @dataclass(frozen=True, kw_only=True)
 class PruningOptions:
-    """What is asked of a pruning; ValueError or TypeError for what no tokenizer can give.
+    """The options of a pruning; ValueError or TypeError for impossible ones.
 
     Exactly one of `n_tokens` and `vocab_size` is given.
     """
@@ -116,7 +116,7 @@ class PruningOptions:
     vocab_size: int | None = None
     """How many tokens of the model stay."""
     keep: Keep = field(default_factory=Keep)
-    """What never goes, beside what is protected."""
+    """Tokens that are never removed, in addition to the protected ones."""
     keep_ids: bool = False
     """Leave ids as they are, with holes, instead of numbering them densely."""
     unreachable_first: bool = False
@@ -186,7 +186,7 @@ def check_kind(tokenizer: AnyTokenizer, options: PruningOptions) -> None:
 
 
 def number_of_tokens(tokenizer: AnyTokenizer, options: PruningOptions, n_removable: int) -> int:
-    """How many tokens are to go; ValueError where so many cannot."""
+    """How many tokens to remove; ValueError if so many cannot be removed."""
     size = len(tokenizer.vocab)
     if options.n_tokens is not None:
         n = options.n_tokens

@@ -1,12 +1,12 @@
-"""In which order tokens go: a score for each, and what decides between equal ones.
+"""The order in which tokens are removed: a score for each token, and the tie-break.
 
-Owns the orders by name, and two ways to take tokens out in an order without making a token that
-stays unreachable: `when_free` lets a token wait until everything made of it has gone,
-`dependents_first` sends what is made of it ahead. Bytes and special tokens never stand in the
-order; that does not move the others, for a byte is made of nothing, so that taking it out would
-free nobody. Source: "Teaching Old Tokenizers New Words", section 4 and appendix A; the exact rules
-are in docs/algorithms/pruning.md. Where the paper's toolkit takes the parts of a token that stays
-(frequency, id), ours waits or takes the whole first.
+Owns the orders by name, and two ways to remove tokens in an order without making a remaining token
+unreachable: `when_free` delays a token until everything made of it is removed, `dependents_first`
+removes everything made of it before it. Bytes and special tokens are not in the order. That does
+not change the positions of the others: a byte is made of nothing, so removing it frees no token.
+Source: "Teaching Old Tokenizers New Words", section 4 and appendix A; the exact rules are in
+docs/algorithms/pruning.md. Where the paper's toolkit removes the parts of a token that stays
+(frequency, id), ours waits or removes the whole token first.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class RemovalOrder:
     def n_decided_by_ties(self, n: int) -> int:
         """How many of the first `n` go only because of a tie-break.
 
-        They score the same as the first token that stays: another rule for ties would have taken
-        that one instead. A token that had to wait for others counts with the score of these.
+        They have the same score as the first token that stays: another tie-break would have removed
+        that one instead. A token that had to wait for others counts with their score.
         """
         if self.scores is None or not 0 < n < len(self.ids):
             return 0
@@ -108,10 +108,10 @@ class RemovalOrder:
 
 
 def made_counts(splits: Splits, counts: Int64s) -> Int64s:
-    """How often each token is there, in the end or for a while, when text is encoded.
+    """How often each token occurs while text is encoded, as a final or an intermediate token.
 
-    `counts`: of final tokens. Each of these is made by the merges of its tree, whatever stands
-    beside it, so that every token passes its count on to both halves.
+    `counts`: of final tokens. Each of these is made by the merges of its tree in any context, so
+    every token passes its count on to both halves.
     """
     total = counts.tolist()  # plain numbers: a loop over arrays is slow
     users = splits.users().tolist()

@@ -1,16 +1,15 @@
-"""Which tokens never go, so that every text that could be written still can be.
+"""Tokens that are never removed, so that every text that could be encoded still can be.
 
-Always protected are special and added tokens, bytes, single characters, the unknown token, and
-whatever a template or a role names. BPE builds all else out of these. A Unigram or WordPiece model
-cuts text into whole tokens, so that more is protected there:
+Special and added tokens, bytes, single characters, the unknown token, and tokens of a template or a
+role are always protected. BPE builds all others from these. A Unigram or WordPiece model
+segments text into whole tokens, so more tokens are protected there:
 
-- A character that is no token of its own keeps all tokens that it stands in. Text around it may be
-  cut at other places all the same, and then become unknown: the check on the corpus shows it.
-- A Unigram model gives an unknown character the lowest score there is, minus 10, so that the token
-  of the lowest score stays as well.
+- If a character is not a token by itself, all tokens that contain it are kept. Text around it may
+  still be segmented in another way and become unknown; the check on the corpus shows that.
+- A Unigram model gives an unknown character the lowest score in the vocabulary minus 10, so the
+  token with the lowest score is kept too.
 
-Scores are kept: what is left is as likely as before, so that text without a removed token is cut as
-before.
+Scores are not changed, so text without a removed token is segmented as before.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from vocabshift.tokenizer.token_bytes import ANY_BYTE_PIECE
 
 
 def require_prunable(tokenizer: AnyTokenizer) -> None:
-    """InvalidTokenizerError for a kind of BPE whose tokens cannot be taken apart."""
+    """InvalidTokenizerError for a kind of BPE whose tokens cannot be split into their parts."""
     if tokenizer.kind != "BPE":
         return
     model = as_tokenizer(tokenizer).model
@@ -47,7 +46,7 @@ def protected(
 ) -> Flags:
     """(rows,) what is never removed.
 
-    `characters`: of a Unigram or WordPiece tokenizer only these characters are to stay; None: all.
+    `characters`: the only characters to keep of a Unigram or WordPiece tokenizer; None: all.
     """
     rows = tokenizer.row_count
     named = {tokenizer.unk_token, *(tokenizer.config.get(f"{role}_token") for role in ROLES)}
@@ -79,8 +78,8 @@ def characters_of(tokenizer: AnyTokenizer, corpus: Corpus) -> frozenset[str]:
 def spelled(tokenizer: AnyTokenizer) -> Mapping[int, bytes]:
     """By id, the text by which a token is named and put into a script.
 
-    Of BPE what it stands for; of the others what the vocabulary spells, so that a byte piece is
-    "<0xNN>".
+    For BPE it is the token's text; for the others its spelling in the vocabulary, so a byte token
+    is "<0xNN>".
     """
     if tokenizer.kind == "BPE":
         return tokenizer.token_bytes

@@ -1,7 +1,7 @@
-"""`prune`: a tokenizer in, a smaller one out, in which nothing that stays is broken.
+"""`prune`: remove tokens from a tokenizer without making the remaining ones unreachable.
 
-Owns the order of the steps: what is cheap is checked first, then text is counted, then tokens are
-taken out, and then the result is checked: no token became unreachable, text comes back as before.
+Owns the order of the steps: cheap checks first, then counts of the text, then the removal, and then
+a check of the result: no token became unreachable, and text round-trips as before.
 """
 
 from __future__ import annotations
@@ -60,35 +60,35 @@ def prune(
     drop_unseen_characters: bool = False,
     threads: int = 1,
 ) -> Tokenizer | UnigramOrWordPieceTokenizer:
-    """Take `n_tokens` tokens out of a tokenizer, or all but `vocab_size`; returns the smaller one.
+    """Remove `n_tokens` tokens from a tokenizer, or all but `vocab_size`; return the smaller one.
 
-    Special and added tokens, bytes, characters and "<0xNN>" never go, nor does a token that one
-    that stays is made of. The same text gives the same result.
+    Special and added tokens, bytes, characters and "<0xNN>" are never removed, nor is a token that
+    a remaining token is made of. The same text gives the same result.
 
     tokenizer: one of ours, a `tokenizers` or fast transformers tokenizer, or a path or Hub name;
         BPE, Unigram or WordPiece.
-    corpus: a Corpus or, for byte-level BPE, a CountFolder; the orders "leaf-id" and "id" look at no
+    corpus: a Corpus or, for byte-level BPE, a CountFolder; the orders "leaf-id" and "id" need no
         text.
-    n_tokens, vocab_size: how many tokens go, or how many tokens of the model stay; one of them.
+    n_tokens, vocab_size: the number of tokens to remove, or to keep in the model; one of them.
     order: "leaf-frequency" (tokens that nothing is made of, the rarest first), "leaf-id" (of these
         the highest id), "merge" (the rarest in any merge; BPE alone), "frequency" (the rarest in
         the end), "id" (the highest id, with what is made of it), "script" (scripts that the text
         uses least).
-    keep: what else stays: a token, "file:PATH" (one a line), "script:Deva", "language:LABEL" (what
-        the text of that label uses).
+    keep: further tokens to keep: a token, "file:PATH" (one a line), "script:Deva",
+        "language:LABEL" (the tokens that the text of that label uses).
     keep_ids: leave ids as they are, with holes; otherwise they are packed densely in the old order.
         Not for Unigram.
     unreachable_first: first the tokens that their own merges cannot make; BPE alone.
-    drop_unseen_characters: of Unigram and WordPiece, let single characters go that the corpus does
-        not have: text with these then holds unknown tokens.
+    drop_unseen_characters: of Unigram and WordPiece, also remove single characters that the
+        corpus does not have; text with these then has unknown tokens.
     threads: for encoding; the result does not depend on it.
 
-    ValueError where more is asked for than can go, or where text is needed and not given;
-    InvalidTokenizerError for a tokenizer that cannot be read or taken apart; CorpusError for text
-    that cannot be read or yields no token.
+    ValueError if more tokens are to be removed than can be, or if text is needed and not given;
+    InvalidTokenizerError for a tokenizer that cannot be read or split into its parts; CorpusError
+    for text that cannot be read or yields no token.
 
-    Source: "Teaching Old Tokenizers New Words", section 4; where we differ is said in
-    `pruning.orders`. Unigram and WordPiece are ours.
+    Source: "Teaching Old Tokenizers New Words", section 4; `pruning.orders` says where we differ.
+    Unigram and WordPiece are ours.
     """
     options = PruningOptions(
         order=order,
@@ -180,7 +180,7 @@ def prune_with_report(
 
 
 def number_removable(tokenizer: Any) -> int:
-    """How many tokens could be taken out of a tokenizer at most; 0 where only atoms are left."""
+    """The largest number of tokens that can be removed; 0 if only atoms are left."""
     value = open_tokenizer(tokenizer)
     require_prunable(value)
     classes = classes_of(spelled(value), value.row_count)
@@ -217,9 +217,9 @@ def _count(
     threads: int,
     progress: Progress | None,
 ) -> tuple[TokenCounts | None, TokenCounts | None]:
-    """Counts for the order, and those of the tokenizer as it is where somebody asks for them.
+    """Counts for the order, and the tokenizer's own counts if they are needed.
 
-    The orders look at what merges make, without merge skipping; "frequency" alone does not.
+    The orders use counts without merge skipping; only "frequency" uses the tokenizer's own.
     """
     if source is None:
         return None, None
