@@ -1,8 +1,8 @@
-"""Glitch tokens of a model: every fact about every row, brought together.
+"""Glitch tokens of a model: all facts about every row.
 
-Owns which indicator decides and the order of the work. Each fact is found in a file of this
-folder; `summary` makes plain values of them. The weights are read block by block; the model itself
-is only loaded to verify.
+Owns the choice of the deciding indicator, and the order of the work. The other files of this folder
+compute the facts; `summary` turns them into JSON values. The weights are read block by block; the
+model itself is only loaded for verification.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def find_glitch_tokens(
     references, thresholds and prompts name their sources in the files of this folder.
 
     Parameters:
-        model: folder or Hub name, with its own tokenizer beside.
+        model: folder or Hub name, with its own tokenizer.
         initial: an earlier state of it, for the indicator "drift".
         reference: ids, ranges of ids ("5-9") or tokens that are known to be unused; left out, they
             are looked for.
@@ -160,7 +160,7 @@ def _chosen(indicator: str, tables: ModelTables, reference: Reference | None) ->
             else "take --indicator norm, which needs none"
         )
         raise ValueError(
-            f"{tables.folder} cannot be judged by {chosen}: no row is known to be unused (no "
+            f"{tables.folder} cannot be evaluated by {chosen}: no row is known to be unused (no "
             "dummies, no rows beyond the tokenizer, no impossible bytes, no unused tokens); name "
             f"some with --reference, or {other}"
         )
@@ -194,7 +194,7 @@ def _drift(tables: ModelTables, tokenizer: Tokenizer, initial: str | Path) -> Dr
 
 
 def _z(values: npt.NDArray[np.float32], judged: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:
-    """(rows,) in standard deviations of the judged rows."""
+    """(rows,) in standard deviations of the evaluated rows."""
     if not judged.any():
         return np.zeros_like(values)
     own = values[judged].astype(np.float64)

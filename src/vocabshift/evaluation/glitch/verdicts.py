@@ -1,4 +1,4 @@
-"""Where suspicion begins, what a verification says, and what to do about each token.
+"""Thresholds for suspect tokens, verdicts of the verification, and the action for each token.
 
 Owns the thresholds with their reasons and the table of actions. Knows nothing of how an indicator
 or a probability was measured.
@@ -53,7 +53,7 @@ class Threshold:
 
 
 def threshold(values: Floats, judged: npt.NDArray[np.bool_], of_reference: Floats) -> Threshold:
-    """By the reference where it has two rows, else the lowest 2 % of the judged ones."""
+    """From the reference if it has two rows, else the lowest 2 % of the evaluated rows."""
     n = len(of_reference)
     if n > 1:
         highest = float(of_reference.max())
