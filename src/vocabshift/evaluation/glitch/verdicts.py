@@ -52,7 +52,7 @@ class Threshold:
     is_by_reference: bool
 
 
-def threshold(values: Floats, judged: npt.NDArray[np.bool_], of_reference: Floats) -> Threshold:
+def threshold(values: Floats, evaluated: npt.NDArray[np.bool_], of_reference: Floats) -> Threshold:
     """From the reference if it has two rows, else the lowest 2 % of the evaluated rows."""
     n = len(of_reference)
     if n > 1:
@@ -64,7 +64,7 @@ def threshold(values: Floats, judged: npt.NDArray[np.bool_], of_reference: Float
             f"1 in {n + 1}",
             True,
         )
-    lowest = float(np.percentile(values[judged], PERCENTILE)) if judged.any() else 0.0
+    lowest = float(np.percentile(values[evaluated], PERCENTILE)) if evaluated.any() else 0.0
     return Threshold(
         lowest,
         f"the lowest {PERCENTILE:g} % of the tokens that text yields (Land and Bartolo): "

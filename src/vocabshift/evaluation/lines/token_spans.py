@@ -59,8 +59,8 @@ def edges_in_text(
         edges - begin_after + begin_before,
         end_before,
     )
-    behind = edges - end_after + end_before
-    return np.where(last < 0, edges, np.where(edges < end_after, inside, behind))
+    beyond = edges - end_after + end_before
+    return np.where(last < 0, edges, np.where(edges < end_after, inside, beyond))
 
 
 def _changes(
