@@ -1,9 +1,9 @@
 """compare: what changes in real text between two tokenizers.
 
-Owns the totals of each language, the spans of text that became shorter or longer, and which lines
-changed most. A span lies between two neighbouring places where both tokenizers begin a token (and a
-character begins), so that the changes of all spans add up to the change of the text. Knows nothing
-of colours, terminals or pages.
+Owns the totals of each language, the spans of text that became shorter or longer, and the lines
+that changed most. A span reaches from one position where both tokenizers begin a token (and a
+character begins) to the next, so the changes of all spans add up to the change of the text. Knows
+nothing of colours, terminals or pages.
 """
 
 from __future__ import annotations

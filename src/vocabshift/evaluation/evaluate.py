@@ -1,7 +1,7 @@
 """evaluate: tokenizers and texts in, Results out.
 
-Owns the order of things: check what is asked for, read the texts, measure subject by subject, put
-the rows in order. Knows nothing of how a line is counted or a table is drawn.
+Owns the order of the steps: check the arguments, read the texts, measure each subject, sort the
+rows. Knows nothing of how a line is counted or a table is drawn.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def evaluate(
     """Measure tokenizers on texts, per language.
 
     Documents are cut into lines, blank ones are skipped, no BOS or EOS is added. Definitions and
-    their sources stand in the files of `vocabshift.evaluation.metrics`.
+    their sources are in the files of `vocabshift.evaluation.metrics`.
 
     Parameters:
         tokenizers: one tokenizer, or a list or tuple of them, or a mapping of names to them; each
@@ -80,7 +80,7 @@ def evaluate(
             (no fairness, premium, frequency bins or vocabulary of theirs). Brings its metrics.
         morphemes: words with their parts by language (`read_morphemes`), for MorphScore and its
             kin; brings these metrics.
-        leading_space: encode these words after a space, as they stand inside a text.
+        leading_space: encode these words after a space, as in running text.
         threads: changes the time, never the result.
         progress: called with the phase "tokenizers", tokenizers done, and all of them.
         note: called with a sentence for each reason why metrics were left out.

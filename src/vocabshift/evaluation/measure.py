@@ -1,9 +1,9 @@
-"""One tokenizer on all texts: counts, then every metric that is asked for, as rows.
+"""One tokenizer on all texts: counts, then every requested metric, as rows.
 
-Owns how each kind of formula becomes rows; the bootstrap is called once for all texts with the
-same number of lines. Metrics of a linguistic family share work and are computed together: texts are
-prepared once for all subjects, and only for families of which a metric is asked for. Knows no
-metric by name, and of other subjects only the base's counts.
+Owns how each kind of formula becomes rows. The bootstrap runs once for all texts with the same
+number of lines. Metrics of a linguistic family share work and are computed together: texts are
+prepared once for all subjects, and only for requested families. Knows no metric by name, and of
+other subjects only the base's counts.
 """
 
 from __future__ import annotations

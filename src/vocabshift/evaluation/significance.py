@@ -1,4 +1,4 @@
-"""Is one tokenizer better than another over languages, or did it only win somewhere?
+"""Is one tokenizer consistently better than another over languages?
 
 Owns the paired comparison of two subjects on one metric, language by language: win rates (Indic
 study, continued BPE), Wilcoxon's signed-rank test (scipy, extra `stats`), its effect size (the

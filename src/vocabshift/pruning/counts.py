@@ -126,7 +126,7 @@ def _check_words(tokenizer: Tokenizer, source: CountFolder) -> None:
     if pattern is None or kind not in (None, "nfc", "nfd", "nfkc", "nfkd"):
         raise CorpusError(
             f"{tokenizer.name} does not cut text by a byte-level pattern, so that a folder of "
-            "counts cannot stand for it; give a corpus"
+            "counts cannot replace it; give a corpus"
         )
     source.require(pattern, kind, source.special_tokens)
     added = {token.content for token in tokenizer.added_tokens}

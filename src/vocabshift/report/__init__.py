@@ -1,1 +1,1 @@
-"""Renderings of Results and of what `evaluation` gives, and of nothing else."""
+"""Renderings of Results and of other values of `evaluation`; nothing is measured here."""

@@ -1,6 +1,6 @@
-"""A model card of a tokenizer, from Results and the record of how it came about; nothing else.
+"""A model card of a tokenizer, from Results and its provenance alone.
 
-Owns what a card says and in which order. Metadata and evaluation results are huggingface_hub's
+Owns the content of a card and its order. Metadata and evaluation results are huggingface_hub's
 (`ModelCardData`, `EvalResult`), so that the Hub understands them. Equal input gives equal text.
 """
 

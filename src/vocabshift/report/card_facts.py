@@ -1,4 +1,4 @@
-"""What a card says that is no measurement: how a tokenizer came about, and of which text.
+"""The part of a card that is not measured: how a tokenizer was made, and from which text.
 
 Owns the reading of `vocabshift.json`, of the tokenizer's checksum and of tables of sources, each
 into a typed value that can be kept as JSON; and the part of the card about its training text.

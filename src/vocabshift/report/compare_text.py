@@ -1,9 +1,8 @@
 """A comparison of two tokenizers for the terminal, with colours and without.
 
-With colours, tokens take turns in two backgrounds. Without them (`plain`), tokens stand between
-separators, spaces within a token are shown, and text that several tokens share is in brackets with
-their number. Superwords are bold, cut syllables and characters underlined. Owns how a line of
-tokens is printed; knows nothing of tokenizers.
+With colours, tokens alternate between two backgrounds. Without them (`plain`), separators divide
+tokens, spaces within a token are shown, and text that several tokens share is in brackets with
+their number. Superwords are bold, cut syllables and characters underlined.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def to_rich(
 
 
 def tokens_text(line: TokenizedLine, *, plain: bool = False, marks: Marks = UNICODE) -> Text:
-    """One line with its tokens told apart; control and direction characters are spelled out."""
+    """One line with its tokens marked; control and direction characters are spelled out."""
     from rich.text import Text
 
     data = line.text.encode()

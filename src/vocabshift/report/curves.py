@@ -1,7 +1,7 @@
-"""A picture of curves: a value against a number of tokens, one line for each series.
+"""A plot of curves: a value against a number of tokens, one line for each series.
 
-Owns how such a picture looks, as SVG, PNG or PDF by the file's suffix. Knows nothing of what the
-values mean. Needs the extra [plots]; nothing is drawn to a screen.
+The format is SVG, PNG or PDF, by the file's suffix. Needs the extra [plots]; nothing is drawn to a
+screen.
 """
 
 from __future__ import annotations

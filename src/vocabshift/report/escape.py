@@ -1,7 +1,6 @@
-"""Names of others in our tables: shown as they are in Markdown, LaTeX and CSV, never obeyed.
+"""Escaping of names in tables: Markdown, LaTeX and CSV show them and never interpret them.
 
-Owns which characters mean something in each of the three. A name may come from a file of anyone.
-Knows nothing of tables.
+Owns the special characters of each of the three. A name may come from an untrusted file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A folder on its way to the Hugging Face Hub: what would be sent, and the sending.
+"""Upload of a folder to the Hugging Face Hub, and a preview of it.
 
-Owns which files go, which stop everything, and the calls of huggingface_hub. Private unless asked
-otherwise. Knows nothing of tokenizers: whoever calls has checked what is in the files.
+Owns the list of files to upload, the files that make it refuse, and the calls of huggingface_hub. A
+repository is private unless asked otherwise. The caller has checked the content of the files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Labels of figures: which fonts of the system together draw them, and where they stand.
+"""Labels of figures: the system fonts that draw them, and their positions.
 
 Noto's fonts come first, and are looked up on the disk where matplotlib's list, made once, lacks
 them; that needs the extra [plots]. Knows nothing of figures.

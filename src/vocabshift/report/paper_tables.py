@@ -1,8 +1,8 @@
 """Results -> tables in a given shape, those of the papers among them.
 
-Owns how a shape is filled: which languages are brought together, what stands at the end, which
-value is the best, and what a paper's table has that the results lack: that is left out, and said.
-Renders nothing; knows of languages only what it is given (`names`, `families`).
+Owns how a shape is filled: which languages are grouped, which rows come last, and which value is
+the best. Entries of a paper's table that the results lack are left out, with a note. Renders
+nothing; knows of languages only what it is given (`names`, `families`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class _Group:
 
     head: str
     labels: tuple[str, ...]
-    is_behind: bool = False  # the mean, and what stands apart
+    is_last: bool = False  # the mean, and groups set apart
 
 
 def paper_tables(
@@ -112,7 +112,7 @@ def _sheet(
         return cells[at["subject"], at["language"], at["metric"]]
 
     columns = heads(shape.across)
-    begins = next((i for i, group in enumerate(groups) if group.is_behind), -1)
+    begins = next((i for i, group in enumerate(groups) if group.is_last), -1)
     body = [
         Row(
             head,
@@ -151,7 +151,7 @@ def _groups(
     labels = [label for label in sorted(found) if not stands_apart(label)]
     pairs = sorted({label for label in found if stands_apart(label)} - {CODE, UNLABELLED})
     apart = [
-        _Group(label, (label,), is_behind=True)
+        _Group(label, (label,), is_last=True)
         for label in (CODE, *pairs, UNLABELLED)
         if label in found
     ]
@@ -163,7 +163,7 @@ def _groups(
     if not shape.has_others:
         return _chosen(labels, shape, names), notes
     has_mean = len(labels) > 1 and describe(rows[0].metric).place == "language"
-    together = [_Group(MEAN, tuple(labels), is_behind=True)] if has_mean else []
+    together = [_Group(MEAN, tuple(labels), is_last=True)] if has_mean else []
     if "language" not in (shape.down, shape.across):
         if together:
             notes.append(f"Over {len(labels)} languages: {', '.join(labels)}.")
@@ -239,5 +239,5 @@ def _cell(
     (row,) = rows
     if measure.is_total:
         return whole
-    language = group.head if group.is_behind else row.language
+    language = group.head if group.is_last else row.language
     return replace(whole, language=language, low=row.ci_low, high=row.ci_high)

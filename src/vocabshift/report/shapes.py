@@ -1,7 +1,7 @@
 """The shapes of tables, as data: those of the papers, and the plain ones.
 
-Owns which of subjects, languages and metrics goes down and which goes across, which of them a
-paper shows, and what it calls them. How such a table is filled is `paper_tables`'.
+Owns which of subjects, languages and metrics are rows and which are columns, which of them a paper
+shows, and their names there. `paper_tables` fills such a table.
 """
 
 from __future__ import annotations

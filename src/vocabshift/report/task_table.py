@@ -1,7 +1,7 @@
-"""Scores on tasks beside those that the papers print: one line for each task, metric and language.
+"""Scores on tasks next to those of the papers: one line for each task, metric and language.
 
 Owns the papers' numbers (published_scores.jsonl: each with its source, as shares, half a 95 %
-interval where the paper gives one) and how they stand beside ours. Renders from Results alone.
+interval if the paper gives one) and their place next to ours. Renders from Results alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The parts of a tokenized line that may be drawn apart, each with the tokens that it belongs to.
+"""The parts of a tokenized line that may be drawn separately, each with its tokens.
 
-A part begins and ends where tokens do, but never inside of what is drawn as one sign: where tokens
-share an orthographic syllable or a character, that is one part of several tokens. Knows nothing of
+A part begins and ends at token borders, but never inside a sign that is drawn as a whole: if tokens
+share an orthographic syllable or a character, it is one part with several tokens. Knows nothing of
 HTML or terminals.
 """
 

@@ -1,8 +1,8 @@
-"""Transfer undone: a model under its first tokenizer again, with what it has learnt since.
+"""Transfer back: give a model its first tokenizer again, and keep what it has learned since.
 
-Owns which row comes from where: of a token that both tokenizers have the current model's, of any
-other (and padding) the first model's. So ids, padding and configs are those of the first model,
-and a transfer that is undone without training gives its tensors bit for bit.
+Owns the source of each row: a token that both tokenizers have gets the current model's row; any
+other token, and padding, gets the first model's. Ids, padding and configs are those of the first
+model. Without training in between, all tensors equal the first model's, bit for bit.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def transfer_back_folder(
     """Give a transferred (and perhaps trained) model the tokenizer that `initial` has.
 
     `model_source`: a folder that `transfer` wrote, or what training made of it, with its tokenizer;
-    `initial`: the model that was transferred. Which tokens were kept the `transfer_map.json` in
-    `model_source` says; without one bytes and roles decide, as in `transfer_folder`. In the report
+    `initial`: the model that was transferred. The `transfer_map.json` in `model_source` says which
+    tokens were kept; without it, bytes and roles decide, as in `transfer_folder`. In the report
     `n_copied` counts rows of the current model, `n_initialized` rows of `initial`, `n_removed`
-    tokens of the current tokenizer that are dropped. Safetensors shards are worked through as
-    `transfer_folder` does, models in other formats are loaded whole. VocabMismatchError where the
-    two models do not belong together; neither is changed.
+    tokens of the current tokenizer that are dropped. Safetensors shards are streamed as in
+    `transfer_folder`; models in other formats are loaded whole. VocabMismatchError if the two
+    models do not belong together; neither is changed.
     """
     check_paths(model_source, initial, out=out, force=force)
     current = load_own_tokenizer(model_source)

@@ -1,6 +1,6 @@
-"""What is refused before any row is looked at: options, tokenizers, their map, padding, ids.
+"""Checks before any row is read: options, tokenizers, their map, padding, ids.
 
-Owns in what words, and the opening of what options name. Knows nothing of tables.
+Owns the error messages, and opening the files that options name. Knows nothing of tables.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 def check_tokenizers(old: Any, new: Any, id_map: TokenIdMap | None) -> None:
-    """VocabMismatchError for two tokenizers that no rows can be moved between, or another map."""
+    """VocabMismatchError if no rows can be moved between the two, or the map is not theirs."""
     if check_kinds(old, new, id_map):
         return
     check_usable(old, new)
@@ -37,7 +37,7 @@ def check_tokenizers(old: Any, new: Any, id_map: TokenIdMap | None) -> None:
 
 
 def check_pad(changes: list[Change]) -> None:
-    """VocabMismatchError where the pad token would get another id."""
+    """VocabMismatchError if the pad token would get another id."""
     moved = [change for change in changes if change.role == "pad" and change.old != change.new]
     if moved:
         raise VocabMismatchError(
@@ -122,8 +122,8 @@ def check_offsets(config: Any, sources: RowSources, rows: int, n_rows: int) -> N
     """VocabMismatchError where tokens from a `vocab_offset` on, or the number of rows, change.
 
     Gemma 3n embeds every id from its vision (then its audio) config's `vocab_offset` on with a
-    small table of that part, and not with the text's row: new tokens that came to lie there would
-    be taken for images. `rows`, `n_rows`: of the embeddings before and after (the last id ends an
+    small table of that part, and not with the text's row: new tokens with such ids would be taken
+    for images. `rows`, `n_rows`: of the embeddings before and after (the last id ends an
     audio's padding).
     """
     offsets = offsets_of(config)

@@ -1,7 +1,7 @@
 """The token ids that a model's config and generation config hold, and the vocabulary size.
 
-Owns which keys hold ids. Works in two steps: `plan` finds out what every id becomes and refuses
-what cannot be moved, before anything is touched; `apply` writes.
+Owns the list of keys that hold ids. There are two steps: `plan` determines every new id, and
+refuses ids that cannot be moved, before anything is changed; `apply` writes.
 """
 
 from __future__ import annotations

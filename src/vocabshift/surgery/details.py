@@ -1,7 +1,7 @@
-"""What a transfer does to each token by name: kept, added, removed, ambiguous.
+"""The tokens that a transfer keeps, adds and removes, and those that are ambiguous, by name.
 
-Owns the lists, complete and as vocabularies spell their tokens, so that they can be put into
-overrides. The decisions are those of `matching`; rows and files it does not know.
+Owns the lists. They are complete and spelled as in the vocabularies, so that entries can be copied
+into overrides. The decisions are those of `matching`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def token_lists(
     tokenizer_source: Any,
     options: TransferOptions,
 ) -> TokenLists:
-    """The lists of a transfer of a saved model; of the options, map and overrides decide.
+    """The lists for the transfer of a saved model; of the options only map and overrides matter.
 
     Nothing is written and no weights are read. VocabMismatchError as for the transfer.
     """

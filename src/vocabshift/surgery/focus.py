@@ -1,11 +1,12 @@
-"""FOCUS: a new token as a sparse mixture of the kept tokens that it is most like.
+"""FOCUS: a new token as a sparse mixture of the kept tokens that are most similar to it.
 
-Dobler & de Melo 2023: likeness is the cosine in an auxiliary space, sparsemax (Martins & Astudillo
-2016) makes weights of it. Where we differ: a token that the text does not show keeps the mean of
-its pieces instead of noise, and the space is not fastText's but the positive pointwise mutual
-information (PPMI) of neighbours in a corpus, reduced by a truncated eigendecomposition; Levy &
-Goldberg 2014 show it to be what word2vec and fastText approximate. The same corpus and seed give
-the same vectors. torch is imported when a function runs. Knows nothing of models.
+Dobler & de Melo 2023: similarity is the cosine in an auxiliary space, and sparsemax (Martins &
+Astudillo 2016) turns it into weights. We differ in two ways: a token that does not occur in the
+text keeps the mean of its old tokens instead of noise, and the space is not fastText's but the
+positive pointwise mutual information (PPMI) of neighbours in a corpus, reduced by a truncated
+eigendecomposition; Levy & Goldberg 2014 show it to be what word2vec and fastText approximate. The
+same corpus and seed give the same vectors. torch is imported when a function runs. Knows nothing of
+models.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ _FEW = 128
 def by_similarity(vectors: torch.Tensor, sources: RowSources) -> Sparse:
     """Weights over copied tokens for each made token; `vectors` (new rows, dimensions).
 
-    Tokens without a vector (zeros) are neither made so nor drawn from. CorpusError where that
-    leaves no copied token.
+    Tokens without a vector (zeros) are not made in this way and are not used for others.
+    CorpusError if no copied token has a vector.
     """
     import torch
 

@@ -1,10 +1,10 @@
-"""How the row of a token that the old vocabulary lacks is made from old rows: tensor functions.
+"""Tensor functions that make the row of a new token from old rows.
 
-Each takes the old matrix once (for its statistics) and gives a function of one block of tokens, so
-that any size of vocabulary needs little memory. All arithmetic is in float32 (float64 for float64
+Each takes the old matrix once (for its statistics) and returns a function of one block of tokens,
+so memory does not grow with the vocabulary. All arithmetic is in float32 (float64 for float64
 weights); the caller rounds to the model's dtype. FVT: Gee et al. 2022, "Fast Vocabulary Transfer",
-also called ReTok. Of which pieces with which weights a token is made RowSources say; the names that
-`init=` takes are in `methods`. torch is imported when a function runs.
+also called ReTok. RowSources hold the old tokens of each new token and their weights; `methods` has
+the names that `init=` takes. torch is imported when a function runs.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _SINGULAR = 1e-6
 
 
 class MakeRows(Protocol):
-    """One block of tokens: its pieces (n_pieces,), offsets (n + 1,) and weights (n_pieces,).
+    """One block of new tokens: their old tokens (n_pieces,), offsets (n + 1,), weights (n_pieces,).
 
-    Gives rows (n, hidden). Without weights the pieces of a token count alike and sum to 1.
+    Returns rows (n, hidden). Without weights the old tokens of a new token count equally.
     """
 
     def __call__(  # noqa: D102
@@ -40,9 +40,9 @@ RowFunction = Callable[["torch.Tensor", "torch.Tensor", int], MakeRows]
 
 
 def fvt(old: torch.Tensor, used: torch.Tensor, seed: int) -> MakeRows:  # noqa: ARG001
-    """The mean of the rows of a token's old pieces, each counted as often as it occurs.
+    """The mean of the rows of a token's old tokens, each counted as often as it occurs.
 
-    With weights their weighted sum.
+    With weights: their weighted sum.
     """
     import torch
 
@@ -94,7 +94,7 @@ def normal(old: torch.Tensor, used: torch.Tensor, seed: int) -> MakeRows:
 def _noisy(
     seed: int, mean_row: torch.Tensor, spread: Callable[[torch.Tensor], torch.Tensor]
 ) -> MakeRows:
-    """The mean row plus what `spread` makes of standard normal noise (n, hidden)."""
+    """The mean row plus `spread` applied to standard normal noise (n, hidden)."""
     import torch
 
     generator = torch.Generator().manual_seed(seed)  # on the CPU: the same rows on any device
@@ -147,7 +147,7 @@ def mean_and_covariance(old: torch.Tensor, used: torch.Tensor) -> tuple[torch.Te
 
 
 def blocks(offsets: npt.NDArray[np.int64], hidden_size: int) -> Iterator[tuple[int, int]]:
-    """Ranges of tokens whose pieces fit into one block; at least one token each."""
+    """Ranges of new tokens whose old tokens fit into one block; at least one new token each."""
     limit, start = block_length(hidden_size), 0
     while start < len(offsets) - 1:
         stop = int(np.searchsorted(offsets, offsets[start] + limit, side="right")) - 1

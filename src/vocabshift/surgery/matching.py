@@ -1,10 +1,10 @@
-"""Which token of a new vocabulary is which of an old one, and of what the others are made.
+"""Match the tokens of a new vocabulary with those of an old one, and find the old tokens of others.
 
 Owns the comparison of two tokenizers (arXiv:2512.03989 sec. 4.6, FVT): a token that the old
-vocabulary has copies its row; any other is made of the pieces that the old BPE model gives for
-its bytes. Bytes, never `decode`: half a character is a token too. Unigram and WordPiece tokenizers
-follow a map alone: of what old pieces a new token would be made is not known, so they may lose
-tokens but gain none.
+vocabulary has copies its row; for any other token the old BPE model encodes its bytes, which gives
+its *old tokens* (`pieces` in code and JSON). Tokens are compared by bytes, never by `decode`: a
+token may be part of a character. Unigram and WordPiece tokenizers are matched by a map alone: the
+old tokens of a new token are not defined there, so they may lose tokens but not gain any.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TokenMatch:
         return self.specials.tokenizer
 
     def move(self, old_id: int) -> int | None:
-        """The new id of an old one; None for a token that is gone."""
+        """The new id of an old one; None for a removed token."""
         return self.specials.old_to_new.get(old_id, self.sources.old_to_new.get(old_id))
 
 
@@ -91,7 +91,7 @@ def match(
 
     `kept`: the same of tokens that a `token_map.json` says to be old ones; others go by bytes.
     `overrides` go before all of these.
-    VocabMismatchError where the old tokenizer has no piece at all for a new token.
+    VocabMismatchError if the old tokenizer gives no token at all for a new token.
     """
     new_bytes = {**token_bytes.token_bytes(new), **_new_specials(new, specials)}
     overrides = overrides or Overrides()
@@ -173,7 +173,7 @@ def _same_strings(old: Tokenizer, new: Tokenizer) -> dict[int, int]:
 
 
 def _pieces(old: Tokenizer, tokens: list[bytes | tuple[int, ...]]) -> tuple[Ids, Ids]:
-    """Pieces of the tokens' bytes, or those that were given."""
+    """Old tokens of the new tokens' bytes, or those that were given."""
     if not tokens:
         return _array(()), np.zeros(1, np.int64)
     find = token_bytes.piece_finder(old)
@@ -183,8 +183,8 @@ def _pieces(old: Tokenizer, tokens: list[bytes | tuple[int, ...]]) -> tuple[Ids,
         flat += data if isinstance(data, tuple) else find(data)
         if len(flat) == offsets[-1]:
             raise VocabMismatchError(
-                f"the old tokenizer has no piece for any byte of the new token {data!r}; "
-                "it needs all 256 bytes, byte pieces or an unknown token"
+                f"the old tokenizer has no token for any byte of the new token {data!r}; "
+                "it needs all 256 bytes, byte tokens or an unknown token"
             )
         offsets.append(len(flat))
     return _array(flat), _array(offsets)

@@ -2,8 +2,8 @@
 
 A new initializer is one function with `@initializer(...)` above it, here or anywhere that is
 imported: the command line, `init="auto"` and the table in `docs/transfer.md` follow. The function
-gets an `InitRequest` and returns what `request.rows(...)` gives: other pieces or weights
-(`row_sources`), another tensor function (`initialize`), or both. numpy, torch and the work itself
+gets an `InitRequest` and returns `request.rows(...)`, with other old tokens or weights
+(`row_sources`), another tensor function (`initialize`), or both. numpy, torch and the algorithms
 are imported when a function runs, so that the command line can read the names.
 """
 
@@ -36,7 +36,7 @@ class InitRequest:
     """What an initializer may look at."""
 
     init: str
-    sources: RowSources  # as the tokenizers were matched: pieces without weights
+    sources: RowSources  # as the tokenizers were matched: old tokens without weights
     old: Any  # tokenizers; of Unigram and WordPiece ones nothing is ever made
     new: Any
     tied: bool  # input embeddings and head are one table
@@ -48,7 +48,7 @@ class InitRequest:
         head: RowSources | None = None,
         make: RowFunction | None = None,
     ) -> InitContext:
-        """The rows of new tokens: `make` of each one's pieces; None: their (weighted) mean.
+        """The rows of new tokens: `make` of their old tokens; None: the (weighted) mean.
 
         `sources`: of all tables, None: as they were matched; `head`: of an untied head and its
         bias, None: the same.
@@ -126,7 +126,7 @@ def open_sources(options: TransferOptions) -> TransferOptions:
 
 
 def prepare(request: InitRequest) -> InitContext:
-    """What the initializer that the request names makes of it; nothing to make needs no work."""
+    """Run the initializer that the request names; without new tokens no work is needed."""
     if not request.sources.n_made:
         return request.rows()
     return find_initializer(request.init).prepare(request)

@@ -1,8 +1,8 @@
 """The options of a transfer, which takes a model and two tokenizers: names, meanings, defaults.
 
 Owns the values, spelled once for `transfer`, `transfer_folder`, the public verb and the command
-line. Imports nothing, so that the command line can read the defaults. What is checked and opened
-`checks` and `methods` know.
+line. Imports nothing, so that the command line can read the defaults. `checks` and `methods` check
+and open them.
 """
 
 from __future__ import annotations
@@ -43,6 +43,6 @@ class TransferOptions:
     score: Score | None = None
     """For "auto": what a try is worth."""
     overrides: str | Path | Mapping[str, Any] | None = None
-    """New token -> old token, or a list of pieces; a table, or a JSON or TOML file of it."""
+    """New token -> old token, or a list of old tokens; a table, or a JSON or TOML file of it."""
     reserve_dummies: int = 0
     """Special tokens that are added to the new tokenizer and that no text has."""

@@ -1,9 +1,9 @@
 """The folder of a transferred model: small files under new ids, shards, provenance.
 
-Owns the order of its files: small ones first, so that what AutoTokenizer refuses is known before
-gigabytes are written; which files follow the weights; and how a planned `config_ids.Change` is
-written into raw JSON, where keys that this transformers does not know stay as they are. How shards
-are written `stream` knows; what becomes of rows and ids whoever calls.
+Owns the order of its files (small ones first, so that an error of AutoTokenizer is found before
+gigabytes are written), the list of files that are copied, and how a planned `config_ids.Change` is
+written into raw JSON, where keys unknown to this version of transformers stay as they are. `stream`
+writes the shards; the caller decides about rows and ids.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LEGAL = ("LICENSE*", "LICENCE*", "NOTICE*", "*POLICY*", "COPYING*")
 
 @dataclass(frozen=True, eq=False)
 class TableFill:
-    """What writes the rows of a table, and all that this depends on."""
+    """A function that writes the rows of a table, and everything that it depends on."""
 
     fill: Fill
     decisions: tuple[Any, ...]  # what distinguishes a killed run from another one

@@ -1,8 +1,8 @@
-"""Overrides: what the user says about single tokens, against what bytes and roles say.
+"""Overrides: the user's decisions about single tokens, which replace matching by bytes and roles.
 
 Owns the file (JSON or TOML: one table, new token -> old) and its checks against both tokenizers. A
-key is a new token, as its vocabulary spells it or as text, or "id:N"; a value is an old token or
-id, whose row is taken over, or a list of these: pieces that the row is made of.
+key is a new token, as its vocabulary spells it or as text, or "id:N". A value is an old token or
+id, whose row is copied, or a list of these, from which the row is made.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def resolve(table: Mapping[str, Any], old: Tokenizer, new: Tokenizer) -> Overrid
             raise VocabMismatchError(f"overrides name the new token {key!r} (id {new_id}) twice")
         if isinstance(value, list):
             if not value:
-                raise VocabMismatchError(f"overrides give {key!r} no piece; name at least one")
+                raise VocabMismatchError(f"overrides give {key!r} no old token; name at least one")
             pieces[new_id] = tuple(find_old(each, key) for each in value)
         else:
             same[new_id] = find_old(value, key)

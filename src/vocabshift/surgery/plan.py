@@ -1,7 +1,7 @@
-"""What is decided before anything is changed: every row, every id, of what new rows are made.
+"""The plan of a transfer, made before anything is changed: every row, every id, every new row.
 
-Owns the plan of one transfer, for a model in memory and a saved one alike. Writes nothing; "auto"
-alone touches the model, and leaves it as it was.
+It is the same for a model in memory and a saved one. Nothing is written. Only "auto" changes the
+model, and it restores it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def make_plan(
     new: Tokenizer | UnigramOrWordPieceTokenizer,
     options: TransferOptions,
 ) -> Plan:
-    """What becomes of every row and id; `model`: whatever has the configs of one.
+    """The new place of every row and id; `model`: any object with the configs of one.
 
     `options`: opened ones. For "auto" the model must be one in memory, which is as before
     afterwards. VocabMismatchError for what cannot be moved.

@@ -1,7 +1,7 @@
-"""What is said of a transfer: its figures, and what other programs will ask of the result.
+"""The report of a transfer: its figures, and what other programs need to load the result.
 
-Owns what is known of converters, servers and encoders (in versions of November 2026); nothing of
-them is run here. Knows nothing of how a transfer is done.
+Owns the facts about converters, servers and encoders (in versions of November 2026). None of these
+programs is run here.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""RowSources: of which old embedding rows each token of a new vocabulary is made.
+"""RowSources: the old embedding rows from which each token of a new vocabulary is made.
 
-A token that the old vocabulary has copies its row; any other is made of old tokens, its pieces,
-with or without weights. Initializers that differ in these alone (the second half of this file) are
-other RowSources; whatever moves rows, in memory or shard by shard, need not know of them. Knows
-nothing of tensors, nor of how tokens are matched (`matching`).
+A token that the old vocabulary has copies its row. Any other is made of old tokens (`pieces`), with
+or without weights. Initializers that differ only in these (the second half of this file) return
+other RowSources, so the code that moves rows, in memory or shard by shard, does not depend on them.
+Knows nothing of tensors, nor of how tokens are matched (`matching`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Weights = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RowSources:
-    """Every id of the new tokenizer, either copied from one old id or made of several."""
+    """Every id of the new tokenizer, either copied from one old id or made of old tokens."""
 
     copied_from: Ids  # (n_copied,) old ids
     copied_to: Ids  # (n_copied,) new ids
@@ -31,11 +31,11 @@ class RowSources:
     old_ids: Ids  # (n_old,) every id that names a token of the old tokenizer, ascending
     ambiguous: tuple[tuple[int, tuple[int, ...]], ...] = ()
     """(new id, old ids) of copied tokens whose bytes several old tokens have; one was taken."""
-    weights: Weights | None = None  # (n_pieces,) of the pieces; None: those of a token count alike
+    weights: Weights | None = None  # (n_pieces,) of the old tokens; None: equal weights
 
     @property
     def mixture(self) -> tuple[Ids, Ids, Weights]:
-        """Pieces, offsets and weights (none of them: an empty array) of the made tokens."""
+        """Old tokens, offsets and weights (an empty array if there are none) of the made tokens."""
         weights = np.zeros(0) if self.weights is None else self.weights
         return self.pieces, self.offsets, weights
 
@@ -72,7 +72,7 @@ class Sparse:
 
 
 def weighted_by_bytes(sources: RowSources, lengths: Mapping[int, int]) -> RowSources:
-    """Every piece counts as much as it has bytes; `lengths`: old id -> bytes, 1 where unknown."""
+    """Weight each old token by its bytes; `lengths`: old id -> bytes, 1 where unknown."""
     sizes = np.array([max(lengths.get(i, 1), 1) for i in sources.pieces.tolist()], dtype=float)
     if not len(sizes):
         return replace(sources, weights=sizes)
@@ -81,22 +81,22 @@ def weighted_by_bytes(sources: RowSources, lengths: Mapping[int, int]) -> RowSou
 
 
 def first_pieces(sources: RowSources) -> RowSources:
-    """The first old piece alone: what the old model would have to predict next."""
+    """The first old token alone, which the old model would have to predict next."""
     return _picked(sources, sources.offsets[:-1, None])
 
 
 def last_pieces(sources: RowSources) -> RowSources:
-    """The last old piece alone: what the old model would just have read."""
+    """The last old token alone, which the old model would just have read."""
     return _picked(sources, sources.offsets[1:, None] - 1)
 
 
 def first_and_last_pieces(sources: RowSources) -> RowSources:
-    """The first and the last piece, half each: for one matrix that serves as head and as input."""
+    """The first and the last old token, half each: for a matrix that is both head and input."""
     return _picked(sources, np.stack([sources.offsets[:-1], sources.offsets[1:] - 1], axis=1))
 
 
 def _picked(sources: RowSources, places: Ids) -> RowSources:
-    """The pieces at `places` (n_made, n_picked), with equal weights."""
+    """The old tokens at `places` (n_made, n_picked), with equal weights."""
     n_made, n_picked = places.shape
     return replace(
         sources,

@@ -1,9 +1,8 @@
 """The rows of a table under a new vocabulary, block by block, and the parameters that get them.
 
-Owns the order of writing: kept rows are copied bit for bit, others come from an initializer, rows
-of no token get a row that a head never prefers. Where the old rows lie and where the new ones go
-(a tensor in memory, a file) makes no difference. Owns what is refused of old rows and how many rows
-there will be, too. torch is imported when a function runs.
+Kept rows are copied bit for bit, others come from an initializer, and rows of no token get a row
+that a head never prefers. Old and new rows may be tensors in memory or files. Owns the checks of
+old rows and the number of new ones, too. torch is imported when a function runs.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _SEEDS = {"input": 0, "head": 1, "bias": 2, "further": 3}
 
 @dataclass(frozen=True, eq=False)
 class InitContext:
-    """One initializer, ready for the rows: its name, and of what each table's new rows are made."""
+    """One prepared initializer: its name, and the sources of each table's new rows."""
 
     init: str
     seed: int

@@ -1,8 +1,8 @@
-"""Special tokens across a change of tokenizer: which is which, and the ids in the configs.
+"""Special tokens across a change of tokenizer: their matching, and the ids in the configs.
 
 Owns the matching of special tokens (same text first, then same role), the enlarged new tokenizer
 that holds every special token of the old one, and the ids in `config.json` and
-`generation_config.json`. The new tokenizer is never renumbered: what it lacks is appended.
+`generation_config.json`. The new tokenizer is never renumbered: missing tokens are appended.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _rename(
     pairs: dict[str, int],
     renamed: dict[str, str],
 ) -> None:
-    """Let special tokens of the old tokenizer be the new ones that `same` says they are."""
+    """Rename special tokens of the old tokenizer to the new ones that `same` gives for them."""
     old_texts = {token_id: text for text, token_id in _ids(old).items()}
     new_texts = {token_id: text for text, token_id in _ids(new).items()}
     for new_id, old_id in same.items():

@@ -1,7 +1,7 @@
-"""What is written about special tokens around a tokenizer: post-processor, roles, chat template.
+"""Special tokens in the parts around a model: post-processor, roles, chat template.
 
-Owns how the enlarged tokenizer takes these over from the old one, under the new ids and texts.
-Knows nothing of models; which token is which `special_ids` decides.
+Owns how the enlarged tokenizer takes these from the old one, with the new ids and texts.
+`special_ids` matches the tokens. Knows nothing of models.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The shards of a saved model written under new rows: only tables are made, the rest is copied.
+"""Write the shards of a saved model with new rows: only tables are rewritten, the rest is copied.
 
-Owns which file of the output comes from what, the room that it takes, and resuming after a run that
-was killed. What the rows are comes in as a function. Nothing differs from the work in memory but
-where rows lie.
+Owns the source of each output file, the space that it takes, and resuming a killed run. The caller
+passes a function for the rows, so the rows equal those of a transfer in memory.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class ShardPlan:
 
 
 def plan_shards(saved: SavedModel, n_rows: int, fill: Fill) -> list[ShardPlan]:
-    """What becomes of every shard when each table gets `n_rows` rows from `fill`."""
+    """The plan for every shard if each table gets `n_rows` rows from `fill`."""
     new: dict[str, shard_writer.NewTable] = {}
     for table in saved.matrices.tables:
         for name in table.names:
@@ -65,7 +64,7 @@ def plan_shards(saved: SavedModel, n_rows: int, fill: Fill) -> list[ShardPlan]:
 
 
 def check_space(out: Path, plans: Iterable[ShardPlan], *, hard_links: bool) -> None:
-    """OSError (ENOSPC) where the disk of `out` has no room for the shards."""
+    """OSError (ENOSPC) if the disk of `out` has no space for the shards."""
     needed = sum(plan.n_bytes for plan in plans if plan.changed or not hard_links) + _SPARE
     place = out.absolute().parent
     while not place.exists():

@@ -1,7 +1,7 @@
 """Transfer: a model and its old tokenizer in, the model under a new tokenizer out.
 
 Owns the order of the work: everything is planned and checked first, and only then is the model
-changed. What is done to rows, ids and texts the other files of this package know.
+changed. The other files of this package handle rows, ids and texts.
 """
 
 from __future__ import annotations
@@ -64,17 +64,17 @@ def transfer_folder(
 ) -> TransferReport:
     """Transfer a saved model with its own tokenizer; write model and tokenizer as one folder.
 
-    Safetensors shards are worked through on the disk and never loaded: tables get new rows, other
-    tensors are copied byte for byte. With `hard_links` a shard without a table is linked instead,
-    where the file system can (whoever then changes one file in place changes both). `dtype`: a
-    torch dtype to convert to; the model is then loaded whole, as one in another format is. The
-    initializer "auto" loads it for its tries. `dry_run`: check and plan everything, write nothing.
-    `resume`: start with the shards that a killed run of the same transfer finished.
+    Safetensors shards are streamed on disk and never loaded: tables get new rows, other tensors are
+    copied byte for byte. With `hard_links` a shard without a table is linked instead, if the file
+    system supports it (changing one file in place then changes both). `dtype`: a torch dtype to
+    convert to; the model is then loaded whole, like one in another format. The initializer "auto"
+    loads it to compare initializers. `dry_run`: check and plan everything, write nothing.
+    `resume`: keep the shards that a killed run of the same transfer finished.
 
-    `model_source`: a folder (or Hub name) with model and tokenizer, left as it is. `out` appears
-    whole or not at all, after AutoTokenizer gave the same ids in it. ValueError as for
-    `transfer_model`; FileExistsError without `force` where `out` exists; OSError where the disk
-    has no room.
+    `model_source`: a folder (or Hub name) with model and tokenizer, which is not changed. `out`
+    appears only when it is complete and AutoTokenizer gives the same ids in it. ValueError as for
+    `transfer_model`; FileExistsError without `force` if `out` exists; OSError if the disk has no
+    space.
     """
     check_options(options)
     inputs = (tokenizer_source, options.donor, options.corpus, options.overrides, options.id_map)
@@ -115,7 +115,7 @@ def transfer_folder(
 def _about(
     model_source: str | Path, new: Any, given: TransferOptions, options: TransferOptions
 ) -> dict[str, Any]:
-    """What `vocabshift.json` says was asked for; `options`: those given, opened."""
+    """The options as recorded in `vocabshift.json`; `options`: those given, opened."""
     assert isinstance(options.overrides, Mapping)
     config = {
         "model": str(model_source),

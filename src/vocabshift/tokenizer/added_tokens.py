@@ -1,5 +1,5 @@
-"""Added tokens: what is cut out of a text before the model sees it, which id each one gets, and
-what chat models use it for.
+"""Added tokens: strings that are matched in a text before the model sees it, their ids, and their
+roles in chat models.
 
 Trap: `tokenizers` ignores the id that `tokenizer.json` states for an added token; a token outside
 `model.vocab` is numbered anew at load. Found with 0.22 and 0.23; held by a property test.

@@ -1,4 +1,4 @@
-"""AnyTokenizer: what a tokenizer of any kind can be asked, and what follows from the answers.
+"""AnyTokenizer: the protocol of a tokenizer of any kind, and functions on it.
 
 Owns the protocol that `Tokenizer` (BPE) and `UnigramOrWordPieceTokenizer` fulfil, and the form in
 which ids of many texts are passed on: one flat array, and offsets. Imports neither class.
@@ -92,9 +92,9 @@ class AnyTokenizer(Protocol):
 
     @property
     def token_bytes(self) -> Mapping[int, bytes]:
-        """What each token that is not special stands for in text, by id.
+        """The text bytes of each token that is not special, by id.
 
-        "▁" and "Ġ" are the space that they stand for, "##ing" is "ing"; a lone byte is that byte.
+        "▁" and "Ġ" are a space, "##ing" is "ing", and a byte token is that byte.
         """
 
     @property
@@ -138,7 +138,7 @@ class AnyTokenizer(Protocol):
         """Tokens that the model does not give for their own text, by id."""
 
     def byte_pieces(self) -> tuple[str, ...]:
-        """Tokens that stand for one byte."""
+        """Tokens that represent one byte."""
 
     def missing_byte_pieces(self) -> tuple[str, ...]:
         """Tokens for single bytes that the model needs to express any text, and lacks."""

@@ -1,7 +1,7 @@
 """The GPT-2 printable image of bytes: how byte-level vocabularies spell their tokens.
 
-Every byte has one printable character (space is "Ġ", newline "Ċ"), so that a token that is not
-whole UTF-8 still is a string. Source: GPT-2's encoder, as `tokenizers` ships it (ByteLevel).
+Every byte has one printable character (space is "Ġ", newline "Ċ"), so a token that is not whole
+UTF-8 is still a string. Source: GPT-2's encoder, as `tokenizers` ships it (ByteLevel).
 """
 
 from __future__ import annotations

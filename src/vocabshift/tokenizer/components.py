@@ -1,9 +1,9 @@
 """Components: the parts of a pipeline around a model, as `tokenizer.json` spells them.
 
-Owns those that stand around a byte-level model and around a SentencePiece model when the file
-itself (rank file, tekken, .model, GGUF) names none: the values are those that transformers'
-converters write for the same files. Owns also where a post-processor holds ids, and which
-character maps of a normalizer are safe to hand to `tokenizers`.
+Owns the components of byte-level and SentencePiece models whose file (rank file, tekken, .model,
+GGUF) names none: the values are those that transformers' converters write for the same files. Owns
+also where a post-processor holds ids, and which character maps of a normalizer are safe to pass to
+`tokenizers`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A corpus as a tokenizer's own pipeline cuts it: added tokens out, normalized, pre-tokenized.
+"""A corpus through a tokenizer's own pipeline: added tokens removed, normalized, pre-tokenized.
 
-Owns the way from any tokenizer's components to what the core counts: its scanner where the core
-has one, `tokenizers` otherwise. What is counted, and how it is weighed, is `text.counting`'s.
+Owns the way from any tokenizer's components to the input of the core: the core's scanner if it has
+one for the pattern, `tokenizers` otherwise. `text.counting` counts and weights.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class TokenizerReader(CorpusReader):
     ) -> TokenizerReader:
         """The reader of `corpus` for `tokenizer`.
 
-        `pattern` stands for the tokenizer's own pre-tokenizer; `normalizer` (a name) runs before
+        `pattern` replaces the tokenizer's own pre-tokenizer; `normalizer` (a name) runs before
         its own.
         """
         own = patterns.from_spec(tokenizer.pre_tokenizer)
@@ -112,7 +112,7 @@ def reader_of(
     normalizer: str | None = None,
     sampling_alpha: float | None = None,
 ) -> TokenizerReader | CountReader:
-    """The reader of a corpus, by language, or of a folder of counts that stands for one.
+    """The reader of a corpus, by language, or of a folder of counts in place of one.
 
     CorpusError where the folder was not counted with the tokenizer's own pre-tokenizer, normalizer
     and added tokens; ValueError where the tokenizer's own cannot be said in a folder at all.
@@ -128,7 +128,7 @@ def reader_of(
     pattern = patterns.from_spec(tokenizer.pre_tokenizer)
     if pattern is None or normalizer is not None:
         raise ValueError(
-            f"a folder of counts cannot stand for the text of {tokenizer.name} here: "
+            f"a folder of counts cannot replace the text of {tokenizer.name} here: "
             + (
                 "its words are not the matches of a pattern"
                 if pattern is None

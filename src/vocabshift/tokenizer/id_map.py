@@ -1,7 +1,7 @@
-"""`token_map.json`: which id of an earlier tokenizer is which id of this one.
+"""`token_map.json`: maps the ids of an earlier tokenizer to those of this one.
 
-Owns the file, its checks and how maps are joined into a chain: whatever changes a tokenizer writes
-a map beside it that begins at the first tokenizer of the chain. Knows nothing of what was changed,
+Owns the file, its checks and how maps are joined into a chain: every change of a tokenizer writes a
+map into its folder that begins at the first tokenizer of the chain. Knows nothing of the change,
 and of models only that the map's `old` is theirs.
 """
 
@@ -98,7 +98,7 @@ class TokenIdMap:
         """This map and then `later`; VocabMismatchError where that begins elsewhere."""
         if self.new != later.old or self.new_size != later.old_size:
             raise VocabMismatchError(
-                f"the token map beside the input leads to the tokenizer {self.new}, and the input "
+                f"the token map of the input leads to the tokenizer {self.new}, and the input "
                 f"is {later.old}: one of the two was changed; {_AGAIN}"
             )
         table = np.full(self.old_size, GONE, dtype=np.int64)
@@ -109,7 +109,7 @@ class TokenIdMap:
         return TokenIdMap(self.old, later.new, table, later.new_size, {**self.gone, **gone})
 
     def with_learned_again(self, vocab: Mapping[str, int]) -> TokenIdMap:
-        """The map in which tokens that were gone and stand in `vocab`, the new one, are kept."""
+        """The map in which removed tokens that are in `vocab`, the new one, are kept."""
         known = set(self.new_to_old())
         again = {token for token in self.gone if token in vocab and vocab[token] not in known}
         if not again:
@@ -171,7 +171,7 @@ def load(file: str | Path) -> TokenIdMap:
 
 
 def find(source: Any) -> TokenIdMap | None:
-    """The map that lies beside a tokenizer (a folder, or a file in it), if there is one."""
+    """The map in the folder of a tokenizer (a folder, or a file in it), if there is one."""
     if not isinstance(source, str | Path):
         return None
     path = Path(source)
@@ -184,7 +184,7 @@ def find(source: Any) -> TokenIdMap | None:
 
 
 def chained(source: Any, step: TokenIdMap, vocab: Mapping[str, int] | None = None) -> TokenIdMap:
-    """`step`, after the map that lies beside its input `source` if there is one.
+    """`step`, after the map in the folder of its input `source` if there is one.
 
     `vocab`: of the model that `step` leads to; what an earlier step took out and this one learned
     again keeps its old id.

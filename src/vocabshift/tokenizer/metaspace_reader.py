@@ -1,10 +1,10 @@
 """Groups of tokens: the words of a tokenizer that encodes a document as a whole ("▁" for space).
 
-Owns encoding a text and cutting its tokens where two neighbours can never be merged, under the
-rules of the SentencePiece model; no merge reaches across, so bytes per group are the ceiling of
-what new tokens can do. Owns also which characters of a text the vocabulary lacks: they come before
-merges, for no merge can take up what stands as bytes or as unknown. Knows nothing of what is
-learned. Source: docs/algorithms/continued.md.
+Owns encoding a text and splitting its tokens where two neighbours can never be merged, under the
+rules of the SentencePiece model. No merge crosses such a boundary, so bytes per group are the
+ceiling for new tokens. Owns also the characters of a text that the vocabulary lacks: they are added
+before merges, because no merge can use text that is encoded as bytes or as unknown. Source:
+docs/algorithms/continued.md.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class GroupCutter:
         self.names = [token for token, _ in by_id]
         """All tokens by place, added ones included."""
         self.unmergeable = _unmergeable(tokenizer)
-        """Tokens that stand alone: bytes, the unknown token, added tokens."""
+        """Tokens that are groups by themselves: bytes, the unknown token, added tokens."""
         places = {token: place for place, token in enumerate(self.names)}
         alone = [places[token] for token in self.unmergeable if token in places]
         self._groups = _core.TokenGroups(self.rule, [name.encode() for name in self.names], alone)

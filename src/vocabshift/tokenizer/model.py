@@ -1,8 +1,8 @@
 """BpeModel: a vocabulary and its merges, checked once, then trusted; and its form in the core.
 
-Owns what a BPE model is and which contradictions are refused. The core looks its strings up once,
-for the check and for the encoder, and reads them out of the bytes of a `tokenizer.json` itself,
-where half a million strings would otherwise be made to be looked up.
+Owns the definition of a BPE model and the contradictions that are refused. The core looks up its
+strings once, for the check and for the encoder. It reads them directly from the bytes of a
+`tokenizer.json`; otherwise half a million Python strings would be created for the lookup.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The text of a `tokenizer.json` as an object, and the model that the object holds.
 
-The core reads the long values (vocabulary and merges) where they hold nothing rare. Owns what a
-sound `model` object is, for BPE, Unigram and WordPiece.
+The core reads the long values (vocabulary and merges) if they contain nothing unusual. Owns the
+checks of a `model` object, for BPE, Unigram and WordPiece.
 """
 
 from __future__ import annotations

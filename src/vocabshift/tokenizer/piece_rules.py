@@ -1,4 +1,4 @@
-"""Which strings may be pieces of a SentencePiece vocabulary.
+"""The rules for strings that may be pieces of a SentencePiece vocabulary.
 
 Owns the rules of one model (fields of its TrainerSpec) and the characters with a role of their own.
 How the rules are applied is the core's (`PieceRule`). Sources: sentencepiece_model.proto and
@@ -16,7 +16,7 @@ spells the space "▁", uses U+2585 for unknown text while it trains, and reads 
 DECIMAL_DIGITS = "".join(
     character for character in map(chr, range(0x20000)) if character.isdecimal()
 )
-"""Digits of every script, which stand alone under `split_digits`. Subtle: sentencepiece itself
+"""Digits of every script, single pieces under `split_digits`. Subtle: sentencepiece itself
 knows only ASCII and full-width digits (Gemma 4 has Bengali years as pieces); the toolkit of
 "Teaching Old Tokenizers New Words" splits all that Python calls digits."""
 

@@ -1,8 +1,8 @@
-"""How a tokenizer's components are run, so that its ids are those of `tokenizers`.
+"""Runs a tokenizer's components so that its ids are those of `tokenizers`.
 
-Three ways: wholly in the core; in the core after a normalizer of ours or a part of `tokenizers`;
-or, for the few kinds of tokenizer that the core does not know, wholly in `tokenizers`. All three
-give the same ids; only speed differs.
+There are three ways: entirely in the core; in the core after a normalizer of ours or a part of
+`tokenizers`; or, for the few kinds of tokenizer that the core does not support, entirely in
+`tokenizers`. All three give the same ids; only speed differs.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _texts(data: memoryview, starts: Offsets, ends: Offsets) -> Iterator[str]:
     if starts.ndim != 1 or starts.shape != ends.shape:
         raise ValueError("starts and ends must be two arrays of the same length")
     if ((starts < 0) | (starts > ends) | (ends > len(data))).any():
-        raise ValueError("a document lies outside the data")
+        raise ValueError("a document is outside the data")
     for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         try:
             yield str(data[start:end], "utf-8")

@@ -1,4 +1,4 @@
-"""A Hugging Face tokenizer folder: read its config, write it, prove that it reads back the same.
+"""A Hugging Face tokenizer folder: read its config, write it, check that it reloads with equal ids.
 
 Owns `tokenizer_config.json`, `special_tokens_map.json`, the chat template, and what transformers
 makes of them; `tokenizer.json` itself is `tokenizer_json`'s. Takes tokenizers of any kind.
@@ -84,7 +84,7 @@ def save_pretrained(tokenizer: AnyTokenizer, folder: str | Path, *, force: bool 
 def write_files(tokenizer: AnyTokenizer, folder: str | Path) -> Backend:
     """Write the tokenizer's files into an existing folder and compare what `tokenizers` reads.
 
-    For callers that own the folder (a model folder gets the tokenizer's files beside its own).
+    For callers that own the folder (a model folder gets the tokenizer's files too).
     Returns what `tokenizers` has read: opening a large file takes it half a second.
     """
     path = Path(folder)

@@ -1,9 +1,9 @@
-"""Of which two tokens is each token made, if of any? The last merge of its own string.
+"""The two tokens that each token is made of, if any: the last merge of its own string.
 
 Owns the canonical split ("Teaching Old Tokenizers New Words", section 4): merges alone, without
-merge skipping, run on the token's own bytes or characters. Lowest rank first makes it the same in
-any text: no merge crosses the borders of a token that stands in the end, so inside them the merges
-are those of the token alone. Hence the parts of a token that can be made can be made themselves,
+merge skipping, applied to the token's own bytes or characters. Because merges are applied in order
+of rank, the split is the same in any text: no merge crosses the borders of a final token, so inside
+them the merges are those of the token alone. Hence the parts of a reachable token are reachable,
 and a token is made in any text by exactly the merges of its tree.
 """
 

@@ -1,7 +1,7 @@
-"""The bytes of a token, and the tokens of bytes: how vocabularies of two spellings are compared.
+"""The bytes of a token, and the tokens of bytes: the common form of two spellings.
 
-A byte-level vocabulary spells a token in GPT-2's byte images, a SentencePiece one in text with
-"▁" for the space and "<0xNN>" for a lone byte. Bytes are what both mean.
+A byte-level vocabulary spells a token in GPT-2's byte images, a SentencePiece one in text with "▁"
+for the space and "<0xNN>" for a single byte. Both are compared by the bytes that they represent.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def is_byte_level(tokenizer: TokenizerParts) -> bool:
 
 
 def is_metaspace(tokenizer: TokenizerParts) -> bool:
-    """Whether "▁" stands for the space in token strings."""
+    """Whether "▁" represents the space in token strings."""
     parts = (tokenizer.pre_tokenizer, tokenizer.normalizer, tokenizer.decoder)
     return not is_byte_level(tokenizer) and any(_holds(part, _names_metaspace) for part in parts)
 
@@ -57,7 +57,7 @@ def is_complete(tokenizer: TokenizerParts) -> bool:
 def token_bytes(tokenizer: TokenizerParts) -> dict[int, bytes]:
     """Bytes of every token that is not special, by id; lone-byte pieces come first.
 
-    Added tokens are spelled as they stand in text, whatever the model's spelling.
+    Added tokens are spelled as in text, whatever the model's spelling.
     """
     lone_bytes, spelt, added = {}, {}, {}
     outside = {token.id: token for token in tokenizer.added_tokens}
@@ -83,7 +83,7 @@ def is_superword(data: bytes) -> bool:
 
 
 def byte_pieces(tokenizer: TokenizerParts) -> tuple[str, ...]:
-    """Tokens that stand for one byte: images, or "<0xNN>"."""
+    """Tokens that represent one byte: images, or "<0xNN>"."""
     vocab = tokenizer.model.vocab
     if is_byte_level(tokenizer):
         return tuple(token for token in vocab if len(token) == 1 and byte_level.is_image(token))
@@ -107,7 +107,7 @@ def missing_byte_pieces(tokenizer: TokenizerParts) -> tuple[str, ...]:
 def text_pieces(document: Mapping[str, Any]) -> Callable[[str], bytes]:
     """How a Unigram or WordPiece `tokenizer.json` (parsed) spells bytes of text in a token.
 
-    Subtle: such a vocabulary may be spelled in byte images too (a Unigram model behind ByteLevel).
+    Subtle: such a vocabulary may be spelled in byte images too (a Unigram model after ByteLevel).
     """
     parts = [document.get(part) for part in ("pre_tokenizer", "normalizer", "decoder")]
     if _holds(parts, lambda spec: spec.get("type") == "ByteLevel"):

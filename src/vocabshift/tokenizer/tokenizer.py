@@ -1,8 +1,7 @@
-"""Tokenizer: a BPE tokenizer as a checked, frozen value, which every workshop takes and returns.
+"""Tokenizer: a BPE tokenizer as a checked, frozen value, which the whole package passes around.
 
-Owns what `tokenizer.json` does not hold (config, chat template, name) and how BPE answers what any
-tokenizer can be asked. Encoding is `pipeline`'s, writing `tokenizer_json`'s and
-`pretrained_folder`'s.
+Owns the parts that `tokenizer.json` does not hold (config, chat template, name), and AnyTokenizer's
+methods for BPE. `pipeline` encodes; `tokenizer_json` and `pretrained_folder` write.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ class Tokenizer(TokenizerParts):
 
     @cached_property
     def token_bytes(self) -> Mapping[int, bytes]:
-        """What each token that is not special stands for in text, by id."""
+        """The text bytes of each token that is not special, by id."""
         return token_bytes(self)
 
     @cached_property
@@ -170,7 +169,7 @@ class Tokenizer(TokenizerParts):
         return unreachable_tokens(self)
 
     def byte_pieces(self) -> tuple[str, ...]:
-        """Tokens that stand for one byte: images, or "<0xNN>"."""
+        """Tokens that represent one byte: images, or "<0xNN>"."""
         return byte_pieces(self)
 
     def missing_byte_pieces(self) -> tuple[str, ...]:

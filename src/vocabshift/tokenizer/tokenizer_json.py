@@ -1,8 +1,8 @@
-"""`tokenizer.json`: the one file that knows its layout, in both directions.
+"""Reading and writing `tokenizer.json`.
 
-Owns what the file holds of a BPE tokenizer (`TokenizerParts`) and its text. Truncation and padding
-are dropped: they belong to a call, and would cut or lengthen texts. Folders are
-`pretrained_folder`'s; other file formats `formats.load` tells apart.
+Owns the layout of the file for a BPE tokenizer (`TokenizerParts`). Truncation and padding are
+dropped: they belong to a call, and would cut or lengthen texts. `pretrained_folder` handles
+folders; `formats.load` detects other file formats.
 """
 
 from __future__ import annotations

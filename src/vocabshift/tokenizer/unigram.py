@@ -1,8 +1,8 @@
 """A Unigram tokenizer.json made of pieces with scores.
 
-Bytes for characters without a piece, "▁" for the space, one in front of every text (SentencePiece's
-dummy prefix, which decoding takes away again): text comes back byte for byte, but for "▁" itself,
-which comes back as a space. Knows nothing of how pieces are learned.
+Characters without a piece become bytes, a space becomes "▁", and one "▁" precedes every text
+(SentencePiece's dummy prefix, which decoding removes). Text round-trips byte for byte, except "▁"
+itself, which decodes to a space. Knows nothing of how pieces are learned.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Scored:
 
     @property
     def learned(self) -> dict[str, float]:
-        """Scores of the pieces that stand for text: neither a byte nor the unknown piece."""
+        """Scores of the pieces for text: neither bytes nor the unknown piece."""
         pairs = zip(self.pieces, self.scores, strict=True)
         return {piece: score for piece, score in pairs if not is_fixed(piece)}
 

@@ -1,7 +1,7 @@
-"""UnigramOrWordPieceTokenizer: a tokenizer whose tokens are made of no others, checked.
+"""UnigramOrWordPieceTokenizer: a checked tokenizer whose tokens are not made of other tokens.
 
-Owns what is read from such a `tokenizer.json`, how it is numbered anew, and which of its tokens
-stand for what. Everything that encodes or decodes is left to `tokenizers`. BPE is `tokenizer`'s.
+Owns reading and renumbering such a `tokenizer.json`, and the meaning of its tokens. `tokenizers`
+encodes and decodes. For BPE see `tokenizer`.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class UnigramOrWordPieceTokenizer:
 
     @property
     def unk_token(self) -> str | None:
-        """What stands for characters that no token has."""
+        """The token for characters that no token has."""
         model = self._model
         if self.kind == "WordPiece":
             return str(model["unk_token"])
@@ -162,7 +162,7 @@ class UnigramOrWordPieceTokenizer:
 
     @cached_property
     def token_bytes(self) -> Mapping[int, bytes]:
-        """What each token that is not special stands for in text, by id.
+        """The text bytes of each token that is not special, by id.
 
         "▁" is a space, "##ing" is "ing", a byte piece its byte; the unknown token is none of these.
         """
@@ -255,7 +255,7 @@ class UnigramOrWordPieceTokenizer:
         return self
 
     def unreachable(self) -> tuple[str, ...]:
-        """Tokens that their own text does not give: others stand for it at less cost.
+        """Tokens that their own text does not give, because others encode it with a better score.
 
         The model alone is asked, without normalizer and pre-tokenizer. Byte pieces, added tokens,
         the unknown token and tokens inside a word are not counted.

@@ -108,5 +108,5 @@ def test_token_without_any_piece_is_refused(make_byte_level, make_metaspace) -> 
     vocab = {t: i for t, i in tokenizer.model.vocab.items() if not t.startswith("<")}
     model = replace(tokenizer.model, vocab=vocab, byte_fallback=False, unk_token=None)
     old = replace(tokenizer, model=model, added_tokens=())
-    with pytest.raises(VocabMismatchError, match="no piece for any byte"):
+    with pytest.raises(VocabMismatchError, match="no token for any byte"):
         match(old, make_byte_level(), {})

@@ -69,7 +69,7 @@ def test_a_special_token_of_both_keeps_its_row(make_byte_level) -> None:
         ({"id:9999": "a"}, "the new tokenizer has no id 9999"),
         ({"a": ["b", None]}, "None is no token"),
         ({"a": True}, "True is no token"),
-        ({"a": []}, "no piece"),
+        ({"a": []}, "no old token"),
         ({"a": "b", "id:64": "c"}, "twice"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Tokens that a model never learned: indicators, references, classes, verification, verdicts."""
+"""Under-trained tokens of a model: indicators, references, classes, verification, verdicts."""

@@ -1,7 +1,7 @@
 """What kind of token each id is (as `check` reports it), its script, and how often text uses it.
 
-Owns the order in which classes are decided where several fit. Source: the classes of Land and
-Bartolo 2024 (section 3.1), with what our self-tokenization test adds. Knows nothing of models.
+Owns the precedence of the classes. Source: the classes of Land and Bartolo 2024 (section 3.1), and
+those that our self-tokenization test adds. Knows nothing of models.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CLASSES = {
     PARTIAL: "begins or ends inside a character",
     BY_MERGES: "its merges do not rebuild it",
     BY_PIPELINE: "no text yields it",
-    BY_SKIPPING: "only a whole piece of text yields it (merge skipping)",
+    BY_SKIPPING: "only a whole pre-token yields it (merge skipping)",
     SPECIALS: "added, special",
     ADDED: "added, not special",
     DUMMY: "added as a reference, never in text",

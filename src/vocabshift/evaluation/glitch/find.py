@@ -1,8 +1,8 @@
-"""Glitch tokens of a model: every fact about every row, brought together.
+"""Glitch tokens of a model: all facts about every row.
 
-Owns which indicator decides and the order of the work. Each fact is found in a file of this
-folder; `summary` makes plain values of them. The weights are read block by block; the model itself
-is only loaded to verify.
+Owns the choice of the deciding indicator, and the order of the work. The other files of this folder
+compute the facts; `summary` turns them into JSON values. The weights are read block by block; the
+model itself is only loaded for verification.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def find_glitch_tokens(
     references, thresholds and prompts name their sources in the files of this folder.
 
     Parameters:
-        model: folder or Hub name, with its own tokenizer beside.
+        model: folder or Hub name, with its own tokenizer.
         initial: an earlier state of it, for the indicator "drift".
         reference: ids, ranges of ids ("5-9") or tokens that are known to be unused; left out, they
             are looked for.
@@ -119,7 +119,7 @@ def find_glitch_tokens(
     if chosen not in scores:
         raise ValueError(f"the output head of {model} has no bias; choose another indicator")
     values = scores[chosen].values
-    judged = kinds.is_in(*JUDGED) & np.isfinite(values)
+    evaluated = kinds.is_in(*JUDGED) & np.isfinite(values)
     report = GlitchReport(
         name=folder.resolve().name,
         tokenizer=tokenizer,
@@ -127,8 +127,8 @@ def find_glitch_tokens(
         kinds=kinds,
         indicator=chosen,
         scores=scores,
-        z=_z(values, judged),
-        threshold=threshold(values, judged, scores[chosen].of_reference),
+        z=_z(values, evaluated),
+        threshold=threshold(values, evaluated, scores[chosen].of_reference),
         reference=known,
         counts=None,
         drift=moved,
@@ -139,7 +139,7 @@ def find_glitch_tokens(
         counts = count_ids(tokenizer, corpus, tables.embeddings.rows, threads=threads)
         report = replace(report, counts=counts)
     if n_verify:
-        ids = _most_suspect(values, judged, n_verify)
+        ids = _most_suspect(values, evaluated, n_verify)
         report_phase("loading the model", 0, None)
         loaded: Any = load_causal_model(folder, dtype=dtype)
         found = verify(loaded, tokenizer, ids, progress=progress)
@@ -160,7 +160,7 @@ def _chosen(indicator: str, tables: ModelTables, reference: Reference | None) ->
             else "take --indicator norm, which needs none"
         )
         raise ValueError(
-            f"{tables.folder} cannot be judged by {chosen}: no row is known to be unused (no "
+            f"{tables.folder} cannot be evaluated by {chosen}: no row is known to be unused (no "
             "dummies, no rows beyond the tokenizer, no impossible bytes, no unused tokens); name "
             f"some with --reference, or {other}"
         )
@@ -193,17 +193,19 @@ def _drift(tables: ModelTables, tokenizer: Tokenizer, initial: str | Path) -> Dr
     return drift(tables, tokenizer, open_tables(folder, before.row_count), before)
 
 
-def _z(values: npt.NDArray[np.float32], judged: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:
-    """(rows,) in standard deviations of the judged rows."""
-    if not judged.any():
+def _z(
+    values: npt.NDArray[np.float32], evaluated: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.float32]:
+    """(rows,) in standard deviations of the evaluated rows."""
+    if not evaluated.any():
         return np.zeros_like(values)
-    own = values[judged].astype(np.float64)
+    own = values[evaluated].astype(np.float64)
     return np.asarray((values - own.mean()) / max(own.std(), 1e-12), dtype=np.float32)
 
 
 def _most_suspect(
-    values: npt.NDArray[np.float32], judged: npt.NDArray[np.bool_], n: int
+    values: npt.NDArray[np.float32], evaluated: npt.NDArray[np.bool_], n: int
 ) -> list[int]:
-    ids = np.flatnonzero(judged)
+    ids = np.flatnonzero(evaluated)
     found: list[int] = ids[np.argsort(values[ids], kind="stable")][:n].tolist()
     return found

@@ -3,8 +3,8 @@
 Source: Land and Bartolo 2024, "Fishing for Magikarp" (arXiv:2405.05417), section 3, and their
 program: for untied models the L2 norm of the input embeddings; for the output head (that of tied
 models is the input embeddings) the cosine distance to the mean of rows known to be unused, also
-after the mean of all rows, or the first principal component, is taken away; the L2 distance; the
-head's bias. Everything is one pass over a table, block by block, in float32.
+after the mean of all rows, or the first principal component, is subtracted; the L2 distance; the
+head's bias. Each is one pass over a table, block by block, in float32.
 
 Drift: how far rows moved since another state of the model. Source: "Teaching Old Tokenizers New
 Words", appendix B.2: L2 distance of a row from its initial one and the change of its norm. An

@@ -1,15 +1,14 @@
-"""Which rows are known to be unused: the reference that others are compared with, and why it.
+"""The reference: rows that are known to be unused, with which others are compared.
 
-Owns the order of preference: what the user names; the dummies that `--reserve-dummies` added; rows
-beyond the tokenizer; bytes that UTF-8 never has; tokens that are called unused. The first that has
-two rows or more and is no heap of zeros is taken. Source: Land and Bartolo 2024, section 3.2
-(unused tokens by hand for each model); IST, section 4.5 (dummies).
+Owns the order of preference: tokens named by the user; the dummies that `--reserve-dummies` added;
+rows beyond the tokenizer; bytes that UTF-8 never has; tokens that are called unused. The first of
+these sets with at least two rows that are not all zeros is used. Source: Land and Bartolo 2024,
+section 3.2 (unused tokens by hand for each model); IST, section 4.5 (dummies).
 
-The reference curve: of the K rows nearest to unused ones, how many are of the late vocabulary?
-Source: IST, section 4.5 and appendix C.3 (Figure 5), K = 10, 50, 100, … 400: of a subword
-vocabulary the tokens of the last 10 % of the ids are counted, of a superword vocabulary its
-superwords. Ranked are the tokens of the model without byte tokens: what was added knows its own
-class.
+The reference curve counts late tokens among the K rows nearest to unused ones. Source: IST, section
+4.5 and appendix C.3 (Figure 5), K = 10, 50, 100, … 400. In a subword vocabulary it counts the
+tokens of the last 10 % of the ids, in a superword vocabulary its superwords. Only the model's
+tokens without byte tokens are ranked; added tokens have a class of their own.
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ def token_rows(report: GlitchReport) -> list[dict[str, Any]]:
 def summary(report: GlitchReport, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Facts about the model and the rows, for the head of a report."""
     tables, values = report.tables, report.values
-    judged = report.kinds.is_in(*JUDGED) & np.isfinite(values)
-    own = values[judged]
+    evaluated = report.kinds.is_in(*JUDGED) & np.isfinite(values)
+    own = values[evaluated]
     facts = {
         "model": report.name,
         "tokenizer": fingerprint(report.tokenizer),
@@ -105,15 +105,15 @@ def summary(report: GlitchReport, rows: Sequence[Mapping[str, Any]]) -> dict[str
             "why": report.threshold.why,
             "is_by_reference": report.threshold.is_by_reference,
         },
-        "n_judged": int(judged.sum()),
-        "n_suspect": int((judged & report.suspect).sum()),
+        "n_judged": int(evaluated.sum()),
+        "n_suspect": int((evaluated & report.suspect).sum()),
         "classes": _table(rows, "class", CLASSES),
         "scripts": _table([row for row in rows if row["class"] in JUDGED], "script"),
         "groups": _groups(rows),
         "curve": _curve(report),
         "drift": None,
         "verification": None,
-        "notes": _notes(report, judged),
+        "notes": _notes(report, evaluated),
     }
     if report.drift is not None:
         facts["drift"] = {"how": report.drift.how, "n_matched": report.drift.n_matched}
@@ -168,10 +168,10 @@ def _round(value: float) -> float | None:
     return float(f"{value:.{_DIGITS}g}") if np.isfinite(value) else None
 
 
-def _notes(report: GlitchReport, judged: Any) -> list[str]:
+def _notes(report: GlitchReport, evaluated: Any) -> list[str]:
     """What a reader must know before acting, one sentence each."""
     notes = []
-    n, suspect = int(judged.sum()), int((judged & report.suspect).sum())
+    n, suspect = int(evaluated.sum()), int((evaluated & report.suspect).sum())
     if report.threshold.is_by_reference and suspect > n / 2:
         notes.append(
             "More than half of the tokens are suspect: the reference rows do not stand apart from "

@@ -1,4 +1,4 @@
-"""Where suspicion begins, what a verification says, and what to do about each token.
+"""Thresholds for suspect tokens, verdicts of the verification, and the action for each token.
 
 Owns the thresholds with their reasons and the table of actions. Knows nothing of how an indicator
 or a probability was measured.
@@ -52,8 +52,8 @@ class Threshold:
     is_by_reference: bool
 
 
-def threshold(values: Floats, judged: npt.NDArray[np.bool_], of_reference: Floats) -> Threshold:
-    """By the reference where it has two rows, else the lowest 2 % of the judged ones."""
+def threshold(values: Floats, evaluated: npt.NDArray[np.bool_], of_reference: Floats) -> Threshold:
+    """From the reference if it has two rows, else the lowest 2 % of the evaluated rows."""
     n = len(of_reference)
     if n > 1:
         highest = float(of_reference.max())
@@ -64,7 +64,7 @@ def threshold(values: Floats, judged: npt.NDArray[np.bool_], of_reference: Float
             f"1 in {n + 1}",
             True,
         )
-    lowest = float(np.percentile(values[judged], PERCENTILE)) if judged.any() else 0.0
+    lowest = float(np.percentile(values[evaluated], PERCENTILE)) if evaluated.any() else 0.0
     return Threshold(
         lowest,
         f"the lowest {PERCENTILE:g} % of the tokens that text yields (Land and Bartolo): "

@@ -1,10 +1,10 @@
-"""Verification by prompting: can the model say the token when a prompt all but says it?
+"""Verification by prompting: can the model repeat a token that its prompt contains?
 
 Owns the three prompts of Land and Bartolo's program (a 20-shot copy, an explanation, fifty
-repetitions), how a token is put in: they are built with a placeholder token, whose id is then
-replaced, so that tokens that no text yields can be tried too. The model continues greedily for
-three steps; the token's highest probability is what counts. Sampling more often would say nothing
-new: the steps are always the same. Fewer shots where the model has too few positions.
+repetitions). They are built with a placeholder token, whose id is then replaced, so that tokens
+that no text yields can be tried too. The model continues greedily for three steps, and the token's
+highest probability counts. Greedy steps are deterministic, so more samples would add nothing. There
+are fewer shots if the model has too few positions.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The tasks that papers evaluate models by: languages, examples, metric, and where files may lie.
 
-Owns the names that `--tasks` takes and what each means in lm-eval. Prompts stand in `tasks/*.yaml`
-or in lm-eval itself; numbers of the papers in `report/published_scores.jsonl`. Imports nothing
-heavy, so that `--list` is fast.
+Owns the names that `--tasks` takes and what each means in lm-eval. Prompts are in `tasks/*.yaml` or
+in lm-eval itself; the papers' scores are in `report/published_scores.jsonl`. Imports nothing heavy,
+so that `--list` is fast.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CONTINUED = "continued BPE"  # section 5.2 and appendix D
 
 @dataclass(frozen=True, slots=True)
 class LocalFiles:
-    """Where the files of a task lie below `--data`; "{}" stands for the language."""
+    """The paths of a task's files below `--data`; "{}" is replaced by the language."""
 
     builder: str  # of `datasets`: "json" or "csv"
     files: Mapping[str, str]  # by split

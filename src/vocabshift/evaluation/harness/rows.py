@@ -1,9 +1,9 @@
-"""What lm-eval found, as rows of Results; what it raised, as a line; and the rows so far on disk.
+"""lm-eval's results as rows of Results, its errors as one line each, and the progress file.
 
 Owns the names of metrics, the intervals, and the file `OUTPUT.progress`: a line with the settings,
-then a line for each task that a model has done, from which the same command resumes. A file of
-other settings, or of a model that has changed, is only replaced by `--force`: it may be the work of
-hours. Knows nothing of how tasks are run; imports no lm-eval.
+then a line for each finished task of a model, from which the same command resumes. A file with
+other settings, or for a model that has changed, is only replaced with `--force`, because it may
+hold hours of work. Knows nothing of how tasks are run; does not import lm-eval.
 """
 
 from __future__ import annotations

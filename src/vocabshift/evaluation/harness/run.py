@@ -1,9 +1,9 @@
 """lm-eval on several checkpoints: the papers' tasks and any other, from the Hub or from files.
 
-Owns how a task is built, run and turned into rows, and what happens when one fails: it is reported,
-and the others go on. `known_tasks` has the tasks, `tasks/` and lm-eval the prompts; figures are
-lm-eval's own: as `lm_eval.simple_evaluate` gives them for the same task,
-examples and seeds. No code of a data set is run.
+Owns how a task is built, run and turned into rows. A failed task is reported, and the others still
+run. `known_tasks` has the tasks, `tasks/` and lm-eval the prompts. Values are lm-eval's own, equal
+to those of `lm_eval.simple_evaluate` for the same task, examples and seeds. No code of a data set
+is run.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""How long a model takes for its first token, and how much text it writes per second."""
+"""Latency: time to the first token, and the text generated per second."""

@@ -1,13 +1,13 @@
-"""Latency: how long a model takes for its first token, and how much text it then writes a second.
+"""Latency: the time to the first token, and the amount of text then generated per second.
 
-Owns the prompts, the order of requests, and the rows. Knows nothing of torch or HTTP: what answers
-is a `Responder` (`local`, `server`). Tokens per second say little of two models of one shape, which
-write about the same number; the bytes in them differ. So bytes and characters are counted too (IST
-section 4.3 and Table 5, which gives tokens only). Models take turns within every repeat: what else
-the machine does hits all of them.
+Owns the prompts, the order of requests, and the rows. Knows nothing of torch or HTTP: a `Responder`
+(`local`, `server`) answers. Two models of the same shape generate about the same number of tokens
+per second, but the bytes in these tokens differ. So bytes and characters are counted too (IST
+section 4.3 and Table 5, which gives tokens only). Models take turns within every repeat, so other
+load on the machine affects all of them.
 
-A prompt is cut by bytes, never by tokens: a tokenizer that needs fewer tokens for the same text is
-what is to be measured.
+A prompt is cut by bytes, never by tokens, because the effect of needing fewer tokens for the same
+text is to be measured.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A model behind an OpenAI-compatible server, as latency measures it: vLLM and its like.
+"""A model on an OpenAI-compatible server, such as vLLM, as latency measures it.
 
-Owns the request, and reading the answer as it streams in (server-sent events). What the server
-says is checked, for it may be any program. Knows nothing of repeats or rows, nor the server's
-memory. Standard library only.
+Owns the request, and reading the answer as it streams in (server-sent events). The server may be
+any program, so its answer is checked. Its memory is not known. Standard library only.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Tokenizers on lines of text: where tokens lie, what is counted, and what a view shows."""
+"""Tokenizers on lines of text: positions of tokens, counts, and views."""

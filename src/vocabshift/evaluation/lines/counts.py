@@ -1,6 +1,6 @@
-"""Counts of lines: text is tokenized once for each tokenizer, metrics are functions of this.
+"""Counts of lines: each tokenizer encodes the text once, and metrics are functions of the counts.
 
-Owns what is counted of each line and of each token. BOS and EOS are never added. Knows nothing of
+Owns the counts of each line and of each token. BOS and EOS are never added. Knows nothing of
 ratios, names or reports.
 """
 

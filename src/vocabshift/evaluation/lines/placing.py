@@ -1,13 +1,13 @@
-"""Where the tokens of many lines lie, and what the tokens of a line do not give back.
+"""Positions of the tokens of many lines, and lines that do not round-trip.
 
-Two layouts, for all lines of a language at once. `flat_spans`: places in bytes of each line, for
-metrics that look at the lines themselves. `place`: places in one text of all lines with its words
-(`words.Layout`), with what is lost. In both, tokens whose bytes joined are the line (with at most
-the dummy prefix in front) are laid end to end; the places of all others come from `token_spans`.
+There are two layouts, for all lines of a language at once. `flat_spans` gives positions in bytes of
+each line, for metrics on single lines. `place` gives positions in one text of all lines with its
+words (`words.Layout`), and the loss. In both, tokens whose joined bytes are the line (with at most
+the dummy prefix in front) are placed end to end; `token_spans` gives the positions of all others.
 
-Loss: a line is lost where its tokens do not give it back, up to canonical equivalence (Unicode NFC
-of both) and one space in front. What a normalizer folds away otherwise (case, compatibility
-characters, spaces) is lost.
+Loss: a line is lost if its tokens do not decode to it, up to canonical equivalence (Unicode NFC of
+both) and one leading space. Other changes by a normalizer (case, compatibility characters, spaces)
+count as loss.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What is evaluated: a tokenizer of any kind with tables by id (`Engine`), under a unique name.
+"""The subject of an evaluation: a tokenizer of any kind with tables by id, under a unique name.
 
-Owns the bytes that the tokens of a text stand for, joined fast, and the naming rule of the
-contract: a subject is called by the last part of its path or Hub name; names that clash get their
-parent folder in front ("runs/ist"), and what still clashes a number after it ("ist (2)"). Knows
-nothing of lines, languages or metrics.
+Owns joining the bytes of a text's tokens fast, and the naming rule of the contract: a subject's
+name is the last part of its path or Hub name. Names that clash are prefixed with their parent
+folder ("runs/ist"); those that still clash get a number ("ist (2)"). Knows nothing of lines,
+languages or metrics.
 """
 
 from __future__ import annotations

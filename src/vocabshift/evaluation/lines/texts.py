@@ -1,4 +1,4 @@
-"""The lines that are measured: what texts are taken, and what a line is.
+"""The lines that are measured: accepted texts, and the definition of a line.
 
 Owns reading texts into lines by language (a document is cut at its newlines, without "\n" or
 "\r\n"; blank lines are skipped) and the check that texts are parallel. Corpus weights play no
@@ -119,7 +119,7 @@ UNIQUE_WORDS = "unique_words_changed"
 def normalization_effect(texts: Any, normalizer: str) -> Results:
     """Shares of words, and of different words, that `normalizer` changes.
 
-    A word is what stands between whitespace, and is normalized on its own.
+    A word is a run between whitespace, and is normalized on its own.
     `texts` is what `evaluate` takes. Two rows for each language: `words_changed` (`n` words) and
     `unique_words_changed` (`n` different words); the subject is the normalizer's name. ValueError
     for a normalizer that is not known, CorpusError for a language without text.

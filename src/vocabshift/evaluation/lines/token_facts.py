@@ -1,9 +1,9 @@
 """Facts about every token of a vocabulary, as arrays by id: bytes, hash, character, superword.
 
-All follow from the bytes that a token stands for in text; nothing here looks at a line. And NumPy
-work on lines of any length, a part at a time: a line may be a hundred megabytes, and Ctrl-C waits
-for the end of one NumPy call; of parts it waits for one, and what is only needed on the way takes
-the memory of one.
+All follow from the bytes that a token represents in text; nothing here looks at a line. The file
+also runs NumPy on lines of any length, one part at a time: a line may have a hundred megabytes, and
+Ctrl-C waits for the end of one NumPy call. With parts it waits for one part, and temporary arrays
+take the memory of one part.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class TokenFacts:
     def is_single_character(self) -> Bools:
         """Tokens that stand for exactly one whole Unicode character.
 
-        "▁" and "Ġ" count as the space that they are; a piece of a character is none.
+        "▁" and "Ġ" count as the space that they represent; part of a character does not count.
         """
         found = np.zeros(len(self.lengths), dtype=np.bool_)
         (short,) = np.nonzero((self.lengths > 0) & (self.lengths <= 4))

@@ -1,16 +1,16 @@
-"""Where each token of a line stands in it: spans in bytes of UTF-8.
+"""The position of each token in a line: spans in bytes of UTF-8.
 
-Three ways, tried in turn. Tokens whose bytes joined are the line (with at most a space in front,
-the dummy prefix of SentencePiece) are laid end to end: exact for every byte-level tokenizer.
+Three methods are tried in turn. If the tokens' joined bytes are the line (with at most a leading
+space, SentencePiece's dummy prefix), tokens are placed end to end. That is exact for every
+byte-level tokenizer.
 
-Where a normalizer changed the text, bytes of the normalized text are led back to bytes of the text
-(`edges_in_text`): words that the normalizer leaves alone are the same in both, in the others the
-characters that change are found one by one. That is much faster than asking `tokenizers` for
-offsets, but works only for normalizers that change characters where they stand (NFC, NFKC, lower
-case).
+If a normalizer changed the text, bytes of the normalized text are mapped back to bytes of the text
+(`edges_in_text`): words that the normalizer leaves alone are the same in both, and in the others
+the changed characters are found one by one. That is much faster than the offsets of `tokenizers`,
+but works only for normalizers that change characters in place (NFC, NFKC, lower case).
 
-Where that is not enough, or words lose their spaces (WordPiece), the offsets of `tokenizers`
-decide, and tokens that share a character share it byte by byte where that adds up.
+Otherwise, or if words lose their spaces (WordPiece), the offsets of `tokenizers` are used. Tokens
+that share a character divide its bytes among them if the numbers add up.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def edges_in_text(
 ) -> Int64 | None:
     """Bytes of `text` at which tokens end that end at `edges` of `joined`, their bytes laid end to
     end; both (n_tokens,), ascending. None where `joined` is not the normalized text, or where it
-    cannot be told which part of the text became what.
+    it is not known which part of the text became what.
 
     A token that ends inside of what became of a sign ends after it in the text.
     """
@@ -59,14 +59,14 @@ def edges_in_text(
         edges - begin_after + begin_before,
         end_before,
     )
-    behind = edges - end_after + end_before
-    return np.where(last < 0, edges, np.where(edges < end_after, inside, behind))
+    beyond = edges - end_after + end_before
+    return np.where(last < 0, edges, np.where(edges < end_after, inside, beyond))
 
 
 def _changes(
     words: list[str], made: dict[str, str], normalize: Callable[[str], str]
 ) -> list[Change] | None:
-    """The signs that a normalizer changes, ascending; None where some cannot be told apart."""
+    """The signs that a normalizer changes, ascending; None if some cannot be distinguished."""
     of_words: dict[str, list[Change]] = {}
     for word, normal in made.items():
         if normal != word:

@@ -1,9 +1,9 @@
-"""Lines as tokenizers cut them, and vocabularies by script: what a report shows beside figures.
+"""Tokenized lines, and vocabularies by script: what a report shows besides figures.
 
-Owns the values that are drawn, the marks that a reader should notice of each token (superwords,
-cut characters, cut syllables), and which lines are shown: the same ones every time, short enough
-to be read, and with the same numbers in every language where the texts have equally many lines
-(parallel text). Knows nothing of colours or pages.
+Owns the values that are drawn, the marks of each token (superwords, cut characters, cut syllables),
+and the choice of lines: always the same ones, short enough to read, and with the same line numbers
+in every language if the texts are parallel (have equally many lines). Knows nothing of colours or
+pages.
 """
 
 from __future__ import annotations

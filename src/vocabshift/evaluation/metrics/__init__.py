@@ -1,1 +1,1 @@
-"""Every metric: one file for each family, `metric` that says what one is, `registry` for all."""
+"""Every metric: one file per family, the class in `metric`, and the list in `registry`."""

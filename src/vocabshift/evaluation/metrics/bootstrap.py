@@ -1,10 +1,9 @@
 """Percentile bootstrap over lines (Efron 1979): intervals of ratios and of other functions of sums.
 
-Owns the draws, which depend on the number of lines alone: the seed is fixed, so that the same
-input gives the same interval, and all subjects and languages of one number of lines are resampled
-together. Above 4,096 lines they are dealt into that many groups and the groups are resampled,
-which changes an interval's width by about one per cent and bounds the cost. Knows nothing of what
-a metric means.
+Owns the resamples, which depend on the number of lines alone. The seed is fixed, so the same input
+gives the same interval, and all subjects and languages with the same number of lines are resampled
+together. Above 4,096 lines, lines are assigned to that many groups and the groups are resampled,
+which changes an interval's width by about one per cent and bounds the cost.
 """
 
 from __future__ import annotations

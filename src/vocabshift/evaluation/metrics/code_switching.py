@@ -1,9 +1,8 @@
-"""What tokenizers pay for text that changes the language within a sentence.
+"""The cost in tokens of text that switches languages within a sentence.
 
-Text in which people do so is rare in corpora. Here it is made of two translations of one sentence,
-by a rule that others can repeat: both lines are cut into the same number of spans of whole words,
-at the same relative places, and the spans are taken in turn from one and from the other. There is
-no chance in it: same lines, same text.
+Real code-switched text is rare in corpora. Here it is made from two translations of one sentence by
+a deterministic rule: both lines are cut into the same number of spans of whole words, at the same
+relative positions, and the spans are taken in turn from each language.
 
     spans    = half of the words of both lines, over 4, rounded, but at least 2, and at most the
                words of the shorter line

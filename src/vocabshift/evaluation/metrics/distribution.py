@@ -8,14 +8,14 @@ text happens to use.
 Intervals: the entropy is a function of one ratio of sums over lines to first order. With n_i the
 count of token i and N all tokens, log2 S = log2(sum n^a) - a log2 N changes by
 a (dA / A - dN / N) where A = sum over all tokens of n_i^(a-1). So the ratio A / N is resampled over
-lines like any other, and H_a moves by a / (1 - a) log2 of its change. The tests hold it against the
-bootstrap of the entropy itself; it costs no more than a ratio and lacks that one's downward bias
-from tokens that a resample misses.
+lines like any other, and H_a changes by a / (1 - a) log2 of its change. The tests compare it with
+the bootstrap of the entropy itself. It costs no more than a ratio, and does not have that
+bootstrap's downward bias from tokens that a resample misses.
 
 Fairness, over parallel text: does a tokenizer need as many tokens in every language to say the
 same? Gini = sum_ij |t_i - t_j| / (2 n^2 mean) of the token totals; normalized variance =
 population variance / mean^2; coefficient of variation = its square root. The Indic study calls its
-Table 4 "normalized variance", but its figures (0.071 beside a Gini of 0.039 for 17 languages) can
+Table 4 "normalized variance", but its figures (0.071, with a Gini of 0.039 for 17 languages) can
 only be the coefficient of variation. Intervals resample lines, the same ones in all languages.
 """
 

@@ -1,9 +1,8 @@
-"""How far a tokenizer's cuts lie from a base's, line by line.
+"""How much a tokenizer's segmentation differs from a base's, line by line.
 
-Owns the comparison of two token sequences of one line: their Levenshtein distance (tokens put in,
-taken out or replaced) and whether they are the same. Tokens are the same where they stand for the
-same bytes, whatever their ids; special tokens where they are written alike. Needs rapidfuzz (extra
-`stats`).
+Owns the comparison of two token sequences of one line: their Levenshtein distance (tokens inserted,
+deleted or replaced) and whether they are equal. Tokens are equal if they have the same bytes,
+whatever their ids; special tokens if they have the same text. Needs rapidfuzz (extra `stats`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a metric is: one value from which measuring, tables, pages, help and docs are made.
+"""The class Metric: one value from which measuring, tables, pages, help and docs are made.
 
-Owns the description and the ways in which a figure may be computed from what was counted. A metric
-is one `Metric` in the file of its family; `registry` joins the families. Knows none of them.
+Owns the description, and the ways to compute a figure from the counts. A metric is one `Metric` in
+the file of its family; `registry` joins the families.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Need = (
     Literal["text", "base", "parallel", "reference", "ranks", "subjects", "rapidfuzz"]
     | Literal["morphemes", "code switching"]
 )
-"""What a metric needs beside a tokenizer: texts, a base tokenizer, parallel texts, a language that
+"""What a metric needs besides a tokenizer: texts, a base tokenizer, parallel texts, a language that
 others are compared with, words by frequency rank, two subjects, a package, or data of its own."""
 
 LOSS = "loss_rate"

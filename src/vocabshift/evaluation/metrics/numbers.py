@@ -1,8 +1,8 @@
-"""How tokenizers cut numbers: into places that mean something, and always alike?
+"""How tokenizers split numbers: into meaningful groups, and consistently?
 
-Owns the sample of numbers and the metrics. Arithmetic is easier for models where a digit's place
-in its token tells its place in the number (Singh & Strouse 2024, "Tokenization counts"): groups of
-three from the right, as in 1,234,567, or single digits. India groups by lakh and crore: three
+Owns the sample of numbers and the metrics. Arithmetic is easier for models if a digit's position in
+its token determines its place in the number (Singh & Strouse 2024, "Tokenization counts"): groups
+of three from the right, as in 1,234,567, or single digits. India groups by lakh and crore: three
 digits, then twos (12,34,567). Knows nothing of texts: numbers are encoded alone.
 """
 

@@ -1,6 +1,6 @@
-"""Metrics that are ratios of what is counted of each line: compression, tokens, loss, rare words.
+"""Metrics that are ratios of counts of lines: compression, tokens, loss, rare words.
 
-Every one is a ratio of two sums over lines (IST's micro-average). Sources: IST (fertility, bytes
+Each is a ratio of two sums over lines (IST's micro-average). Sources: IST (fertility, bytes
 per token, normalized sequence length), Matra (tokens per character, sequence reduction, single
 characters, tokens per line), the Indic study (fragmented words, fertility by word frequency).
 """

@@ -1,9 +1,9 @@
-"""What a small change of a text that means nothing, or little, does to its ids.
+"""Robustness: how much a small change of a text changes its ids.
 
 Owns the changes (typos, normal forms, spaces, case), each a function of a line, and the metrics.
-There is no chance in a change: where a typo falls is a hash of the line. Distances are
-Levenshtein's on ids, over the ids of the longer version: 0 where nothing changed, 1 where nothing
-stayed. Needs rapidfuzz (extra `stats`).
+Changes are deterministic: a hash of the line gives the position of a typo. Distances are
+Levenshtein's on ids, over the ids of the longer version: 0 if nothing changed, 1 if nothing stayed
+the same. Needs rapidfuzz (extra `stats`).
 """
 
 from __future__ import annotations
@@ -266,9 +266,9 @@ def _kept(text: ChangedLines, made: TypoLines, before: FlatSpans, after: FlatSpa
     begin, end, grown = made.words[before.line].T
     starts, ends = before.starts, before.ends
     in_front = n_text[base + np.minimum(ends, begin)] - n_text[base + np.minimum(starts, begin)]
-    behind = n_text[base + np.maximum(ends, end)] - n_text[base + np.maximum(starts, end)]
-    outside = in_front + behind > 0
-    moved = starts + np.where((starts >= begin) & (behind > 0), grown, 0)
+    follows = n_text[base + np.maximum(ends, end)] - n_text[base + np.maximum(starts, end)]
+    outside = in_front + follows > 0
+    moved = starts + np.where((starts >= begin) & (follows > 0), grown, 0)
     # Tokens with text begin one after the other: these numbers ascend.
     found = _placed(after, after.starts, text.first)[after.ends > after.starts]
     stays = _is_among(_placed(before, moved, text.first), found)

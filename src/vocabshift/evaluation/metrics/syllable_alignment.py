@@ -1,8 +1,7 @@
-"""Do tokens respect what readers see? Characters, grapheme clusters and orthographic syllables.
+"""Do tokens respect the units that readers see: characters, grapheme clusters, syllables?
 
-Owns the metrics and how they are counted: where a line may be cut is found once for each text,
-and each tokenizer only looks its borders up there. Which places cut nothing is the business of
-`text.syllables`. Knows nothing of how tokens are placed.
+Owns the metrics and their counts. The allowed borders of a line are found once for each text, and
+each tokenizer's borders are looked up there. `text.syllables` decides which borders are allowed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a vocabulary is made of, and how much of it the texts use.
+"""The composition of a vocabulary, and how much of it the texts use.
 
-Owns the figures of a vocabulary: by script and class (`checks.vocabulary_report` says which token
-belongs where), by language (a token belongs to every language whose text uses it), superwords,
+Owns the figures of a vocabulary: by script and class (`checks.vocabulary_report` classifies the
+tokens), by language (a token belongs to every language whose text uses it), superwords,
 tokens that span the end of a sentence, unused ones, and overlaps. All shares are of the tokens of
 the model; added tokens outside it are not counted.
 """

@@ -1,8 +1,8 @@
 """Bits per byte: the negative log-likelihood of text under a causal language model, by byte.
 
-A document is scored by itself, after the model's BOS where its config has one, with no EOS appended
-or scored; its bytes are those of the raw text, never of its tokens. So models with different
-tokenizers stand on one scale (loss per token does not). Knows nothing of training.
+A document is scored by itself, after the model's BOS if its config has one; no EOS is appended or
+scored. Its bytes are those of the raw text, never of its tokens. So models with different
+tokenizers can be compared (unlike by loss per token).
 """
 
 from __future__ import annotations
@@ -281,7 +281,7 @@ def _window_nats(model: Any, batch: list[_Window]) -> list[float]:
     mask = np.arange(width) < lengths[:, None]
     with torch.inference_mode():
         input_ids = torch.from_numpy(ids).to(device)
-        # Padding stands on the right, where a causal model cannot see it.
+        # Padding is on the right, where a causal model cannot see it.
         logits = model(
             input_ids=input_ids,
             attention_mask=torch.from_numpy(mask).to(device, torch.int64),

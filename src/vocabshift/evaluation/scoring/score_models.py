@@ -1,10 +1,10 @@
-"""Several checkpoints on the same text: each is loaded, scored and let go; then they are paired.
+"""Several checkpoints on the same text: each is loaded, scored, released; pairs are compared.
 
-Is one better, or only luckier with the text? The paired difference of bits per byte has a bootstrap
-interval over documents, a p value by exchanging the two models within documents (Fisher's
-randomization test; Dror et al. 2018 advise it for such sums), and Holm's correction over the pairs
-of a language. Documents vary far more between each other than models do on one document: an
-unpaired comparison would see little. `score` measures one model; `models.load` says which can be.
+The paired difference of bits per byte has a bootstrap interval over documents, a p value by
+exchanging the two models within documents (Fisher's randomization test; Dror et al. 2018 advise it
+for such sums), and Holm's correction over the pairs of a language. Documents differ far more from
+each other than two models differ on one document, so an unpaired comparison would detect little.
+`score` measures one model; `models.load` checks which models can be scored.
 """
 
 from __future__ import annotations
@@ -204,11 +204,11 @@ def _read(
 
 
 def _checked(source: str | Path, trust_remote_code: bool) -> Engine:
-    """The tokenizer that lies beside a model, once it is clear that the model can be scored."""
+    """The tokenizer in a model's folder, after checking that the model can be scored."""
     check_model(source, trust_remote_code=trust_remote_code)
     try:
         return engine_of(source)
     except InvalidTokenizerError as error:
         raise VocabMismatchError(
-            f"the tokenizer of {source} is needed beside the model, and cannot be used: {error}"
+            f"the tokenizer of {source} is needed with the model, and cannot be used: {error}"
         ) from None

@@ -154,7 +154,7 @@ def _language(view: LanguageView) -> str:
 
 
 def _is_lossy(line: TokenizedLine) -> bool:
-    """Whether a token stands for text that it cannot give back: few such tokens are no merit."""
+    """Whether a token represents text that it cannot decode to: few such tokens are no merit."""
     return any(token.unknown for token in line.tokens)
 
 

@@ -1,7 +1,7 @@
-"""The HTML report: Results and some lines of text as one page that people want to look at.
+"""The HTML report: Results and some lines of text as one page.
 
-Owns which sections there are and in which order; each appears only where Results or the views
-hold something for it. Knows nothing of tokenizers or of how a value was measured.
+Owns the sections and their order; a section appears only if Results or the views have data for it.
+Knows nothing of tokenizers or of how a value was measured.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""One tokenized line as HTML: the text as a browser shapes it, tokens as colours behind it.
+"""One tokenized line as HTML: the text as a browser shapes it, tokens as background colours.
 
-A conjunct of Devanagari or a ligature of Malayalam that is divided between two elements is not
-shaped as one sign any more, at least not by every browser. So elements begin and end only at
-borders of orthographic syllables, and a syllable that several tokens share is one element, whole,
-with a stripe of each token's colour behind it. Owns this markup, its style sheet
-(`token_view.css`) and its script (`token_view.js`), which shows ids and bytes under the pointer
-and under the keyboard. The playground draws the same. Knows nothing of pages or tokenizers.
+If a conjunct of Devanagari or a ligature of Malayalam is divided between two elements, not every
+browser shapes it as one sign. So elements begin and end only at borders of orthographic syllables.
+A syllable that several tokens share is one element, whose background has a stripe of each token's
+colour. Owns this markup, its style sheet (`token_view.css`) and its script (`token_view.js`), which
+shows ids and bytes under the pointer and under the keyboard. The playground draws the same. Knows
+nothing of pages or tokenizers.
 
 Markup: `<p class="tl">` holds `<i>` elements. `data-i` has the ids of the tokens that have a part
 in the element, `data-b` their bytes in hex (left out where they are the element's own text).

@@ -1,8 +1,8 @@
 """Encoder: text -> ids and back, fast, with the ids that `tokenizers` gives.
 
-Owns what callers see: single texts, batches, Arrow, templates, special tokens read as text. How a
-tokenizer's components are run is `pipeline`'s. Stands among the formats because it takes whatever
-`load` can open.
+Owns the public interface: single texts, batches, Arrow, templates, special tokens read as text.
+`pipeline` runs the tokenizer's components. It is among the formats because it takes whatever `load`
+can open.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Encoder:
         """The same for UTF-8 bytes: document i is data[starts[i]:ends[i]].
 
         No Python object is made for a document: the fastest way in. `data` may be memory-mapped.
-        ValueError for a document that lies outside `data` or is not UTF-8.
+        ValueError for a document that is outside `data` or is not UTF-8.
         """
         return self._pipeline(parse_special).encode_documents(data, starts, ends, threads)
 

@@ -136,7 +136,7 @@ _CUT_OUT = {PieceType.UNKNOWN, PieceType.CONTROL, PieceType.USER_DEFINED}
 
 
 class _Pre(NamedTuple):
-    """What a name in `tokenizer.ggml.pre` stands for."""
+    """The meaning of a name in `tokenizer.ggml.pre`."""
 
     pattern: str
     split_digits: bool = False  # each digit alone, before the pattern

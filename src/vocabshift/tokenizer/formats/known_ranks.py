@@ -1,4 +1,4 @@
-"""What rank files leave out: pattern, special tokens and merge rule of the known vocabularies.
+"""Facts that rank files lack: pattern, special tokens and merge rule of the known vocabularies.
 
 A vocabulary is recognised by the SHA-256 of its ranks in tiktoken's own spelling (a line per
 token: base64, a space, the rank), sorted by rank. Owns these facts and nothing else.

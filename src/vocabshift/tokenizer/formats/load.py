@@ -1,8 +1,8 @@
 """Load a tokenizer from wherever it is: `load_tokenizer`, `as_tokenizer` and `open_tokenizer`.
 
-The first two give BPE, the last one any kind. Owns telling the formats apart, by content and never
-by name (Llama-3's rank file is called `tokenizer.model` like a SentencePiece model), and the way to
-the Hub.
+The first two return BPE, the last one any kind. Owns the detection of formats, by content and never
+by name (Llama-3's rank file is called `tokenizer.model` like a SentencePiece model), and downloads
+from the Hub.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def load_tokenizer(source: str | Path, *, pattern: str | None = None) -> Tokeniz
     regex of the pre-tokenizer, for rank files and GGUF vocabularies that do not say it themselves.
 
     InvalidTokenizerError for a file that cannot be used, FileNotFoundError for one that is not
-    there. No code that lies beside a tokenizer is ever run.
+    there. Code in a tokenizer's folder is never run.
     """
     named = encoding_name(source)
     if named is not None:
@@ -209,7 +209,7 @@ def _name_of(source: Any) -> str:
 
 
 def _piece_rules(folder: Path) -> SentencePieceRules | None:
-    """What the SentencePiece model beside a tokenizer says; None where there is none to be read.
+    """The rules of the SentencePiece model in a tokenizer's folder; None if there is none.
 
     The tokenizer does not need it: a file that is damaged, or something else, is left alone.
     """

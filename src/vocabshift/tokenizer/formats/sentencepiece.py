@@ -1,8 +1,8 @@
 """SentencePiece BPE models (`tokenizer.model`): pieces, scores and types into a Tokenizer.
 
-Owns the schema (sentencepiece_model.proto) and how `tokenizers` is made to do the same: merges
-from scores, byte fallback, the space as "▁". GGUF files of this kind come in through
-`from_pieces` too. Converted as transformers' LlamaConverter does, legacy behaviour.
+Owns the schema (sentencepiece_model.proto) and the equivalent `tokenizers` model: merges from
+scores, byte fallback, the space as "▁". GGUF files of this kind use `from_pieces` too. The
+conversion is that of transformers' LlamaConverter, with legacy behaviour.
 """
 
 from __future__ import annotations
@@ -88,10 +88,10 @@ def read_model(data: bytes) -> Contents:
         settings = _settings(trainer, normalizer)
     except protobuf.WireError as error:
         raise InvalidTokenizerError(
-            f"this is no SentencePiece model, or a damaged one: {error}"
+            f"this is not a SentencePiece model, or a damaged one: {error}"
         ) from None
     if not pieces:
-        raise InvalidTokenizerError("this is no SentencePiece model: it holds no pieces")
+        raise InvalidTokenizerError("this is not a SentencePiece model: it has no pieces")
     kind = _MODEL_TYPES.get(model_type, str(model_type))
     return Contents(kind, tuple(pieces), settings)
 
@@ -120,11 +120,11 @@ def read_rules(data: bytes) -> SentencePieceRules:
                 found = protobuf.from_trainer_spec(_message(value))
     except protobuf.WireError as error:
         raise InvalidTokenizerError(
-            f"this is no SentencePiece model, or a damaged one: {error}"
+            f"this is not a SentencePiece model, or a damaged one: {error}"
         ) from None
     if found is None or not has_pieces:
         raise InvalidTokenizerError(
-            "this is no SentencePiece model: it holds no "
+            "this is not a SentencePiece model: it has no "
             + ("trainer_spec" if has_pieces else "pieces")
         )
     return found

@@ -22,7 +22,7 @@ class WireError(ValueError):
 
 
 def fields(data: bytes) -> Iterator[tuple[int, Value]]:
-    """The (field number, value) pairs of a message, in the order in which they stand."""
+    """The (field number, value) pairs of a message, in file order."""
     at, end = 0, len(data)
     while at < end:
         tag, at = _varint(data, at)

@@ -1,10 +1,10 @@
-"""SentencePiece Unigram models (`tokenizer.model`) as the `tokenizer.json` that does the same.
+"""SentencePiece Unigram models (`tokenizer.model`) as an equivalent `tokenizer.json`.
 
 Owns the components that `tokenizers` needs for it: pieces with their scores, the precompiled
-character map, spaces as "▁". Held against SentencePiece itself in the tests: the ids differ where
-two cuts have the same score up to rounding (1 line in 800), and, where the model has user-defined
-pieces, for a text that begins with one or with a space, or ends with a space. BPE models are
-`sentencepiece`'s, which also owns the schema.
+character map, spaces as "▁". The tests compare it with SentencePiece itself. The ids differ if two
+segmentations have the same score up to rounding (1 line in 800) and, if the model has user-defined
+pieces, for a text that begins with one or with a space, or ends with a space. `sentencepiece` reads
+BPE models and owns the schema.
 """
 
 from __future__ import annotations

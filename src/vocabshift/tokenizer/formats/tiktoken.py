@@ -1,9 +1,9 @@
 """tiktoken rank files: base64 token, a space, its rank, one per line.
 
-Owns the file format, what becomes of ranks as a Tokenizer, and what is read of an `Encoding` of the
-tiktoken library, which is asked only where someone names one. The file holds neither pattern nor
-special tokens: `known_ranks` supplies them, or the caller names a pattern. Owns also the three
-rules by which `tokenizers` can be given a vocabulary whose own encoder needs no merge list.
+Owns the file format, the conversion of ranks to a Tokenizer, and reading an `Encoding` of the
+tiktoken library, which is used only for `tiktoken:NAME`. The file has neither pattern nor special
+tokens: `known_ranks` supplies them, or the caller gives a pattern. Owns also the three rules by
+which `tokenizers` can encode a vocabulary whose own encoder needs no merge list.
 """
 
 from __future__ import annotations

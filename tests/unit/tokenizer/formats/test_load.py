@@ -58,7 +58,7 @@ def test_a_folder_with_only_a_model_file_is_loaded(
         (b"{}", "no `model` object"),
         (b"[]", "no object"),
         (b"{\xff}", "not JSON in UTF-8"),
-        (b"\n\n\n", "no SentencePiece model"),
+        (b"\n\n\n", "not a SentencePiece model"),
         (b"GGUF", "cut short"),
         (b"YQ== 0\n", "--pattern"),
     ],
