@@ -17,6 +17,7 @@ import math
 import textwrap
 import types
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -77,10 +78,15 @@ class Flag:
         return str(self.word) if self.word.isupper() else usual
 
 
+_KNOWN: dict[type, dict[str, Flag]] = {}  # reading source files takes milliseconds each
+
+
 def flags_of(kind: type) -> dict[str, Flag]:
     """The flags of a dataclass by the names of its fields, inherited ones first."""
+    if kind in _KNOWN:
+        return _KNOWN[kind]
     said, hints = _docstrings(kind), get_type_hints(kind, include_extras=True)
-    flags = {}
+    flags = _KNOWN[kind] = {}
     for field in dataclasses.fields(kind):
         hint, word = hints[field.name], ""
         if get_origin(hint) is Annotated:
@@ -130,12 +136,19 @@ def _docstrings(kind: type) -> dict[str, str]:
     """The string under each field, on one line; those of a subclass replace inherited ones."""
     found: dict[str, str] = {}
     for each in reversed(kind.__mro__):
-        if not dataclasses.is_dataclass(each):
-            continue
-        [tree] = ast.parse(textwrap.dedent(inspect.getsource(each))).body
-        assert isinstance(tree, ast.ClassDef)
-        for field, after in pairwise(tree.body):
-            match field, after:
-                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=v)):
-                    found[name] = " ".join(str(v).split())
+        if dataclasses.is_dataclass(each):
+            found |= _own_docstrings(each)
+    return found
+
+
+@cache
+def _own_docstrings(kind: type) -> dict[str, str]:
+    """Those that stand in the class itself."""
+    [tree] = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(tree, ast.ClassDef)
+    found: dict[str, str] = {}
+    for field, after in pairwise(tree.body):
+        match field, after:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=text)):
+                found[name] = " ".join(str(text).split())
     return found

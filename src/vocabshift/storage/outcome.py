@@ -80,11 +80,22 @@ def outcome(
     values in memory are passed over. `keep_checkpoints` and `resume`: as for `atomic_folder`.
     FileExistsError where `out` exists, without `force`; ValueError where it is an input.
     """
-    target = check_free(out, force=force, inputs=local_paths(*inputs))
+    target = check_output(out, *inputs, force=force)
     with atomic_folder(
         target, force=force, keep_checkpoints=keep_checkpoints, resume=resume
     ) as folder:
         yield Outcome(operation, target, folder)
+
+
+def check_output(out: str | Path, *inputs: object, force: bool = False) -> Path:
+    """`check_free` against everything that is read; `inputs` as for `outcome`.
+
+    First against what was named itself: where `out` stands among the files of a corpus, that it
+    exists says more.
+    """
+    named = [source for source in inputs if isinstance(source, str | Path)]
+    check_free(out, force=force, inputs=local_paths(*named))
+    return check_free(out, force=force, inputs=local_paths(*inputs))
 
 
 def local_paths(*sources: object) -> list[Path]:

@@ -13,8 +13,7 @@ from typing import Any
 from vocabshift.cpt.pack_corpus import PackOptions, eos_of, pack_corpus
 from vocabshift.cpt.packed_shards import Format
 from vocabshift.progress import Progress
-from vocabshift.storage.outcome import local_paths
-from vocabshift.storage.output import check_free
+from vocabshift.storage.outcome import check_output
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.readers import no_key_reason
 from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
@@ -51,7 +50,7 @@ def encode_to_folder(
     token; FileExistsError where `out` exists, without `force`; CorpusError for text that cannot be
     read.
     """
-    check_free(out, force=force, inputs=local_paths(corpus, tokenizer))
+    check_output(out, corpus, tokenizer, force=force)
     loaded = as_tokenizer(tokenizer)
     if eos is None and not without_eos:
         eos = eos_of(loaded)

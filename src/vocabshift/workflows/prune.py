@@ -19,8 +19,7 @@ from vocabshift.pruning.effects import Pruning
 from vocabshift.pruning.options import PruningOptions, check_kind, check_languages, parse_keep
 from vocabshift.pruning.orders import NEED_COUNTS, ORDERS
 from vocabshift.pruning.prune import prune_with_report
-from vocabshift.storage.outcome import Outcome, local_paths, outcome
-from vocabshift.storage.output import check_free
+from vocabshift.storage.outcome import Outcome, check_output, outcome
 from vocabshift.tokenizer import id_map
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.formats.load import TokenizerLike, open_tokenizer
@@ -62,7 +61,7 @@ def prune_to_folder(
     """
     place = tokenizer if base is None else base
     if out is not None:
-        check_free(out, force=force, inputs=local_paths(source, place))
+        check_output(out, source, place, force=force)
     options = PruningOptions(
         order=order,
         n_tokens=n_tokens,

@@ -12,8 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.storage.outcome import local_paths
-from vocabshift.storage.output import check_free
+from vocabshift.storage.outcome import check_output
 from vocabshift.storage.provenance import read_provenance
 from vocabshift.surgery.methods import INITIALIZERS, init_names
 from vocabshift.surgery.options import AUTO, Score, TransferOptions
@@ -152,10 +151,11 @@ def transfer_to_folder(
     """
     from vocabshift.surgery.transfer import transfer_folder
     from vocabshift.tokenizer import id_map
+    from vocabshift.tokenizer.formats.load import open_tokenizer
 
     place = tokenizer if tokenizer_source is None else tokenizer_source
-    inputs = local_paths(model, place, options.donor, options.overrides, text)
-    check_free(out, force=force, inputs=inputs)
+    check_output(out, model, place, options.donor, options.overrides, text, force=force)
+    loaded = open_tokenizer(tokenizer)  # refused before the model is looked at
     if options.id_map is None:
         options = replace(options, id_map=id_map.find(place))
     if text is not None:
@@ -164,10 +164,10 @@ def transfer_to_folder(
     if with_details:
         from vocabshift.surgery.details import token_lists
 
-        details = {"details": token_lists(model, tokenizer, options).to_dict()}
+        details = {"details": token_lists(model, loaded, options).to_dict()}
     report = transfer_folder(
         model,
-        tokenizer,
+        loaded,
         Path(out),
         options,
         force=force,
@@ -188,7 +188,7 @@ def transfer_back_to_folder(
     """
     from vocabshift.surgery.back import transfer_back_folder
 
-    check_free(out, force=force, inputs=local_paths(model, initial))
+    check_output(out, model, initial, force=force)
     report = transfer_back_folder(model, initial, Path(out), force=force)
     return _result(Path(out), report, dry_run=False)
 

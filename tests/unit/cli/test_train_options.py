@@ -88,7 +88,7 @@ def test_a_toml_says_the_same(capsys) -> None:
         (("--variant", "B", "--transition", "0.9"), "variant B means transition"),
         (("--transition", "0.5"), "below the alphabet"),
         (("--languages", "ta"), "ta"),
-        (("-o", "."), "would replace the input en.txt"),
+        (("-o", "."), "exists already"),
         (("--special-tokens", "a"), "is one byte"),
     ],
 )

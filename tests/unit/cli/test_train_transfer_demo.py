@@ -113,7 +113,11 @@ def calls(monkeypatch) -> list[tuple]:
             raise InvalidTokenizerError("name its pattern with --pattern")
         return f"<{source}>" if pattern is None else f"<{source} {pattern}>"
 
-    stand_in("vocabshift.tokenizer.formats.load", load_tokenizer=load_tokenizer)
+    stand_in(
+        "vocabshift.tokenizer.formats.load",
+        load_tokenizer=load_tokenizer,
+        open_tokenizer=load_tokenizer,
+    )
     monkeypatch.setattr(vs, "Corpus", FakeCorpus)
     monkeypatch.setattr("vocabshift.text.corpus.Corpus", FakeCorpus)
     stand_in("vocabshift.demo.walk", run_demo=run_demo)
@@ -191,7 +195,7 @@ def test_transfer(calls, capsys, tmp_path: Path) -> None:
     expected |= {"n_moved": 4, "bytes_before": 20, "bytes_after": 30, "dry_run": False}
     expected |= {"files": {"model.safetensors": "rewritten"}, "notes": []}
     assert {**expected, "init": "fvt"} == _json(capsys, "transfer", "m", "t", "-o", out)
-    assert [("transfer", "m", "t", Path(out), "fvt", False)] == calls
+    assert [("transfer", "m", "<t>", Path(out), "fvt", False)] == calls
     words = ("--init", "auto", "--text", "hi=x")
     tried = [{"init": "mean", "bits_per_byte": 1.5}, {"init": "fvt", "bits_per_byte": 2.25}]
     found = _json(capsys, "transfer", "m", "t", *words, "-o", out)
