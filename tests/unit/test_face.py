@@ -150,3 +150,14 @@ def test_the_version_is_written_once() -> None:
     text = (root / source["input"]).read_text(encoding="utf-8")
     pattern = r"(?im)^(?:__version__|VERSION)(?: ?\:.*?)? *= *(['\"])v?(.+?)\1"
     assert [vs.__version__] == [match[2] for match in re.finditer(pattern, text)]
+
+
+def test_documented_names_of_0_1_still_import() -> None:
+    """README and docs named these modules; they leave with 0.2."""
+    pytest.importorskip("torch")
+    for module, name in (
+        ("vocabshift.evaluation.harness", "TASKS"),
+        ("vocabshift.cpt.loop", "Phase"),
+        ("vocabshift.cpt.loop", "LoopConfig"),
+    ):
+        assert hasattr(importlib.import_module(module), name), (module, name)
