@@ -113,9 +113,6 @@ def _show_card(result: dict[str, Any], facts: dict[str, Any], console: Console) 
         facts[f"note {number}"] = note
 
 
-# ---
-
-
 def add_parser(subparsers: Any) -> None:
     """Add the verb."""
     parser = add_verb(

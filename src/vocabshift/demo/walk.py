@@ -88,7 +88,7 @@ def save(model: Any, tokenizer: vs.Tokenizer, folder: Path) -> None:
             bars.enable_progress_bar()
 
 
-# ---
+# The walk.
 
 
 END_TOKEN = "<|end|>"

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.errors import CorpusError
-from vocabshift.evaluation.lines import words as frequency_bins
 from vocabshift.evaluation.lines.subject import Subject, engine_of, subjects
 from vocabshift.evaluation.lines.texts import Lines, check_parallel, files_of, read_lines
+from vocabshift.evaluation.lines.words import Bytes, bins_of_lines, bins_of_words, count_words
 from vocabshift.evaluation.measure import Rows, Task, measure, measure_base, prepare
 from vocabshift.evaluation.metrics.code_switching import mix
 from vocabshift.evaluation.metrics.distribution import ALPHA, check_alpha, find_reference
@@ -213,7 +213,7 @@ def _report(refused: Mapping[str, Exception], note: Callable[[str], None] | None
             note(f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} left out: {reason}")
 
 
-def _bins(lines: Lines, frequencies: Any) -> dict[str, frequency_bins.Bytes]:
+def _bins(lines: Lines, frequencies: Any) -> dict[str, Bytes]:
     """Bin of every word by language, from the text itself or from another corpus."""
     known = lines if frequencies is None else read_lines(frequencies)
     lacking = [language for language in lines if language not in known]
@@ -224,9 +224,9 @@ def _bins(lines: Lines, frequencies: Any) -> dict[str, frequency_bins.Bytes]:
         )
     found = {}
     for language, of_language in lines.items():
-        words = frequency_bins.count_words(known.get(language) or known[UNLABELLED])
-        ranked = frequency_bins.bins_of_words(words)
-        found[language] = frequency_bins.bins_of_lines(of_language, ranked)
+        words = count_words(known.get(language) or known[UNLABELLED])
+        ranked = bins_of_words(words)
+        found[language] = bins_of_lines(of_language, ranked)
     return found
 
 

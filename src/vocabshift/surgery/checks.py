@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift.checks import vocabulary as unused_tokens
+from vocabshift.checks.vocabulary import with_unused
 from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery import overrides
 from vocabshift.surgery.config_ids import Change
@@ -91,7 +91,7 @@ def with_dummies(new: Any, n: int) -> Any:
     """The new tokenizer with `n` tokens that no text has; ValueError where it takes none."""
     if n and not isinstance(new, Tokenizer):
         raise ValueError(f"reserve_dummies is for BPE tokenizers; {new.name} is a {new.kind} one")
-    return unused_tokens.with_unused(new, n) if n else new
+    return with_unused(new, n) if n else new
 
 
 def check_usable(old: Tokenizer, new: Tokenizer) -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from vocabshift.checks import vocabulary as unused_tokens
+from vocabshift.checks.vocabulary import called_unused, never_in_text, our_unused
 from vocabshift.models.row_blocks import RowTable
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
@@ -72,7 +72,7 @@ def _kinds(tokenizer: Tokenizer, table: RowTable) -> list[tuple[str, Ids, str]]:
         for name, ids, what in (
             (
                 "dummies",
-                unused_tokens.our_unused(tokenizer),
+                our_unused(tokenizer),
                 "tokens that --reserve-dummies added before training: no text has them",
             ),
             (
@@ -82,12 +82,12 @@ def _kinds(tokenizer: Tokenizer, table: RowTable) -> list[tuple[str, Ids, str]]:
             ),
             (
                 "bytes",
-                unused_tokens.never_in_text(tokenizer),
+                never_in_text(tokenizer),
                 "tokens of single bytes that UTF-8 never has (C0, C1, F5-FF)",
             ),
             (
                 "called unused",
-                unused_tokens.called_unused(tokenizer),
+                called_unused(tokenizer),
                 "tokens whose names say that they are unused or reserved",
             ),
         )
