@@ -216,11 +216,6 @@ _OFFSETS = {"string": np.int32, "large_string": np.int64}
 _CAN_BE_CAST = ("string_view", "dictionary<values=string,", "dictionary<values=large_string,")
 
 
-def is_arrow(value: object) -> bool:
-    """Whether it comes from pyarrow."""
-    return type(value).__module__.partition(".")[0] == "pyarrow"
-
-
 def string_blocks(strings: Any) -> Iterator[StringBlock]:
     """One block for each chunk of a pyarrow Array or ChunkedArray of strings.
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-
-import regex
+from typing import TYPE_CHECKING
 
 from vocabshift import _core
 from vocabshift.text.regexes import CONTRACTION, JOINERS, NOT_LETTERS, PREFIX
+
+if TYPE_CHECKING:
+    import regex
 
 LINKERS: Mapping[str, str] = {
     "Devanagari": "\u094d",
@@ -100,4 +102,6 @@ def grapheme_borders(text: str) -> list[int]:
 
 @functools.cache
 def _cluster() -> regex.Pattern[str]:
+    import regex  # loaded only for graphemes
+
     return regex.compile(r"\X")

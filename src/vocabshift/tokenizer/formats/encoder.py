@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift import _core
-from vocabshift.text.records import is_arrow, string_blocks
 from vocabshift.tokenizer.any_tokenizer import (
     Buffer,
     Ids,
@@ -94,7 +93,9 @@ class Encoder:
             raise TypeError("texts is a str; give a list of str, or call encode for one text")
         check_threads(threads)
         pipeline = self._pipeline(parse_special)
-        if is_arrow(texts):
+        if type(texts).__module__.partition(".")[0] == "pyarrow":
+            from vocabshift.text.records import string_blocks
+
             blocks = string_blocks(texts)
             encoded = join_batches([pipeline.encode_documents(*b, threads) for b in blocks])
         else:
