@@ -1,1 +1,1 @@
-"""The command line: one file per verb, joined in `main`."""
+"""The command line: one file per verb, registered in `main`."""

@@ -1,6 +1,6 @@
-"""`vocabshift adapt`: new words for those that nobody needs, at constant size.
+"""`vocabshift adapt`: replace unneeded tokens by new ones, at constant vocabulary size.
 
-Owns the verb's flags and the choice between model and tokenizer.
+Owns the verb's flags and the choice between adapting a model and a tokenizer alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FIELDS = ("pre_tokenizer", "min_frequency", "sampling_alpha")  # of ExtensionOp
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """What was exchanged and what it brought."""
+    """Print what was exchanged and the effect on the corpus."""
     from vocabshift.cli.console import show_summary
 
     pruning = result["pruning"]
@@ -58,7 +58,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
 
 
 def _table(result: dict[str, Any]) -> Any:
-    """Bytes per token of the corpus, from the tokenizer given to the one written."""
+    """Bytes per token of the corpus, before and after."""
     from rich.table import Table
     from rich.text import Text
 
@@ -84,7 +84,7 @@ def _table(result: dict[str, Any]) -> Any:
 
 
 def _show_card(result: dict[str, Any], facts: dict[str, Any], console: Console) -> None:
-    """Tables of before and after on held-out text, and what the model has to say beside them."""
+    """Print the before and after tables on held-out text, and the model's notes."""
     from vocabshift.workflows.adapt_card import tables_of
 
     card = result["card"]
@@ -165,7 +165,7 @@ def _add_options(parser: Parser) -> None:
 
 
 def _add_model_options(parser: argparse.ArgumentParser) -> None:
-    """What only a model needs; all are None or False where they are not given."""
+    """Flags that apply only to models; each is None or False when not given."""
     from vocabshift.workflows.transfer import TransferOptions, init_names
 
     group = parser.add_argument_group("for models")
@@ -203,7 +203,7 @@ _FOR_MODELS = ("text", "init", "donor", "no_score", "score_bytes", "device", "ha
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Adapt and write the folder."""
+    """Adapt and write the output folder."""
     import vocabshift as vs
     from vocabshift.workflows.adapt_model import is_model
 
@@ -266,7 +266,7 @@ def _adapt_tokenizer(args: argparse.Namespace, corpus: Corpus) -> dict[str, Any]
 
 
 def _shared(args: argparse.Namespace) -> dict[str, Any]:
-    """What is asked of a tokenizer, with or without a model."""
+    """Options that apply with or without a model."""
     return {
         "n_tokens": args.n_tokens,
         "first": args.first,

@@ -1,4 +1,4 @@
-"""`vocabshift card`: a model card of a tokenizer, from results and its record."""
+"""`vocabshift card`: a model card for a tokenizer, from its results and provenance."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Write the card; the object holds all that it was rendered from."""
+    """Write the card; the returned object holds everything it was rendered from."""
     return write_card(
         args.tokenizer,
         args.results,
@@ -67,6 +67,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """Where it is."""
+    """Print the path of the card."""
     what = f"written: {args.out} ({result['facts']['name']})"
     console.print(what, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`vocabshift check`: can every token be produced, and is no text lost?"""
+"""`vocabshift check`: can every token be produced, and does every text round-trip?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vocabshift.workflows.tokenizers import CHECKED, FAULTS, advice, check_token
 if TYPE_CHECKING:
     from rich.console import Console
 
-_SHOWN = 20  # tokens of each kind that people see; --json has all of them
+_SHOWN = 20  # tokens of each kind in the printed list; --json has all
 
 
 def add_parser(subparsers: Any) -> None:
@@ -54,12 +54,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def status(args: argparse.Namespace, result: dict[str, Any]) -> int:
-    """2 with --strict where anything is amiss, else 0."""
+    """2 if --strict is set and a check failed, else 0."""
     return 2 if args.strict and not all(entry["ok"] for entry in result["tokenizers"]) else 0
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """One column for each tokenizer, then its text by language; tokens with --details."""
+    """Print one column per tokenizer, then its text by language; tokens with --details."""
     entries = result["tokenizers"]
     console.print(_counts_table(entries))
     for entry in entries:

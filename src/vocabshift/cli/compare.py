@@ -1,4 +1,4 @@
-"""`vocabshift compare`: two tokenizers side by side on real text."""
+"""`vocabshift compare`: compare two tokenizers on real text."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Compare, and write the page where that is asked for."""
+    """Compare, and write the HTML page if requested."""
     from vocabshift import Corpus
     from vocabshift.workflows.compare import comparison_object
 
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """Tables, and lines whose tokens are told apart by colours, or by signs without colours."""
+    """Print the tables, and lines with token boundaries marked by colours or, without, by signs."""
     from vocabshift.workflows.compare import comparison_tables
 
     plain = console.no_color or console.color_system is None

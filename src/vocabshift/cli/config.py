@@ -1,9 +1,9 @@
-"""CONFIG.toml and `key=value` in place of a verb's flags: one form for `train` and `cpt`.
+"""CONFIG.toml and `key=value` instead of flags: one form for `train` and `cpt`.
 
-Owns the reading of such a file, the `key=value` words that go before it, where both stand on a
-command line, and the translation of values into the words of flags, so that all go through the
-same checks. A key may be written with hyphens or underscores. Paths are relative to the directory
-of the call, not to the file's. Knows no key by name.
+Owns how such a file is read, where `key=value` words may appear on the command line, and how
+values become command-line words, so that flags and config values pass the same checks. `key=value`
+overrides the file. A key may be written with hyphens or underscores. Paths are relative to the
+working directory, not to the file. Knows no key by name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from vocabshift.cli.options import UsageError
 
 _NOT_IN_FILES = {"config", "help", "json", "traceback"}
 _KEY = re.compile(r"[A-Za-z_][\w.-]*=")
-_WITH_VALUE = ("-j", "--threads", "--config")  # flags of `cpt` that a value follows
+_WITH_VALUE = ("-j", "--threads", "--config")  # flags of `cpt` that take a value
 
 
 def add_config(parser: argparse.ArgumentParser, *, keys: str) -> None:
@@ -36,10 +36,11 @@ def add_config(parser: argparse.ArgumentParser, *, keys: str) -> None:
 
 
 def config_first(words: Sequence[str]) -> list[str]:
-    """The command line with CONFIG and every key=value right after the verb.
+    """Move CONFIG and every key=value to the position right after the verb.
 
-    argparse wants them together. For `cpt` they may stand anywhere; for `train`, some of whose
-    flags take several words with an equals sign, first of all or after `--config CONFIG.toml`.
+    argparse needs them next to each other. With `cpt` they may appear anywhere. Some flags of
+    `train` take several words that contain an equals sign, so there they must come first or
+    after `--config CONFIG.toml`.
     """
     if words[:1] == ["cpt"]:
         is_given = [
@@ -60,7 +61,7 @@ def config_first(words: Sequence[str]) -> list[str]:
 
 
 def split_given(args: argparse.Namespace) -> tuple[str | None, list[str]]:
-    """Path of the TOML file, if one was named, and the `key=value` words."""
+    """Return the path of the TOML file, or None, and the `key=value` words."""
     keys = [word for word in args.given if _KEY.match(word)]
     files = [word for word in args.given if not _KEY.match(word)]
     files += [args.config] if args.config else []
@@ -72,16 +73,16 @@ def split_given(args: argparse.Namespace) -> tuple[str | None, list[str]]:
 
 
 def read_toml(path: str) -> dict[str, Any]:
-    """The table of a TOML file, its keys with underscores; UsageError for what is no TOML."""
+    """Read a TOML file, with underscores in its keys; UsageError if it is not valid TOML."""
     try:
         table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:  # damaged TOML, or bytes that are not UTF-8
+    except (ValueError, RecursionError) as error:  # invalid TOML, or bytes that are not UTF-8
         raise UsageError(f"{path} is not a TOML file: {error}") from None
     return with_underscores(table, path)
 
 
 def with_underscores(table: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """The table with `n-bytes` written `n_bytes`; UsageError where both spellings are there."""
+    """Replace hyphens in keys by underscores; UsageError if both spellings occur."""
     renamed: dict[str, Any] = {}
     for key, value in table.items():
         name = key.replace("-", "_")
@@ -92,7 +93,7 @@ def with_underscores(table: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 
 def parse_key(text: str) -> tuple[str, Any]:
-    """Name (with underscores) and value of a `key=value`; what is no TOML value is a string."""
+    """Name (with underscores) and value of a `key=value`; a value that is not TOML is a string."""
     key, separator, value = text.partition("=")
     if not separator:
         raise UsageError(f"{text!r} is no key=value")
@@ -104,11 +105,10 @@ def parse_key(text: str) -> tuple[str, Any]:
 
 
 def fill_from_config(args: argparse.Namespace) -> None:
-    """Set in `args` what flags left open and `key=value` words or the TOML file give.
+    """Fill the options that no flag set from `key=value` words, then from the TOML file.
 
-    Flags go before key=value, and these before the file. `args.parser` is the verb's parser.
-    Raises UsageError, a ValueError, for an unknown key (the nearest option is named), a value of
-    the wrong kind or a damaged file.
+    `args.parser` is the verb's parser. Raises UsageError (a ValueError) for an unknown key, naming
+    the nearest option, for a value of the wrong kind, and for an invalid file.
     """
     path, keys = split_given(args)
     table = (read_toml(path) if path else {}) | dict(map(parse_key, keys))
@@ -117,11 +117,11 @@ def fill_from_config(args: argparse.Namespace) -> None:
 
 
 def fill(args: argparse.Namespace, table: Mapping[str, Any], path: str) -> None:
-    """Set in `args` what is open there and `table`, which came from `path`, gives."""
+    """Fill the options that are still unset from `table`, which was read from `path`."""
     parser: argparse.ArgumentParser = args.parser
     options = {
         flag.removeprefix("--").replace("-", "_"): action
-        for action in parser._actions  # public argparse has no way to list the options
+        for action in parser._actions  # argparse has no public way to list the options
         for flag in action.option_strings
         if flag.startswith("--")
     }
@@ -148,7 +148,7 @@ def _unknown(path: str, key: str, known: list[str]) -> str:
 
 
 def _words(path: str, key: str, value: Any, action: argparse.Action) -> list[str]:
-    """The command-line words that say the same as `key = value`."""
+    """The command-line words equivalent to `key = value`."""
     flag = action.option_strings[-1]
     if action.nargs == 0:
         if not isinstance(value, bool):

@@ -1,7 +1,7 @@
-"""What reaches the terminal: one JSON object or tables on stdout, everything else on stderr.
+"""Terminal output: one JSON object or tables on stdout, everything else on stderr.
 
-Owns the two streams, progress bars and the wording of errors. Knows nothing of any verb. rich is
-imported on first use, so that `--help` stays fast.
+Owns the two streams, progress bars and the wording of errors. Knows nothing of any verb. Imports
+rich on first use, so that `--help` stays fast.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REPORT = "this is a fault of vocabshift: please report it with the lines that -
 
 
 def stdout() -> Console:
-    """Console for tables and summaries."""
+    """The console for tables and summaries."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else PIPE_WIDTH
@@ -34,7 +34,7 @@ def stdout() -> Console:
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON object on one line; escaped where stdout cannot carry its characters."""
+    """Print one JSON object on one line; escape characters that stdout cannot encode."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     try:
         text.encode(sys.stdout.encoding or "ascii")
@@ -44,15 +44,15 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def print_line(message: str) -> None:
-    """One line on stderr."""
+    """Print one line on stderr."""
     sys.stderr.write(f"vocabshift: {message}\n")
 
 
 @contextmanager
 def progress_bar(*, in_bytes: bool = False) -> Iterator[Progress]:
-    """A progress bar on stderr for each phase; silent where stderr is not a terminal.
+    """Show a progress bar on stderr for each phase; silent if stderr is not a terminal.
 
-    `in_bytes`: what is reported are bytes, so that MB and MB/s can be shown.
+    `in_bytes`: progress is reported in bytes, so show MB and MB/s.
     """
     from rich.console import Console
     from rich.progress import (
@@ -81,7 +81,7 @@ def progress_bar(*, in_bytes: bool = False) -> Iterator[Progress]:
 
 
 def show_summary(console: Console, title: str, facts: Mapping[str, Any], then: str) -> None:
-    """A summary for people: what came out, where it lies, and what to type next."""
+    """Print a summary: the figures, the output path and the next command."""
     from rich.table import Table
     from rich.text import Text
 
@@ -95,7 +95,7 @@ def show_summary(console: Console, title: str, facts: Mapping[str, Any], then: s
 
 
 def report_error(error: BaseException, *, with_traceback: bool) -> int:
-    """Say on stderr what went wrong, in one line; returns the exit status."""
+    """Print the error as one line on stderr; return the exit status."""
     if with_traceback or os.environ.get("VOCABSHIFT_TRACEBACK", "0") not in ("", "0"):
         traceback.print_exception(error)
     status = exit_status(error)
@@ -109,16 +109,16 @@ def report_error(error: BaseException, *, with_traceback: bool) -> int:
 
 
 def exit_status(error: BaseException) -> int:
-    """2 for bad arguments or input, 130 for Ctrl-C, 1 for a fault of ours."""
+    """2 for bad arguments or input, 130 for Ctrl-C, 1 for an internal error."""
     if isinstance(error, KeyboardInterrupt):
         return 130
-    # OSError: files that are missing, in the way or unreadable, full disks, unknown Hub names.
+    # OSError: missing, existing or unreadable files, full disks, unknown Hub names.
     is_expected = isinstance(error, ValueError | OSError)
     return 2 if is_expected or missing_extra(error) or _says_what_to_install(error) else 1
 
 
 def _says_what_to_install(error: BaseException) -> bool:
-    """An ImportError of our own: it names the extra, or the package, by itself."""
+    """Whether this is our own ImportError, which already names the extra or package."""
     return isinstance(error, ImportError) and "pip install" in str(error)
 
 
@@ -132,13 +132,13 @@ def describe(error: BaseException) -> str:
         message = where + error.strerror
     else:
         message = str(error) or type(error).__name__
-    notes = getattr(error, "__notes__", ())  # how to go on, where something was kept
+    notes = getattr(error, "__notes__", ())  # how to resume, if checkpoints were kept
     line = " ".join("; ".join([message, *notes]).split())
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 
 
 def missing_extra(error: BaseException) -> str | None:
-    """The extra of vocabshift that would bring the package that could not be imported."""
+    """The extra of vocabshift that provides the package that failed to import."""
     package = (error.name or "").partition(".")[0] if isinstance(error, ImportError) else ""
     extras = {
         "torch": "hf",

@@ -1,4 +1,4 @@
-"""`vocabshift count`: the words of a corpus, counted once, for verbs that take counts."""
+"""`vocabshift count`: count the words of a corpus once, for all verbs that take counts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Count, and write the folder."""
+    """Count, and write the output folder."""
     from vocabshift.cli.console import progress_bar
     from vocabshift.workflows.count import count_to_folder
 
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """Summary for people."""
+    """Print a summary."""
     from vocabshift.cli.console import show_summary
 
     facts = {

@@ -1,7 +1,7 @@
-"""`vocabshift cpt`: continue the pre-training of a model, as a TOML file says.
+"""`vocabshift cpt`: continue pre-training a model as configured in a TOML file.
 
-Owns the verb's flags, the phases among its keys, and what is seen while it runs. How a file and
-`key=value` words are read is `cli.config`'s.
+Owns the verb's flags, the `phases` keys and the progress display. `cli.config` reads the file
+and the `key=value` words.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _SIZES = ("n_bytes", "evaluate_bytes")  # may be written "2GB"
-_FLAGS = ("threads", "force", "no_resume")  # that a file may hold too
+_FLAGS = ("threads", "force", "no_resume")  # also allowed in the file
 _LINE_SECONDS = 60.0
 
 _DESCRIPTION = """\
@@ -66,7 +66,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Train and write the folder; in processes other than the first nothing is printed."""
+    """Train and write the folder; processes other than the first print nothing."""
     from vocabshift.cli.console import progress_bar
     from vocabshift.workflows.continue_pretraining import CptConfig, continue_pretraining
 
@@ -93,9 +93,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def read_config(path: str | None, keys: list[str]) -> dict[str, Any]:
-    """The table of a TOML file with `keys` ("name=value", "phases.0.name=value") set in it.
+    """Read a TOML file and set `keys` ("name=value", "phases.0.name=value") in it.
 
-    UsageError for what is no TOML, and for a key=value that has no place.
+    UsageError for invalid TOML, and for a key=value that does not fit the table.
     """
     table = read_toml(path) if path else {}
     if isinstance(table.get("phases"), list):
@@ -136,7 +136,7 @@ def _set(table: dict[str, Any], text: str) -> None:
 
 @contextmanager
 def _watched(phases: Any) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """A bar of the bytes on a terminal; elsewhere a line now and then, on stderr."""
+    """A progress bar in bytes on a terminal; otherwise an occasional line on stderr."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -190,7 +190,7 @@ def _facts(record: dict[str, Any]) -> str:
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """Summary for people."""
+    """Print a summary."""
     if not result:
         return
     from rich.table import Table

@@ -1,4 +1,4 @@
-"""`vocabshift demo`: the whole corridor on text that comes with the package."""
+"""`vocabshift demo`: the whole pipeline on text that comes with the package."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Walk the corridor; the walk itself tells people what it does as it goes."""
+    """Run the demo, which reports its own progress."""
     from vocabshift.demo.walk import run_demo
 
     return dict(run_demo(args.out, force=args.force, json=args.json))
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """Nothing is left to say: the walk has printed its own summary."""
+    """Print nothing: the demo has printed its own summary."""

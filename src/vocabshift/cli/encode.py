@@ -63,7 +63,7 @@ def _add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Encode and write the folder."""
+    """Encode and write the output folder."""
     from vocabshift.cli.console import print_line, progress_bar
     from vocabshift.workflows.encode import encode_to_folder
 
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """Summary for people."""
+    """Print a summary."""
     from vocabshift.cli.console import show_summary
 
     eos = result["eos"]

@@ -1,4 +1,4 @@
-"""`vocabshift evaluate`: every metric of tokenizers on text, for any tokenizers on any text."""
+"""`vocabshift evaluate`: every metric, for any tokenizers on any text."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-_WIDTH, _INDENT = 100, 17  # columns of the list of metrics
+_WIDTH, _INDENT = 100, 17  # width in characters of the list of metrics
 
 
 def _description() -> str:
-    """The metrics by group."""
+    """List the metrics by group."""
     lines = [
         "Measure tokenizers on text, per language, with 95 % bootstrap intervals over lines.",
         "",
@@ -110,7 +110,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _add_files(parser: argparse.ArgumentParser) -> None:
-    """What else is written, beside what is shown."""
+    """Add the flags for output files."""
     parser.add_argument("--output", metavar="FILE", help="also write the rows as JSON lines")
     parser.add_argument("--html", metavar="FILE", help="also write a report as one HTML file")
     parser.add_argument(
@@ -120,7 +120,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Measure, and write the files that are asked for."""
+    """Measure, and write the requested files."""
     from vocabshift import Corpus
     from vocabshift.cli.console import print_line, progress_bar
 
@@ -160,7 +160,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _order(text: str) -> float:
-    """A number above 0, as argparse's `type`."""
+    """Parse a number above 0, as argparse's `type`."""
     try:
         value = float(text)
     except ValueError:
@@ -171,7 +171,7 @@ def _order(text: str) -> float:
 
 
 def show(args: argparse.Namespace, _result: dict[str, Any], console: Console) -> None:
-    """One table for each metric, then the comparisons that were asked for."""
+    """Print one table per metric, then the requested comparisons."""
     from vocabshift.workflows.evaluate import evaluation_tables
 
     for part in evaluation_tables(args.evaluation, comparisons=args.compare_subjects):

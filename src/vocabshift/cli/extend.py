@@ -1,4 +1,4 @@
-"""`vocabshift extend`: new words for an existing tokenizer.
+"""`vocabshift extend`: add new words to an existing tokenizer.
 
 Owns the verb's flags and its summary.
 """
@@ -34,7 +34,7 @@ REASONS = {
 
 
 def language_table(result: dict[str, Any]) -> Any:
-    """Bytes per token before and after, by language, with the most that is possible."""
+    """Bytes per token before and after, by language, with the upper bound."""
     from rich.table import Table
     from rich.text import Text
 
@@ -61,7 +61,7 @@ def language_table(result: dict[str, Any]) -> Any:
 
 
 def superword_table(effect: dict[str, Any]) -> Any:
-    """What lifting the space wall changed, and what the superwords brought, by language."""
+    """Effect by language of lifting the space boundary, and of the superwords."""
     from rich.table import Table
     from rich.text import Text
 
@@ -83,7 +83,7 @@ def superword_table(effect: dict[str, Any]) -> Any:
 
 
 def advice(result: dict[str, Any]) -> list[str]:
-    """What people should know about the pre-tokenizer."""
+    """Advice about the pre-tokenizer, in sentences."""
     from vocabshift.workflows.extend import WORTHWHILE_LIFT
 
     other = result["other_pre_tokenizer"]
@@ -155,7 +155,7 @@ def _add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Extend and write the folder."""
+    """Extend and write the output folder."""
     from vocabshift.cli.console import progress_bar
     from vocabshift.workflows.extend import ExtensionOptions, extend_to_folder
 
@@ -183,7 +183,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """What was gained, by language, and what limits it."""
+    """Print the gain by language, and what limits it."""
     from vocabshift.cli.console import show_summary
 
     console.print(language_table(result))

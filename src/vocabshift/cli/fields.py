@@ -1,9 +1,9 @@
-"""Flags from the fields of a dataclass: name, kind, choices, default and help are the field's own.
+"""Flags from the fields of a dataclass: the field defines name, type, choices, default and help.
 
-The help is the string under the field. `Annotated[..., "word"]` says more than the type: "share" is
-a number above 0 and up to 1, "any" a whole number of any sign, "mean power" a number below 0 or
-"min"; a word in capitals is the metavar; a mapping from names to what they mean, the choices. A
-flag that is not given is None in the arguments, so that the dataclass alone knows the defaults.
+The help is the docstring under the field. `Annotated[..., "word"]` narrows the type: "share" is a
+number above 0 and up to 1, "any" an integer of any sign, "mean power" a number below 0 or "min".
+A word in capitals is the metavar. A mapping from names to their meanings lists the choices. A flag
+that is not given is None in the arguments, so the dataclass alone defines the defaults.
 Knows no dataclass by name.
 """
 
@@ -26,18 +26,18 @@ from vocabshift.cli.options import positive, share
 
 @dataclasses.dataclass(frozen=True)
 class Flag:
-    """What a field asks of argparse."""
+    """The argparse arguments of one field."""
 
-    name: str  # of the field
+    name: str  # name of the field
     help: str
-    default: Any  # None where there is none to tell of
-    kind: Any  # the type of the field, without None
-    word: Any  # of its annotation
+    default: Any  # None: the help shows no default
+    kind: Any  # type of the field, without None
+    word: Any  # from its annotation
 
     def add(
         self, parser: argparse._ActionsContainer, *, of: str = "", with_default: bool = True
     ) -> None:
-        """Add it to a parser; the help names `of`, who takes it, and a default."""
+        """Add the flag to a parser; the help names the default, and `of`, who takes the flag."""
         options: dict[str, Any] = {"help": self._help_text(of, with_default=with_default)}
         if self.kind is bool:
             options |= {"action": "store_true", "default": None}
@@ -54,7 +54,7 @@ class Flag:
 
     def _help_text(self, of: str, *, with_default: bool) -> str:
         text = self.help.replace("None:", "Not given:").rstrip(".")
-        if not text[1:2].isupper():  # of an acronym
+        if not text[1:2].isupper():  # unless it is an acronym
             text = text[:1].lower() + text[1:]
         if isinstance(self.word, Mapping):
             text += "".join(f"; {name}: {what}" for name, what in self.word.items())
@@ -62,7 +62,7 @@ class Flag:
         return (f"{of}: " if of else "") + (text + said).replace("%", "%%")
 
     def _conversion(self) -> tuple[Callable[[str], Any], str]:
-        """argparse's `type` and the metavar for a single value."""
+        """argparse's `type` and metavar for a single value."""
         named: dict[str, tuple[Callable[[str], Any], str]] = {
             "share": (share, "SHARE"),
             "any": (int, "N"),
@@ -82,7 +82,7 @@ _KNOWN: dict[type, dict[str, Flag]] = {}  # reading source files takes milliseco
 
 
 def flags_of(kind: type) -> dict[str, Flag]:
-    """The flags of a dataclass by the names of its fields, inherited ones first."""
+    """The flags of a dataclass by field name, inherited fields first."""
     if kind in _KNOWN:
         return _KNOWN[kind]
     said, hints = _docstrings(kind), get_type_hints(kind, include_extras=True)
@@ -100,20 +100,20 @@ def flags_of(kind: type) -> dict[str, Flag]:
 def add_fields(
     parser: argparse._ActionsContainer, kind: type, names: Iterable[str] | None = None
 ) -> None:
-    """Add the flags of a dataclass, or of these fields of it."""
+    """Add the flags of a dataclass, or only those of the named fields."""
     flags = flags_of(kind)
     for name in flags if names is None else names:
         flags[name].add(parser)
 
 
 def given(args: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
-    """What was given for these fields, by name."""
+    """The values given for these fields, by name."""
     found = {name: getattr(args, name) for name in names}
     return {name: value for name, value in found.items() if value is not None}
 
 
 def mean_power(text: str) -> float | str:
-    """A number below 0, or "min", as argparse's `type`."""
+    """Parse a number below 0, or "min", as argparse's `type`."""
     if text == "min":
         return text
     try:
@@ -126,14 +126,14 @@ def mean_power(text: str) -> float | str:
 
 
 def _single(hint: Any) -> Any:
-    """The type without None; of a union of others, the first."""
+    """The type without None; for a union of others, the first member."""
     if get_origin(hint) in (Union, types.UnionType):
         return next(each for each in get_args(hint) if each is not type(None))
     return hint
 
 
 def _docstrings(kind: type) -> dict[str, str]:
-    """The string under each field, on one line; those of a subclass replace inherited ones."""
+    """Field docstrings, each on one line; a subclass overrides inherited ones."""
     found: dict[str, str] = {}
     for each in reversed(kind.__mro__):
         if dataclasses.is_dataclass(each):
@@ -143,7 +143,7 @@ def _docstrings(kind: type) -> dict[str, str]:
 
 @cache
 def _own_docstrings(kind: type) -> dict[str, str]:
-    """Those that stand in the class itself."""
+    """The field docstrings of the class itself, without its bases."""
     [tree] = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     assert isinstance(tree, ast.ClassDef)
     found: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""`vocabshift glitch`: which tokens did a model never learn?"""
+"""`vocabshift glitch`: find tokens that a model never learned."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Look, and write what was asked for."""
+    """Search, and write the requested files."""
     from vocabshift import Corpus
     from vocabshift.cli.console import progress_bar
 
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """Classes, what to do, and the most suspect tokens."""
+    """Print the classes, what to do, and the most suspect tokens."""
     from rich.table import Table
     from rich.text import Text
 

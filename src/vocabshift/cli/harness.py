@@ -65,7 +65,7 @@ def _batch_size(text: str) -> int | str:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Run the tasks, and write the rows where that is asked for and nothing failed."""
+    """Run the tasks; write the rows if requested and nothing failed."""
     from vocabshift.cli.console import print_line, progress_bar
 
     if args.list:
@@ -98,12 +98,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def status(_args: argparse.Namespace, result: dict[str, Any]) -> int:
-    """2 where a model or task gave no figure."""
+    """2 if a model or task yielded no result, else 0."""
     return 2 if result.get("failures") else 0
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """The list of tasks, or one table with the papers' numbers beside ours."""
+    """Print the list of tasks, or one table with the papers' numbers next to ours."""
     from vocabshift.workflows.harness import harness_table
 
     if args.list:

@@ -1,4 +1,4 @@
-"""`vocabshift latency`: how fast models read and write text, in bytes as well as in tokens."""
+"""`vocabshift latency`: how fast models read and generate text, in bytes and in tokens."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Time them, and write the rows where that is asked for."""
+    """Time the models, and write the rows if requested."""
     from vocabshift import Corpus
     from vocabshift.cli.console import progress_bar
 
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """One table, and how far repeats lie apart."""
+    """Print one table, and the spread of the repeats."""
     from vocabshift.results import Result, Results
     from vocabshift.workflows.measure_models import latency_table
 

@@ -1,9 +1,9 @@
-"""The command line: joins the verbs, runs one, and turns what happens into an exit status.
+"""The command line: registers the verbs, runs one, and maps its outcome to an exit status.
 
-0: done; 2: bad arguments or input (one line on stderr); 1: a fault of ours; 130: Ctrl-C. A verb
-is a file with `add_parser(subparsers)`, `run(args) -> dict` (the `--json` object) and
-`show(args, result, console)` for people. It imports the face, the workflows and nothing below them;
-both import their work when it is asked for, so `--help` is fast.
+0: success; 2: bad arguments or input (one line on stderr); 1: an internal error; 130: Ctrl-C. A
+verb is a file with `add_parser(subparsers)`, `run(args) -> dict` (the `--json` object) and
+`show(args, result, console)` for people. It imports the public API and the workflows, and nothing
+below them. Both import their dependencies on first use, so `--help` is fast.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ VERBS = (
 
 
 def build_parser() -> Parser:
-    """The parser of all verbs."""
+    """Build the parser of all verbs."""
     parser = Parser(
         prog="vocabshift",
         description="Give a pretrained language model a better tokenizer and keep the model.",
@@ -78,14 +78,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         status = _run(words)
-        sys.stdout.flush()  # here, where a full disk can still be told
-    except BrokenPipeError:  # the reader of our output has seen enough
+        sys.stdout.flush()  # here, where a full disk can still be reported
+    except BrokenPipeError:  # the reader closed the pipe
         _close_stdout()
         return 0
     except (Exception, KeyboardInterrupt) as error:
         try:
             sys.stdout.flush()
-        except OSError:  # a full disk: what is in the buffer cannot be written
+        except OSError:  # a full disk: the buffer cannot be written
             _close_stdout()
         return console.report_error(error, with_traceback="--traceback" in words)
     return status
@@ -98,7 +98,7 @@ def _run(words: Sequence[str]) -> int:
         args: argparse.Namespace = build_parser().parse_args(config_first(words))
     except SystemExit:  # argparse, after --help and --version
         return 0
-    # Libraries print as they like; with --json, stdout is for the one object.
+    # Libraries may print to stdout; with --json, stdout is reserved for the one object.
     with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
         result = args.run(args)
     if args.json:
@@ -109,6 +109,6 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _close_stdout() -> None:
-    """Point stdout at nothing, so that the interpreter's last flush cannot fail."""
+    """Redirect stdout to the null device, so that the interpreter's last flush cannot fail."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

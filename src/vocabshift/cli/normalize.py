@@ -1,4 +1,4 @@
-"""`vocabshift normalize`: what a normalizer would change in text, before anything is trained."""
+"""`vocabshift normalize`: measure what a normalizer would change in text, before training."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """Table 15 of the Indic study."""
+    """Print table 15 of the Indic study."""
     from rich.table import Table
     from rich.text import Text
 

@@ -1,7 +1,7 @@
-"""Options that several verbs share, and the parser class that they are all built with.
+"""Options shared by several verbs, and the parser class of all of them.
 
-Owns the spelling of shared flags and how a bad argument is reported: as a UsageError, so that
-`main` prints one line. Imports nothing heavy. Knows nothing of what any verb does.
+Owns the spelling of shared flags. A bad argument is raised as a UsageError, which `main` prints
+as one line. Imports nothing heavy. Knows nothing of any verb.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class UsageError(ValueError):
 class Parser(argparse.ArgumentParser):
     """An argument parser that raises UsageError instead of printing its usage and exiting."""
 
-    about: Callable[[], str] | None = None  # the description, where it is made for help alone
+    about: Callable[[], str] | None = None  # builds the description, for --help only
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)
@@ -34,36 +34,36 @@ class Parser(argparse.ArgumentParser):
         self._add_later: Callable[[Parser], None] | None = None
 
     def later(self, add: Callable[[Parser], None]) -> None:
-        """Add arguments by `add(self)` when they are needed: what it imports costs others nothing.
+        """Defer `add(self)` until the arguments are needed, so that others skip its imports.
 
         `vocabshift --help` and the other verbs never call it.
         """
         self._add_later = add
 
     def filled(self) -> Self:
-        """This parser with all of its arguments."""
+        """Run the deferred additions; return this parser."""
         add, self._add_later = self._add_later, None
         if add is not None:
             add(self)
         return self
 
     def parse_known_args(self, *args: Any, **options: Any) -> Any:
-        """As argparse has it, once all arguments are there."""
+        """Parse as argparse does, after running the deferred additions."""
         return super(Parser, self.filled()).parse_known_args(*args, **options)
 
     def format_help(self) -> str:
-        """The help; `about` is only asked now, as it may import what others need not wait for."""
+        """Format the help; `about` is called here because its imports may be slow."""
         if self.about is not None:
             self.description = self.about()
         return super(Parser, self.filled()).format_help()
 
     def error(self, message: str) -> NoReturn:
-        """Raise the message, with the command that explains the arguments."""
+        """Raise a UsageError with the message and the command that prints the help."""
         raise UsageError(f"{message} (see: {self.prog} --help)")
 
 
 def add_verb(subparsers: Any, verb: str, summary: str, description: str, examples: str) -> Parser:
-    """A verb's parser: its help ends with `examples`, and `--json` and `--traceback` are there."""
+    """Add a verb's parser, with `examples` at the end of its help, `--json` and `--traceback`."""
     parser: Parser = subparsers.add_parser(
         verb,
         help=summary,
@@ -80,7 +80,7 @@ def add_verb(subparsers: Any, verb: str, summary: str, description: str, example
 
 
 def add_output(parser: argparse.ArgumentParser, *, what: str, required: bool = True) -> None:
-    """`-o DIR` and `--force`."""
+    """Add `-o DIR` and `--force`."""
     parser.add_argument("-o", "--out", metavar="DIR", required=required, help=what)
     parser.add_argument(
         "--force", action="store_true", help="replace the output where it exists already"
@@ -88,7 +88,7 @@ def add_output(parser: argparse.ArgumentParser, *, what: str, required: bool = T
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:
-    """`-j N`; None means all cores that this process may use."""
+    """Add `-j N`; None means all cores available to this process."""
     parser.add_argument(
         "-j",
         "--threads",
@@ -106,16 +106,16 @@ def add_many(
     help: str,
     required: bool = False,
 ) -> None:
-    """An option written `X...`: several values after one flag, and the flag may be repeated."""
+    """Add an option written `X...`: one flag takes several values and may be repeated."""
     parser.add_argument(
         flag, metavar=metavar, nargs="+", action="extend", required=required, help=help
     )
 
 
 def threads(args: argparse.Namespace) -> int:
-    """The number of threads asked for, or all cores that this process may use.
+    """The requested number of threads, or all cores available to this process.
 
-    At most MOST_THREADS: every one takes memory for tables of its own.
+    At most MOST_THREADS, because each thread allocates its own tables.
     """
     if args.threads is not None:
         return min(int(args.threads), MOST_THREADS)
@@ -125,7 +125,7 @@ def threads(args: argparse.Namespace) -> int:
 
 
 def positive(text: str) -> int:
-    """An integer from 1 to MOST, as argparse's `type`."""
+    """Parse an integer from 1 to MOST, as argparse's `type`."""
     try:
         value = int(text)
     except ValueError:
@@ -138,7 +138,7 @@ def positive(text: str) -> int:
 
 
 def natural(text: str) -> int:
-    """An integer from 0 to MOST, as argparse's `type`."""
+    """Parse an integer from 0 to MOST, as argparse's `type`."""
     try:
         value = int(text)
     except ValueError:
@@ -151,7 +151,7 @@ def natural(text: str) -> int:
 
 
 def share(text: str) -> float:
-    """A number above 0 and up to 1, as argparse's `type`."""
+    """Parse a number above 0 and up to 1, as argparse's `type`."""
     try:
         value = float(text)
     except ValueError:
@@ -162,7 +162,7 @@ def share(text: str) -> float:
 
 
 def size(text: str) -> int:
-    """A number of bytes above 0, "8GB" or "512MiB", as argparse's `type`."""
+    """Parse a positive number of bytes, such as "8GB" or "512MiB", as argparse's `type`."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(i?)B?", text.strip(), re.IGNORECASE)
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size; write for example 8GB or 512MB")

@@ -1,4 +1,4 @@
-"""`vocabshift plan`: how many tokens to add or drop?
+"""`vocabshift plan`: how many tokens to add or remove?
 
 Owns the verb's flags and its tables.
 """
@@ -74,7 +74,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Learn, measure, and draw if asked."""
+    """Learn, measure, and draw the curves if requested."""
     import vocabshift as vs
     from vocabshift.cli.console import progress_bar
     from vocabshift.workflows.plan_picture import check_picture, draw_plan
@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """The curves as a table, and what to type next."""
+    """Print the curves as a table, and the next command."""
     from rich.text import Text
 
     console.print(_table(result))

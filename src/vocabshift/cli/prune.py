@@ -1,4 +1,4 @@
-"""`vocabshift prune`: take tokens out of a tokenizer that nobody needs."""
+"""`vocabshift prune`: remove unneeded tokens from a tokenizer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vocabshift.cli.subjects import add_pattern
 if TYPE_CHECKING:
     from rich.console import Console
 
-_MOST_SCRIPTS = 12  # rows of the table for people; --json has all of them
+_MOST_SCRIPTS = 12  # rows of the printed table; --json has all
 
 
 def add_parser(subparsers: Any) -> None:
@@ -83,7 +83,7 @@ def _add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Prune and write the folder."""
+    """Prune and write the output folder."""
     from vocabshift.cli.console import print_line, progress_bar
     from vocabshift.workflows.prune import prune_to_folder
 
@@ -112,7 +112,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """UsageError for what the flags alone show to be wrong."""
+    """UsageError for flags that are missing or contradict each other."""
     from vocabshift.workflows.prune import NEED_COUNTS
 
     see = f"(see: {args.parser.prog} --help)"
@@ -131,7 +131,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """Summary for people."""
+    """Print a summary."""
     from rich.table import Table
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""`vocabshift publish`: a folder to the Hugging Face Hub; a dry run unless told."""
+"""`vocabshift publish`: upload a folder to the Hugging Face Hub; by default a dry run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Check everything, and send it where that is asked for."""
+    """Check everything, and upload if requested."""
     return publish_folder(
         args.folder,
         args.repo,
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """The files, what the card says, and whether anything was sent."""
+    """Print the files, the card's metadata, and whether anything was uploaded."""
     from rich.table import Table
     from rich.text import Text
 

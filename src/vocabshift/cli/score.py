@@ -63,7 +63,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Score, compare, and write the rows where that is asked for."""
+    """Score, compare, and write the rows if requested."""
     from vocabshift import Corpus
     from vocabshift.cli.console import progress_bar
 
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(args: argparse.Namespace, _result: dict[str, Any], console: Console) -> None:
-    """Bits per byte as a table, then the pairs of models."""
+    """Print bits per byte as a table, then the pairs of models."""
     from vocabshift.workflows.measure_models import score_tables
 
     for table in score_tables(args.scored):

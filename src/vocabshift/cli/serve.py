@@ -1,6 +1,6 @@
-"""`vocabshift serve`: the playground, a local page that shows tokenizers at work.
+"""`vocabshift serve`: the playground, a local page that shows how tokenizers split text.
 
-Owns the verb's flags and what it prints; the page is `playground`'s.
+Owns the verb's flags and its output; `playground` makes the page.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Load the tokenizers and bind the address; `status` serves when it has been printed."""
+    """Load the tokenizers and bind the address; `status` serves once the address is printed."""
     from vocabshift import open_playground
     from vocabshift.demo.sample_texts import beginnings
 
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """Where the page is."""
+    """Print the address of the page."""
     from rich.text import Text
 
     console.print(Text(result["url"], style="bold"), soft_wrap=True)
@@ -68,21 +68,21 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
 
 
 def status(args: argparse.Namespace, _result: dict[str, Any]) -> int:
-    """Serve until it is interrupted, which is how it is meant to end: 0."""
-    sys.stdout.flush()  # whoever started this is waiting for the address
+    """Serve until interrupted, which is the normal way to stop: returns 0."""
+    sys.stdout.flush()  # the caller is waiting for the address
     args.server.run(open_browser=not (args.no_browser or args.json) and _has_display())
     return 0
 
 
 def _has_display() -> bool:
-    """Whether a browser would have a window; without one Python may start one in the terminal."""
+    """Whether there is a display; without one Python may start a browser in the terminal."""
     if sys.platform == "darwin":
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _port(text: str) -> int:
-    """A port, as argparse's `type`."""
+    """Parse a port number, as argparse's `type`."""
     if not (text.isascii() and text.isdecimal() and int(text) < 1 << 16):
         raise argparse.ArgumentTypeError(f"{text!r} is not a port: a number from 0 to 65535")
     return int(text)

@@ -1,7 +1,7 @@
-"""The text that a verb learns from: `--corpus` with its kin, or `--counts`.
+"""The text that a verb learns from: `--corpus` and related flags, or `--counts`.
 
-Owns these flags and the way from them to a corpus or a folder of counts. What is done with it is
-the verb's business.
+Owns these flags and how they become a corpus or a folder of counts. Each verb decides what to do
+with the result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CHOICES = ("languages", "documents", "max_roman_words", "language_bytes", "draw
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
-    """`--corpus`, `--counts`, and the flags of `add_choices`."""
+    """Add `--corpus`, `--counts`, and the flags of `add_choices`."""
     add_many(parser, "--corpus", metavar="SPEC", help=CORPUS)
     parser.add_argument(
         "--counts",
@@ -33,7 +33,7 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 
 
 def add_choices(parser: argparse.ArgumentParser) -> None:
-    """What of a corpus is read, and what is one document of it; all None where not given."""
+    """Add the flags for which parts of a corpus are read and how documents are split."""
     add_many(parser, "--languages", metavar="L", help="use only these labels of the corpus")
     parser.add_argument("--documents", choices=("line", "file"), help="a .txt is one per line/file")
     parser.add_argument(
@@ -53,13 +53,13 @@ def add_choices(parser: argparse.ArgumentParser) -> None:
 
 
 def require_source(args: argparse.Namespace, see: str) -> None:
-    """UsageError unless there is a corpus or a folder of counts; `see` names the help."""
+    """UsageError unless a corpus or a folder of counts is given; `see` names the help."""
     if not (args.corpus or args.counts):
         raise UsageError(f"--corpus (or --counts) is required {see}")
 
 
 def source_of(args: argparse.Namespace) -> Corpus | CountFolder:
-    """The corpus of the specs, cut down as asked for, or the folder of counts."""
+    """The corpus, limited by the flags of `add_choices`, or the folder of counts."""
     if not args.counts:
         return corpus_of(args.corpus, args)
     for name in ("corpus", *_CHOICES):
@@ -72,7 +72,7 @@ def source_of(args: argparse.Namespace) -> Corpus | CountFolder:
 
 
 def corpus_of(specs: Sequence[str], args: argparse.Namespace) -> Corpus:
-    """The corpus of the specs, cut down by the flags of `add_choices`, in the order of these."""
+    """The corpus of the specs, with the flags of `add_choices` applied in their order."""
     import vocabshift as vs
 
     budgets = language_budgets(args.language_bytes or ())
@@ -91,7 +91,7 @@ def corpus_of(specs: Sequence[str], args: argparse.Namespace) -> Corpus:
 
 
 def language_budgets(words: Sequence[str]) -> dict[str | None, int]:
-    """Bytes by label, None for all that are not named; UsageError for what is no size."""
+    """Bytes by label, None for all other labels; UsageError for an invalid size."""
     budgets: dict[str | None, int] = {}
     for word in words:
         label, equals, amount = word.rpartition("=")
@@ -107,7 +107,7 @@ def language_budgets(words: Sequence[str]) -> dict[str | None, int]:
 
 
 def tokenizer_of(args: argparse.Namespace) -> str | Tokenizer:
-    """TOKENIZER as it was named, or loaded where `--pattern` is given."""
+    """TOKENIZER as named on the command line, or loaded if `--pattern` is given."""
     if args.pattern is None:
         return str(args.tokenizer)
     from vocabshift.cli.subjects import load_all
@@ -117,7 +117,7 @@ def tokenizer_of(args: argparse.Namespace) -> str | Tokenizer:
 
 
 def words_of(args: argparse.Namespace) -> list[str]:
-    """The flags of `add_choices` as they were given, for the command to type next."""
+    """The flags of `add_choices` as given, for the suggested next command."""
     words = []
     for name in _CHOICES:
         value = getattr(args, name)

@@ -1,4 +1,4 @@
-"""What is measured: the TOKENIZER and MODEL arguments of the verbs, and flags that go with them."""
+"""The TOKENIZER and MODEL arguments of the verbs that measure, and the related flags."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_pattern(parser: argparse.ArgumentParser) -> None:
-    """`--pattern NAME|REGEX`."""
+    """Add `--pattern NAME|REGEX`."""
     parser.add_argument(
         PATTERN_FLAG,
         metavar="NAME|REGEX",
@@ -24,14 +24,14 @@ def add_pattern(parser: argparse.ArgumentParser) -> None:
 
 
 def load_all(sources: Sequence[str], pattern: str | None) -> list[Tokenizer]:
-    """All tokenizers, in order; ValueError for a pattern that none of them needs."""
+    """Load all tokenizers in order; ValueError for a pattern that none of them needs."""
     from vocabshift.workflows.tokenizers import load_bpe_tokenizers
 
     return load_bpe_tokenizers(sources, pattern=pattern)
 
 
 def add_models(parser: argparse.ArgumentParser, *, nargs: str = "+") -> None:
-    """`MODEL…`, `--dtype`, `--device` and `--trust-remote-code`."""
+    """Add `MODEL…`, `--dtype`, `--device` and `--trust-remote-code`."""
     defaults = defaults_of(score_to_file)
     parser.add_argument(
         "models", metavar="MODEL", nargs=nargs, help="folder or Hub name of a causal language model"
@@ -64,6 +64,6 @@ def loading(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def defaults_of(function: Callable[..., object]) -> dict[str, Any]:
-    """The defaults of a function's parameters, for the flags that stand for them."""
+    """The defaults of a function's parameters, for the corresponding flags."""
     parameters = inspect.signature(function).parameters.items()
     return {name: own.default for name, own in parameters if own.default is not own.empty}

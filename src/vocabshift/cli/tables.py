@@ -1,4 +1,4 @@
-"""`vocabshift tables`: results as tables in the papers' shapes."""
+"""`vocabshift tables`: results as tables in the papers' layouts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Fill the shape, and write the tables where that is asked for."""
+    """Build the tables, and write them if requested."""
     return write_tables(
         args.results,
         args.out,
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """The tables themselves, or where they are."""
+    """Print the tables, or the path they were written to."""
     if args.out:
         console.print(f"written: {args.out}", markup=False, soft_wrap=True)
     else:

@@ -1,7 +1,7 @@
 """`vocabshift train`: learn a tokenizer from text.
 
-A recipe's flags come from the registry of recipes. A TOML file and key=value words may stand in
-for flags: see `cli.config`.
+The flags of a recipe come from the registry of recipes. A TOML file and key=value words may
+replace flags: see `cli.config`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
     from vocabshift.workflows.train import Recipe
 
-_FEW = 3  # recipes that a flag's help names
+_FEW = 3  # most recipes that a flag's help names
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the verb; what a TOML may give instead is not required by the parser itself."""
+    """Add the verb; argparse does not require arguments that a TOML file may supply."""
     parser = add_verb(
         subparsers,
         "train",
@@ -75,7 +75,7 @@ def _add_options(parser: Parser) -> None:
 
 
 def _add_recipe_flags(parser: Parser, recipes: Mapping[str, Recipe]) -> None:
-    """One flag for each option that any recipe takes; few recipes that take it are named."""
+    """Add one flag per recipe option; its help names a few of the recipes that take it."""
     from vocabshift.workflows.train import VARIANT
 
     takers: dict[str, list[Recipe]] = {}
@@ -96,7 +96,7 @@ def _add_recipe_flags(parser: Parser, recipes: Mapping[str, Recipe]) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Train and write the folder."""
+    """Train and write the output folder."""
     from vocabshift.cli.console import progress_bar
     from vocabshift.workflows.train import train_to_folder
 
@@ -119,7 +119,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def recipe_options(args: argparse.Namespace) -> dict[str, Any]:
-    """The options given, by the trainer's names; UsageError where one is missing or foreign."""
+    """The given options by the trainer's names; UsageError for a missing or unknown option."""
     from vocabshift.workflows.train import RECIPES
 
     see = f"(see: {args.parser.prog} --help)"
@@ -158,7 +158,7 @@ def _flag(name: str) -> str:
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """Summary for people."""
+    """Print a summary."""
     from vocabshift.cli.console import show_summary
     from vocabshift.workflows.train import RECIPES, table_of
 
@@ -187,7 +187,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
 
 
 def _memory_facts(result: dict[str, Any]) -> dict[str, Any]:
-    """What a memory budget took away; nothing where the result is exact."""
+    """What the memory budget dropped; empty if the result is exact."""
     facts: dict[str, Any] = {}
     if result.get("dropped_words"):
         facts["words left out for want of memory"] = result["dropped_words"]

@@ -12,7 +12,7 @@ from vocabshift.cli.subjects import add_pattern
 if TYPE_CHECKING:
     from rich.console import Console
 
-_SHOWN = 8  # tokens of each list that people see
+_SHOWN = 8  # tokens of each printed list
 
 
 def add_parser(subparsers: Any) -> None:
@@ -96,7 +96,7 @@ def _add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Transfer and write the folder."""
+    """Transfer and write the output folder."""
     import vocabshift as vs
     from vocabshift.workflows.transfer import (
         TransferOptions,
@@ -140,7 +140,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """Summary for people."""
+    """Print a summary."""
     from vocabshift.cli.console import show_summary
 
     if "tried" in result:
@@ -185,7 +185,7 @@ def _sizes(result: dict[str, Any]) -> str:
 
 
 def _table(tried: list[dict[str, Any]]) -> Any:
-    """The initializers that auto tried, the best one first."""
+    """The initializers that `auto` tried, best first."""
     from rich.table import Table
 
     table = Table(title="bits per byte before any training")
