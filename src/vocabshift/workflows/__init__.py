@@ -1,4 +1,4 @@
-"""What joins workshops: one function for each verb, and the folder that all of them write into."""
+"""Workflows: one function per verb, each joining several rooms and writing one output folder."""
 
 from vocabshift.storage.outcome import outcome
 

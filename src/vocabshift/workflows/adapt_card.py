@@ -1,7 +1,7 @@
-"""The card of an adapted model: what it is, before and after, in figures and as Markdown.
+"""The card of an adapted model: figures before and after, as values and as Markdown.
 
 Owns what is measured on held-out text and how it is written. Every figure by language is a Result,
-from which the tables come. Knows nothing of how the model came about.
+and the tables are built from these. Knows nothing of how the model was made.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ _BATCH_TOKENS = 1024
 
 @dataclass(frozen=True)
 class Side:
-    """What a model takes, before or after."""
+    """The size of a model, before or after."""
 
     rows: int
-    parameters: int | None  # as stored; None where that is not in safetensors
-    weights_bytes: int  # on the disk
+    parameters: int | None  # as stored; None unless in safetensors
+    weights_bytes: int  # on disk
 
 
 @dataclass(frozen=True)
 class AdaptationCard:
-    """Before and after; counts are of tokens."""
+    """The figures before and after; counts are of tokens."""
 
     model: str
     before: Side
     after: Side
     n_kept: int
-    n_moved: int  # of these, tokens whose id is another now
+    n_moved: int  # of these, tokens whose id changed
     n_added: int
     n_removed: int
     n_relearned: int
-    added_sample: tuple[str, ...]  # text, the most useful first
-    removed_sample: tuple[str, ...]  # text, evenly picked by id
+    added_sample: tuple[str, ...]  # text, most useful first
+    removed_sample: tuple[str, ...]  # text, sampled evenly by id
     init: str
-    judged_on: str  # which text, in words
-    scored_on: str  # which part of it the models read, in words; or why none
+    judged_on: str  # the held-out text, described in words
+    scored_on: str  # the part that the models read, or why none
     results: Results  # bytes_per_token and bits_per_byte of "before" and "after"
 
     def to_dict(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class AdaptationCard:
         return {**asdict(self), "results": self.results.to_dicts()}
 
     def to_markdown(self) -> str:
-        """The card as a file beside the model."""
+        """Render the card as Markdown, for a file in the model's folder."""
         lines = [
             f"# {_plain(self.model)}, adapted",
             "",
@@ -89,7 +89,7 @@ class AdaptationCard:
         return "\n".join(lines) + "\n"
 
     def sizes(self) -> list[tuple[str, str, str]]:
-        """(what, before, after), ready to be shown."""
+        """Rows of (quantity, before, after), formatted for display."""
         sides = (self.before, self.after)
         counted = ("–" if side.parameters is None else f"{side.parameters:,}" for side in sides)
         return [
@@ -100,13 +100,13 @@ class AdaptationCard:
 
 
 def tables_of(card: Mapping[str, Any]) -> list[Table]:
-    """The results of a card, given as plain JSON values, as one table for each metric."""
+    """One table per metric from a card's results, given as plain JSON values."""
     results = Results(Result(**row) for row in card["results"])
     return [to_rich(results, metric) for metric in results.distinct("metric")]
 
 
 def measure_tokens(old: Tokenizer, new: Tokenizer, text: Corpus, *, threads: int = 1) -> Results:
-    """Bytes per token of both on all of `text`, by language."""
+    """Bytes per token of both tokenizers on all of `text`, by language."""
     return evaluate({BEFORE: old, AFTER: new}, text, "bytes_per_token", threads=threads)
 
 
@@ -118,9 +118,9 @@ def measure_bits(
     *,
     device: str | None = None,
 ) -> tuple[Results, str]:
-    """Bits per byte of the model in a folder, by language; and why there are none, else "".
+    """Bits per byte of the model in a folder, by language, and the reason if there are none, or "".
 
-    The model is loaded whole (`device`: where to, else it stays on the CPU) and let go again.
+    The model is loaded whole (on `device`, by default the CPU) and freed afterwards.
     """
     model = load_model(folder)
     if model.config.is_encoder_decoder or not model.can_generate():
@@ -139,7 +139,7 @@ def measure_bits(
 
 
 def sample_texts(tokenizer: Tokenizer, tokens: Sequence[str], *, evenly: bool) -> tuple[str, ...]:
-    """What some tokens of a tokenizer's model say: the first, or evenly picked."""
+    """The text of some tokens, in order or sampled evenly."""
     step = max(1, len(tokens) // SAMPLE) if evenly else 1
     data, vocab = token_bytes(tokenizer), tokenizer.model.vocab
     chosen = tokens[::step][:SAMPLE]
@@ -160,7 +160,7 @@ def _samples(texts: Sequence[str]) -> str:
 
 
 def _code(text: str) -> str:
-    """A token as code, quoted, so that its spaces can be seen and nothing in it is markup."""
+    """A token as quoted Markdown code, with its spaces visible and markup escaped."""
     quoted = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     fence = "``" if "`" in quoted else "`"
     return f'{fence}"{quoted}"{fence}'

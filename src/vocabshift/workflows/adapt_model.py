@@ -1,8 +1,8 @@
-"""`adapt` for a model: new words for old ones at constant size, and the model under them.
+"""`adapt` for a model: exchange tokens at constant vocabulary size and move the model to them.
 
-Joins planning, adaptation and transfer, and measures before and after on text that nothing was
-learned from. Owns the order: what can be refused is refused before anything is learned, and the
-output appears whole or not at all.
+Joins planning, adaptation and transfer, and measures before and after on held-out text. Owns the
+order: invalid requests are refused before anything is learned, and the output appears whole or
+not at all.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ _ALSO = ("init", "n_moved", "bytes_before", "bytes_after", "files")
 
 @dataclass(frozen=True)
 class ModelAdaptation:
-    """A model folder that was written, and how it came about."""
+    """A model folder that was written, and how it was made."""
 
     out: Path
     adaptation: Adaptation
     transfer: TransferReport
     card: AdaptationCard
-    n_tokens: int  # asked for, or found by `plan`
+    n_tokens: int  # requested, or found by `plan`
     is_planned: bool
-    notes: tuple[str, ...]  # what other programs will ask of it
+    notes: tuple[str, ...]  # what other programs require of it
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -112,27 +112,27 @@ def adapt_model(
 ) -> ModelAdaptation:
     """Exchange `n_tokens` tokens of a saved model for new ones of `corpus`; write a model folder.
 
-    model: a folder (or Hub name) with its tokenizer; it is streamed, never loaded whole but for the
-        score, and left as it is. The number of its rows and every kept token's id and row stay.
-    corpus: text of every language that is to stay good.
+    model: a folder (or Hub name) with its tokenizer. It is streamed and loaded whole only for the
+        score; it is not changed. The number of rows and every kept token's id and row stay.
+    corpus: text of every language whose quality must be kept.
     out: the folder, which appears whole or not at all, with `adapt.md`, the card, in it.
-    n_tokens: None takes what `Plan.exchange_of` says: the knee of the curve for this
-        `pre_tokenizer`, or fewer where taking them out costs a language too much.
-    text: what is measured on; None holds out every twentieth document of `corpus`, of which nothing
-        is learned.
-    init, donor, seed: the new rows, as for `transfer` ("focus" and "auto" look at what is learned
-        from; "auto" tries on `score_bytes` of each language of it).
+    n_tokens: None takes `Plan.exchange_of`: the knee of the curve for this `pre_tokenizer`, or
+        fewer if removing that many costs a language too much.
+    text: the held-out text to measure on; None holds out every twentieth document of `corpus`,
+        and nothing is learned from these.
+    init, donor, seed: the new rows, as for `transfer` ("focus" and "auto" read the text that is
+        learned from; "auto" tries the initializers on `score_bytes` of each language of it).
     with_score: run the model, before and after, on the first `score_bytes` bytes of UTF-8 of each
         language of the held-out text, on `device` (a torch device; None: the CPU).
-    force, hard_links, resume: replace `out`, link shards that do not change, use what a run that
-        was killed had finished.
+    force, hard_links, resume: replace `out`, link unchanged shards, reuse the finished work of a
+        run that was killed.
     first, order, keep, pre_tokenizer, tie_break, min_frequency, max_token_bytes,
         character_coverage, fill_holes, normalizer, sampling_alpha: as for `adapt_tokenizer`.
     threads: the result does not depend on it. progress: called with the phase, the work done and
-        the work in all.
+        the total work.
 
-    ValueError (often VocabMismatchError, CorpusError) or OSError before anything is learned, as far
-    as that can be known; FileExistsError without `force` where `out` exists.
+    ValueError (often VocabMismatchError, CorpusError) or OSError, where possible before anything
+    is learned; FileExistsError without `force` if `out` exists.
     """
     folder, old = open_model(model)
     learned, judged, judged_on = learned_and_judged(corpus, text)
@@ -143,7 +143,7 @@ def adapt_model(
         "min_frequency": min_frequency,
         "sampling_alpha": sampling_alpha,
     }
-    # Named in `vocabshift.json` where they are not what they are without being asked for.
+    # Recorded in `vocabshift.json` only if they differ from their defaults.
     rare = {
         "tie_break": tie_break,
         "max_token_bytes": max_token_bytes,
@@ -163,7 +163,7 @@ def adapt_model(
     ) as output:
         check_options(old, n_tokens, pre_tokenizer, options)
         check_init(TransferOptions(init=init, donor=donor, corpus=corpus))
-        now = transfer_folder(folder, old, out, force=force, dry_run=True)  # refuses what cannot be
+        now = transfer_folder(folder, old, out, force=force, dry_run=True)  # refuses early
         scorer = _Scorer(excerpt(judged, score_bytes) if with_score else None, device, progress)
         scorer.read(folder, old, BEFORE)
         counts = TextCounts(learned)  # the plan and the adaptation count the same words
@@ -177,7 +177,7 @@ def adapt_model(
         moving = TransferOptions(
             init=init,
             seed=seed,
-            pad_to_multiple_of=now.old_rows,  # as many rows as there are, padding included
+            pad_to_multiple_of=now.old_rows,  # keep the number of rows, padding included
             id_map=adaptation.id_map,
             donor=donor,
             corpus=learned,
@@ -219,12 +219,12 @@ def adapt_model(
 
 
 def is_model(source: str | Path) -> bool:
-    """Whether a folder or Hub name holds a model, and not a tokenizer alone."""
+    """Whether a folder or Hub name holds a model, not just a tokenizer."""
     return find_model(source) is not None
 
 
 class _Scorer:
-    """What the models make of the same text; nothing where there is none."""
+    """Scores the models on the same text; does nothing if there is no text."""
 
     def __init__(
         self, texts: dict[str, list[str]] | None, device: str | None, progress: Progress | None
@@ -234,7 +234,7 @@ class _Scorer:
         self._texts, self._device, self._progress = texts, device, progress
 
     def read(self, folder: Path, tokenizer: Tokenizer, subject: str) -> None:
-        """Add the bits per byte of the model in a folder, unless it cannot be had."""
+        """Add the bits per byte of the model in a folder, if it can be scored."""
         if self._texts is None or self.why_not:
             return
         _tell(self._progress, f"score {subject}")
@@ -253,7 +253,7 @@ def _transfer(
     hard_links: bool,
     resume: bool,
 ) -> TransferReport:
-    """Transfer into `partial`; a run that is killed leaves its finished shards to the next."""
+    """Transfer into `partial`; if the run is killed, the next one reuses its finished shards."""
     work = partial / CHECKPOINTS / "model"
     work.parent.mkdir(exist_ok=True)
     report = transfer_folder(
@@ -270,7 +270,7 @@ def _side(folder: Path, rows: int) -> Side:
 
 
 def _write_about(done: ModelAdaptation, output: Outcome, asked: Mapping[str, Any]) -> None:
-    """The card, and `vocabshift.json` of the whole instead of the transfer alone."""
+    """Write the card, and `vocabshift.json` for the whole run rather than just the transfer."""
     (output.folder / FILE).write_text(done.card.to_markdown(), encoding="utf-8")
     plain = {key: list(v) if isinstance(v, tuple) else v for key, v in asked.items()}
     transferred = read_provenance(output.folder)

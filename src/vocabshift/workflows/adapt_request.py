@@ -1,7 +1,7 @@
-"""What `adapt` is asked for a model, checked before anything is learned.
+"""The request to adapt a model, checked before anything is learned.
 
-Owns what can be adapted, which options would be refused later, and what is learned from and judged
-on. Learns and writes nothing.
+Owns which models can be adapted, which options are refused early, and how text is split into
+learning and held-out text. Learns and writes nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 def open_model(model: str | Path) -> tuple[Path, Tokenizer]:
-    """The folder of a model and its tokenizer, whose kind can learn."""
+    """Open a model's folder and its tokenizer, which must be of a kind that can learn."""
     folder = find_model(model)
     if folder is None:
         raise FileNotFoundError(
@@ -40,7 +40,7 @@ def open_model(model: str | Path) -> tuple[Path, Tokenizer]:
 def check_options(
     old: Tokenizer, n_tokens: int | None, pre_tokenizer: str, options: Mapping[str, Any]
 ) -> None:
-    """Refuse now what pruning and extending would refuse after the model was read."""
+    """Refuse early the options that pruning and extending would refuse after reading the model."""
     first = 1 if n_tokens is None else n_tokens
     pruning = {key: options[key] for key in ("order", "keep") if key in options}
     extending = {key: options[key] for key in options.keys() - {"first", *pruning}}
@@ -55,7 +55,7 @@ def check_options(
 
 
 def learned_and_judged(corpus: Corpus, text: Any) -> tuple[Corpus, Corpus, str]:
-    """What is learned from, what is judged on, and the latter in words."""
+    """The text to learn from, the held-out text, and a description of the latter."""
     if text is not None:
         judged = text if isinstance(text, Corpus) else Corpus.from_texts(text)
         judged.require_text()

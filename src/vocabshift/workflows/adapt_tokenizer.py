@@ -1,7 +1,7 @@
-"""`adapt`: the words a tokenizer lacks for those that nobody needs, at constant size.
+"""`adapt`: replace unneeded tokens of a tokenizer by missing ones, at constant vocabulary size.
 
-Joins pruning and extension, in either order. No id moves: what is kept keeps its id, special tokens
-too, and new tokens take the ids of those that are gone. So a model keeps its number of rows.
+Joins pruning and extension, in either order. Kept tokens, special tokens included, keep their ids,
+and new tokens take the ids of removed ones. So a model keeps its number of rows.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ First = Literal["prune", "extend"]
 
 @dataclass(frozen=True)
 class Adaptation:
-    """A tokenizer of the size of its base, and how it came about."""
+    """A tokenizer with as many tokens as its base, and how it was made."""
 
     tokenizer: Tokenizer
-    id_map: TokenIdMap  # tokens that are gone have no new id
+    id_map: TokenIdMap  # removed tokens have no new id
     extension: ExtensionReport
     pruning: PruneReport
     first: First
-    added: tuple[str, ...]  # tokens that the base does not have, by rank: the most useful first
-    removed: tuple[str, ...]  # tokens of the base that are gone, by id
-    n_relearned: int  # of the base, taken out and learned again; neither added nor removed
+    added: tuple[str, ...]  # tokens that the base lacks, by rank, most useful first
+    removed: tuple[str, ...]  # removed tokens of the base, by id
+    n_relearned: int  # base tokens removed, then relearned; neither added nor removed
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values. What the two steps did, each by itself, stands in their reports."""
+        """Plain JSON values. The reports of the two steps describe each step by itself."""
         vocab = self.tokenizer.model.vocab
         n_special = sum(token.content not in vocab for token in self.tokenizer.added_tokens)
         return {
@@ -83,20 +83,20 @@ def adapt_tokenizer(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Adaptation:
-    """Take `n_tokens` out of a tokenizer and learn as many new ones from a corpus.
+    """Remove `n_tokens` tokens from a tokenizer and learn as many new ones from a corpus.
 
     tokenizer: one of ours, a fast transformers or `tokenizers` one, or a path; it is not changed.
-    corpus: text of every language that is to stay good: what it does not use goes first. Words
-        that are counted already are not counted again.
-    n_tokens: tokens to exchange; where the text yields fewer new ones, fewer are taken out.
-    first: what is done first, "prune" or "extend".
-    order, keep: which tokens go, as for `prune`.
+    corpus: text of every language whose quality must be kept: tokens that it does not use are
+        removed first. Words that are already counted are not counted again.
+    n_tokens: tokens to exchange; if the text yields fewer new ones, fewer are removed.
+    first: the first step, "prune" or "extend".
+    order, keep: which tokens are removed, as for `prune`.
     pre_tokenizer, tie_break, min_frequency, max_token_bytes, character_coverage, fill_holes,
-        normalizer, sampling_alpha: how new ones are learned, as for `extend`.
+        normalizer, sampling_alpha: how new tokens are learned, as for `extend`.
     threads: the result does not depend on it. progress: called with the phase, the work done and
-        the work in all.
+        the total work.
 
-    ValueError for a number that cannot be had; CorpusError where nothing can be learned.
+    ValueError for an impossible number of tokens; CorpusError if nothing can be learned.
     Source: continued BPE and leaf pruning of arXiv:2512.03989; their exchange in place is ours.
     """
     if first not in get_args(First):
@@ -113,7 +113,7 @@ def adapt_tokenizer(
         normalizer=normalizer,
         sampling_alpha=sampling_alpha,
     )
-    counts = TextCounts.of(corpus)  # every attempt cuts the text alike
+    counts = TextCounts.of(corpus)  # every attempt splits the text alike
     kept = parse_keep(keep)
     run = _prune_first if first == "prune" else _extend_first
     pruning_options = {"order": order, "keep": kept, "threads": threads, "progress": progress}
@@ -122,7 +122,7 @@ def adapt_tokenizer(
         return run(base, counts, replace(options, n_tokens=n), pruning_options)
 
     result, extension, pruning = attempt(n_tokens)
-    while extension.n_added < pruning.n_removed:  # the text yields no more: take out no more
+    while extension.n_added < pruning.n_removed:  # the text yields too few: remove fewer
         result, extension, pruning = attempt(extension.n_added)
     vocab, before = result.model.vocab, base.model.vocab
     learned = (left + right for left, right in result.model.merges)
@@ -144,7 +144,7 @@ def adapt_tokenizer(
 
 
 def _same_ids(base: Tokenizer, result: Tokenizer) -> dict[int, int]:
-    """Ids that name the same token in both."""
+    """Ids that name the same token in both tokenizers."""
     new = _by_id(result)
     return {i: i for i, token in _by_id(base).items() if new.get(i) == token}
 
@@ -174,10 +174,10 @@ def adapt_to_folder(
     """Adapt a tokenizer and write the folder.
 
     n_tokens: None takes what `Plan.exchange_of` says. The other options are those of
-    `adapt_tokenizer`. out: the folder, which appears whole or not at all; inputs: what it may not
-    replace, beside the tokenizer and the corpus.
+    `adapt_tokenizer`. out: the folder, which appears whole or not at all. inputs: further paths,
+    besides the tokenizer and the corpus, that `out` may not replace.
 
-    Returns the keys of `vocabshift adapt --json`. FileExistsError where `out` exists, without
+    Returns the keys of `vocabshift adapt --json`. FileExistsError if `out` exists, without
     `force`; errors of `adapt_tokenizer` before anything is written.
     """
     shared: dict[str, Any] = {"sampling_alpha": sampling_alpha}
@@ -237,7 +237,7 @@ def _extend_first(
 def _extend(
     base: Tokenizer, counts: TextCounts, options: ExtensionOptions, run: Mapping[str, Any]
 ) -> Extension:
-    """`options.n_tokens` new tokens in all, those for missing characters among them."""
+    """Add `options.n_tokens` new tokens in total, including those for missing characters."""
     n = options.n_tokens
 
     def extended(n_tokens: int) -> Extension:
@@ -260,19 +260,19 @@ def _extend(
 
 
 def _with_old_ids(tokenizer: Tokenizer, base: Tokenizer) -> Tokenizer:
-    """Tokens that were taken out and learned again take the ids that they had in `base`."""
+    """Give tokens that were removed and learned again the ids that they had in `base`."""
     old, now = base.model.vocab, tokenizer.model.vocab
     moved = {i: old[token] for token, i in now.items() if old.get(token, i) != i}
     if not moved:
         return tokenizer
     new = sorted(i for token, i in now.items() if token not in old)
     free = sorted({*new, *moved} - set(moved.values()))
-    moved.update(zip(new, free, strict=False))  # more are free where the base had holes
+    moved.update(zip(new, free, strict=False))  # holes of the base leave more ids free
     return _renumbered(tokenizer, {i: moved.get(i, i) for i in ids_of_tokens(tokenizer)})
 
 
 def _moved_into_holes(tokenizer: Tokenizer, rows: int) -> Tokenizer:
-    """Tokens with ids from `rows` on take the free ids below, in their order."""
+    """Move tokens with ids from `rows` on to the free ids below, in their order."""
     free = iter(holes(tokenizer))
     ids = sorted(ids_of_tokens(tokenizer))
     return _renumbered(tokenizer, {i: i if i < rows else next(free) for i in ids})

@@ -1,7 +1,7 @@
-"""Two tokenizers side by side on text, into a page: what `vocabshift compare` does.
+"""Compare two tokenizers on text and write a page: what `vocabshift compare` does.
 
-Owns the file. What changes between them is `evaluation.compare`'s business, how it is drawn
-`report`'s.
+Owns the file. `evaluation.compare` computes the differences between them, and `report` draws
+them.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def compare_to_file(
 ) -> TokenizerComparison:
     """Load two tokenizers, compare them on text as `vocabshift.compare` does, and write a page.
 
-    `html`: one HTML file, written whole or not at all; nothing is written for None. Before
-    anything is loaded: FileExistsError where it exists, unless `force`; ValueError where it is an
-    input. `pattern`: for tokenizers that lack theirs. The rest is `vocabshift.compare`'s.
+    `html`: one HTML file, written whole or not at all; None writes nothing. Before anything is
+    loaded: FileExistsError if it exists, unless `force`; ValueError if it is an input. `pattern`:
+    for tokenizers that lack theirs. The other arguments are those of `vocabshift.compare`.
     """
     from vocabshift.evaluation.compare import compare
 
@@ -62,7 +62,7 @@ def compare_to_file(
 
 
 def comparison_object(comparison: TokenizerComparison) -> dict[str, Any]:
-    """A comparison as plain JSON values; the tokens of the lines that are shown as ids."""
+    """A comparison as plain JSON values; the tokens of the shown lines as ids."""
     from vocabshift.evaluation.compare import to_dict
 
     return to_dict(comparison)
@@ -71,9 +71,9 @@ def comparison_object(comparison: TokenizerComparison) -> dict[str, Any]:
 def comparison_tables(
     comparison: TokenizerComparison, *, plain: bool = False, ascii_only: bool = False
 ) -> Iterator[RenderableType]:
-    """What a terminal shows of a comparison: tables, and lines with their tokens.
+    """The terminal output of a comparison: tables, and lines with their tokens.
 
-    Tokens are told apart by colours, or with `plain` by signs; `ascii_only`: by ASCII signs.
+    Colours mark the token boundaries, or signs with `plain`; `ascii_only`: ASCII signs.
     """
     from vocabshift.report.compare_text import ASCII, UNICODE, to_rich
 

@@ -1,8 +1,8 @@
 """Continued pre-training of a model folder: what `vocabshift cpt` does.
 
-Joins packing, the training loop and the score on held-out text. Owns the order of things and the
-output folder, which appears whole or not at all; what is unfinished lies in `OUT.partial` and is
-gone on with by the same call. Every process of `accelerate launch` makes the call.
+Joins packing, the training loop and the score on held-out text. Owns the order of the steps and
+the output folder, which appears whole or not at all. Unfinished work stays in `OUT.partial`; the
+same call resumes it. Every process of `accelerate launch` makes the call.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ def continue_pretraining(
     progress: Progress | None = None,
     on_record: Callable[[Record], None] | None = None,
 ) -> dict[str, Any] | None:
-    """Train a model folder on, and write it as another; a summary of the whole run.
+    """Continue training a model folder, and write it as another; return a summary of the run.
 
     `config`: a CptConfig, or the keys of the TOML file that `docs/cpt.md` shows. `control`: train
     the model with its old tokenizer (the key `control`) on the same bytes instead, into
-    OUT-control. A run that was stopped goes on exactly where it was, unless `resume` is off;
+    OUT-control. A run that was stopped resumes exactly where it was, unless `resume` is off;
     Ctrl-C and SIGTERM end it with a saved state and KeyboardInterrupt. `threads` are for packing.
-    `progress` is told of packing, `on_record` gets every line of `log.jsonl`. Of several
-    processes the first returns the summary and calls the two; the others return None.
+    `progress` is called during packing, `on_record` with every line of `log.jsonl`. With several
+    processes, only the first returns the summary and calls the two; the others return None.
 
     ValueError (VocabMismatchError, CorpusError), OSError or ImportError before the first step for
-    what cannot be trained; FileExistsError where the output exists, without `force`.
+    inputs that cannot be trained on; FileExistsError if the output exists, without `force`.
     """
     load_accelerate()
     given = config if isinstance(config, CptConfig) else CptConfig.from_mapping(config)
@@ -78,7 +78,7 @@ def continue_pretraining(
             checkpoints = _checkpoints(own, inputs, accelerator, partial)
             data = _packed(inputs, accelerator, partial, threads, progress)
             if control:
-                check_same_text(given, data)  # what was packed just now too
+                check_same_text(given, data)  # also when it was packed just now
             with _told(own, accelerator, partial, on_record) as told:
                 pretrain(
                     model,
@@ -104,7 +104,7 @@ def continue_pretraining(
 
 
 def _model(config: CptConfig, inputs: Inputs) -> Any:
-    """The model in float32, which is what is trained; refused where it cannot be."""
+    """Load the model in float32, the dtype of training; refuse one that cannot be trained."""
     from vocabshift.models.load import load_model
 
     model = load_model(inputs.folder, dtype="float32")
@@ -114,7 +114,7 @@ def _model(config: CptConfig, inputs: Inputs) -> Any:
 
 
 def _scorer(config: CptConfig, inputs: Inputs) -> Callable[[Any], dict[str, float]] | None:
-    """Model -> bits per byte of the held-out text by language, in windows as long as sequences."""
+    """Model -> bits per byte of the held-out text by language, in windows of sequence length."""
     from vocabshift.evaluation.scoring.score import score
 
     held_out, context = inputs.held_out, config.loop.sequence_length
@@ -132,7 +132,7 @@ def _scorer(config: CptConfig, inputs: Inputs) -> Callable[[Any], dict[str, floa
 def _shared_folder(
     accelerator: Accelerator, out: Path, *, force: bool, resume: bool
 ) -> Iterator[Outcome]:
-    """The partial folder for all processes; the first one takes it and renames it."""
+    """The partial folder for all processes; the first one creates and renames it."""
     if accelerator.is_main_process:
         with outcome("cpt", out, force=force, keep_checkpoints=True, resume=resume) as output:
             accelerator.wait_for_everyone()
@@ -168,7 +168,7 @@ def _packed(
     threads: int,
     progress: Progress | None,
 ) -> PackedIds:
-    """The packed text; where there is none it is made, once, and kept for a run that goes on."""
+    """The packed text; it is made once if missing, and kept for a run that resumes."""
     if isinstance(inputs.data, PackedIds):
         return inputs.data
     key = config_hash({"data": data_key(inputs.data), **inputs.facts()})
@@ -194,7 +194,7 @@ def _told(
     partial: Path,
     on_record: Callable[[Record], None] | None,
 ) -> Iterator[_Told]:
-    """Who is told of steps; trackers write what they still hold when the block ends."""
+    """The receiver of step reports; trackers flush when the block ends."""
     try:
         yield _Told(config, accelerator, partial, on_record)
     finally:
@@ -203,7 +203,7 @@ def _told(
 
 
 class _Told:
-    """Steps and evaluations on their way to the log, the trackers and the caller."""
+    """Forwards steps and evaluations to the log, the trackers and the caller."""
 
     def __init__(
         self,
@@ -219,19 +219,19 @@ class _Told:
             accelerator.init_trackers("vocabshift-cpt", config={"model": config.model})
 
     def step(self, step: Step) -> None:
-        """A step was done."""
+        """Report a finished step."""
         record = step_record(step)
         names = ("loss", "learning_rate", "gradient_norm", "tokens_per_second", "mfu")
         self._tell(record, {name: record[name] for name in names if name in record})
 
     def evaluation(self, evaluation: Evaluation) -> None:
-        """The held-out text was scored."""
+        """Report a score on the held-out text."""
         values = {f"bits_per_byte/{name}": value for name, value in evaluation.values.items()}
         self._tell(evaluation_record(evaluation), values)
 
     def _tell(self, record: Record, values: Mapping[str, float]) -> None:
         if self._has_trackers:
-            # At the bytes of text seen: there runs of different tokenizers are compared.
+            # Logged by bytes of text seen, which makes runs of different tokenizers comparable.
             self._accelerator.log(dict(values), step=record["run_bytes"])
         if self._accelerator.is_main_process:
             self.log.add(record)
@@ -242,7 +242,7 @@ class _Told:
 def _write_beside(
     config: CptConfig, inputs: Inputs, output: Outcome, figures: Mapping[str, Any]
 ) -> None:
-    """The tokenizer as it was, the log, the provenance."""
+    """Write the unchanged tokenizer, the log and the provenance."""
     from vocabshift.models.folder import write_old_rope_keys
 
     partial = output.folder

@@ -32,13 +32,13 @@ def count_to_folder(
 ) -> dict[str, Any]:
     """Count the pre-tokens of a corpus by language, and write them as sorted Parquet files.
 
-    pattern: name of a pattern, or a regex. normalizer: steps that the text is brought through
-        first; None: none. special_tokens: texts that no word may reach into.
+    pattern: name of a pattern, or a regex. normalizer: steps applied to the text first; None:
+        none. special_tokens: texts that no word may overlap.
     out: the folder, which appears whole or not at all. It does not depend on `threads` or memory.
     memory_bytes: budget for the counts; 0: no limit.
-    progress: called with "count", the bytes done and in all.
+    progress: called with "count", the bytes done and the total.
 
-    Returns the keys of `vocabshift count --json`. FileExistsError where `out` exists, without
+    Returns the keys of `vocabshift count --json`. FileExistsError if `out` exists, without
     `force`; ImportError without pyarrow; CorpusError for text that cannot be read.
     """
     check_installed("pyarrow", "count (it writes Parquet)")

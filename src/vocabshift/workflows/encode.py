@@ -1,6 +1,6 @@
 """Encode text into packed token ids: what `vocabshift encode` does.
 
-The folder is `cpt.pack_corpus`'s; this opens the tokenizer, finds its EOS and adds up.
+`cpt.pack_corpus` writes the folder. This module opens the tokenizer, finds its EOS and sums up.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def encode_to_folder(
 
     eos: token after every document; None: the one that the tokenizer's config names, unless
         `without_eos`. format, shard_tokens, parse_special: see `PackOptions`.
-    out: the folder, which appears whole or not at all; a run that was killed is resumed by the same
-        call, unless `resume` is off.
-    progress: called with the phase, the bytes done and in all. note: called with what the user
-        should know, such as that there is no EOS.
+    out: the folder, which appears whole or not at all. The same call resumes a run that was
+        killed, unless `resume` is off.
+    progress: called with the phase, the bytes done and the total. note: called with messages for
+        the user, such as that there is no EOS.
 
-    Returns the keys of `vocabshift encode --json`. ValueError for weights and for an EOS that is no
-    token; FileExistsError where `out` exists, without `force`; CorpusError for text that cannot be
-    read.
+    Returns the keys of `vocabshift encode --json`. ValueError for weights and for an EOS that is
+    not a token; FileExistsError if `out` exists, without `force`; CorpusError for text that cannot
+    be read.
     """
     check_output(out, corpus, tokenizer, force=force)
     loaded = as_tokenizer(tokenizer)

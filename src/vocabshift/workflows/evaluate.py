@@ -1,8 +1,8 @@
-"""Tokenizers on text, into files: what `vocabshift evaluate` and `normalize` do.
+"""Measure tokenizers on text and write files: what `vocabshift evaluate` and `normalize` do.
 
-Owns the order of things: what could not be written is refused before anything is loaded, and
-files appear whole or not at all. How a value is measured is `evaluation`'s business, how it is
-drawn `report`'s. Imports them when it runs, so that the command line can show defaults at once.
+Owns the order of the steps: outputs that cannot be written are refused before anything is loaded,
+and files appear whole or not at all. `evaluation` measures values and `report` draws them. Both
+are imported on use, so that the command line can show defaults at once.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _WIDE = 4
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What `evaluate_to_files` measured and wrote."""
+    """The measurements of `evaluate_to_files` and the files it wrote."""
 
     results: Results
     comparisons: tuple[SubjectComparison, ...]  # pairs of tokenizers over languages
-    written: Mapping[str, str]  # paths by what they are: "output", "html", "figures"
+    written: Mapping[str, str]  # paths by kind: "output", "html", "figures"
 
     def to_dict(self) -> dict[str, Any]:
         """Rows and comparisons as plain JSON values."""
@@ -75,17 +75,17 @@ def evaluate_to_files(
     progress: Progress | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Evaluation:
-    """Load tokenizers, measure them on text, compare them in pairs, and write what is asked for.
+    """Load tokenizers, measure them on text, compare them in pairs, and write the requested files.
 
     `tokenizers` and `base`: folders, files or Hub names; `pattern` for those that lack theirs.
-    `morphemes`: `[lang=]FILE.csv` of words with their parts; only with them may `corpus` be None.
-    What is measured, and what the other arguments mean, is `vocabshift.evaluate`'s.
-    `compare_subjects`: an ImportError where scipy, which the comparison of pairs needs, is not
-    installed; without it there are no comparisons then.
+    `morphemes`: `[lang=]FILE.csv` of words with their parts; only with these may `corpus` be None.
+    `vocabshift.evaluate` documents the metrics and the other arguments.
+    `compare_subjects`: raise ImportError if scipy, which the comparison of pairs needs, is not
+    installed; otherwise a missing scipy means no comparisons.
 
     Written whole or not at all: `output` (rows as JSON lines), `html` (a report as one file),
     `figures` (a folder of SVG and PNG; needs the [plots] extra). The corpus is read once more for
-    the lines that a report shows. Before anything is loaded: FileExistsError for what exists,
+    the lines that a report shows. Before anything is loaded: FileExistsError for existing outputs,
     unless `force`; ValueError for an output that is an input or another output.
     """
     from vocabshift.evaluation.evaluate import evaluate
@@ -122,7 +122,7 @@ def evaluate_to_files(
 
 
 def _words(specs: Sequence[str]) -> list[str]:
-    """The files of words with their morphemes."""
+    """The paths of the morpheme files."""
     from vocabshift.text.spec import parse_spec
 
     return [str(getattr(parse_spec(spec).place, "place", spec)) for spec in specs]
@@ -136,7 +136,7 @@ def _check_files(
     force: bool,
     inputs: Iterable[str | Path],
 ) -> None:
-    """Complain now about what could not be written after the work, or would replace an input."""
+    """Refuse early any output that could not be written or would replace an input."""
     from vocabshift.report.figures import check_drawing
 
     inputs = list(inputs)
@@ -159,8 +159,8 @@ def _write_files(
     figures: str | Path | None,
     force: bool,
 ) -> dict[str, str]:
-    """Write what was asked for; {kind: path}. The corpus is read once more for the lines shown;
-    there is none where only morphemes were measured."""
+    """Write the requested files; {kind: path}. Reads the corpus once more for the lines shown,
+    or shows none if only morphemes were measured."""
     written = {}
     if output is not None:
         write_whole(Path(output), results.to_jsonl())
@@ -186,7 +186,7 @@ def _write_files(
 
 
 def _comparisons(results: Results, *, is_needed: bool) -> tuple[SubjectComparison, ...]:
-    """Pairs of subjects over languages; none without scipy, unless they are needed."""
+    """Compare subjects in pairs over languages; without scipy none, unless they are needed."""
     from vocabshift.evaluation.significance import compare_subjects
 
     try:
@@ -200,7 +200,7 @@ def _comparisons(results: Results, *, is_needed: bool) -> tuple[SubjectCompariso
 def evaluation_tables(
     evaluation: Evaluation, *, comparisons: bool = False
 ) -> Iterator[RenderableType]:
-    """What a terminal shows: a table for each metric, and with `comparisons` one of its pairs."""
+    """The terminal output: one table per metric, and with `comparisons` one of its pairs."""
     from vocabshift.report.tables import subject_comparisons, to_rich
 
     results, pairs = evaluation.results, evaluation.comparisons
@@ -217,7 +217,7 @@ def evaluation_tables(
 
 
 def metric_groups() -> Iterator[tuple[str, list[str], str]]:
-    """(group, its metrics, what they have in common or "") of the registry, for help.
+    """(group, its metrics, a shared remark or "") of the registry, for help.
 
     Metrics that need a base tokenizer say so.
     """
@@ -231,9 +231,9 @@ def metric_groups() -> Iterator[tuple[str, list[str], str]]:
 
 
 def normalizer_effect(corpus: Corpus, normalizer: str) -> dict[str, Any]:
-    """The shares of words, and of different words, that a normalizer changes, by language.
+    """The shares of words, and of distinct words, that a normalizer changes, by language.
 
-    Plain JSON values: `normalizer`, `inverse` (the name of what undoes it, or None), `component`
+    Plain JSON values: `normalizer`, `inverse` (the name of its inverse, or None), `component`
     (its entry of `tokenizer.json`) and `results`. ValueError for an unknown normalizer, before
     the text is read; CorpusError for a language without text.
     """

@@ -1,6 +1,6 @@
 """`extend` into a folder: what `vocabshift extend` does.
 
-Owns what stands in the folder: the tokenizer's files,
+Owns the contents of the folder: the tokenizer's files,
 `token_map.json`, `vocabshift.json`.
 """
 
@@ -43,16 +43,16 @@ def extend_to_folder(
 ) -> dict[str, Any]:
     """Extend, write the folder, reopen it with `tokenizers` and compare.
 
-    tokenizer, source, options: as for `extend`. n_superwords: then so many superwords inside
-        sentences, learned from the text itself (a Corpus).
-    sentencepiece_model: file whose rules new pieces obey; None: the one beside the tokenizer.
-    out: the folder, which appears whole or not at all. inputs: what it may not replace, beside the
-        tokenizer and the source.
+    tokenizer, source, options: as for `extend`. n_superwords: also learn this many superwords
+        inside sentences, from the text itself (a Corpus).
+    sentencepiece_model: file whose rules new pieces obey; None: the one next to the tokenizer.
+    out: the folder, which appears whole or not at all. inputs: further paths, besides the
+        tokenizer and the source, that it may not replace.
     threads: the result does not depend on it. progress: called with the phase, the work done and
-        the work in all.
+        the total work.
 
-    Returns the keys of `vocabshift extend --json`. FileExistsError where `out` exists, without
-    `force`; ValueError or CorpusError where nothing can be learned.
+    Returns the keys of `vocabshift extend --json`. FileExistsError if `out` exists, without
+    `force`; ValueError or CorpusError if nothing can be learned.
     """
     with outcome("extend", out, inputs=[tokenizer, source, *inputs], force=force) as output:
         if sentencepiece_model is not None:

@@ -1,7 +1,7 @@
-"""Words, then superwords, for a tokenizer that exists: extension and stage 2 of IST, joined.
+"""New words, then superwords, for an existing tokenizer: extension joined with stage 2 of IST.
 
-Owns the order of the two and what the second does to every language. How superwords are put on a
-tokenizer, and what its pre-tokenizer has to give up for them, is `trainers.superwords_on_top`'s.
+Owns the order of the two and the measured effect of the second on every language.
+`trainers.superwords_on_top` adds the superwords and adapts the pre-tokenizer to them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SuperwordExtension:
     bytes_per_token: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values: those of `extend`, and what the superwords did."""
+        """Plain JSON values: those of `extend`, and the effect of the superwords."""
         report = self.superwords
         unreachable = unreachable_tokens(self.tokenizer)
         return {
@@ -70,14 +70,14 @@ def extend_with_superwords(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> SuperwordExtension:
-    """New words by continued BPE as `options` say, then `n_superwords` inside sentences.
+    """Add new words by continued BPE as `options` say, then `n_superwords` inside sentences.
 
-    Superwords need the space boundary of the pre-tokenizer lifted, and merge skipping off: what
-    that alone changes is measured and reported. The result does not depend on `threads`.
-    ValueError for a tokenizer that is not byte-level; CorpusError where nothing can be learned.
+    Superwords need the space boundary of the pre-tokenizer lifted, and merge skipping off. The
+    effect of that alone is measured and reported. The result does not depend on `threads`.
+    ValueError for a tokenizer that is not byte-level; CorpusError if nothing can be learned.
     """
     base = as_tokenizer(tokenizer)
-    SuperwordsOnTopTrainer(base=base, n_tokens=n_superwords)  # refuses early what cannot have any
+    SuperwordsOnTopTrainer(base=base, n_tokens=n_superwords)  # refuses unsuitable tokenizers early
     words = extend_with_report(base, corpus, options, threads=threads, progress=progress)
     trainer = SuperwordsOnTopTrainer(
         base=words.tokenizer, n_tokens=n_superwords, sampling_alpha=options.sampling_alpha

@@ -1,8 +1,8 @@
-"""Glitch tokens into files: what `vocabshift glitch` does.
+"""Find glitch tokens and write files: what `vocabshift glitch` does.
 
-Owns the files (JSON lines, Markdown, HTML, the list for `prune`) and the command that prunes what
-was found. How tokens are judged is `evaluation.glitch`'s business. Imports it when it runs, so that
-the command line can show choices and defaults at once.
+Owns the files (JSON lines, Markdown, HTML, the list for `prune`) and the command that prunes the
+tokens found. `evaluation.glitch` evaluates the tokens. It is imported on use, so that the command
+line can show choices and defaults at once.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ __all__ = ["DTYPES", "INDICATORS", "GlitchTokens", "glitch_to_files", "write_pru
 
 @dataclass(frozen=True)
 class GlitchTokens:
-    """What `glitch_to_files` found and wrote, as plain JSON values."""
+    """The findings of `glitch_to_files` and the files it wrote, as plain JSON values."""
 
-    tokens: list[dict[str, Any]]  # every token that has a row, the most suspect first
-    summary: dict[str, Any]  # with "prune_with", the command that prunes, where a list was written
+    tokens: list[dict[str, Any]]  # every token that has a row, most suspect first
+    summary: dict[str, Any]  # "prune_with": the command that prunes, if a list was written
     written: tuple[str, ...]
 
 
@@ -55,10 +55,10 @@ def glitch_to_files(
     """Look for under-trained tokens as `vocabshift.find_glitch_tokens` does, and write reports.
 
     Written, each whole or not at all: `output` (a JSON line for each token), `markdown` and `html`
-    (reports), `prune_list` (the tokens that are to stay, for `vocabshift prune --keep file:FILE`).
-    The other arguments are `vocabshift.find_glitch_tokens`'s, which says what is raised. Before
-    anything is read: FileExistsError for what exists, unless `force`; ValueError for a file that
-    is an input or another output.
+    (reports), `prune_list` (the tokens to keep, for `vocabshift prune --keep file:FILE`).
+    `vocabshift.find_glitch_tokens` documents the other arguments and the errors. Before anything
+    is read: FileExistsError for existing outputs, unless `force`; ValueError for a file that is an
+    input or another output.
     """
     from vocabshift.evaluation.glitch.find import find_glitch_tokens
     from vocabshift.evaluation.glitch.summary import summary, token_rows
@@ -103,10 +103,10 @@ def write_prune_list(
     tokenizer: Tokenizer,
     tokens: Sequence[Mapping[str, Any]],
 ) -> str | None:
-    """Write the tokens that stay; the command that prunes the others, None where there are none.
+    """Write the tokens to keep; return the command that prunes the others, None if there are none.
 
-    `prune` takes no list of tokens to remove, but one of tokens to keep: all the others. `tokens`:
-    rows of `GlitchTokens`.
+    `prune` takes a list of tokens to keep, not a list of tokens to remove. `tokens`: rows of
+    `GlitchTokens`.
     """
     from vocabshift.evaluation.glitch.summary import prunable
 
@@ -118,7 +118,7 @@ def write_prune_list(
     write_whole(Path(file), "".join(f"{token}\n" for token in lines))
     if not going:
         return None
-    # Tokens with a line break, which some SentencePiece vocabularies have, stand in no list.
+    # A list cannot hold tokens with a line break, which some SentencePiece vocabularies have.
     kept = [f"file:{file}", *broken]
     order = ("--order", "leaf-id", "--n-tokens", str(len(going)))
     return shlex.join(["vocabshift", "prune", str(model), *order, "--keep", *kept, "-o", "DIR"])

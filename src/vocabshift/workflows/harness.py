@@ -1,8 +1,7 @@
-"""lm-eval's tasks on language models, into a file: what `vocabshift harness` does.
+"""Run lm-eval's tasks on language models and write a file: what `vocabshift harness` does.
 
-Owns what becomes of a run that is interrupted or in which something fails: what is done is kept
-beside the output until the same call has done the rest. How tasks are run is `evaluation.harness`'s
-business.
+Owns the handling of interrupted runs and failed tasks: finished tasks are kept next to the output
+until the same call has done the rest. `evaluation.harness` runs the tasks.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ KEPT = "what is done is kept in {}; the same command goes on from there"
 
 @dataclass(frozen=True)
 class HarnessRun:
-    """What `harness_to_file` found."""
+    """The results of `harness_to_file`."""
 
     report: HarnessReport
-    kept: Path | None  # where the rows are that are done, while something has failed
+    kept: Path | None  # the finished rows, if something failed
 
     def to_dict(self) -> dict[str, Any]:
-        """Rows, what failed, notes, and the papers' numbers for the same, as plain JSON values."""
+        """Rows, failures, notes and the papers' numbers for them, as plain JSON values."""
         from vocabshift.report.task_table import beside
 
         return {
@@ -65,14 +64,14 @@ def harness_to_file(
     force: bool = False,
     progress: Progress | None = None,
 ) -> HarnessRun:
-    """Run lm-eval's tasks on models, as `vocabshift.run_harness` does, also into a file.
+    """Run lm-eval's tasks on models, as `vocabshift.run_harness` does, and optionally write a file.
 
     `tasks`: names as `known_tasks` lists them; `shots`: examples before a question, by default as
-    many as the papers. The rest is `vocabshift.run_harness`'s, which says what is raised.
+    many as in the papers. `vocabshift.run_harness` documents the other arguments and the errors.
 
-    `output`: the rows as JSON lines, once nothing has failed. Meanwhile each task that is done is
-    kept in `OUTPUT.progress`, and the same call goes on from there. FileExistsError where either
-    is in the way, unless `force`.
+    `output`: the rows as JSON lines, written once nothing has failed. Until then each finished
+    task is kept in `OUTPUT.progress`, and the same call resumes from there. FileExistsError if
+    either exists already, unless `force`.
     """
     from vocabshift.evaluation.harness.known_tasks import requests_of
     from vocabshift.evaluation.harness.run import run_harness
@@ -126,7 +125,7 @@ def _harness_output(
     *,
     force: bool,
 ) -> tuple[Path | None, HarnessProgress | None]:
-    """The file to write, and what an earlier run has left beside it."""
+    """The file to write, and the rows that an earlier run left next to it."""
     if output is None:
         return None, None
     from vocabshift.evaluation.harness.rows import HarnessProgress, settings_of
@@ -137,7 +136,7 @@ def _harness_output(
 
 
 def known_tasks() -> dict[str, Any]:
-    """The tasks and the papers' tables of them that `harness_to_file` takes, as plain values."""
+    """The tasks that `harness_to_file` takes and the papers' tables of them, as plain values."""
     from vocabshift.evaluation.harness.known_tasks import FAMILIES, SUITES
 
     return {
@@ -158,7 +157,7 @@ def known_tasks() -> dict[str, Any]:
 
 
 def harness_table(run: HarnessRun) -> Table:
-    """What a terminal shows: one line for each task and language, the papers' numbers beside."""
+    """The terminal output: one row per task and language, next to the papers' numbers."""
     from vocabshift.report.task_table import beside, task_table
 
     return task_table(run.report.results, beside(run.report.results))

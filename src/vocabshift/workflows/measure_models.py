@@ -1,8 +1,8 @@
-"""Language models measured on text, into a file: what `vocabshift score` and `latency` do.
+"""Measure language models on text and write a file: what `vocabshift score` and `latency` do.
 
-Owns the order of things: a file that could not be written is refused before a model is loaded, and
-appears whole or not at all. How a model is measured is `evaluation`'s business. Imports it when it
-runs, so that the command line can show choices and defaults at once.
+Owns the order of the steps: an output that cannot be written is refused before a model is loaded,
+and it appears whole or not at all. `evaluation` measures the models. It is imported on use, so
+that the command line can show choices and defaults at once.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def score_to_file(
     force: bool = False,
     progress: Progress | None = None,
 ) -> ScoredModels:
-    """Bits per byte of models on text, as `vocabshift.score_models` has it, also into a file.
+    """Bits per byte of models on text, as in `vocabshift.score_models`, optionally into a file.
 
-    `output`: the rows as JSON lines. Before anything is loaded: FileExistsError where it exists,
-    unless `force`; ValueError where it is an input. The rest is `vocabshift.score_models`'s.
+    `output`: the rows as JSON lines. Before anything is loaded: FileExistsError if it exists,
+    unless `force`; ValueError if it is an input. `vocabshift.score_models` documents the rest.
     """
     from vocabshift.evaluation.scoring.score_models import score_models
 
@@ -67,7 +67,7 @@ def score_to_file(
 
 
 def score_tables(scored: ScoredModels) -> Iterator[Table]:
-    """What a terminal shows: bits per byte, then the pairs of models."""
+    """The terminal output: bits per byte, then the pairs of models."""
     from vocabshift.report.tables import score_comparisons, to_rich
 
     for metric in scored.results.distinct("metric"):
@@ -95,23 +95,22 @@ def measure_latency(
 ) -> Latency:
     """Time causal models on prompts of each language: first token, tokens and bytes per second.
 
-    `models`: folders or Hub names; with `servers` (one address of an OpenAI-compatible server for
-    all models, or one for each) the names that a server knows. `n_prompts` prompts of each
-    language, of `prompt_bytes` bytes of UTF-8 each or a little less, are answered greedily with
-    `max_new_tokens` tokens: `warmup` requests to each model that are not timed, then `repeats`
-    rounds over all prompts, the models taking turns. `device` (by default a GPU where there is
-    one) and `dtype` (by default float32) are those of models in this process, and
-    `trust_remote_code` lets code that lies beside them run. `corpus`: the text that prompts are cut
-    from. `progress` is called with the phase "requests", requests
-    done, and all of them.
+    `models`: folders or Hub names, or, with `servers`, the names that a server knows. `servers`:
+    one address of an OpenAI-compatible server for all models, or one for each. `n_prompts` prompts
+    of each language, of at most `prompt_bytes` bytes of UTF-8 each, are answered greedily with
+    `max_new_tokens` tokens. Each model gets `warmup` untimed requests; then follow `repeats`
+    rounds over all prompts, in which the models take turns. `device` (by default a GPU if there is
+    one), `dtype` (by default float32) and `trust_remote_code` (run code from the model folder)
+    apply to models in this process. `corpus`: the text that prompts are cut from. `progress` is
+    called with the phase "requests", the requests done and the total.
 
-    Rows by model and language: seconds to the first token, then tokens, bytes and characters a
-    second, tokens of a prompt, and peak memory in bytes where it is known; 95 % intervals are a
-    bootstrap over repeats. `output`: the rows as JSON lines, written whole or not at all.
+    Rows by model and language: seconds to the first token; tokens, bytes and characters per
+    second; tokens per prompt; peak memory in bytes if known. The 95 % intervals are a bootstrap
+    over repeats. `output`: the rows as JSON lines, written whole or not at all.
 
-    Before anything is loaded: FileExistsError where `output` exists, unless `force`; ValueError
-    where it is an input, or for arguments that do not go together; CorpusError for a language of
-    too little text. OSError where a server cannot be reached.
+    Before anything is loaded: FileExistsError if `output` exists, unless `force`; ValueError if it
+    is an input, or for arguments that contradict each other; CorpusError for a language with too
+    little text. OSError if a server cannot be reached.
     """
     from vocabshift.evaluation.latency.latency import cut_prompts
     from vocabshift.evaluation.latency.latency import measure_latency as measure
@@ -140,7 +139,7 @@ def _local(
     dtype: str | None,
     trust_remote_code: bool,
 ) -> dict[str, Responder]:
-    """Models in this process, by the name that their rows carry."""
+    """Models in this process, by the names used in the rows."""
     from vocabshift.evaluation.latency.local import load_local
     from vocabshift.evaluation.lines.subject import subject_names
 
@@ -159,7 +158,7 @@ def _local(
 def _served(
     models: Sequence[str | Path], servers: Sequence[str], max_new_tokens: int
 ) -> dict[str, Responder]:
-    """Models of servers, by the name that their rows carry."""
+    """Models on servers, by the names used in the rows."""
     from vocabshift.evaluation.latency.server import ServedModel
     from vocabshift.evaluation.lines.subject import subject_names
 
@@ -176,7 +175,7 @@ def _served(
 
 
 def latency_table(results: Results) -> Table:
-    """What a terminal shows: models under each language, values with half the 95 % interval."""
+    """The terminal output: models under each language, values with half the 95 % interval."""
     from vocabshift.report.latency_table import latency_table as table
 
     return table(results)
