@@ -1,8 +1,8 @@
-"""`plan`: how many tokens to add or drop? The whole curve from one run, with what a model pays.
+"""`plan`: how many tokens to add or remove? The whole curve from one run, with the model's costs.
 
 Joins extension (growth, with the pre-tokenizer kept and repaired), pruning (what is lost) and the
-sizes of a model. All figures are of text that nothing was learned from: every twentieth document
-of the corpus, or text of one's own. Owns the table and the knee.
+sizes of a model. All figures are measured on held-out text: every twentieth document of the
+corpus, or text of the caller's. Owns the table and the knee.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ LOGIT_TOKENS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class PlanRow:
-    """One number of tokens; negative: so many taken away."""
+    """One number of tokens; negative: tokens removed."""
 
     n_tokens: int
     pre_tokenizer: str  # "kept" or "repaired"
     bytes_per_token: float
     by_language: Mapping[str, float]
     is_knee: bool = False
-    # Of the model, where one is named:
+    # Costs of the model, if one is named:
     extra_parameters: int | None = None
     parameters: int | None = None
     tokens_per_second: float | None = None  # generating one text, bound by memory
-    bytes_per_second: float | None = None  # the same in text
+    bytes_per_second: float | None = None  # the same speed in bytes of text
     logits_bytes: int | None = None  # float32, for LOGIT_TOKENS positions
 
 
@@ -64,13 +64,13 @@ class Plan:
     rows: tuple[PlanRow, ...]  # by pre-tokenizer, then by n_tokens
     ceilings: Mapping[str, Mapping[str, float]]  # pre-tokenizer -> language -> bytes per token
     stopped_because: Mapping[str, str]  # by pre-tokenizer
-    n_removable: int  # tokens that could be taken away in all
+    n_removable: int  # tokens that could be removed in total
     n_bytes: int  # of the held-out text
     model: ModelFacts | None
 
     @property
     def suggested(self) -> PlanRow:
-        """The knee of the best curve: repaired where that lifts the ceiling of some language."""
+        """The knee of the best curve: repaired if that raises the ceiling of some language."""
         knees = {row.pre_tokenizer: row for row in self.rows if row.is_knee}
         kept, lifted = self.ceilings["kept"], self.ceilings.get("repaired", {})
         is_lifted = any(
@@ -89,10 +89,10 @@ class Plan:
         return max(knees[0], 1)
 
     def exchange_of(self, pre_tokenizer: str) -> int:
-        """Tokens to exchange at constant size: the knee, or fewer where taking them away costs.
+        """Tokens to exchange at constant size: the knee, or fewer if removing that many costs.
 
-        No more than the largest number of the curve that costs no language over `MAX_LOSS` of its
-        bytes per token; where every number does, the smallest of the curve; at least 1.
+        At most the largest number on the curve that costs no language more than `MAX_LOSS` of its
+        bytes per token; if every number does, the smallest on the curve; at least 1.
         """
         base = next(row for row in self.rows if row.n_tokens == 0)
         shrunk = {-row.n_tokens: row.by_language for row in self.rows if row.n_tokens < 0}
@@ -140,18 +140,18 @@ def plan(
     """The curve of tokens added (up to `max_tokens`) or removed against bytes per token.
 
     tokenizer: one of ours, a fast transformers or `tokenizers` one, or a path.
-    corpus: text to learn from; words that are counted already are not counted again. Tokens are
+    corpus: text to learn from; words that are already counted are not counted again. Tokens are
         removed in the order leaf-frequency.
     text: held-out text to measure on; None holds out every twentieth document of `corpus`.
-    model: a model folder or Hub name, for what the rows cost; only its config and tensor headers
+    model: a model folder or Hub name, for the cost of the rows; only its config and tensor headers
         are read.
     sampling_alpha: languages count in proportion to bytes ** alpha; None: as they are.
-    bandwidth: bytes a second that the machine reads from memory.
+    bandwidth: memory bandwidth of the machine in bytes per second.
     threads: the result does not depend on it. progress: called with the phase, the work done and
-        the work in all.
+        the total work.
 
-    ValueError or CorpusError where nothing can be learned or measured. Source of the knee: see
-    `knee`; of the ceiling: bytes per pre-token, which no merge reaches across.
+    ValueError or CorpusError if nothing can be learned or measured. Source of the knee: see
+    `knee`; of the ceiling: bytes per pre-token, because no merge crosses its boundaries.
     """
     if max_tokens < 1:
         raise ValueError(f"max_tokens is {max_tokens}; give at least 1")
@@ -209,10 +209,10 @@ def plan(
 
 
 def knee(values: Sequence[float]) -> int:
-    """Where a curve stands farthest above the straight line from its first to its last value.
+    """Where a curve is farthest above the straight line from its first to its last value.
 
-    Values at 0, 1, 2 …, rising ever more slowly; 0 where there is no such place. Source: Satopää
-    et al., "Finding a 'Kneedle' in a Haystack" (2011), for a curve without noise.
+    `values`: the curve at 0, 1, 2 …, rising ever more slowly; 0 if there is no such place. Source:
+    Satopää et al., "Finding a 'Kneedle' in a Haystack" (2011), for a curve without noise.
     """
     heights = np.asarray(values, dtype=np.float64)
     rise = heights[-1] - heights[0]
@@ -254,7 +254,7 @@ def _shrink(
     threads: int,
     progress: Progress | None,
 ) -> tuple[list[PlanRow], int]:
-    """What the held-out text is like when the tokens that `corpus` misses least are taken away."""
+    """Measure the held-out text after removing the tokens that `corpus` needs least."""
     n_removable = number_removable(base)
     if not n_removable:  # nothing but bytes and special tokens
         return [], 0
@@ -275,7 +275,7 @@ def _shrink(
 
 
 def _priced(row: PlanRow, base: Tokenizer, facts: ModelFacts | None, bandwidth: float) -> PlanRow:
-    """The row with what the model pays for it; the rows of padding stay as many as they are."""
+    """The row with the model's costs added; the number of padding rows stays the same."""
     if facts is None:
         return row
     rows = facts.rows + row.n_tokens

@@ -1,4 +1,4 @@
-"""The curves of a plan as a picture: one panel for each language, both pre-tokenizers in it."""
+"""The curves of a plan as a picture: one panel per language, with both pre-tokenizers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["check_picture", "draw_plan"]
 def draw_plan(found: Plan, file: str | Path) -> Path:
     """Draw bytes per token against new tokens into an .svg, .png or .pdf; needs matplotlib.
 
-    Dotted is the ceiling, circled the knee. Returns the file.
+    The ceiling is dotted and the knee circled. Returns the file.
     """
     panels: dict[str, list[Curve]] = {}
     for label in found.rows[0].by_language:

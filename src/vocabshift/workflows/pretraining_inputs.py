@@ -1,7 +1,7 @@
-"""What `cpt` reads, opened and checked before anything is trained or written.
+"""The inputs of `cpt`, opened and checked before anything is trained or written.
 
-Owns the questions that can be answered early: is there a model, does the text fit its tokenizer,
-which rows are new, which packages are missing. Loads no weights.
+Owns the early checks: is there a model, does the text fit its tokenizer, which rows are new, which
+packages are missing. Loads no weights.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from vocabshift.tokenizer.tokenizer_json import fingerprint
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Everything that a run reads."""
+    """All inputs of a run."""
 
-    folder: Path  # of the model
+    folder: Path  # folder of the model
     tokenizer: Tokenizer
     data: PackedIds | Corpus
     held_out: Corpus | None
     new_ids: tuple[int, ...]
-    dtype: str  # of what is written
+    dtype: str  # dtype of the output
 
     @property
     def paths(self) -> list[Path]:
-        """Files and folders that must not be written over."""
+        """Files and folders that must not be overwritten."""
         paths = [self.folder]
         for source in (self.data, self.held_out):
             if isinstance(source, PackedIds):
@@ -50,7 +50,7 @@ class Inputs:
         return paths
 
     def facts(self) -> dict[str, Any]:
-        """Plain JSON values by which a later process knows the same inputs."""
+        """Plain JSON values by which a later process recognises the same inputs."""
         files = sorted(self.folder.glob("*.safetensors")) or sorted(self.folder.glob("*.bin"))
         stored = [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files]
         return {
@@ -63,9 +63,9 @@ class Inputs:
 
 
 def open_inputs(config: CptConfig) -> Inputs:
-    """Open all that is read; ValueError, OSError or ImportError that says what is wrong.
+    """Open all inputs; ValueError, OSError or ImportError that says what is wrong.
 
-    VocabMismatchError for packed ids of another tokenizer, CorpusError where there is no text.
+    VocabMismatchError for packed ids of another tokenizer, CorpusError if there is no text.
     """
     check_trackers(config.trackers)
     folder = find_model(config.model)
@@ -100,7 +100,7 @@ def open_inputs(config: CptConfig) -> Inputs:
 
 
 def check_trackers(names: tuple[str, ...]) -> None:
-    """ImportError where the package of a tracker is not installed."""
+    """ImportError if the package of a tracker is not installed."""
     for name in names:
         packages = TRACKERS[name]
         if not any(importlib.util.find_spec(package) for package in packages):
@@ -111,7 +111,7 @@ def check_trackers(names: tuple[str, ...]) -> None:
 
 
 def data_key(data: PackedIds | Corpus) -> str:
-    """A name for the text, by which it is known again."""
+    """A key that identifies the text across runs."""
     if isinstance(data, PackedIds):
         checksums = repr([shard["crc32"] for shard in data.header["shards"]])
         return f"packed {data.fingerprint} {zlib.crc32(checksums.encode()):08x} {data.n_bytes}"
@@ -119,7 +119,7 @@ def data_key(data: PackedIds | Corpus) -> str:
 
 
 def check_same_text(config: CptConfig, data: PackedIds | Corpus) -> None:
-    """ValueError where the control's packed documents are not those of the run, by their bytes."""
+    """ValueError if the control's packed documents differ in bytes from those of the run."""
     if isinstance(data, PackedIds) and _is_packed(config.data):
         sizes = PackedIds.open(config.data[0], checksums=False).document_bytes
         own = data.document_bytes
@@ -146,7 +146,7 @@ def _data(config: CptConfig, tokenizer: Tokenizer) -> PackedIds | Corpus:
 
 
 def _new_ids(config: CptConfig, folder: Path, tokenizer: Tokenizer) -> tuple[int, ...]:
-    """The ids asked for, or those that the map beside the model does not lead to."""
+    """The requested ids, or those that the map in the model folder does not lead to."""
     if config.new_ids is not None:
         return config.new_ids
     if all(phase.trained != NEW_ROWS for phase in config.phases):
@@ -164,7 +164,7 @@ def _new_ids(config: CptConfig, folder: Path, tokenizer: Tokenizer) -> tuple[int
 
 
 def _stored_dtype(folder: Path) -> str:
-    """The dtype that most of the stored numbers have; float32 where it cannot be seen."""
+    """The dtype of most stored numbers; float32 if it cannot be determined."""
     checkpoint = open_checkpoint(folder)
     sizes: dict[str, int] = {}
     for _, stored in checkpoint.tensors.values() if checkpoint is not None else ():

@@ -1,7 +1,7 @@
 """Prune into a folder: what `vocabshift prune` does.
 
 Owns the files of the folder (the tokenizer's, `token_map.json`, `vocabshift.json`) and the keys of
-the contract.
+the result.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def prune_to_folder(
     tokenizer, source, n_tokens, vocab_size, order, keep, keep_ids, unreachable_first,
         drop_unseen_characters: as for `prune`.
     out: the folder, which appears whole or not at all; None: nothing is written.
-    base: where the tokenizer came from, if it is given loaded; a token map that lies there is the
-        beginning of ours.
+    base: the path of the tokenizer, if it is passed loaded; a token map found there is extended
+        by ours.
     threads: the result does not depend on it. progress: called with the phase, the bytes done and
-        in all.
+        the total.
 
-    Returns the keys of `vocabshift prune --json`. ValueError where more is asked for than can go;
-    InvalidTokenizerError where text would not come back as before; FileExistsError where `out`
-    exists, without `force`.
+    Returns the keys of `vocabshift prune --json`. ValueError if more tokens are requested than can
+    be removed; InvalidTokenizerError if text would not round-trip as before; FileExistsError if
+    `out` exists, without `force`.
     """
     place = tokenizer if base is None else base
     if out is not None:

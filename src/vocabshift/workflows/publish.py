@@ -1,7 +1,7 @@
-"""From results to what others see: tables, a model card, a folder on the Hugging Face Hub.
+"""Publish results: tables, a model card, a folder on the Hugging Face Hub.
 
-Owns what each of them reads and writes. How tables and cards look, and what the Hub is sent, is
-`report`'s business.
+Owns the files that each of them reads and writes. `report` renders tables and cards, and talks
+to the Hub.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def write_tables(
     intervals: bool = False,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Results as tables of a shape of `SHAPES` in a format of `FORMATS`.
+    """Write results as tables of a shape of `SHAPES` in a format of `FORMATS`.
 
     `results`: files that `evaluate_to_files` or `Results.save` wrote. `subjects`: only these, in
-    this order. `intervals`: half the 95 % interval after each value. Written to `out`, whole or
-    not at all, where it is given: FileExistsError where it exists, unless `force`. ValueError for
-    files that hold no rows, an unknown shape or format, or an output that is an input.
+    this order. `intervals`: show half the 95 % interval after each value. `out`, if given, is
+    written whole or not at all: FileExistsError if it exists, unless `force`. ValueError for files
+    that hold no rows, an unknown shape or format, or an output that is an input.
 
-    Plain JSON values: `out`, `shape`, `tables` (how many) and `text`.
+    Returns plain JSON values: `out`, `shape`, `tables` (how many) and `text`.
     """
     from vocabshift.report.paper_tables import paper_tables
     from vocabshift.text.languages import family, find_language
@@ -82,15 +82,15 @@ def write_card(
 ) -> dict[str, Any]:
     """Write the model card of a tokenizer folder that vocabshift wrote.
 
-    `results`: files of `evaluate_to_files`; `subject`: the tokenizer's name there, and `name` that
-    on the card (both by default the folder's). `sources`: tables of its training text (tabs;
-    columns source, bytes, class, licence). `evaluated_on`: what the results rest on. `license`:
-    the tokenizer's, as the Hub has it. `rebuild`: a command that makes the same again. `limits`:
-    further sentences.
+    `results`: files of `evaluate_to_files`; `subject`: the tokenizer's name in them, and `name`
+    its name on the card (both by default the folder's). `sources`: tables of its training text
+    (tab-separated; columns source, bytes, class, licence). `evaluated_on`: the text that the
+    results were measured on. `license`: the tokenizer's, as the Hub spells it. `rebuild`: a command
+    that reproduces it. `limits`: further sentences.
 
-    `out` is written whole or not at all: FileExistsError where it exists, unless `force`.
-    InvalidTokenizerError for a folder of somebody else; ValueError for files that are no results
-    or no table of sources. Returns all that the card was rendered from, as plain JSON values.
+    `out` is written whole or not at all: FileExistsError if it exists, unless `force`.
+    InvalidTokenizerError for a folder that vocabshift did not write; ValueError for files without
+    results or without a table of sources. Returns the data of the card as plain JSON values.
     """
     from vocabshift.report.card import render_card
     from vocabshift.report.card_facts import read_facts, read_sources
@@ -138,15 +138,15 @@ def publish_folder(
     public: bool = False,
     message: str = "Upload with vocabshift",
 ) -> dict[str, Any]:
-    """Check a folder that vocabshift wrote, and send it to the Hugging Face Hub with `upload`.
+    """Check a folder that vocabshift wrote, and with `upload` send it to the Hugging Face Hub.
 
-    The tokenizer is opened as others will open it, a card (README.md) must be there and be of
-    this tokenizer, and nothing may be unfinished; ValueError (InvalidTokenizerError) says what is
-    amiss. `repo`: OWNER/NAME; a new one is private unless `public`, and one that exists keeps its
-    visibility. `message`: of the commit. Needs the [hf] extra.
+    The tokenizer is opened with the libraries that others use. A card (README.md) of this
+    tokenizer must be there, and nothing may be unfinished; ValueError (InvalidTokenizerError) says
+    what is wrong. `repo`: OWNER/NAME; a new one is private unless `public`, and an existing one
+    keeps its visibility. `message`: the commit message. Needs the [hf] extra.
 
-    Plain JSON values: the files with their sizes, what the card says, which libraries opened the
-    tokenizer, and the address where it was sent.
+    Returns plain JSON values: the files with their sizes, the card's metadata, which libraries
+    opened the tokenizer, and the address of the upload.
     """
     from vocabshift.report import hub
     from vocabshift.report.card_facts import TOKENIZER_FILE, sha256_of
@@ -177,12 +177,12 @@ def publish_folder(
 
 
 def _open_again(folder: Path) -> list[str]:
-    """Open the tokenizer as others will and compare its ids; which libraries did, or an error."""
+    """Open the tokenizer with other libraries and compare its ids; return their names, or raise."""
     from vocabshift.report.card_facts import TOKENIZER_FILE
     from vocabshift.tokenizer.formats.load import load_folder
     from vocabshift.tokenizer.pretrained_folder import check_auto, verify
 
-    # It was read from this very file, so that only what `tokenizers` makes of it is in question.
+    # Our tokenizer was read from this very file, so only the result of `tokenizers` is in doubt.
     text = (folder / TOKENIZER_FILE).read_text(encoding="utf-8").rstrip("\n")
     verify(load_folder(folder), folder, text=text)
     if find_spec("transformers") is None:

@@ -1,8 +1,8 @@
 """Several tokenizers by name: loaded, and checked one after the other.
 
-Owns to which of them a pattern goes (to those that cannot be read without one) and the plain
-values that a check is reported as. Imports its workshops when it runs, so that the command line
-can show what it offers at once.
+Owns which of them a pattern applies to (those that cannot be read without one) and the plain
+values in which a check is reported. Other rooms are imported on use, so that the command line can
+show its choices at once.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ FAULTS = ("unreachable", "unreachable_by_pipeline", "missing_byte_pieces", "roun
 def load_tokenizers(
     sources: Sequence[str | Path], *, pattern: str | None = None
 ) -> list[Tokenizer | UnigramOrWordPieceTokenizer]:
-    """The tokenizers of folders, files or Hub names, in order: BPE, Unigram or WordPiece.
+    """Load the tokenizers of folders, files or Hub names, in order: BPE, Unigram or WordPiece.
 
     `pattern`: name or regular expression of the pre-tokenizer, for rank files and GGUF
-    vocabularies that lack theirs; it goes to those alone. InvalidTokenizerError for what is no
-    tokenizer; ValueError for a pattern that none of them needs.
+    vocabularies that lack theirs; it applies to those alone. InvalidTokenizerError for a source
+    that is not a tokenizer; ValueError for a pattern that none of them needs.
     """
     from vocabshift.tokenizer.formats.load import open_tokenizer
 
@@ -65,17 +65,17 @@ def load_tokenizers(
 def load_bpe_tokenizers(
     sources: Sequence[str | Path], *, pattern: str | None = None
 ) -> list[Tokenizer]:
-    """The same for tokenizers that must be BPE; InvalidTokenizerError for others."""
+    """Load tokenizers that must be BPE; InvalidTokenizerError for others."""
     return _load(sources, pattern, None)
 
 
 def load_named(
     sources: Sequence[str | Path], *, pattern: str | None = None
 ) -> dict[str, Tokenizer | UnigramOrWordPieceTokenizer]:
-    """What `load_tokenizers` gives, by the names that results carry: each another one.
+    """Load tokenizers as `load_tokenizers` does, by the unique names used in results.
 
-    A name is the last part of the path or Hub name, with its folder in front or a number after it
-    where two would be alike.
+    A name is the last part of the path or Hub name. If two would be equal, the folder is put in
+    front or a number after it.
     """
     from vocabshift.evaluation.lines.subject import subject_names
 
@@ -96,7 +96,7 @@ def _load(sources: Sequence[str | Path], pattern: str | None, open_other: Any) -
                 loaded.append(load_tokenizer(source, pattern=pattern))
                 is_used = True
             elif open_other is not None:
-                loaded.append(open_other(source))  # raises the same, where it is of no other kind
+                loaded.append(open_other(source))  # same error if it is of no other kind
             else:
                 raise
     if pattern is not None and not is_used:
@@ -114,13 +114,13 @@ def check_tokenizers(
     details: bool = False,
     threads: int = 1,
 ) -> list[dict[str, Any]]:
-    """Check tokenizers as `vocabshift.check` does; for each a dictionary of plain JSON values.
+    """Check tokenizers as `vocabshift.check` does; return plain JSON values for each.
 
-    Keys: `tokenizer` (the source), every count of `CHECKED` (None where it cannot be known),
-    `languages` with the figures of the corpus, `ok`, and `model_rows` and `missing_rows` where a
-    `config.json` beside the tokenizer states the rows of its model. With `details` the tokens
-    themselves are there too, and the first lines that do not come back. `pattern`: see
-    `load_tokenizers`, which says what is raised. CorpusError for text that cannot be read.
+    Keys: `tokenizer` (the source), every count of `CHECKED` (None if it cannot be determined),
+    `languages` with the figures of the corpus, `ok`, and `model_rows` and `missing_rows` if a
+    `config.json` in the tokenizer's folder states the rows of its model. `details` adds the tokens
+    themselves and the first lines that do not round-trip. `pattern`: see `load_tokenizers`, which
+    also documents the errors. CorpusError for text that cannot be read.
     """
     from vocabshift.checks.check import check
 
@@ -151,7 +151,7 @@ def _counts(report: CheckReport) -> dict[str, Any]:
 
 
 def _details(report: CheckReport) -> dict[str, Any]:
-    """The tokens of each count that has them, and the lines that are lost."""
+    """The tokens of each count that lists them, and the lines that are lost."""
     tokens = {
         key: list(value) for key in CHECKED if isinstance(value := getattr(report, key), tuple)
     }
@@ -160,9 +160,9 @@ def _details(report: CheckReport) -> dict[str, Any]:
 
 
 def advice(entry: dict[str, Any]) -> list[str]:
-    """What the ceilings of a checked tokenizer mean for whoever wants to extend it, in sentences.
+    """What the ceilings of a checked tokenizer mean for extending it, in sentences.
 
-    `entry`: one of `check_tokenizers`; nothing where no ceiling is in the way.
+    `entry`: one result of `check_tokenizers`; empty if no ceiling limits an extension.
     """
     from vocabshift.checks.text import NEAR
 
@@ -190,7 +190,7 @@ def advice(entry: dict[str, Any]) -> list[str]:
 
 
 def model_rows(source: str | Path) -> int | None:
-    """Embedding rows that the `config.json` beside a tokenizer states, where there is one."""
+    """Embedding rows stated in the `config.json` of a tokenizer's folder, or None."""
     path = Path(source)
     file = (path if path.is_dir() else path.parent) / "config.json"
     try:

@@ -1,7 +1,7 @@
 """Train by recipe name into a folder: what `vocabshift train` does.
 
-Owns what stands in the folder's `vocabshift.json`, and the key by which checkpoints of the same run
-are known again: configuration, input and version.
+Owns the contents of the folder's `vocabshift.json`, and the key by which a run recognises its own
+checkpoints: configuration, input and version.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 
 __all__ = ["RECIPES", "VARIANT", "Recipe", "table_of", "train_to_folder", "training_key"]
 
-# Of the corpus, encoded by `tokenizers` with the written file: so many documents, and characters.
+# The part of the corpus that is encoded with the written file: number of documents and characters.
 _VERIFIED_DOCUMENTS = 500
 _VERIFIED_CHARACTERS = 1 << 22
 
 
 def training_key(trainer: AnyTrainer, source: Source, memory_bytes: int = 0) -> str | None:
-    """Key of training with this trainer on this source; None where the source has none.
+    """The key of training with this trainer on this source; None if the source has none.
 
-    The number of threads is left out: no result depends on it. One may depend on the memory
-    budget, where it leaves words out.
+    It leaves out the number of threads, because no result depends on it. It includes the memory
+    budget, because that may drop words.
     """
     from vocabshift import __version__
 
@@ -85,24 +85,24 @@ def train_to_folder(
 ) -> dict[str, Any]:
     """Train by a recipe, write the folder, reopen it with `tokenizers` and compare.
 
-    recipe: a name in `RECIPES`; options: of its trainer, by their names, as far as they are not to
-        have their defaults.
-    source: a Corpus, or a CountFolder where the recipe looks at words alone.
+    recipe: a name in `RECIPES`; options: of its trainer, by their names, only those that differ
+        from their defaults.
+    source: a Corpus, or a CountFolder if the recipe reads words alone.
     out: the folder, which appears whole or not at all.
     threads: of counting and encoding; the result does not depend on it.
-    memory_bytes: budget for counted text; 0: no limit. It may leave rare words out.
-    force: replace what stands at `out`. resume: use what a run that was killed had finished.
-    progress: called with the phase, the work done and the work in all.
-    reserve_dummies: add so many special tokens that no text has (`checks.vocabulary.with_unused`);
-        for BPE only.
+    memory_bytes: budget for counted text; 0: no limit. It may drop rare words.
+    force: replace an existing `out`. resume: reuse the finished work of a run that was killed.
+    progress: called with the phase, the work done and the total work.
+    reserve_dummies: add this many special tokens that occur in no text
+        (`checks.vocabulary.with_unused`); for BPE only.
 
     Returns the keys of `vocabshift train --json`. ValueError for an unknown recipe or option,
-    FileExistsError where `out` exists, CorpusError where there is no text.
+    FileExistsError if `out` exists, CorpusError if there is no text.
     """
     trainer = make_trainer(recipe, options)
     if reserve_dummies and isinstance(trainer, UnigramTrainer):
         raise ValueError(f"reserve_dummies is for BPE; recipe {recipe} makes a Unigram tokenizer")
-    unused_names(reserve_dummies)  # an impossible number is refused before the work of hours
+    unused_names(reserve_dummies)  # refuses an impossible number before hours of work
     inputs = [source, *trainer.read_from]
     with outcome(
         "train", out, inputs=inputs, force=force, keep_checkpoints=True, resume=resume
@@ -122,7 +122,7 @@ def train_to_folder(
         backend = write_files(tokenizer, output.folder)
         _verify_segmentation(tokenizer, backend, source)
         unreachable = tokenizer.unreachable()
-        # A Unigram model may have such pieces: their parts together can be likelier than they are.
+        # A Unigram model may have such tokens: their parts together can be likelier than they are.
         learned = set(unreachable) - trainer.inherited
         if learned and tokenizer.kind == "BPE":
             raise UnreachableTokenError(
@@ -133,7 +133,7 @@ def train_to_folder(
             training.tokenizer, language_bytes=training.language_bytes
         ).to_dict()["rows"]
         report = asdict(training.report)
-        elsewhere = ("phases", "config_hash", "corpus_fingerprint")  # run by run, or said already
+        elsewhere = ("phases", "config_hash", "corpus_fingerprint")  # vary by run, or reported above
         figures = {key: value for key, value in report.items() if key not in elsewhere}
         figures["vocabulary"] = vocabulary
         if reserve_dummies:
@@ -155,7 +155,7 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _verify_segmentation(tokenizer: AnyTokenizer, backend: Backend, source: Source) -> None:
-    """InvalidTokenizerError where `tokenizers`, from the file, gives other ids."""
+    """InvalidTokenizerError if `tokenizers` produces other ids from the file."""
     texts: list[str] = []
     left = _VERIFIED_CHARACTERS
     for text in islice(source_texts(source), _VERIFIED_DOCUMENTS):

@@ -1,7 +1,7 @@
-"""The public `transfer`: a model in memory moved onto another tokenizer.
+"""The public `transfer`: a model in memory moved to another tokenizer.
 
-Joins surgery, which makes rows, and evaluation, which gives the bits per byte that `init="auto"`
-chooses by.
+Joins surgery, which makes rows, and evaluation, whose bits per byte select the initializer for
+`init="auto"`.
 """
 
 from __future__ import annotations
@@ -67,27 +67,27 @@ def transfer(
     """Move `model` from tokenizer `old` to `new`; `model` is changed in place (no copy is made).
 
     Tokens of the old vocabulary keep their rows bit for bit, in input embeddings and head. Any
-    other token gets the row that `init` makes, for the head's bias as for the head; the names are
-    those of `vocabshift transfer --init`, and `docs/transfer.md` says what each one does. What is
-    random comes from `seed`. The ids in `model.config` and `model.generation_config` follow.
+    other token gets the row that `init` makes; the head's bias is made in the same way. The names
+    are those of `vocabshift transfer --init`, and `docs/transfer.md` describes each one. `seed`
+    fixes everything random. The ids in `model.config` and `model.generation_config` are updated.
 
     `old`, `new`: a Tokenizer, a transformers or `tokenizers` one, or a path. `text`: a Corpus or
     texts, a few hundred kilobytes of all languages that matter, on which `init="auto"` tries the
-    initializers; the one with the fewest bits per byte is kept. `score`: another function of model
+    initializers; it keeps the one with the fewest bits per byte. `score`: another function of model
     and tokenizer to choose by, lower is better. `donor`: for "omp", a model (folder or Hub name)
     that has the new tokens; `corpus`: for "focus", text of the new tokenizer's languages.
 
     Rows are padded to a multiple of `pad_to_multiple_of`; None pads as the model was padded before.
-    `id_map`: which old id is which new one, as `prune` and `extend` write it; None takes the
-    `token_map.json` that lies beside `new`, if there is one. What it does not name is matched by
-    bytes. `overrides`: what goes before all of that, {new token: old token, or list of pieces}, or
-    a JSON or TOML file of it. `reserve_dummies`: so many special tokens are added to `new` that no
-    text has, with rows by `init` as other new ones: the reference by which `vocabshift glitch`
-    finds tokens that training never reached.
+    `id_map`: the new id of each old id, as `prune` and `extend` write it; None takes the
+    `token_map.json` next to `new`, if there is one. Tokens that it does not name are matched by
+    bytes. `overrides` takes precedence over both: {new token: old token, or list of old tokens}, or
+    a JSON or TOML file of it. `reserve_dummies`: add this many special tokens to `new` that occur
+    in no text, with rows by `init` like other new tokens. They are the reference by which
+    `vocabshift glitch` finds tokens that training never reached.
 
-    Returns the model and the tokenizer to use with it: `new`, with its own ids, and with the
-    special tokens of `old` that it lacked after them. ValueError (often VocabMismatchError) before
-    anything is changed.
+    Returns the model and the tokenizer to use with it: `new` with its own ids, followed by the
+    special tokens of `old` that it lacked. ValueError (often VocabMismatchError) before anything
+    is changed.
     """
     from vocabshift.surgery.transfer import transfer_model
 
@@ -107,7 +107,7 @@ def transfer(
 
 
 def bits_per_byte(text: Corpus | Mapping[str, Iterable[str]] | Iterable[str]) -> Score:
-    """A function of model and tokenizer: bits per byte of all of `text`, whatever language."""
+    """A function of model and tokenizer: bits per byte of all of `text`, over all languages."""
     from vocabshift.evaluation.scoring.score import score_documents
     from vocabshift.text.corpus import Corpus
 
@@ -138,16 +138,16 @@ def transfer_to_folder(
 ) -> dict[str, Any]:
     """Transfer a saved model; write model and tokenizer as one folder.
 
-    model: folder or Hub name, left as it is. tokenizer: the new one. options: as for `transfer`.
-    text: what "auto" tries the initializers on. tokenizer_source: where the tokenizer came from, if
-        it is given loaded; a token map that lies there is used.
-    out: the folder, which appears whole or not at all. hard_links: link shards that do not change.
-    resume: use what a run that was killed had finished. dry_run: check and plan, write nothing.
-    with_details: list every token that is kept, added, removed or ambiguous.
+    model: folder or Hub name; it is not changed. tokenizer: the new one. options: as for
+        `transfer`. text: the text on which "auto" tries the initializers.
+    tokenizer_source: the path of the tokenizer, if it is passed loaded; a token map there is used.
+    out: the folder, which appears whole or not at all. hard_links: link unchanged shards.
+    resume: reuse the finished work of a run that was killed. dry_run: check and plan, write
+        nothing. with_details: list every token that is kept, added, removed or ambiguous.
 
     Returns the keys of `vocabshift transfer --json`. ValueError (often VocabMismatchError) before
-    anything is written; FileExistsError where `out` exists, without `force`; OSError where the disk
-    has no room.
+    anything is written; FileExistsError if `out` exists, without `force`; OSError if the disk is
+    full.
     """
     from vocabshift.surgery.transfer import transfer_folder
     from vocabshift.tokenizer import id_map
@@ -155,7 +155,7 @@ def transfer_to_folder(
 
     place = tokenizer if tokenizer_source is None else tokenizer_source
     check_output(out, model, place, options.donor, options.overrides, text, force=force)
-    loaded = open_tokenizer(tokenizer)  # refused before the model is looked at
+    loaded = open_tokenizer(tokenizer)  # an invalid one is refused before the model is read
     if options.id_map is None:
         options = replace(options, id_map=id_map.find(place))
     if text is not None:
@@ -181,10 +181,10 @@ def transfer_to_folder(
 def transfer_back_to_folder(
     model: str | Path, initial: str | Path, out: str | Path, *, force: bool = False
 ) -> dict[str, Any]:
-    """Undo a transfer: `model` with the tokenizer of `initial`, the model before.
+    """Undo a transfer: move `model` back to the tokenizer of `initial`, the original model.
 
-    Its rows stay for what it has of that tokenizer, the others are those of `initial`. Returns the
-    keys of `vocabshift transfer --json`; errors as for `transfer_to_folder`.
+    Tokens shared with that tokenizer keep the rows of `model`; the others take those of `initial`.
+    Returns the keys of `vocabshift transfer --json`; errors as for `transfer_to_folder`.
     """
     from vocabshift.surgery.back import transfer_back_folder
 
@@ -194,7 +194,7 @@ def transfer_back_to_folder(
 
 
 def _result(out: Path, report: TransferReport, *, dry_run: bool) -> dict[str, Any]:
-    """The contract's keys and what else there is to say."""
+    """The keys of the result, with notes and details."""
     result = {"out": str(out), **{key: getattr(report, key) for key in _KEYS}}
     result |= {"init": report.init, "n_overridden": report.n_overridden}
     result |= {"n_ambiguous": len(report.ambiguous)}
@@ -214,6 +214,6 @@ def _result(out: Path, report: TransferReport, *, dry_run: bool) -> dict[str, An
 
 
 def notes_of(folder: Path) -> list[str]:
-    """What a folder that `transfer` wrote says of other programs."""
+    """The notes about other programs in a folder that `transfer` wrote."""
     written = read_provenance(folder)
     return [] if written is None else list(written["figures"]["notes"])
