@@ -1,1 +1,1 @@
-"""Our own sample texts and the walk through the whole corridor."""
+"""The demo: our own sample texts and a run through the whole pipeline."""

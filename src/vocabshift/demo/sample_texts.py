@@ -1,7 +1,7 @@
 """The sample texts: our own sentences in many scripts, and some code.
 
-Owns which languages there are, how they are grouped and which lines are held out. Knows nothing
-of tokenizers or models. A `.txt` has one document a line; code comes as `.jsonl`.
+Owns the list of languages, their groups and which lines are held out. Knows nothing of tokenizers
+or models. A `.txt` has one document per line; code is in `.jsonl` files.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ HELD_OUT_FIRST = 4
 
 
 def group_of(language: str) -> str:
-    """The group of a language; KeyError where it has none."""
+    """The group of a language; KeyError if it has none."""
     return next(group for group, languages in GROUPS.items() if language in languages)
 
 
 def familiar() -> tuple[str, ...]:
-    """What the base tokenizer and the base model know best."""
+    """The languages that the base tokenizer and the base model know best."""
     return GROUPS[FAMILIAR] + GROUPS[CODE]
 
 
 def languages() -> list[str]:
-    """Languages that come with the package, in order of their groups."""
+    """The languages that come with the package, in order of their groups."""
     known = [language for of_group in GROUPS.values() for language in of_group]
     return sorted((Path(file.name).stem for file in _files()), key=known.index)
 

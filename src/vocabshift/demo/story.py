@@ -1,7 +1,7 @@
-"""What the demo says: progress while it works, tables of what changed, and what to type next.
+"""The demo's messages: progress, tables of what changed, and the next command.
 
-Owns words and tables; every figure comes from `Results`. Everything goes to stderr. It also says
-which figures got worse, where some did.
+Owns the wording and the tables; every figure comes from `Results`. Everything goes to stderr. The
+figures that got worse are reported too.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _WIDTH = 100  # columns, also where there is no terminal
 
 
 class Story:
-    """The voice of one walk."""
+    """The messages of one demo run."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        """With `quiet` only headings and progress: somebody else shows the figures."""
+        """`quiet`: print headings and progress only, because the caller shows the figures."""
         from rich.console import Console
 
         console = Console(file=sys.stderr, highlight=False)
@@ -34,7 +34,7 @@ class Story:
         self._part = 0
 
     def texts(self, n_languages: int, n_bytes: int) -> None:
-        """What there is to learn from."""
+        """Report the training text."""
         self._heading("Text")
         self._say(
             f"{n_languages} languages (code is one), {n_bytes:,} bytes to train on, written for "
@@ -43,7 +43,7 @@ class Story:
         )
 
     def tokenizers(self, results: vs.Results, checked: vs.CheckReport) -> None:
-        """Both tokenizers on the held-out text; `checked` is the report on the new one."""
+        """Report both tokenizers on the held-out text; `checked` is the report on the new one."""
         self._heading("Two tokenizers")
         self._say(
             "The base tokenizer is a plain BPE trained on English, German and code, as those of "
@@ -60,7 +60,7 @@ class Story:
     def model(
         self, model: Any, first: vs.Phase, further: vs.Phase, *, unfamiliar_every: int
     ) -> None:
-        """What is going to be trained, and how far."""
+        """Announce the model and the amount of training."""
         self._heading("A model")
         n_parameters = sum(parameter.numel() for parameter in model.parameters())
         self._say(
@@ -74,7 +74,7 @@ class Story:
 
     @contextmanager
     def training(self, title: str) -> Iterator[Callable[[vs.Step], None]]:
-        """A progress bar for one run; yields what it wants to be called with after each step."""
+        """Show a progress bar for one run; yield the function to call after each step."""
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         columns = (
@@ -94,7 +94,7 @@ class Story:
             yield on_step
 
     def models(self, results: vs.Results, *, control: str, adapted: str) -> None:
-        """All models on the held-out text, and a verdict for each group."""
+        """Report all models on the held-out text, and a verdict for each group."""
         self._heading("What changed in the model")
         self._table(results, "bits_per_byte", "bits per byte (fewer is better)", decimals=3)
         better: list[str] = []
@@ -114,7 +114,7 @@ class Story:
         )
 
     def end(self, out: Path, *, seconds: float) -> None:
-        """What lies where, and what to type next."""
+        """Report the output files and the next command."""
         self._heading(f"Done in {seconds / 60:.1f} minutes")
         self._say(f"Written to {out}:")
         for name, what in (
@@ -153,7 +153,7 @@ class Story:
         return [group for group in sample_texts.GROUPS if group in present]
 
     def _table(self, results: vs.Results, metric: str, title: str, *, decimals: int) -> None:
-        """Groups down, subjects across; half the 95 % interval behind each value."""
+        """Groups as rows, subjects as columns; half the 95 % interval after each value."""
         from rich.table import Table
 
         if self._quiet:

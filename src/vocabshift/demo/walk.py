@@ -1,9 +1,8 @@
-"""The walk through the corridor: text in, a better tokenizer in a working model out.
+"""The demo run through the whole pipeline: text in, a better tokenizer in a working model out.
 
-Owns the order of things and how much of each. Everything it does goes through the public face;
-what it says stands in `story`. All numbers are on held-out lines, and beside the moved model
-stands the control that is owed: the old model with the old tokenizer, trained on the same further
-bytes of text in the same phase.
+Owns the order of the steps and their sizes. It uses the public API alone; `story` prints the
+messages. All numbers are on held-out lines. The moved model is compared with a control: the old
+model with the old tokenizer, trained on the same further bytes of text in the same phase.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 def make(
     tokenizer: vs.Tokenizer, end_token: str, *, hidden_size: int, n_layers: int, context: int
 ) -> Any:
-    """A Llama with random weights, always the same, whose BOS and EOS are `end_token`.
+    """Make a Llama with reproducible random weights, whose BOS and EOS are `end_token`.
 
     Input embeddings and head are two tensors, as in most models of 3B parameters and more.
     """
@@ -58,10 +57,11 @@ def make(
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch work in one thread for the length of the block.
+    """Let torch use one thread inside the block.
 
-    Matrices this small gain little from a second one, and on a busy machine the threads wait for
-    each other, which took three times as long. Nor do the figures depend on the number of cores.
+    Matrices this small gain little from a second thread. On a busy machine the threads wait for
+    each other, which took three times as long. One thread also keeps the figures independent of
+    the number of cores.
     """
     import torch
 
@@ -80,7 +80,7 @@ def save(model: Any, tokenizer: vs.Tokenizer, folder: Path) -> None:
     bars: Any = logging  # untyped
     tokenizer.save_pretrained(folder)
     shows_progress = bars.is_progress_bar_enabled()
-    bars.disable_progress_bar()  # a bar for a file of four megabytes
+    bars.disable_progress_bar()  # a file of four megabytes needs no bar
     try:
         model.save_pretrained(folder)
     finally:
@@ -94,19 +94,19 @@ def save(model: Any, tokenizer: vs.Tokenizer, folder: Path) -> None:
 END_TOKEN = "<|end|>"
 
 BASE, IST = "base tokenizer", "IST tokenizer"
-BEFORE, CONTROL = "base model", "control"  # the control: base, and the further text
-MOVED, ADAPTED = "IST, just moved", "IST, trained"  # the latter on the same further text
+BEFORE, CONTROL = "base model", "control"  # the control: base, trained on the further text
+MOVED, ADAPTED = "IST, just moved", "IST, trained"  # the latter: on the same further text
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How much of everything; the defaults take about two minutes on two cores."""
+    """The amount of everything; the defaults take about two minutes on two cores."""
 
     base_vocab_size: int = 1024
     ist_vocab_size: int = 3072
     hidden_size: int = 128
     n_layers: int = 3
-    unfamiliar_every: int = 4  # in pre-training, of languages unknown to the base tokenizer
+    unfamiliar_every: int = 4  # one document in so many of unknown languages, in pre-training
     pretraining_rounds: float = 8.0  # times the text for pre-training
     pretraining_rate: float = 1.5e-3
     further_rounds: float = 6.0  # times the whole training text
@@ -118,11 +118,11 @@ class Plan:
 def run_demo(
     out: str | Path, *, force: bool = False, json: bool = False, plan: Plan | None = None
 ) -> dict[str, Any]:
-    """Walk the corridor, write everything to the folder `out`, and return the figures.
+    """Run the whole demo, write everything to the folder `out`, and return the figures.
 
-    FileExistsError where `out` exists; with `force` it is replaced, once the new one is complete.
-    The story goes to stderr, with `json` only its progress. Takes about two minutes on two cores,
-    and no network.
+    FileExistsError if `out` exists; with `force` it is replaced, once the new one is complete.
+    Messages go to stderr; with `json`, only progress. Takes about two minutes on two cores, and
+    needs no network.
     """
     from vocabshift.workflows import outcome
 
@@ -169,7 +169,7 @@ def _models(
     texts: tuple[vs.Corpus, dict[str, list[str]]],
     tokenizers: tuple[vs.Tokenizer, vs.Tokenizer],
 ) -> vs.Results:
-    """Pre-train, then go on twice: as a control, and moved to the IST tokenizer."""
+    """Pre-train, then continue twice: as a control, and moved to the IST tokenizer."""
     import vocabshift as vs
 
     (train, held_out), (base, ist) = texts, tokenizers
@@ -178,7 +178,7 @@ def _models(
         config = vs.LoopConfig(
             sequence_length=plan.sequence_length,
             batch_size=plan.batch_size,
-            spike_factor=0,  # steps of few sentences in one of twenty languages differ that much
+            spike_factor=0,  # losses vary that much: few sentences a step, 20 languages
         )
         with tell.training(title) as on_step:
             vs.pretrain(model, tokenizer, text, phases=[phase], config=config, on_step=on_step)
@@ -224,7 +224,7 @@ def _n_bytes(corpus: vs.Corpus) -> int:
 
 
 def _mostly_familiar(corpus: vs.Corpus, every: int) -> vs.Corpus:
-    """All of the languages that the base tokenizer knows, one document in `every` of others."""
+    """All documents in languages the base tokenizer knows, and one in `every` of the others."""
     import vocabshift as vs
 
     texts: dict[str, list[str]] = {language: [] for language in corpus.languages}
@@ -237,7 +237,7 @@ def _mostly_familiar(corpus: vs.Corpus, every: int) -> vs.Corpus:
 
 
 def _with_groups(corpus: vs.Corpus) -> dict[str, list[str]]:
-    """Texts by group, then by language: both become rows of the results."""
+    """Texts by group and by language; the results get rows for both."""
     texts: dict[str, list[str]] = {group: [] for group in sample_texts.GROUPS}
     for language, text in corpus.texts():
         texts[sample_texts.group_of(str(language))].append(text)

@@ -1,1 +1,1 @@
-"""The playground: a local page that shows what several tokenizers do to a text as it is typed."""
+"""The playground: a local page that shows how several tokenizers split a text as it is typed."""

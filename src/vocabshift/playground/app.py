@@ -1,6 +1,6 @@
-"""The page's web application (starlette) and its server (uvicorn), on the loopback interface alone.
+"""The page's web application (starlette) and its server (uvicorn), on the loopback interface only.
 
-Owns addresses, limits, error messages, and who may send requests. `page` computes the answers.
+Owns addresses, limits, error messages, and who may send requests. `page` computes the responses.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from vocabshift.tokenizer.formats.load import TokenizerLike
 
 
-# Who may talk to the page: only itself, on this machine.
+# Access control: only the page itself, on this machine, may send requests.
 #
-# A server on the loopback interface can still be reached by any web page that the user's browser
-# has open: by a name that resolves to 127.0.0.1 (DNS rebinding), by a form, by a script. The checks
-# here are against these, and the headers keep the page to its own files.
+# Any web page open in the user's browser can reach a server on the loopback interface: by a name
+# that resolves to 127.0.0.1 (DNS rebinding), by a form, by a script. The checks here prevent this,
+# and the headers restrict the page to its own files.
 
 POLICY = "; ".join(
     (
@@ -51,7 +51,7 @@ POLICY = "; ".join(
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",  # innerHTML and its kin throw
+        "require-trusted-types-for 'script'",  # innerHTML and similar throw
         "trusted-types 'none'",
     )
 )
@@ -70,7 +70,7 @@ _OWN = ("same-origin", "none")  # "none": typed into the address bar
 
 
 def hosts_of(port: int) -> frozenset[str]:
-    """What the Host header may say for a server on this port of the loopback interface."""
+    """The allowed Host headers for a server on this port of the loopback interface."""
     names = ("127.0.0.1", "localhost")
     return frozenset(f"{name}:{port}" for name in names) | (
         frozenset(names) if port == 80 else frozenset()
@@ -78,18 +78,18 @@ def hosts_of(port: int) -> frozenset[str]:
 
 
 class Guard:
-    """Refuses requests that do not come from the page itself; adds HEADERS to every answer."""
+    """Refuses requests that do not come from the page itself; adds HEADERS to every response."""
 
     def __init__(self, app: ASGIApp, *, hosts: frozenset[str]) -> None:
         self.app = app
         self.hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
-        if scope["type"] != "http":  # the server starts and stops
+        if scope["type"] != "http":  # server start and stop
             await self.app(scope, receive, send)
             return
 
@@ -103,7 +103,7 @@ class Guard:
         await app(scope, receive, send_with_headers)
 
     def refusal(self, method: str, headers: Headers, path: str) -> str | None:
-        """Why a request is refused; None where it is not."""
+        """Why a request is refused; None if it is allowed."""
         if headers.getlist("host") not in [[host] for host in self.hosts]:
             return "this server answers only to its own address on this machine"
         origins = headers.getlist("origin")
@@ -112,7 +112,7 @@ class Guard:
         if any(origin.removeprefix("http://") not in self.hosts for origin in origins):
             return "this server answers only to its own page"
         site = headers.get("sec-fetch-site", "none")
-        if site not in _OWN and path != "/":  # a link may lead to the page; nothing else may
+        if site not in _OWN and path != "/":  # links may lead to the page only
             return "this server answers only to its own page"
         return None
 
@@ -128,7 +128,7 @@ TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg":
 
 
 def make_app(playground: Playground, *, hosts: frozenset[str]) -> Starlette:
-    """The application; `hosts` is what the Host header may say, such as "127.0.0.1:8017"."""
+    """The application; `hosts` are the allowed Host headers, such as "127.0.0.1:8017"."""
     return Starlette(
         routes=[
             *(_file_route(path, name) for path, name in _files().items()),
@@ -143,7 +143,7 @@ def make_app(playground: Playground, *, hosts: frozenset[str]) -> Starlette:
 
 
 def _files() -> dict[str, str]:
-    """Names of the files of the page by their address."""
+    """File names of the page by URL path."""
     names = (file.name for file in (files(__package__) / "static").iterdir())
     kept = sorted(name for name in names if name.rpartition(".")[2] in TYPES)
     return {"/" if name == "index.html" else f"/{name}": name for name in kept}
@@ -166,7 +166,7 @@ async def _start(playground: Playground, _: Request) -> Response:
 
 
 async def _tokenize(playground: Playground, request: Request) -> Response:
-    """`{"text": …, "parse_special": true}`."""
+    """Handle `{"text": …, "parse_special": true}`."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise HTTPException(415, "send JSON")
     try:
@@ -181,7 +181,7 @@ async def _tokenize(playground: Playground, request: Request) -> Response:
 
 
 async def _token(playground: Playground, request: Request) -> Response:
-    """`?tokenizer=0&id=17`."""
+    """Handle `?tokenizer=0&id=17`."""
     try:
         panel, token_id = (int(request.query_params[name]) for name in ("tokenizer", "id"))
     except (KeyError, ValueError):
@@ -194,7 +194,7 @@ async def _token(playground: Playground, request: Request) -> Response:
 
 
 async def _body(request: Request, most: int) -> bytes:
-    """The body; 413 as soon as it is more than `most`, whatever its headers say."""
+    """Read the body; 413 as soon as it exceeds `most`, whatever its headers say."""
     parts = bytearray()
     async for part in request.stream():
         parts += part
@@ -208,7 +208,7 @@ def _error_response(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
 
 
-# The server; there is no way to bind another interface.
+# The server; it cannot bind another interface.
 
 LOOPBACK = "127.0.0.1"
 
@@ -217,7 +217,7 @@ class LocalServer:
     """A page with an address; requests wait until `run` is called."""
 
     def __init__(self, playground: Playground, port: int = 0) -> None:
-        """Bind `port` of 127.0.0.1, 0 for any that is free; OSError where it is taken."""
+        """Bind `port` of 127.0.0.1, or any free port for 0; OSError if it is in use."""
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -232,11 +232,11 @@ class LocalServer:
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """The address of the page."""
         return f"http://{LOOPBACK}:{self.port}/"
 
     def run(self, *, open_browser: bool = False) -> None:
-        """Serve until Ctrl-C (or SIGTERM) ends it."""
+        """Serve until Ctrl-C (or SIGTERM)."""
         config = uvicorn.Config(
             self._app,
             http="h11",
@@ -256,7 +256,7 @@ class LocalServer:
 
 
 def _open(open_page: Callable[[str], object], url: str) -> None:
-    """A browser that cannot be started is no fault: the address is printed."""
+    """Open the page; a browser that fails to start is no error, as the address is printed."""
     with contextlib.suppress(webbrowser.Error, OSError):
         open_page(url)
 
@@ -268,13 +268,13 @@ def open_playground(
     several: str = "",
     port: int = 0,
 ) -> LocalServer:
-    """Bind a page on 127.0.0.1 that shows how tokenizers cut what is typed; `run` serves it.
+    """Bind a page on 127.0.0.1 that shows how tokenizers split typed text; `run` serves it.
 
     `tokenizers`: by the name that the page shows; paths and Hub names are loaded. `samples`: lines
-    to start from, by language, and `several` a text in several scripts. `port`: 0 for any that is
-    free. Needs the [serve] extra.
+    to start from, by language, and `several` a text in several scripts. `port`: 0 for any free
+    port. Needs the [serve] extra.
 
-    InvalidTokenizerError for a tokenizer of an unknown kind; OSError where the port is taken.
+    InvalidTokenizerError for a tokenizer of an unknown kind; OSError if the port is in use.
     """
     panels = [Panel(engine_of(tokenizer), name) for name, tokenizer in tokenizers.items()]
     return LocalServer(Playground(panels, samples_of(samples or {}, several)), port)

@@ -1,7 +1,7 @@
-"""What the page sends and gets, as values: the text in all tokenizers, a token, the samples.
+"""The page's requests and responses as values: the text in all tokenizers, a token, the samples.
 
-Owns how much text and how much of a token is shown, and what becomes of text that is not well
-formed. The values are plain, ready for JSON; HTTP is `app`'s.
+Owns how much of a text and of a token is shown, and how malformed text is handled. The values are
+plain, ready for JSON; `app` handles HTTP.
 """
 
 from __future__ import annotations
@@ -35,21 +35,22 @@ class Panel:
     def __init__(self, engine: Engine, label: str | None = None) -> None:
         self.engine = engine
         self.label = label or engine.name
-        engine.encode_batch(["a"])  # whatever is made at first use is made now,
-        id_marks(engine)  # not while somebody types
+        engine.encode_batch(["a"])  # build caches of the first use now,
+        id_marks(engine)  # not while the user types
 
     def facts(self) -> dict[str, Any]:
-        """Name, kind, and how many tokens it has."""
+        """Name, kind, and number of tokens."""
         engine = self.engine
         return {"name": self.label, "kind": engine.kind, "vocab_size": len(engine.tokens)}
 
     def tokenize(
         self, text: str, shown: str, borders: TextBorders, *, parse_special: bool
     ) -> dict[str, Any]:
-        """How many tokens the text has, and the ids, places and marks of those in `shown`.
+        """The number of tokens in the text, and the ids, spans and marks of those in `shown`.
 
-        `shown` is the text or its beginning, and `borders` are its. Places are bytes into
-        `shown`: `ends` of the tokens, and `starts` where one does not begin at the end before.
+        `shown` is the text or its beginning, and `borders` are the borders in it. Spans are in
+        bytes of `shown`: `ends` of the tokens, and `starts` for those that do not begin at the
+        end of the one before.
         """
         ids, _ = self.engine.encode_batch([text], parse_special=parse_special)
         spans = self._shown_spans(ids, text, shown, parse_special=parse_special)
@@ -67,9 +68,9 @@ class Panel:
         }
 
     def _shown_spans(self, ids: Ids, text: str, shown: str, *, parse_special: bool) -> LineSpans:
-        """Spans of the tokens that begin in `shown`; those that reach beyond it end with it.
+        """Spans of the tokens that begin in `shown`; those that reach beyond it are cut there.
 
-        Only the beginning of a long text is laid out: as far as its tokens are the whole text's.
+        Of a long text, only the beginning is laid out, as far as its tokens equal the whole text's.
         """
         head = text if len(text) <= len(shown) + SLACK else text[: len(shown) + SLACK]
         (spans,) = iter_token_spans(self.engine, [head], parse_special=parse_special)
@@ -83,10 +84,10 @@ class Panel:
         return LineSpans(spans.ids[:kept], spans.starts[:kept], ends, spans.exact)
 
     def token(self, token_id: int) -> dict[str, Any]:
-        """All about a token: `how` it is made, and the nodes of its tree, the token itself first.
+        """Describe a token: `how` it is made, and the nodes of its tree, the token itself first.
 
-        `how` is "merges", "byte" (or character: no merge makes it), "vocabulary" (only there as a
-        whole), "added", "unknown", "score" (Unigram) or "prefix" (WordPiece).
+        `how` is "merges", "byte" (a byte or character, made by no merge), "vocabulary" (present
+        only as a whole), "added", "unknown", "score" (Unigram) or "prefix" (WordPiece).
         KeyError for an id without a token.
         """
         engine = self.engine
@@ -147,12 +148,12 @@ class Sample:
     """A text to start from."""
 
     name: str
-    language: str  # for the `lang` attribute; "" where there is no one language
+    language: str  # for the `lang` attribute; "" if there is no single language
     text: str
 
 
 def samples_of(texts: Mapping[str, Sequence[str]], several: str = "") -> list[Sample]:
-    """A sample of the lines of each language, by name; `several` scripts, if given, come first."""
+    """One sample per language, of its lines; `several` scripts, if given, come first."""
     samples = []
     for label, lines in texts.items():
         language = find_language(label)
@@ -164,19 +165,19 @@ def samples_of(texts: Mapping[str, Sequence[str]], several: str = "") -> list[Sa
 
 
 class Playground:
-    """The tokenizers of a page; one request at a time is worked on."""
+    """The tokenizers of a page; it handles one request at a time."""
 
     def __init__(
         self, panels: Sequence[Panel], samples: Sequence[Sample] = (), *, most_bytes: int = 2 << 20
     ) -> None:
-        """`most_bytes`: of a request's body, the text as JSON (default: 2 MiB)."""
+        """`most_bytes`: limit of a request's body, the text as JSON (default: 2 MiB)."""
         self.panels = tuple(panels)
         self.samples = tuple(samples)
         self.most_bytes = most_bytes
         self._lock = threading.Lock()
 
     def start(self) -> dict[str, Any]:
-        """What the page needs before anybody types."""
+        """What the page needs before the user types."""
         return {
             "tokenizers": [panel.facts() for panel in self.panels],
             "samples": [asdict(sample) for sample in self.samples],
@@ -184,10 +185,10 @@ class Playground:
         }
 
     def tokenize(self, text: str, *, parse_special: bool = True) -> dict[str, Any]:
-        """The text in every tokenizer.
+        """Tokenize the text with every tokenizer.
 
-        Lone surrogates, which UTF-8 cannot carry, become U+FFFD and are counted. `borders` are the
-        bytes of `shown` at which a picture may be divided: between two lies one sign.
+        Lone surrogates, which UTF-8 cannot encode, become U+FFFD and are counted. `borders` are the
+        bytes of `shown` at which the display may be divided: one grapheme lies between two.
         """
         text, n_surrogates = _SURROGATE.subn("\ufffd", text)
         shown = _beginning(text)
@@ -209,7 +210,7 @@ class Playground:
         }
 
     def token(self, panel: int, token_id: int) -> dict[str, Any]:
-        """How a token of the tokenizer with this number is made; LookupError if there is none."""
+        """How a token of tokenizer number `panel` is made; LookupError if there is none."""
         if not 0 <= panel < len(self.panels):
             raise IndexError(f"there is no tokenizer number {panel}")
         with self._lock:
@@ -217,7 +218,7 @@ class Playground:
 
 
 def _beginning(text: str) -> str:
-    """At most MOST_SHOWN characters, cut at white space where there is some near the end."""
+    """At most MOST_SHOWN characters, cut at white space if there is some near the end."""
     if len(text) <= MOST_SHOWN:
         return text
     head = text[:MOST_SHOWN]

@@ -1,1 +1,1 @@
-"""What is written to disk: atomic outputs, checkpoints, provenance."""
+"""Storage: atomic outputs, checkpoints, provenance, and downloads from the Hub."""

@@ -1,13 +1,13 @@
-"""Finished phases of a long piece of work, kept on disk so that a killed run loses one at most.
+"""Finished phases of a long run, kept on disk so that a killed run loses at most one phase.
 
-Each phase is a folder of its own: `data`, a file or folder as its owner wrote it, and
-`record.json` with the key of the run, what the owner wants to remember, and size and CRC-32 of
-every file. It is written under a name that begins with a dot and renamed when it is whole, so
-what has a plain name was finished; what a crash of the machine tore nevertheless fails its
-checksum, and is done again. CRC-32 runs over all bytes: zlib does 3.5 GB/s on one core, faster
-than any disk gives them, so there is no reason to look at samples only.
+Each phase is a folder of its own: `data`, a file or folder as the caller wrote it, and
+`record.json` with the key of the run, the caller's `info`, and the size and CRC-32 of every file.
+A phase is written under a name that begins with a dot and renamed when it is complete, so a name
+without a dot means a finished phase. If a crash of the machine damages a finished phase, its
+checksum fails and the phase is done again. CRC-32 covers all bytes: zlib computes 3.5 GB/s on one
+core, faster than disks deliver, so sampling would save no time.
 
-Knows nothing of what is kept, nor of locks: one process at a time uses a folder.
+Knows nothing of the content, nor of locks: one process at a time uses a folder.
 """
 
 from __future__ import annotations
@@ -36,18 +36,17 @@ _NO_ROOM = 1 << 20  # bytes
 class Saved:
     """A finished phase."""
 
-    path: Path  # the file or folder that was written; read it only
-    info: Mapping[str, Any]  # as it was given to `commit`
+    path: Path  # the file or folder that was written; do not modify it
+    info: Mapping[str, Any]  # as passed to `commit`
     checksums: Mapping[str, int]  # CRC-32 of each file, by its path below `path`
 
 
 class Checkpoints:
     """The finished phases of one run in `folder`.
 
-    `key` names the run: its configuration and its input. What lies in `folder` under another key
-    is removed at once. Where `folder` or `key` is None (no place to keep anything, or an input
-    that the next process could not recognise) nothing is kept and nothing is found: `path` and
-    `load` give None.
+    `key` identifies the run: its configuration and its input. Phases in `folder` under another key
+    are removed at once. If `folder` or `key` is None (nowhere to store, or an input that the next
+    process could not recognise), nothing is kept or found: `path` and `load` return None.
     """
 
     def __init__(self, folder: Path | None, key: str | None) -> None:
@@ -64,9 +63,9 @@ class Checkpoints:
         return self._folder is not None
 
     def path(self, phase: str) -> Path | None:
-        """Where to write the file or folder of `phase`, before `commit`; nothing is there yet.
+        """Where to write the file or folder of `phase` before `commit`; nothing exists there yet.
 
-        None where nothing is kept: then there is no need to write.
+        None if nothing is kept: then there is no need to write.
         """
         if self._folder is None:
             return None
@@ -78,8 +77,8 @@ class Checkpoints:
     def commit(self, phase: str, info: Mapping[str, Any] | None = None) -> Saved | None:
         """Make what was written at `path(phase)` the finished phase, with `info` (plain JSON).
 
-        It replaces an earlier one of that name. OSError where the disk is full: then nothing
-        half-written stays, and the phases that were finished before do.
+        It replaces an earlier phase of that name. OSError if the disk is full: then unfinished
+        files are removed and the phases finished before stay.
         """
         if self._folder is None:
             return None
@@ -106,7 +105,7 @@ class Checkpoints:
     def save(
         self, phase: str, write: Callable[[Path], object], info: Mapping[str, Any] | None = None
     ) -> Saved | None:
-        """`write(path)`, then `commit`; what `write` leaves behind when it fails is removed."""
+        """`write(path)`, then `commit`; if `write` fails, its files are removed."""
         if self._folder is None:
             return None
         try:
@@ -119,7 +118,7 @@ class Checkpoints:
         return self.commit(phase, info)
 
     def load(self, phase: str) -> Saved | None:
-        """The finished phase, every byte of it checked; None, and gone, where it is damaged."""
+        """The finished phase, with every checksum verified; a damaged one is removed: None."""
         if self._folder is None:
             return None
         place = self._folder / _checked(phase)
@@ -130,7 +129,7 @@ class Checkpoints:
         return _saved(place, record)
 
     def drop(self, *phases: str) -> None:
-        """Remove these phases, finished or not; without a name, all."""
+        """Remove these phases, finished or not; without names, remove all."""
         if self._folder is None:
             return
         for phase in phases:
@@ -144,9 +143,9 @@ class Checkpoints:
         return self._folder / f".{_checked(phase)}"
 
     def _give_up(self, phase: str, error: BaseException) -> None:
-        """Remove what is half-written; raise a full disk anew, with what to do."""
+        """Remove unfinished files; raise a full disk as a new error that says what to do."""
         assert self._folder is not None
-        # numpy's tofile tells a short write without an errno.
+        # numpy's tofile reports a short write without an errno.
         is_full = isinstance(error, OSError) and (
             error.errno in _DISK_FULL
             or (error.errno is None and shutil.disk_usage(self._folder).free < _NO_ROOM)
@@ -177,7 +176,7 @@ def _saved(place: Path, record: Mapping[str, Any]) -> Saved:
 
 
 def _read_record(place: Path) -> dict[str, Any] | None:
-    """The record of a finished phase; None where there is none or it is damaged."""
+    """The record of a finished phase; None if it is missing or damaged."""
     try:
         record = json.loads((place / _RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -191,7 +190,7 @@ def _read_record(place: Path) -> dict[str, Any] | None:
 
 
 def _is_whole(data: Path, record: Mapping[str, Any]) -> bool:
-    """Whether just the files of the record are there, each with its bytes."""
+    """Whether exactly the files of the record are there, each with its size and checksum."""
     files = record["files"]
     try:
         there = {name: file.stat().st_size for name, file in _files(data).items()}
@@ -203,7 +202,7 @@ def _is_whole(data: Path, record: Mapping[str, Any]) -> bool:
 
 
 def _files(data: Path) -> dict[str, Path]:
-    """All files of a phase by their path below `data`; "" where `data` is the one file."""
+    """All files of a phase by path relative to `data`; "" if `data` is itself a file."""
     if data.is_file():
         return {"": data}
     return {
@@ -218,7 +217,7 @@ def _file(data: Path, name: str) -> Path:
 
 
 def _sync(path: Path) -> dict[str, tuple[int, int]]:
-    """Bring all files of `path` to the disk; {relative path: (size in bytes, checksum)}."""
+    """Sync all files of `path` to disk; {relative path: (size in bytes, checksum)}."""
     if not path.exists():
         raise FileNotFoundError(f"nothing was written at {path}")
     described = {}
@@ -233,7 +232,7 @@ def _sync(path: Path) -> dict[str, tuple[int, int]]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk."""
+    """Sync the directory entries of a folder to disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -250,7 +249,7 @@ def _checksum(file: Path) -> int:
 
 
 def _remove(place: Path) -> None:
-    """Remove a file or folder, whether it is there or not."""
+    """Remove a file or folder if it exists."""
     if place.is_dir() and not place.is_symlink():
         shutil.rmtree(place, ignore_errors=True)
     else:

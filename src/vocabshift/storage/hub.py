@@ -1,8 +1,7 @@
-"""Files of the Hugging Face Hub: the one place that downloads.
+"""Files of the Hugging Face Hub: the only place that downloads.
 
-Owns which names a repository can have and the error of a failed download. It lies on the lowest
-floor because `tokenizer` and `models`, which both read from the Hub, lie above it. Uploads are
-`report/hub.py`'s.
+Owns which names a repository can have and the error of a failed download. It is on the lowest
+layer because `tokenizer` and `models` above it both read from the Hub. `report/hub.py` uploads.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ _FILE_SUFFIXES = {".json", ".model", ".gguf", ".tiktoken", ".txt", ".bin"}
 
 
 def is_hub_name(source: str | Path) -> bool:
-    """Whether a repository on the Hub can have this name; a file's name is none."""
+    """Whether a Hub repository can have this name; False for file names."""
     name = str(source)
     return Path(name).suffix not in _FILE_SUFFIXES and bool(_NAME.fullmatch(name))
 
 
 def hub_error(name: str, wanted: str, error: Exception) -> FileNotFoundError:
-    """The error of a failed download, in one line: "the Hub does not `wanted`", and why."""
+    """The error of a failed download, in one line: "the Hub does not `wanted`", and the reason."""
     reason = " ".join(str(error).split())[:160] or type(error).__name__
     return FileNotFoundError(
         f"{name} is no file or folder here, and the Hub does not {wanted}: {reason}"
@@ -34,9 +33,9 @@ def hub_error(name: str, wanted: str, error: Exception) -> FileNotFoundError:
 def download(
     name: str, patterns: Iterable[str], *, wanted: str = "give it", nested: bool = True
 ) -> Path:
-    """The folder that holds the files of a repository that match; they are downloaded into it.
+    """Download the matching files of a repository; return the folder that holds them.
 
-    `nested`: also files in folders of the repository. FileNotFoundError with the reason where no
+    `nested`: also files in folders of the repository. FileNotFoundError with the reason if no
     repository can have this name or the download fails.
     """
     if not is_hub_name(name):
@@ -46,15 +45,15 @@ def download(
     skipped = None if nested else ["*/*"]
     try:
         return Path(snapshot_download(name, allow_patterns=[*patterns], ignore_patterns=skipped))
-    except Exception as error:  # the Hub client raises errors of many libraries
+    except Exception as error:  # the Hub client passes on errors of many libraries
         raise hub_error(name, wanted, error) from None
 
 
 def list_files(name: str, *, wanted: str) -> list[str] | None:
-    """The files of a repository that lie in none of its folders.
+    """List the files at the top level of a repository.
 
-    None where the user works offline (`HF_HUB_OFFLINE`), so that the cache is all there is.
-    FileNotFoundError with the reason where the Hub cannot be asked.
+    None if the user works offline (`HF_HUB_OFFLINE`), because then only the cache is available.
+    FileNotFoundError with the reason if the Hub cannot be reached.
     """
     from huggingface_hub import list_repo_files
     from huggingface_hub.errors import OfflineModeIsEnabled
@@ -63,14 +62,14 @@ def list_files(name: str, *, wanted: str) -> list[str] | None:
         return [file for file in list_repo_files(name) if "/" not in file]
     except OfflineModeIsEnabled:
         return None
-    except Exception as error:  # the Hub client raises errors of many libraries
+    except Exception as error:  # the Hub client passes on errors of many libraries
         raise hub_error(name, wanted, error) from None
 
 
 def cached(name: str, patterns: Iterable[str], *, wanted: str) -> Path | None:
-    """The folder of such files in the Hub client's cache; None where the cache knows of none.
+    """The folder of matching files in the Hub client's cache; None if the cache knows of none.
 
-    FileNotFoundError where the cache knows that the repository has them and does not hold them.
+    FileNotFoundError if the cache knows that the repository has them but does not hold them.
     """
     from huggingface_hub import errors, snapshot_download
 

@@ -1,8 +1,8 @@
 """How a verb writes its result: a folder that appears whole, with `vocabshift.json` in it.
 
-Owns the order that all verbs keep: the folder must be free, it is taken before the work, files,
-id map and provenance are written into it, and it appears when the work has succeeded. The files
-themselves are each verb's business.
+Owns the order common to all verbs: the output path must be free, it is locked before the work,
+files, id map and provenance are written, and the folder appears once the work has succeeded. Each
+verb writes its own files.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from vocabshift.storage.provenance import write_provenance
 
 
 class HasPaths(Protocol):
-    """What knows the local files that it is read from: a Corpus, a CountFolder."""
+    """An object that knows the local files it is read from: a Corpus, a CountFolder."""
 
     @property
     def paths(self) -> Sequence[Path]:
-        """Files and folders."""
+        """The local files and folders."""
 
 
 class Savable(Protocol):
-    """What writes a file of its own into a folder: an id map."""
+    """An object that writes its own file into a folder: an id map."""
 
     def save(self, folder: Path) -> object:
-        """Write it."""
+        """Write the file."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result that is being written."""
+    """A result that is being written to its folder."""
 
     operation: str
     """Name of the verb, for `vocabshift.json`."""
@@ -51,10 +51,10 @@ class Outcome:
         corpus_fingerprint: str | None = None,
         id_map: Savable | None = None,
     ) -> dict[str, Any]:
-        """Write `vocabshift.json` and the id map; returns what the verb reports, `out` first.
+        """Write `vocabshift.json` and the id map; return the verb's result, `out` first.
 
-        `config` (what was asked for) and `figures` (what came out) are plain JSON values that do
-        not depend on time, place or threads.
+        `config` (the request) and `figures` (the results) are plain JSON values that do not depend
+        on time, place or threads.
         """
         if id_map is not None:
             id_map.save(self.folder)
@@ -74,11 +74,11 @@ def outcome(
     keep_checkpoints: bool = False,
     resume: bool = True,
 ) -> Iterator[Outcome]:
-    """Take the folder `out` for the length of the work; it appears whole or not at all.
+    """Lock the folder `out` during the work; it appears whole or not at all.
 
-    `inputs`: what is read, which `out` may not replace: paths, and what has `paths`; Hub names and
-    values in memory are passed over. `keep_checkpoints` and `resume`: as for `atomic_folder`.
-    FileExistsError where `out` exists, without `force`; ValueError where it is an input.
+    `inputs`: inputs that `out` may not replace: paths, and objects with `paths`; Hub names and
+    values in memory are ignored. `keep_checkpoints` and `resume`: as for `atomic_folder`.
+    FileExistsError if `out` exists, without `force`; ValueError if it is an input.
     """
     target = check_output(out, *inputs, force=force)
     with atomic_folder(
@@ -88,10 +88,10 @@ def outcome(
 
 
 def check_output(out: str | Path, *inputs: object, force: bool = False) -> Path:
-    """`check_free` against everything that is read; `inputs` as for `outcome`.
+    """`check_free` against all inputs; `inputs` as for `outcome`.
 
-    First against what was named itself: where `out` stands among the files of a corpus, that it
-    exists says more.
+    The inputs named by the caller are checked first: if `out` is one of the files of a corpus,
+    the error that it exists is the more helpful one.
     """
     named = [source for source in inputs if isinstance(source, str | Path)]
     check_free(out, force=force, inputs=local_paths(*named))
@@ -99,11 +99,11 @@ def check_output(out: str | Path, *inputs: object, force: bool = False) -> Path:
 
 
 def local_paths(*sources: object) -> list[Path]:
-    """The local files and folders among `sources`: paths that exist, and `paths` of the others."""
+    """The local files and folders among `sources`: existing paths, and `paths` of objects."""
     found: list[Path] = []
     for source in sources:
         if isinstance(source, str | Path):
-            with suppress(OSError, ValueError):  # a name too long, or with a zero byte
+            with suppress(OSError, ValueError):  # the name is too long, or has a zero byte
                 found += [Path(source)] if Path(source).exists() else []
         else:
             found += getattr(source, "paths", ())

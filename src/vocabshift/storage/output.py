@@ -1,9 +1,9 @@
 """Output folders that appear whole or not at all.
 
-Work is written to ``DIR.partial`` beside the output and renamed into place at the end. A lock
-file in it names the process; the lock of a dead process is taken over. Its folder ``checkpoints``
-may outlive a run that fails or is killed, for the next one to go on from. Knows nothing of what
-is written.
+Work is written to ``DIR.partial`` next to the output and renamed into place at the end. A lock
+file in it names the process; the next run takes over the lock of a dead process. Its folder
+``checkpoints`` may survive a failed or killed run, so that the next one can resume. Knows nothing
+of the content.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _LOCK = ".lock"
 def check_free(
     folder: str | Path, *, force: bool = False, inputs: Iterable[str | Path] = ()
 ) -> Path:
-    """`folder` as a path, once it is clear that writing there harms nothing.
+    """Return `folder` as a path after checking that it is safe to write there.
 
-    FileExistsError where something is there and `force` is off, or where it is no folder;
-    ValueError where it holds one of `inputs`, or is the current folder or one above it.
+    FileExistsError if something exists there and `force` is off, or if it is not a folder;
+    ValueError if it contains one of `inputs`, or is the current folder or a parent of it.
     """
     path = Path(folder)
     target = path.resolve()
@@ -55,11 +55,11 @@ def atomic_folder(
     """Yield the partial folder to write into; rename it to `folder` when the block succeeds.
 
     With `force` an existing folder is replaced, and only once the new one is complete. When the
-    block fails the partial folder is removed and whatever stood at `folder` is untouched.
+    block fails, the partial folder is removed and an existing `folder` is untouched.
 
-    With `keep_checkpoints` what stands finished in the partial folder's `CHECKPOINTS` stays when
-    the block fails or the process is killed, and is there again in the next run, unless `resume`
-    is off. The error gets a note of it. It is no part of the output.
+    With `keep_checkpoints`, finished checkpoints in the partial folder's `CHECKPOINTS` survive when
+    the block fails or the process is killed. The next run finds them again, unless `resume` is
+    off. The error gets a note about them. They are not part of the output.
     """
     target = check_free(folder, force=force)
     partial = target.with_name(target.name + ".partial")
@@ -72,7 +72,7 @@ def atomic_folder(
         _replace(target, partial)
     except BaseException as error:
         if keep_checkpoints and _clear(partial, keep_checkpoints=True):
-            # Emptied, the lock goes on saying whose folder this is.
+            # The emptied folder keeps its lock, which still names the owner.
             (partial / _LOCK).write_text("", encoding="utf-8")
             error.add_note(
                 f"what was finished is kept in {partial}: run the same command again to go on "
@@ -84,7 +84,7 @@ def atomic_folder(
 
 
 def _take_lock(partial: Path, *, keep_checkpoints: bool) -> None:
-    """Make `partial` ours and empty but for finished checkpoints; FileExistsError if it is not."""
+    """Lock `partial` and empty it except for finished checkpoints; FileExistsError if in use."""
     partial.mkdir(parents=True, exist_ok=True)
     lock = partial / _LOCK
     with _alone(partial):
@@ -105,7 +105,7 @@ def _take_lock(partial: Path, *, keep_checkpoints: bool) -> None:
 
 @contextmanager
 def _alone(partial: Path) -> Iterator[None]:
-    """Let no other process look at the lock while this one takes it over."""
+    """Let no other process read the lock while this one takes it over."""
     in_use = FileExistsError(f"{partial} was just taken by another process; wait for it")
     descriptor = os.open(partial, os.O_RDONLY)
     try:
@@ -113,17 +113,17 @@ def _alone(partial: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise in_use from None
-        except OSError:  # a file system without locks: two that begin at once are not told apart
+        except OSError:  # without file locks, two simultaneous starts go unnoticed
             pass
         if not partial.exists() or not os.path.samestat(os.fstat(descriptor), partial.stat()):
-            raise in_use  # it has become an output since we opened it
+            raise in_use  # it was renamed to an output since we opened it
         yield
     finally:
         os.close(descriptor)
 
 
 def _clear(partial: Path, *, keep_checkpoints: bool) -> bool:
-    """Remove all but the lock and, if asked, finished checkpoints; whether any are kept."""
+    """Remove all but the lock and, optionally, finished checkpoints; return whether any remain."""
     checkpoints = partial / CHECKPOINTS
     is_kept = False
     if keep_checkpoints and checkpoints.is_dir():
@@ -145,14 +145,14 @@ def _remove(entry: Path) -> None:
 
 
 def _live_owner(lock: Path) -> int | None:
-    """Process id of the lock's owner if it may still run, else None."""
+    """Process id of the lock's owner if it may still be running, else None."""
     try:
         host, text = lock.read_text(encoding="utf-8").split()
         pid = int(text)
     except (OSError, ValueError):
         return None
     if host != socket.gethostname():
-        return pid  # on a shared disk another machine's process cannot be seen
+        return pid  # on a shared disk, processes of other machines are invisible
     if pid == os.getpid():
         return None
     try:
@@ -165,7 +165,7 @@ def _live_owner(lock: Path) -> int | None:
 
 
 def _replace(target: Path, partial: Path) -> None:
-    """Put `partial` at `target`; an older folder there is moved aside first, removed last."""
+    """Move `partial` to `target`; an existing folder is first moved aside, and removed last."""
     if not target.exists():
         partial.rename(target)
         return
@@ -181,10 +181,10 @@ def _replace(target: Path, partial: Path) -> None:
 def check_free_file(
     file: str | Path, *, force: bool = False, inputs: Iterable[str | Path] = ()
 ) -> Path:
-    """`file` as a path, once it is clear that writing there harms nothing.
+    """Return `file` as a path after checking that it is safe to write there.
 
-    FileExistsError where something is there and `force` is off, or where it is no file;
-    ValueError where it is one of `inputs`; FileNotFoundError without its folder.
+    FileExistsError if something exists there and `force` is off, or if it is not a file;
+    ValueError if it is one of `inputs`; FileNotFoundError if its folder is missing.
     """
     path = Path(file)
     if any(path.resolve() == Path(source).resolve() for source in inputs):
@@ -199,7 +199,7 @@ def check_free_file(
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Write `text` aside and rename it into place."""
+    """Write `text` to a temporary file and rename it into place."""
     aside = file.with_name(file.name + ".partial")
     try:
         aside.write_text(text, encoding="utf-8", newline="")

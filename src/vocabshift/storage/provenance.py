@@ -1,6 +1,6 @@
-"""`vocabshift.json`: how a folder came about, in one shape for every operation.
+"""`vocabshift.json`: how a folder was made, in one format for every operation.
 
-Nothing in it depends on time, place or thread count, so that equal runs write equal bytes.
+It does not depend on time, place or thread count, so equal runs write equal bytes.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ FILE = "vocabshift.json"
 
 
 def config_hash(config: Mapping[str, Any]) -> str:
-    """Sixteen hex digits that name a configuration of plain JSON values."""
+    """Sixteen hex digits that identify a configuration of plain JSON values."""
     text = json.dumps(config, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def read_provenance(folder: Path) -> dict[str, Any] | None:
-    """What stands in the `vocabshift.json` of a folder; None where there is none."""
+    """The contents of a folder's `vocabshift.json`; None if there is none."""
     file = folder / FILE
     if not file.exists():
         return None

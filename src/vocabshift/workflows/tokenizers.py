@@ -96,7 +96,7 @@ def _load(sources: Sequence[str | Path], pattern: str | None, open_other: Any) -
                 loaded.append(load_tokenizer(source, pattern=pattern))
                 is_used = True
             elif open_other is not None:
-                loaded.append(open_other(source))  # same error if it is of no other kind
+                loaded.append(open_other(source))  # same error if no other kind fits
             else:
                 raise
     if pattern is not None and not is_used:

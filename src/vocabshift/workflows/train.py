@@ -133,7 +133,7 @@ def train_to_folder(
             training.tokenizer, language_bytes=training.language_bytes
         ).to_dict()["rows"]
         report = asdict(training.report)
-        elsewhere = ("phases", "config_hash", "corpus_fingerprint")  # vary by run, or reported above
+        elsewhere = ("phases", "config_hash", "corpus_fingerprint")  # vary by run, or reported
         figures = {key: value for key, value in report.items() if key not in elsewhere}
         figures["vocabulary"] = vocabulary
         if reserve_dummies:
