@@ -188,7 +188,7 @@ class Playground:
         """Tokenize the text with every tokenizer.
 
         Lone surrogates, which UTF-8 cannot encode, become U+FFFD and are counted. `borders` are the
-        bytes of `shown` at which the display may be divided: one grapheme lies between two.
+        bytes of `shown` at which the display may be divided: one syllable is between two.
         """
         text, n_surrogates = _SURROGATE.subn("\ufffd", text)
         shown = _beginning(text)
