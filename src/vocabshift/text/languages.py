@@ -180,7 +180,7 @@ def family(label: str | None) -> str | None:
     return None if language is None else _FAMILY_OF[language.code]
 
 
-# The scripts whose words count more in Matra ("Matra: Sentence-Constrained Superword Tokenization for
+# The scripts whose words Matra favours ("Matra: Sentence-Constrained Superword Tokenization for
 # India's Scheduled Languages", Table 1: fifteen Unicode blocks, Syriac and Sinhala among them).
 
 Range = tuple[str, str]
