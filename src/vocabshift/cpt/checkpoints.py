@@ -1,9 +1,9 @@
 """Checkpoints of a run: weights, moments and position, so that it resumes exactly.
 
-Owns when a checkpoint is due and which are kept. `run.json` says what the weights depend on; a run
-that differs in it is refused. Every checkpoint is whole or not there
-(`vocabshift.storage.checkpoints`). It holds no random state: every step begins from a seed of its
-own.
+Owns when a checkpoint is due and which are kept. `run.json` records what the weights depend on; a
+run with other values is refused. A checkpoint is either complete or absent
+(`vocabshift.storage.checkpoints`). It holds no random state, because every step starts from its own
+seed.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
 
-# The state of a run as named tensors: weights that were trained, and AdamW's moments. Tensors that
-# are divided over processes (FSDP2) become whole ones and parts again, so a checkpoint does not
+# The state of a run as named tensors: trained weights and AdamW's moments. Tensors sharded over
+# processes (FSDP2) are gathered for saving and sharded again on loading, so a checkpoint does not
 # depend on the number of processes. All processes must call these functions together.
 
 Tensors = dict[str, "torch.Tensor"]
@@ -40,7 +40,7 @@ def names_of(model: Any, parameters: Iterable[torch.nn.Parameter]) -> dict[str, 
 
 
 def whole_weights(parameters: Mapping[str, torch.nn.Parameter], *, on_main: bool) -> Tensors:
-    """Whole copies on the CPU; empty where `on_main` is off, for this is not who keeps them."""
+    """Full copies on the CPU; empty where `on_main` is false, since only the main process saves."""
     whole = {name: _whole(value.detach(), on_main) for name, value in parameters.items()}
     return {name: value for name, value in whole.items() if value is not None}
 
@@ -51,7 +51,7 @@ def whole_moments(
     *,
     on_main: bool,
 ) -> Tensors:
-    """What AdamW remembers of each parameter, named `parameter:what`."""
+    """AdamW's state of each parameter, named `parameter:key`."""
     found: Tensors = {}
     for name, parameter in parameters.items():
         for what, value in sorted(optimizer.state.get(parameter, {}).items()):
@@ -62,7 +62,7 @@ def whole_moments(
 
 
 def restore_weights(parameters: Mapping[str, torch.nn.Parameter], saved: Tensors) -> None:
-    """Write saved weights into the parameters of these names."""
+    """Copy saved weights into the parameters with these names."""
     import torch
 
     with torch.no_grad():
@@ -75,11 +75,11 @@ def restore_moments(
     parameters: Mapping[str, torch.nn.Parameter],
     saved: Tensors,
 ) -> None:
-    """Give AdamW back what it remembered."""
+    """Restore AdamW's state."""
     for full_name, value in saved.items():
         name, what = full_name.rsplit(":", 1)
         parameter = parameters[name]
-        # `step` is a number of its own; the others lie as the parameter does.
+        # `step` is a scalar; the other tensors are placed like the parameter.
         is_like = value.shape == parameter.shape
         part = _part(value, parameter) if is_like else value.clone()
         if not is_like and optimizer.defaults.get("fused"):
@@ -93,7 +93,7 @@ def _whole(value: torch.Tensor, on_main: bool) -> torch.Tensor | None:
 
 
 def _part(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """A copy on the device of `like`, divided as it is."""
+    """A copy on the device of `like`, sharded in the same way."""
     placed = value.to(like.device, dtype=like.dtype, copy=True)
     if not hasattr(like, "device_mesh"):
         return placed
@@ -108,9 +108,9 @@ _NUMBER = re.compile(r"\(os error ([0-9]+)\)")
 
 @contextmanager
 def disk_errors(place: Path) -> Iterator[None]:
-    """Within the block a SafetensorError that the operating system caused becomes an OSError.
+    """Turn a SafetensorError caused by the operating system into an OSError within the block.
 
-    So a full disk is an OSError, whoever writes.
+    A full disk is then always an OSError, whichever library writes.
     """
     import safetensors
 
@@ -134,15 +134,15 @@ _WEIGHTS, _MOMENTS = "weights.safetensors", "moments.safetensors"
 
 @dataclass(frozen=True, eq=False)
 class SavedStep:
-    """A checkpoint that was found."""
+    """A checkpoint found on disk."""
 
-    info: Mapping[str, Any]  # as it was given to `save`
+    info: Mapping[str, Any]  # as passed to `save`
     weights: dict[str, torch.Tensor]
     moments: dict[str, torch.Tensor]
 
 
 class StepCheckpoints:
-    """The checkpoints of one run in `folder`, which is made when it is needed."""
+    """The checkpoints of one run in `folder`, which is created when first needed."""
 
     def __init__(
         self,
@@ -155,9 +155,9 @@ class StepCheckpoints:
     ) -> None:
         """`facts`: plain JSON values that the weights depend on.
 
-        ValueError where `folder` holds checkpoints of a run with other facts, names the first
-        that differs. `every_seconds` counts from the end of the last checkpoint; None for either:
-        not by that measure.
+        Raises ValueError, naming the first difference, if `folder` holds checkpoints of a run with
+        other facts. `every_seconds` counts from the end of the last checkpoint. None disables
+        either interval.
         """
         if keep < 1:
             raise ValueError(f"{keep} checkpoints to keep; at least 1 is needed")
@@ -169,7 +169,7 @@ class StepCheckpoints:
         self._kept = Checkpoints(folder / _STEPS, config_hash(self._facts))
 
     def is_due(self, n_steps: int) -> bool:
-        """Whether to save after so many steps of the run."""
+        """Whether to save after `n_steps` steps of the run."""
         if self._every_steps is not None and n_steps % self._every_steps == 0:
             return True
         seconds = self._every_seconds
@@ -178,7 +178,7 @@ class StepCheckpoints:
     def save(
         self, n_steps: int, weights: Tensors, moments: Tensors, info: Mapping[str, Any]
     ) -> None:
-        """Keep the state after `n_steps` steps of the run; the oldest beyond `keep` go."""
+        """Save the state after `n_steps` steps of the run; delete the oldest beyond `keep`."""
         from safetensors.torch import save_file
 
         def write(folder: Path) -> None:
@@ -199,7 +199,7 @@ class StepCheckpoints:
         self._last = time.monotonic()
 
     def newest(self) -> SavedStep | None:
-        """The last checkpoint that is whole; None where there is none."""
+        """The newest complete checkpoint, or None."""
         from safetensors.torch import load_file
 
         for name in reversed(self._names()):
@@ -247,7 +247,7 @@ def _flat(value: Any, name: str = "") -> list[tuple[str, Any]]:
     return [pair for part in pairs for pair in part]
 
 
-# The trained model as files: whole weights in the dtype that is wanted.
+# The trained model as files: full weights in the requested dtype.
 
 MAX_SHARD_SIZE = "5GB"
 
@@ -255,7 +255,7 @@ MAX_SHARD_SIZE = "5GB"
 def write_model(model: Any, folder: Path, accelerator: Accelerator, *, dtype: str) -> None:
     """Write the weights as `dtype` ("float32", "bfloat16"…); all processes call it together.
 
-    The model is of that dtype afterwards, where it is not divided.
+    Afterwards the model itself has that dtype, unless it is sharded.
     """
     import torch
 

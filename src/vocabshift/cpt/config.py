@@ -1,7 +1,7 @@
-"""Configuration of a training run: its phases, what each of them trains, and what they share.
+"""Configuration of a training run: its phases, what each of them trains, and shared settings.
 
-Owns the values, their defaults and their checks. `LoopConfig.mathematics` says which of them the
-weights depend on: a run that is resumed must have the same.
+Owns the values, their defaults and their checks. `LoopConfig.mathematics` lists the values that the
+weights depend on; a resumed run must have the same.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     import torch
 
 
-# Phases: which parameters of a model are trained; nothing else moves.
+# Phases: which parameters of a model are trained; all others are frozen.
 #
-# The phase "embeddings" is that of ReTok and of IST section 4.6: after a swap of the tokenizer the
-# rows are all that is new. "new-rows" trains of these the rows of added tokens alone.
+# The phase "embeddings" follows ReTok and IST section 4.6: after a tokenizer swap only the rows are
+# new. "new-rows" trains only the rows of added tokens.
 
 NEW_ROWS = "new-rows"
 
@@ -40,22 +40,22 @@ def _all(model: Any) -> list[torch.nn.Parameter]:
 
 PHASES: Mapping[str, Callable[[Any], list[torch.nn.Parameter]]] = {
     "embeddings": _embeddings,
-    NEW_ROWS: _embeddings,  # and of these the rows that `NewRows` leaves a gradient
+    NEW_ROWS: _embeddings,  # `NewRows` then masks the gradient of the old rows
     "all": _all,
 }
 """Name of a phase -> the parameters that it trains."""
 
 
 def check_phase(name: str) -> None:
-    """ValueError where `name` is no phase."""
+    """Raise ValueError if `name` is not a phase."""
     if name not in PHASES:
         raise ValueError(f"unknown phase {name!r}; the phases are {', '.join(PHASES)}")
 
 
 def phase_parameters(model: Any, phase: str) -> list[torch.nn.Parameter]:
-    """What a phase trains; a tied head is the input embeddings' own tensor and stands there once.
+    """The parameters that a phase trains; a head tied to the input embeddings appears once.
 
-    ValueError for an unknown phase, and for one that trains nothing of this model.
+    ValueError for an unknown phase, and for one that trains nothing in this model.
     """
     check_phase(phase)
     chosen = list({id(parameter): parameter for parameter in PHASES[phase](model)}.values())
@@ -66,9 +66,9 @@ def phase_parameters(model: Any, phase: str) -> list[torch.nn.Parameter]:
 
 @contextmanager
 def trained_parameters(model: Any, phase: str) -> Iterator[list[torch.nn.Parameter]]:
-    """Freeze all but the parameters of `phase` for the length of the block, and yield these.
+    """Freeze all but the parameters of `phase` within the block, and yield these.
 
-    Afterwards every parameter asks for gradients as it did before.
+    Afterwards `requires_grad` of every parameter is as before.
     """
     chosen = phase_parameters(model, phase)
     before = [(parameter, parameter.requires_grad) for parameter in model.parameters()]
@@ -85,9 +85,9 @@ def trained_parameters(model: Any, phase: str) -> Iterator[list[torch.nn.Paramet
 
 
 class NewRows:
-    """Takes the gradient away from all rows but those of added tokens.
+    """Zeroes the gradient of all rows except those of added tokens.
 
-    AdamW without decay leaves a row that never had a gradient as it is, bit for bit.
+    AdamW without decay does not change a row that never had a gradient, bit for bit.
     """
 
     def __init__(self, parameters: Sequence[torch.nn.Parameter], new_ids: Sequence[int]) -> None:
@@ -123,7 +123,7 @@ class NewRows:
 
 
 def _like(mask: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
-    """The mask on the parameter's device; divided as it is, where it is divided (FSDP2)."""
+    """The mask on the parameter's device, sharded like the parameter (FSDP2)."""
     if not hasattr(parameter, "device_mesh"):
         return mask.to(parameter.device)
     from torch.distributed.tensor import distribute_tensor
@@ -138,9 +138,9 @@ def decay_groups(
 ) -> list[dict[str, Any]]:
     """Optimizer groups: `weight_decay` for matrices, none for embeddings, head, norms and biases.
 
-    Embedding rows are not decayed because a row whose token never occurs has no gradient to hold
-    against it: it would shrink towards zero for no reason in the data. So would those of positions
-    (GPT-2, OPT, BERT) beyond the sequence length.
+    Embedding rows are not decayed: a row whose token never occurs has no gradient to counter the
+    decay, so it would shrink towards zero without any cause in the data. The same holds for
+    position embeddings (GPT-2, OPT, BERT) beyond the sequence length.
     """
     import torch
 
@@ -165,11 +165,11 @@ PRECISIONS = ("no", "bf16")
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """One phase of training: what is trained, on how much text, how fast."""
+    """One phase of training: the trained parameters, the amount of text, the learning rate."""
 
     trained: str = "all"  # a name of PHASES
-    n_bytes: int  # budget in bytes of raw text; more than the corpus holds means several rounds
-    learning_rate: float = 1e-3  # at its highest, after the warm-up
+    n_bytes: int  # budget in bytes of raw text; more than the corpus means several epochs
+    learning_rate: float = 1e-3  # peak, after the warm-up
 
     def __post_init__(self) -> None:
         check_phase(self.trained)
@@ -181,15 +181,15 @@ class Phase:
 
 @dataclass(frozen=True, kw_only=True)
 class LoopConfig:
-    """What all phases share."""
+    """Settings shared by all phases."""
 
     sequence_length: int = 256  # tokens
-    batch_size: int = 16  # sequences a step, of all processes together
-    step_tokens: int | None = None  # tokens a step, rounded down to sequences: for batch_size
-    micro_batch_size: int | None = None  # sequences that a process reads at once; None: its share
+    batch_size: int = 16  # sequences per step, over all processes
+    step_tokens: int | None = None  # tokens per step, rounded down; replaces batch_size
+    micro_batch_size: int | None = None  # sequences per forward pass of a process; None: its share
     objective: Objective = "causal"  # or "masked"
     mask_share: float = 0.15  # of the tokens, where the objective is "masked"
-    document_attention: bool = False  # whether a token sees its own document alone
+    document_attention: bool = False  # whether a token attends only to its own document
     schedule: Schedule = "cosine"  # of the learning rate, after the warm-up; or "wsd"
     warmup: float = 0.05  # share of a phase's bytes over which the rate climbs from 0
     decay: float = 0.1  # "wsd": share of a phase's bytes over which the rate falls, at the end
@@ -197,7 +197,7 @@ class LoopConfig:
     weight_decay: float = 0.1  # on matrices only, see decay_groups
     betas: tuple[float, float] = (0.9, 0.95)  # of AdamW
     max_gradient_norm: float = 1.0  # a longer gradient is scaled down to it
-    spike_factor: float = 2.0  # see optimize.SpikeWatch; 0: only what is not finite stops a run
+    spike_factor: float = 2.0  # see optimize.SpikeWatch; 0: only non-finite values stop a run
     mixed_precision: str | None = None  # "no" or "bf16"; None: as accelerate was launched
     compile: bool = False  # torch.compile of the decoder's layers
     activation_checkpointing: bool = False  # less memory, a third more work
@@ -251,13 +251,13 @@ class LoopConfig:
 
     @property
     def step_sequences(self) -> int:
-        """Sequences a step, of all processes together."""
+        """Sequences per step, over all processes."""
         if self.step_tokens is None:
             return self.batch_size
         return self.step_tokens // self.sequence_length
 
     def mathematics(self) -> dict[str, Any]:
-        """What the weights depend on, as plain JSON values; the rest may change in between."""
+        """The values that the weights depend on, as JSON; the rest may change between runs."""
         free = {
             *("micro_batch_size", "compile", "activation_checkpointing", "spike_factor"),
             *("batch_size", "step_tokens"),

@@ -1,16 +1,16 @@
-"""Computes the cross entropy of a linear head in chunks of rows: the logits never exist whole.
+"""Computes the cross entropy of a linear head in chunks, without materialising all logits.
 
-Owns the sum of nats over targets, and its gradients with respect to hidden states, weight and
-bias; by Liger Kernel where a GPU is at hand and it is installed. `loss` finds out what a model does
-between its last hidden state and its logits.
+Owns the sum of nats over targets and its gradients with respect to hidden states, weight and bias.
+Liger Kernel computes them if a GPU is available and it is installed. `loss` finds out what a model
+does between its last hidden state and its logits.
 
 At 8,192 tokens and 200k ids the logits take 6.6 GB in float32, and the plain loss holds three such
-tensors. Here one chunk of rows is turned into logits, into its share of the loss and, in the same
-buffer, into the gradient of the logits, which goes straight into the gradients of what was
-multiplied; nothing but these is kept for the backward pass. So no logit is computed twice, three
-matrix products as in the plain loss. (The order of Liger Kernel, arXiv 2410.10989, section 3.2;
-Cut Cross-Entropy, arXiv 2411.09009, recomputes instead.) Since the loss is a single number, the
-backward pass only multiplies by the number that comes in.
+tensors. Here each chunk of rows is turned into logits, then into its share of the loss, then, in
+the same buffer, into the gradient of the logits. That gradient is added at once to the gradients of
+hidden states, weight and bias, and only these are kept for the backward pass. No logit is computed
+twice: there are three matrix products, as in the plain loss. (Liger Kernel, arXiv 2410.10989,
+section 3.2, uses this order; Cut Cross-Entropy, arXiv 2411.09009, recomputes instead.) The loss is
+a scalar, so the backward pass only multiplies by the incoming gradient.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def why_not_liger(hidden: torch.Tensor) -> str | None:
-    """Why Liger Kernel cannot take these hidden states; None where it can."""
+    """The reason why Liger Kernel cannot take these hidden states; None if it can."""
     import torch
 
     if hidden.device.type != "cuda":
@@ -53,8 +53,8 @@ def liger_cross_entropy(
 ) -> torch.Tensor:
     """Sum of nats; arguments as in `linear_cross_entropy`.
 
-    Targets that are `ignored` are skipped; there are `chunk_bytes` of logits at work. ImportError
-    where the installed version is too old.
+    `ignored` targets are skipped. `chunk_bytes` of logits are held at a time. ImportError if the
+    installed version is too old.
     """
     import torch
     from liger_kernel.ops import LigerFusedLinearCrossEntropyFunction as Function
@@ -69,12 +69,12 @@ def liger_cross_entropy(
         "softcap": softcap,
         # Sums over thousands of rows lose digits in bfloat16.
         "accum_dtype": torch.float32,
-        # Its own choice is chunks of about n * width / vocab rows, which at 128k ids are so few
+        # By default Liger takes n * width / vocab rows per chunk. At 128k ids these are so few
         # that reading the head takes longer than multiplying by it. In units of n * width logits.
         "chunk_mem_const": max(1, chunk_bytes // (hidden.element_size() * hidden.numel())),
     }
-    # An autograd function takes no keywords; the order of its arguments is read off, so that a
-    # version with more of them, or without the last, is called rightly.
+    # An autograd function takes no keywords. The order of its arguments is read from its signature,
+    # so that a version with more of them, or without the last, is called correctly.
     parameters = list(inspect.signature(Function.forward).parameters.values())[1:]
     missing = values.keys() - {parameter.name for parameter in parameters} - {"chunk_mem_const"}
     if missing:
@@ -87,7 +87,7 @@ def liger_cross_entropy(
     return loss
 
 
-# Our own.
+# Our own implementation.
 
 IGNORED = -100
 """Targets of this value are skipped, as in torch's cross_entropy."""
@@ -95,7 +95,7 @@ IGNORED = -100
 LOSSES = ("auto", "liger", "chunked", "plain")
 """Ways to compute the loss: "auto" is liger on a GPU where installed, and chunked elsewhere."""
 
-_CHUNK_BYTES = {"cuda": 1 << 30, "cpu": 1 << 27}  # of logits at work; a GPU needs many rows at once
+_CHUNK_BYTES = {"cuda": 1 << 30, "cpu": 1 << 27}  # of logits at a time; a GPU needs many rows
 
 
 def linear_cross_entropy(
@@ -114,12 +114,12 @@ def linear_cross_entropy(
     `hidden` (n, width), `weight` (vocab, width), `bias` (vocab,), `targets` (n,) int64. Logits are
     `z = scale * (hidden @ weight.T + bias)`, and `softcap * tanh(z / softcap)` where a cap is
     given (Gemma 2, arXiv 2408.00118, section 2). Products are made in the type of the tensors (of
-    autocast where it is on), everything else in float32, or float64 where given. `loss` is a name
-    of LOSSES; `chunk_rows` defaults to as many rows as 1 GB of logits on a GPU holds, 128 MB on a
+    autocast where it is on), everything else in float32, or in float64 for float64 inputs. `loss`
+    is a name in LOSSES. `chunk_rows` defaults to the rows in 1 GB of logits on a GPU, 128 MB on a
     CPU. Gradients can be taken once.
 
-    Raises ValueError for an unknown `loss` or one that cannot run here, and for targets outside
-    the vocabulary where the tensors are on a CPU.
+    Raises ValueError for an unknown `loss` or one that cannot run here, and, on a CPU, for targets
+    outside the vocabulary.
     """
     import torch
 
@@ -135,7 +135,7 @@ def linear_cross_entropy(
             )
     kind = hidden.device.type
     if torch.is_autocast_enabled(kind):
-        # Cast out here, so that autograd gives gradients back in the parameters' own type.
+        # Cast outside the function, so that autograd returns gradients in the parameters' dtype.
         dtype = torch.get_autocast_dtype(kind)
         hidden, weight = hidden.to(dtype), weight.to(dtype)
         bias = None if bias is None else bias.to(dtype)
@@ -164,7 +164,7 @@ def linear_cross_entropy(
 
 
 def _takes_liger(loss: str, hidden: torch.Tensor) -> bool:
-    """Whether Liger Kernel computes the loss; ValueError where it must and cannot."""
+    """Whether Liger Kernel computes the loss; ValueError if it was requested and cannot."""
     if loss == "chunked":
         return False
 
@@ -183,7 +183,7 @@ def _plain(
     scale: float,
     softcap: float | None,
 ) -> torch.Tensor:
-    """The definition; what the others are equal to."""
+    """The reference definition; the other implementations equal it."""
     import torch
 
     logits = torch.nn.functional.linear(hidden, weight, bias) * scale
@@ -196,7 +196,7 @@ def _plain(
 def _chunk(
     logits: torch.Tensor, targets: torch.Tensor, scale: float, softcap: float | None, back: bool
 ) -> torch.Tensor:
-    """Sum of nats of one chunk; `logits` become, where `back`, their own gradients, in place."""
+    """Sum of nats of one chunk; with `back`, overwrites `logits` with their gradients."""
     if scale != 1:
         logits.mul_(scale)
     slope = None
@@ -226,7 +226,7 @@ _function: Any = None
 
 
 def _chunked_function() -> Any:
-    """The autograd function, made at the first call: torch is not imported with this module."""
+    """The autograd function, made at the first call, as this module does not import torch."""
     global _function  # noqa: PLW0603
     if _function is not None:
         return _function
@@ -237,7 +237,7 @@ def _chunked_function() -> Any:
 
         @staticmethod
         def forward(ctx: Any, *inputs: Any) -> torch.Tensor:
-            """Sum of nats, and what a gradient of 1 gives to each tensor that asks for one."""
+            """Sum of nats; saves the gradients of all tensors that require one."""
             hidden, weight, bias, targets, scale, softcap, chunk_rows, with_gradients = inputs
             asked = [with_gradients and needed for needed in ctx.needs_input_grad[:3]]
             wide = torch.promote_types(hidden.dtype, torch.float32)
@@ -258,7 +258,7 @@ def _chunked_function() -> Any:
                     to_weight += slopes.T @ hidden[rows]
                 if to_bias is not None:
                     to_bias += logits.sum(dim=0)
-                del logits, slopes  # before the next chunk asks for as much
+                del logits, slopes  # before the next chunk allocates as much
             ctx.gradients = (to_hidden, to_weight, to_bias)
             ctx.dtypes = (hidden.dtype, weight.dtype, None if bias is None else bias.dtype)
             return nats
@@ -266,7 +266,7 @@ def _chunked_function() -> Any:
         @staticmethod
         @torch.autograd.function.once_differentiable
         def backward(ctx: Any, incoming: torch.Tensor) -> Any:
-            """What forward kept, times the incoming number; in place, so only once."""
+            """The saved gradients times the incoming one; in place, so only once."""
             if ctx.gradients is None:
                 raise RuntimeError(
                     "the gradients of this loss were taken and freed; compute the loss again"

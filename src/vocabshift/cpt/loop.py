@@ -1,10 +1,10 @@
-"""The training loop: `pretrain`, packed text through phases, on `accelerate`.
+"""The training loop: `pretrain` trains a model on packed text in phases, on `accelerate`.
 
-Owns what a run is made of and what is refused before its first step; the steps are `run`'s. The
-same loop serves a CPU, one GPU, several processes (DDP) and a model divided over them (FSDP2).
-Everything random comes from `LoopConfig.seed`, so on a CPU with one number of threads two runs
-give the same weights. Progress and the learning rate follow bytes of text, not steps, so that runs
-with different tokenizers are compared like with like.
+Owns the set-up of a run and the checks before its first step; `run` does the steps. The same loop
+serves a CPU, one GPU, several processes (DDP) and a sharded model (FSDP2). All randomness comes
+from `LoopConfig.seed`, so two runs on a CPU with the same number of threads produce the same
+weights. Progress and the learning rate follow bytes of text, not steps, so that runs with different
+tokenizers are comparable.
 """
 
 from __future__ import annotations
@@ -64,24 +64,24 @@ def pretrain(
     `load_tokenizer` takes it.
 
     Documents are shuffled, joined with the EOS (and BOS, where it is another id) of
-    `model.config`, and cut to `config.sequence_length`; the text of a phase depends on budget,
-    corpus and seed alone, never on the tokenizer. AdamW; linear warm-up, then the schedule of
-    `config`. Every phase begins with a fresh optimizer and another order of documents.
-    `corpus` may be PackedIds that were made with this tokenizer; the steps are the same.
+    `model.config`, and cut to `config.sequence_length`. The text of a phase depends only on budget,
+    corpus and seed, never on the tokenizer. The optimizer is AdamW, with a linear warm-up and then
+    the schedule of `config`. Every phase starts with a fresh optimizer and a new order of
+    documents. `corpus` may be PackedIds made with this tokenizer; the steps are the same.
     `new_ids`: the ids whose rows the phase "new-rows" trains.
 
-    `accelerator`: says device, precision and processes; None: the device that the model is on.
-    All processes call this function with the same arguments; a step's gradient is that of all
-    their rows. `checkpoints`: the run resumes from the newest of them, exactly, and returns the
-    steps from there on; Ctrl-C and SIGTERM finish a step, save and raise KeyboardInterrupt.
-    `evaluate` is called with the model (to be called and read, not changed) before the first step,
-    after the last and whenever another `evaluate_bytes` of text are done. `on_step` gets every
-    step, `on_evaluation` every evaluation.
+    `accelerator` sets device, precision and processes; None: the device that the model is on. All
+    processes call this function with the same arguments; the gradient of a step covers all their
+    rows. `checkpoints`: the run resumes exactly from the newest one and returns the steps from
+    there on. Ctrl-C and SIGTERM finish the step, save, and raise KeyboardInterrupt. `evaluate` is
+    called with the model (which it must not change) before the first step, after the last, and
+    after every `evaluate_bytes` of text. `on_step` receives every step, `on_evaluation` every
+    evaluation.
 
-    Raises VocabMismatchError where the tokenizer has ids beyond the model's rows, CorpusError
-    where there is no text, ValueError for a sequence longer than the model's positions and for
-    phases that train nothing; and where a loss is not finite or spikes (see `spikes`), or memory
-    does not suffice: the weights are then those before that step.
+    Raises VocabMismatchError if the tokenizer has ids beyond the model's rows, and CorpusError if
+    there is no text. Raises ValueError for a sequence longer than the model's positions and for a
+    phase that trains nothing. Also raises ValueError if a loss is not finite or spikes (see
+    `optimize.SpikeWatch`), or if memory runs out; the weights are then those before that step.
     """
     load_accelerate()
     from vocabshift.cpt.run import Run
@@ -107,7 +107,7 @@ def pretrain(
         else:
             _place(model, accelerator)
         check_launch(accelerator)
-        with accelerator.autocast():  # flash attention takes nothing but half precision
+        with accelerator.autocast():  # flash attention takes only half precision
             special = special_ids(model, ours, separator, config)
         stack.enter_context(_kept_state(model))
         stack.enter_context(prepared_layers(model, config))
@@ -145,9 +145,9 @@ def check_model(
     phases: Sequence[Phase],
     new_ids: Sequence[int] = (),
 ) -> tuple[int, ...]:
-    """Refuse what cannot be trained; return the ids that stand between documents.
+    """Refuse what cannot be trained; return the ids placed between documents.
 
-    `n_rows`: that the tokenizer needs.
+    `n_rows`: the rows that the tokenizer needs.
     """
     if not phases:
         raise ValueError("there is no phase, and so nothing to train; give at least one")
@@ -204,7 +204,7 @@ def _packed(
     separator: tuple[int, ...],
     length: int,
 ) -> Rows:
-    """Rows of the documents that a budget takes."""
+    """Packed rows of the documents within a phase's budget."""
     if isinstance(source, PackedIds):
         chosen = draw(source.document_bytes, n_bytes, seed=seed)
         return MappedRows(source, chosen, separator=separator, length=length)
@@ -213,14 +213,14 @@ def _packed(
 
 
 def _place(model: Any, accelerator: Accelerator) -> None:
-    """Bring the model to its device; FSDP2 divides it first and does so itself."""
+    """Move the model to its device; FSDP2 moves it itself, after sharding."""
     if not accelerator.is_fsdp2:
         model.to(accelerator.device)
 
 
 @contextmanager
 def _kept_state(model: Any) -> Iterator[None]:
-    """Dropout on, and afterwards the model's mode and torch's random state as they were."""
+    """Turn dropout on; afterwards restore the model's mode and torch's random state."""
     import torch
 
     device = model.get_input_embeddings().weight.device
@@ -235,14 +235,14 @@ def _kept_state(model: Any) -> Iterator[None]:
 
 @contextmanager
 def _memory_advice(config: LoopConfig) -> Iterator[None]:
-    """ValueError that says what to lower, where memory does not suffice."""
+    """Turn an out-of-memory error into a ValueError that says what to lower."""
     import torch
 
     try:
         yield
     except RuntimeError as error:
         of_gpu = isinstance(error, torch.cuda.OutOfMemoryError)
-        if not (of_gpu or "can't allocate memory" in str(error)):  # of the CPU it has no class
+        if not (of_gpu or "can't allocate memory" in str(error)):  # no class of its own on a CPU
             raise
         rows = config.micro_batch_size or f"{config.step_sequences}, the whole step"
         or_set = "" if config.activation_checkpointing else " or set activation_checkpointing"

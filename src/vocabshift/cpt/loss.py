@@ -1,14 +1,14 @@
 """Computes a causal LM's loss without materialising the logits, and the loss of a packed batch.
 
-It runs inside the forward of the module that accelerate wraps (`training_module`), so `model` is
-the plain Hugging Face model, its parts and weights may be used directly, and autocast, DDP, FSDP2
-and hooks have everything in place.
+It runs inside the forward of the module that accelerate wraps (`training_module`). There `model` is
+the plain Hugging Face model, and its parts and weights may be used directly: autocast, DDP, FSDP2
+and hooks have already done their work.
 
-Architectures are not listed. A probe settles once per head what a model does between its last
-hidden state and its logits: the model runs on two tokens with a head that returns known numbers,
-and what the model makes of these is compared with scaling and soft-capping by the names that
-configs give them. Where it is neither (a head that is not a plain linear layer, logits cut or
-biased afterwards), the loss is computed from the logits.
+There is no list of architectures. A probe determines, once per head, what a model does between its
+last hidden state and its logits. The model runs on two tokens with a head that returns known
+numbers, and its output is compared with the scaling and soft-capping that its config names. If
+neither fits (the head is not a plain linear layer, or logits are cut or biased afterwards), the
+loss is computed from the logits.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _CAPS = ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap")
 _SCALES = ("logit_scale", "logits_scaling", "lm_head_multiplier")
-_PROBED = 100.0  # logits of the probe go from -100 to 100: far beyond every cap in use
+_PROBED = 100.0  # the probe's logits run from -100 to 100, far beyond every cap in use
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,11 @@ def token_loss(
 ) -> torch.Tensor:
     """Sum of nats of `targets` under `model`: a scalar, equal to that from `model(...).logits`.
 
-    `input_ids` and `targets` (batch, length) int64, targets of -100 are skipped. `kept` are the
-    positions in the flattened targets that are not -100, where the caller knows them and they are
-    few: the head then multiplies these alone. `loss` is a name of `cross_entropy.LOSSES`; "plain",
-    and a model whose head cannot be taken apart, make the logits whole. `model` is the Hugging
-    Face model itself; where it is wrapped (DDP, FSDP2), call this within the wrapper's forward.
+    `input_ids` and `targets` (batch, length) int64; targets of -100 are skipped. `kept` are the
+    positions in the flattened targets that are not -100. Pass them if they are known and few: the
+    head is then applied to them only. `loss` is a name in `cross_entropy.LOSSES`. "plain", and a
+    model whose head cannot be taken apart, materialise all logits. `model` is the Hugging Face
+    model itself; if it is wrapped (DDP, FSDP2), call this within the wrapper's forward.
     """
     tail = None if loss == "plain" else tail_of(model)
     if tail is None:
@@ -106,7 +106,7 @@ def token_loss(
 
 
 def tail_of(model: Any) -> Tail | None:
-    """What the model does after its head; None where that is not known or the head not linear."""
+    """What the model does after its head; None if that is unknown or the head is not linear."""
     head = model.get_output_embeddings()
     if head not in _tails:
         _tails[head] = _probe(model, head) if _is_linear(head) else None
@@ -126,7 +126,7 @@ def _is_linear(head: Any) -> bool:
 
 @contextmanager
 def _replaced(head: Any, forward: Callable[[torch.Tensor], torch.Tensor]) -> Iterator[None]:
-    """Within the block the head does `forward`; its hooks run as ever."""
+    """Replace the head's forward within the block; its hooks still run."""
     head.forward = forward
     try:
         yield
@@ -135,7 +135,7 @@ def _replaced(head: Any, forward: Callable[[torch.Tensor], torch.Tensor]) -> Ite
 
 
 def _probe(model: Any, head: Any) -> Tail | None:
-    """Two tokens through the model, with known numbers for logits."""
+    """Run two tokens through the model, with known numbers as logits."""
     import torch
 
     device = head.weight.device
@@ -144,7 +144,7 @@ def _probe(model: Any, head: Any) -> Tail | None:
     numbers = torch.linspace(-_PROBED, _PROBED, n_rows, device=device)
 
     def forward(hidden: torch.Tensor) -> torch.Tensor:
-        # Tensor parallelism leaves a head in parts even here; its logits are then the model's job.
+        # Tensor parallelism shards the head even here; the loss then needs the model's own logits.
         is_whole = type(head.weight.data) is torch.Tensor and len(head.weight) == n_rows
         seen.append((tuple(hidden.shape), is_whole))
         return numbers.to(hidden.dtype).expand(*hidden.shape[:-1], n_rows)
@@ -157,18 +157,18 @@ def _probe(model: Any, head: Any) -> Tail | None:
     given = numbers.to(logits.dtype).float()
     distances = {tail: _distance(tail(given), logits[0, 0]) for tail in _candidates(model)}
     nearest = min(distances, key=lambda tail: distances[tail])
-    # bfloat16 has three digits; another scale or cap is further away than this.
+    # bfloat16 has three digits; a wrong scale or cap differs by more than this.
     return nearest if distances[nearest] < 0.01 else None
 
 
 def _distance(expected: torch.Tensor, logits: torch.Tensor) -> float:
-    """Largest difference, as a share of the largest logit."""
+    """Largest difference, relative to the largest logit."""
     difference = (expected - logits.float()).abs().max()
     return float(difference / expected.abs().max())
 
 
 def _candidates(model: Any) -> list[Tail]:
-    """No change first, then all that the names in the model and its config could mean."""
+    """No change first, then every scale and cap that the model and its config name."""
     config = model.config.get_text_config()
     found = [
         (name, value)
@@ -207,12 +207,12 @@ def batch_loss(
     *,
     row_seeds: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sum of the nats of all targets in `rows`, and their number: two tensors without dimensions.
+    """Sum of the nats of all targets in `rows`, and their number: two scalar tensors.
 
     `rows`: (n, length + 1) int64 on the model's device, as `packing` makes them; PADDING (-1) is
-    neither read nor a target. A batch may hold nothing but padding: then both are 0, and the
-    gradient is 0 (other processes may have more rows). `row_seeds`: (n,) int64, of each row a
-    number that is the same however the batch is divided; for the masked objective.
+    neither read nor a target. A batch may be all padding, if other processes have more rows: both
+    results and the gradient are then 0. `row_seeds`: (n,) int64, one number per row that does not
+    depend on how the batch is divided; for the masked objective.
     """
     if config.objective == "masked":
         return _masked_loss(model, rows, row_seeds, special.masking)
@@ -232,13 +232,13 @@ def _masked_loss(
         raise ValueError("the masked objective needs masking and row_seeds")
     input_ids, targets = masked(rows, row_seeds, masking)
     kept = (targets.flatten() != IGNORED).nonzero()[:, 0]
-    seen = rows[:, :-1] != PADDING  # or a model that looks both ways would read it
-    seen[:, 0] = True  # a row of padding alone: attention to nothing is not a number
+    seen = rows[:, :-1] != PADDING  # or a bidirectional model would read it
+    seen[:, 0] = True  # a row of padding only: attention to nothing is NaN
     nats = token_loss(
         model,
         input_ids,
         targets,
-        kept=kept,  # 15 % of the rows: the head has that much less to do
+        kept=kept,  # the head is applied to 15 % of the positions only
         attention_mask=seen.long(),
     )
     return nats, targets.new_tensor(len(kept))

@@ -1,8 +1,8 @@
-"""Objectives: inputs and targets of a packed row, for next tokens or masked ones.
+"""Objectives: inputs and targets of a packed row, for next-token or masked prediction.
 
-Owns which model and tokenizer an objective fits, too. What is masked depends on the seed of a row
-and the place in it alone: there is no generator whose state would have to be saved, and the result
-is the same on every device, and however rows are divided over steps and processes.
+Also owns which models and tokenizers an objective fits. Masking depends only on the row's seed and
+the position in the row. There is no generator state to save, and the result is the same on every
+device and for every division of rows over steps and processes.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
-# Probing a model on a few tokens, without leaving a trace.
+# Probing a model on a few tokens, without side effects.
 
 
 @contextmanager
 def probing(model: Any) -> Iterator[None]:
-    """Within the block the model may be called on a few tokens.
+    """Prepare the model for calls on a few tokens within the block.
 
-    There is no gradient, no dropout and no compilation; afterwards the random state and the modes
-    of all parts are as they were.
+    Gradients, dropout and compilation are off. Afterwards the random state and the modes of all
+    submodules are restored.
     """
     import torch
 
@@ -42,7 +42,7 @@ def probing(model: Any) -> Iterator[None]:
         with (
             torch.no_grad(),
             torch.random.fork_rng(devices=[device] if device.type == "cuda" else []),
-            torch.compiler.set_stance("force_eager"),  # or layers would be compiled for few tokens
+            torch.compiler.set_stance("force_eager"),  # do not compile layers for a few tokens
         ):
             yield
     finally:
@@ -69,9 +69,9 @@ def looks_ahead(model: Any) -> bool:
 
 # Document-aware attention: no token of a packed row sees another document.
 #
-# transformers does it: where positions start again, its masks (eager, sdpa, flex) let a token see
-# its own run only (`masking_utils.find_packed_sequence_indices`), and its flash attention, which
-# looks at positions for a batch of one alone, cuts the row into runs (`_is_packed_sequence`).
+# transformers implements it. Where positions restart, its masks (eager, sdpa, flex) let a token see
+# only its own run (`masking_utils.find_packed_sequence_indices`). Its flash attention cuts the row
+# into runs too (`_is_packed_sequence`), but looks at positions only in a batch of one row.
 
 
 def positions(input_ids: torch.Tensor, first_id: int) -> torch.Tensor:
@@ -88,27 +88,27 @@ def positions(input_ids: torch.Tensor, first_id: int) -> torch.Tensor:
 
 
 def within_documents(targets: torch.Tensor, separator: tuple[int, ...]) -> torch.Tensor:
-    """Targets without those that stand in the next document: the BOS after an EOS.
+    """Targets without those that belong to the next document: the BOS after an EOS.
 
-    Where EOS alone stands between documents it ends one and begins the next, and stays.
+    If EOS is the only separator, it ends one document and begins the next, and stays a target.
     """
     return targets.masked_fill(targets == separator[-1], IGNORED) if len(separator) > 1 else targets
 
 
 def document_inputs(model: Any, input_ids: torch.Tensor, first_id: int) -> dict[str, torch.Tensor]:
-    """What the model must be called with: `input_ids` and `position_ids`."""
+    """The arguments for the model: `input_ids` and `position_ids`."""
     inputs = {"input_ids": input_ids, "position_ids": positions(input_ids, first_id)}
     if "flash" in str(model.config.get_text_config()._attn_implementation):
-        # One batch of all rows, end to end: flash attention separates documents only so.
+        # All rows end to end as one: otherwise flash attention does not separate documents.
         return {name: value.reshape(1, -1) for name, value in inputs.items()}
     return inputs
 
 
 def require_document_attention(model: Any) -> None:
-    """ValueError unless the model keeps documents apart; found out on two short ones.
+    """Raise ValueError unless the model keeps documents apart, tested on two short ones.
 
-    Models that mix tokens otherwise than by attention (Mamba, convolutions), or have positions of
-    another kind (ALiBi), do not.
+    Models that mix tokens without attention (Mamba, convolutions), or that have another kind of
+    positions (ALiBi), do not.
     """
     import torch
 
@@ -126,7 +126,7 @@ def require_document_attention(model: Any) -> None:
         apart = model(use_cache=False, **document_inputs(model, inputs, 0)).logits[0].float()
     leak = float((seen - expected).abs().max())
     rest = float((apart[-len(expected) :] - expected).abs().max())
-    # What is left must be rounding: small against what the other document does when it is seen.
+    # The rest must be rounding: small against the effect of the other document when it is visible.
     if not rest <= max(0.05 * leak, 1e-5 * float(expected.abs().max())):
         raise ValueError(
             f"document_attention: {name} does not keep documents apart when positions start again "
@@ -142,11 +142,11 @@ _MASK_NAMES = ("[MASK]", "<mask>")
 
 @dataclass(frozen=True, kw_only=True)
 class Masking:
-    """What masked language modelling needs to know of a tokenizer."""
+    """The facts about a tokenizer that masked language modelling needs."""
 
     mask_id: int
-    special_ids: tuple[int, ...]  # never chosen, never put in
-    n_ids: int  # a random token is one of these, from 0
+    special_ids: tuple[int, ...]  # never masked, never inserted
+    n_ids: int  # random tokens are drawn from 0 to n_ids - 1
     share: float = 0.15  # of the tokens that are not special
 
     def __post_init__(self) -> None:
@@ -186,7 +186,7 @@ class Masking:
 
 @dataclass(frozen=True, kw_only=True)
 class SpecialIds:
-    """The ids that a loss must distinguish from the rest."""
+    """The ids that the loss treats specially."""
 
     separator: tuple[int, ...]  # between documents: EOS, or EOS and BOS
     masking: Masking | None = None  # where the objective is "masked"
@@ -195,7 +195,7 @@ class SpecialIds:
 def special_ids(
     model: Any, tokenizer: Tokenizer, separator: tuple[int, ...], config: LoopConfig
 ) -> SpecialIds:
-    """What the loss of `config` needs; ValueError where model or tokenizer are not made for it."""
+    """The ids for the loss of `config`; ValueError if model or tokenizer do not fit it."""
     is_masked = config.objective == "masked"
     if looks_ahead(model) != is_masked:
         name = type(model).__name__
@@ -223,12 +223,13 @@ def causal(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def masked(
     rows: torch.Tensor, row_seeds: torch.Tensor, masking: Masking
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Inputs with masked tokens, and what stood there; both (n, length), of rows (n, length + 1).
+    """Masked inputs and the original tokens, both (n, length), from rows (n, length + 1).
 
-    Each token that is not special is chosen with a chance of `masking.share`: it is a target, and
-    becomes the mask token (80 %), a random one that is not special (10 %) or stays (10 %), as in
-    BERT (Devlin 2019, section 3.1) but drawn anew for every row, as in RoBERTa (Liu 2019, 4.1).
-    The last token of a row is the first of the next and is left to it. `row_seeds` (n,) int64.
+    Each non-special token is chosen with probability `masking.share`. A chosen token is a target;
+    it becomes the mask token (80 %), a random non-special token (10 %), or stays (10 %), as in BERT
+    (Devlin 2019, section 3.1). The choice is drawn anew for every row, as in RoBERTa (Liu 2019,
+    4.1). The last token of a row is the first of the next row and is masked only there.
+    `row_seeds` (n,) int64.
     """
     import torch
 
@@ -249,7 +250,7 @@ def masked(
 
 
 def _uniform(row_seeds: torch.Tensor, length: int, *, draw: int) -> torch.Tensor:
-    """Numbers of [0, 1), (n, length) float64, one of 3 draws for each place of each row."""
+    """Numbers in [0, 1), (n, length) float64: one of 3 draws for each position of each row."""
     import torch
 
     places = torch.arange(length, dtype=torch.int64, device=row_seeds.device) * 3 + draw
@@ -266,5 +267,5 @@ def _mix(value: torch.Tensor) -> torch.Tensor:
 
 
 def _shift(value: torch.Tensor, bits: int) -> torch.Tensor:
-    """To the right without the sign, which torch cannot do by itself."""
+    """Logical (unsigned) right shift, which torch does not have."""
     return (value >> bits) & ((1 << (64 - bits)) - 1)

@@ -1,8 +1,8 @@
 """The parts of a step: gradient, learning rate, spikes of the loss; and the state of a phase.
 
-Owns the way from the rows of a step to gradients in the parameters: micro-batches, the exchange
-between processes, the mean over all targets, clipping. The gradient is that of all rows of all
-processes, as if they were one batch.
+Owns how the rows of a step become gradients: micro-batches, the exchange between processes, the
+mean over all targets, clipping. The gradient covers all rows of all processes, as if they were one
+batch.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class Gradient:
         parameters: list[torch.nn.Parameter],
         new_rows: NewRows | None,
     ) -> None:
-        """`wrapped`: as `training_module.wrap` gives it; `phase`: its index, for the seeds."""
+        """`wrapped`: from `training_module.wrap`; `phase`: its index, for the seeds."""
         self._wrapped, self._accelerator, self._config = wrapped, accelerator, config
         self._phase, self._rows = phase, rows
         self._parameters, self._new_rows = parameters, new_rows
 
     def add(self, batch: NDArray[np.int64], step: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Leave the gradients of this process's part of `batch`; its nats and number of targets."""
+        """Add the gradients of this process's part of `batch`; return its nats and targets."""
         config, accelerator = self._config, self._accelerator
         rank, length = accelerator.process_index, config.sequence_length
         device = self._parameters[0].device
@@ -56,7 +56,7 @@ class Gradient:
         nats = torch.zeros((), dtype=torch.float64, device=device)
         targets = torch.zeros((), dtype=torch.int64, device=device)
         for number, piece in enumerate(own, start=1):
-            # A process without rows takes part with padding. Compiled code has one shape.
+            # A process without rows runs on padding. Compiled code has one shape.
             least = (config.micro_batch_size or 1) if config.compile else 1
             rows = padded(self._rows.take(piece), least, length)
             seeds = np.zeros(len(rows), dtype=np.int64)
@@ -67,17 +67,17 @@ class Gradient:
                     rows=torch.from_numpy(rows).to(device, torch.int64),
                     row_seeds=torch.from_numpy(seeds).to(device),
                 )
-                # Divided by what is known beforehand; `finish` makes it the mean. accelerate's own
-                # `backward` would divide by its launcher's gradient_accumulation_steps besides.
+                # Divided by a number known in advance; `finish` makes it the mean. accelerate's
+                # `backward` would also divide by its launcher's gradient_accumulation_steps.
                 (part / (len(batch) * length)).backward()
             nats += part.detach()
             targets += n_targets
         return nats, targets
 
     def finish(self, n_rows: int, n_targets: float) -> float:
-        """Make it the gradient of the mean over all targets, and clip it; its norm before that.
+        """Rescale to the mean over all targets and clip; return the norm before clipping.
 
-        `n_rows`, `n_targets`: of the step, in all processes.
+        `n_rows`, `n_targets`: of the step, over all processes.
         """
         # DDP and FSDP2 have taken the mean over processes.
         cells = n_rows * self._config.sequence_length
@@ -110,14 +110,14 @@ def learning_rate_share(
     schedule: str = "cosine",
     decay: float = 0.1,
 ) -> float:
-    """Share of the highest learning rate at `progress`, both 0-1.
+    """Share of the peak learning rate at `progress`, both 0-1.
 
     A linear warm-up, then a cosine to a final share (Llama and most others: 10 %), or a plateau and
     a linear fall (WSD, arXiv:2404.06395 sec. 4). Progress is the share of the phase's bytes of
     text, so that the rate does not depend on the tokenizer.
 
-    `warmup`: share of the progress over which the rate climbs in a line from 0; `final_rate`:
-    where it ends; `decay`: for "wsd", the share of the progress over which it falls in a line.
+    `warmup`: share of the progress over which the rate rises linearly from 0; `final_rate`: where
+    it ends; `decay`: for "wsd", the share of the progress over which it falls linearly.
     """
     if progress < warmup:
         return progress / warmup
@@ -130,7 +130,7 @@ def learning_rate_share(
     return final_rate + (1 - final_rate) * (1 + math.cos(math.pi * after)) / 2
 
 
-# When a run has gone wrong: a loss that is no number, or far above what it was.
+# Failed steps: a loss that is not finite, or far above the recent ones.
 
 WINDOW = 100
 LEAST = 20
@@ -138,23 +138,23 @@ _NATS_ABOVE = 1.0
 
 
 class SpikeWatch:
-    """The losses of a phase, as far back as the rule looks.
+    """Watches the recent losses of a phase for spikes.
 
-    A step is refused where loss or gradient norm is not finite, or where the loss is above `factor`
-    times the median of the last WINDOW losses of the phase and one nat above it too, once there are
-    LEAST of them and the step is a whole batch. The second condition keeps small losses, which vary
-    much by proportion, from stopping a run that is well.
+    A step is refused if its loss or gradient norm is not finite. It is also refused if its loss
+    exceeds the median of the last WINDOW losses by `factor` and by one nat; this applies to full
+    batches, once there are LEAST losses. The margin of one nat keeps small losses, whose relative
+    variation is large, from stopping a healthy run.
     """
 
     def __init__(self, factor: float, losses: Iterable[float] = ()) -> None:
-        """`factor` of 0: only what is not finite is wrong."""
+        """`factor` of 0: only non-finite values are refused."""
         self._factor = factor
         self.losses = deque(losses, maxlen=WINDOW)
 
     def wrong(self, loss: float, gradient_norm: float, *, is_whole: bool = True) -> str | None:
-        """What is wrong with a step; None, and the loss is remembered, where nothing is.
+        """What is wrong with a step; None if nothing is, and the loss is then recorded.
 
-        Of a phase's last step, which may hold a single hard sequence, `is_whole` is False.
+        `is_whole` is False for a phase's last step, which may hold a single hard sequence.
         """
         if not (math.isfinite(loss) and math.isfinite(gradient_norm)):
             return "diverged"
@@ -170,7 +170,7 @@ class SpikeWatch:
 
 @dataclass
 class Position:
-    """Where a run stands; all that is not weights and moments."""
+    """The position of a run: its state except weights and moments."""
 
     phase: int = 0
     step: int = 0  # steps done in the phase
@@ -184,7 +184,7 @@ class Position:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PhaseState:
-    """What one phase of a run works with."""
+    """The state of one phase of a run."""
 
     index: int
     phase: Phase

@@ -1,9 +1,9 @@
-"""Pack a corpus into token ids on disk: what `vocabshift encode` does.
+"""Packs a corpus into token ids on disk, for `vocabshift encode`.
 
 Owns where a shard ends, the token after every document, the folder, and how a killed run resumes:
-every shard is a checkpoint, and the next run of the same arguments passes over the documents that
-are in one. A document is never divided. Documents keep the order of the corpus, so neither the
-number of threads nor an interruption changes a byte.
+every shard is a checkpoint, and the next run with the same arguments skips the documents in it. A
+document is never split. Documents keep the order of the corpus, so neither the number of threads
+nor an interruption changes a byte.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class PackOptions:
     format: Format = "numpy"
     """"numpy": .npy files to map; "arrow": a column input_ids, for datasets (needs [data])."""
     shard_tokens: int = SHARD_TOKENS
-    """A shard ends with the document that makes it this long."""
+    """Tokens; a shard ends with the document that reaches this length."""
     parse_special: bool = True
-    """Whether special-token strings in the text are special tokens, as `tokenizers` has it."""
+    """Whether special-token strings in the text become special tokens, as in `tokenizers`."""
 
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
@@ -77,16 +77,16 @@ def pack_corpus(
     resume: bool = True,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Encode `corpus` into the folder `out`, and return what its `packed.json` says.
+    """Encode `corpus` into the folder `out`, and return the contents of its `packed.json`.
 
     `tokenizer`: a loaded one, of BPE; `options`: separators, size of shards and the like, see
     `PackOptions`; `threads` for encoding: the files do not depend on it. `progress` is called with
     the phase "encode", bytes done, and all bytes where they are known. FileExistsError where `out`
     exists, without `force`.
 
-    With `resume`, a run that was killed or failed is resumed where its last finished shard ended,
-    if it has the same arguments and the same files; see `no_key_reason` for what cannot be.
-    ValueError for weights (each document is packed once) and for an EOS that is no token.
+    With `resume`, a killed or failed run resumes after its last finished shard, if arguments and
+    files are the same; `no_key_reason` says which corpora cannot be resumed. ValueError for weights
+    (each document is packed once) and for an EOS that is not a token.
     """
     options = options or PackOptions()
     if any(part.weight != 1 for part in corpus.parts):
@@ -120,7 +120,7 @@ def eos_of(tokenizer: Tokenizer) -> str | None:
 
 
 def _header(tokenizer: Tokenizer, options: PackOptions) -> dict[str, Any]:
-    """What `packed.json` says before the text is known."""
+    """The part of `packed.json` that does not depend on the text."""
     eos = None
     if options.eos is not None:
         eos_id = token_id(tokenizer, options.eos)
@@ -151,7 +151,7 @@ def _shards(
     packer: Packer,
     progress: Progress | None,
 ) -> Iterator[Saved]:
-    """The finished shards: those that were found, then those that are made now."""
+    """The finished shards: first those found on disk, then the new ones."""
     n_done = number = 0
     while (found := checkpoints.load(_phase(number))) is not None:
         n_done += sum(counts["n_documents"] for _, counts in found.info["languages"])
@@ -212,9 +212,9 @@ def _totals(shards: list[Saved]) -> dict[str, Any]:
 
 
 def _put(source: Path, target: Path) -> None:
-    """Give a file of a checkpoint its name in the output.
+    """Put a file of a checkpoint under its final name in the output.
 
-    A second name where the file system has them: so the checkpoint is whole until all are there.
+    A hard link if the file system has them, so the checkpoint stays complete until all are linked.
     """
     try:
         os.link(source, target)
@@ -238,7 +238,7 @@ class Packer:
         self._dtype = dtype_for(tokenizer.row_count)
 
     def add(self, documents: Documents) -> Iterator[GrowingShard]:
-        """Encode the documents; give every shard that they bring to its end."""
+        """Encode the documents; yield every shard that they complete."""
         ids, offsets = self._encode(documents)
         lengths, byte_lengths = np.diff(offsets), documents.ends - documents.starts
         at = 0
@@ -277,6 +277,6 @@ class Packer:
 
 
 def token_id(tokenizer: Tokenizer, text: str) -> int | None:
-    """Id of an added token or a token of the vocabulary; None where there is none."""
+    """Id of an added token or a token of the vocabulary; None if there is none."""
     added = {token.content: token.id for token in tokenizer.added_tokens}
     return added.get(text, tokenizer.model.vocab.get(text))

@@ -1,7 +1,7 @@
 """PackedIds: a folder of token ids ready for training, read without copying.
 
 Owns `packed.json` and how documents and tokens are found across shards. `vocabshift encode` and
-`pack_corpus` write such folders; how a shard lies on disk is the business of `packed_shards`.
+`pack_corpus` write such folders; `packed_shards` owns the files of a shard.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _COUNTS = ("n_documents", "n_tokens", "n_bytes")
 
 
 class PackedIds:
-    """Documents of token ids in a row, mapped from disk.
+    """Consecutive documents of token ids, mapped from disk.
 
-    A document ends with its EOS, where the folder was made with one. Arrays that come out are
-    views of the files, uint16 or uint32, and cannot be written to.
+    A document ends with its EOS, if the folder was made with one. The arrays returned are read-only
+    views of the files, uint16 or uint32.
     """
 
     def __init__(self, folder: Path, header: Mapping[str, Any], *, checksums: bool) -> None:
@@ -55,7 +55,7 @@ class PackedIds:
         self._shards = []
         for number, facts in enumerate(header["shards"]):
             counts = {name: facts[name] for name in _COUNTS}
-            if checksums:  # first of all: nothing of a damaged file is interpreted
+            if checksums:  # first, so that no damaged file is interpreted
                 check_files(folder, facts["crc32"])
             shard = open_shard(folder, number, header["format"], self.dtype, **counts)
             if checksums:
@@ -74,8 +74,8 @@ class PackedIds:
     def open(cls, folder: str | Path, *, checksums: bool = True) -> PackedIds:
         """Open and check a folder; CorpusError where anything in it is missing or damaged.
 
-        Every byte is read once and held against the checksums, at the speed of the disk; with
-        `checksums=False` only sizes, shapes and offsets are looked at.
+        Every byte is read once, at disk speed, and compared with the checksums; with
+        `checksums=False` only sizes, shapes and offsets are checked.
         """
         path = Path(folder)
         try:
@@ -171,7 +171,7 @@ class PackedIds:
 
 
 def _check_header(file: Path, header: Any) -> None:
-    """CorpusError unless `packed.json` says all that is needed, in the right kinds."""
+    """Raise CorpusError unless `packed.json` has every key, each of the right type."""
     wrong = f"{file} is damaged, or of another version of vocabshift; make the folder again"
     if not isinstance(header, dict) or header.get("version") != VERSION:
         raise CorpusError(wrong)
@@ -200,8 +200,8 @@ def _check_header(file: Path, header: Any) -> None:
 class MappedRows:
     """Rows of `length + 1` ids of some documents of a folder, joined by `separator`.
 
-    They are those of `packing.pack_ids`, to the last id, but they are read from disk when they
-    are needed: memory grows with the number of documents, not of tokens.
+    They equal those of `packing.pack_ids` to the last id, but are read from disk when needed:
+    memory grows with the number of documents, not of tokens.
     """
 
     def __init__(
@@ -240,14 +240,14 @@ class MappedRows:
         return rows
 
     def _stream(self, start: int, stop: int) -> NDArray[np.int32]:
-        """Ids [start, stop) of all documents with what stands between them."""
+        """Ids [start, stop) of all documents, separators included."""
         at = int(np.searchsorted(self._ends, start, side="right")) - 1
         pieces = [self._separator[start:stop]] if at < 0 else []
         at = max(at, 0)
         while at < len(self._chosen) and self._ends[at] < stop:
             begin, end = self._ends[at : at + 2].tolist()
             ids = self._packed.document(int(self._chosen[at]))
-            # Cut before it is copied: a book would be copied whole for each of its rows.
+            # Slice before copying: else each row of a book would copy the whole book.
             inside = slice(max(start - begin, 0), stop - begin)
             pieces.append(ids[: len(ids) - self._n_eos][inside].astype(np.int32))
             border = end - len(self._separator)

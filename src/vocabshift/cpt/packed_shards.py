@@ -2,8 +2,8 @@
 
 Numpy: `ids-00000.npy` (uint16 or uint32) and `offsets-00000.npy` (int64, one more than there are
 documents). Arrow: `ids-00000.arrow`, an IPC stream of one record batch with the column
-`input_ids`, a list of uint16 or uint32: what `datasets.Dataset.from_file` maps. Both have
-`bytes-00000.npy` too: offsets in bytes of the text that the documents came from. All is
+`input_ids`, a list of uint16 or uint32, which `datasets.Dataset.from_file` can map. Both also have
+`bytes-00000.npy`: byte offsets into the text that the documents came from. Everything is
 little-endian.
 """
 
@@ -30,12 +30,12 @@ StoredIds = NDArray[Any]
 Offsets = NDArray[np.int64]
 
 _ARROW_LIMIT = 2**31 - 1  # tokens in a list array with 32-bit offsets
-_BLOCK = 4 << 20  # tokens or bytes looked at together
+_BLOCK = 4 << 20  # tokens or bytes checked at a time
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Shard:
-    """Some documents in a row; arrays may be mapped from disk."""
+    """Consecutive documents; arrays may be mapped from disk."""
 
     ids: StoredIds  # (n_tokens,)
     offsets: Offsets  # (n_documents + 1,) document i is ids[offsets[i]:offsets[i + 1]]
@@ -74,7 +74,7 @@ def write_shard(
 
 
 class GrowingShard:
-    """A shard in memory, up to its end."""
+    """A shard in memory that is still growing."""
 
     def __init__(self) -> None:
         self.ids: list[StoredIds] = []
@@ -86,7 +86,7 @@ class GrowingShard:
     def add(
         self, ids: StoredIds, lengths: Offsets, byte_lengths: Offsets, language: str | None
     ) -> None:
-        """Take in some documents of one language."""
+        """Append documents of one language."""
         self.ids.append(ids)
         self.lengths.append(lengths)
         self.byte_lengths.append(byte_lengths)
@@ -103,7 +103,7 @@ class GrowingShard:
 
     @property
     def info(self) -> dict[str, Any]:
-        """What a checkpoint of it remembers."""
+        """The facts that a checkpoint stores."""
         return {"languages": [[label, dict(counts)] for label, counts in self.languages.items()]}
 
 

@@ -1,8 +1,8 @@
 """Packed sequences: documents joined by a separator and cut to one length.
 
-Owns which documents a budget in bytes of text takes, and how their ids lie in fixed-length rows.
-Knows nothing of models, losses or devices. Budgets are bytes of raw text, never tokens: two
-tokenizers given one budget, corpus and seed train on the same documents in the same order.
+Owns which documents fit a budget in bytes, and how their ids are laid out in fixed-length rows.
+Knows nothing of models, losses or devices. Budgets are bytes of raw text, never tokens: with the
+same budget, corpus and seed, two tokenizers train on the same documents in the same order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PADDING = -1
 """Marks the unused cells after the last token of the last row."""
 
 _MOST = 10**9
-"""Documents in several rounds over a corpus; their indexes stand in memory."""
+"""Limit on documents over all epochs; their indexes are held in memory."""
 
 EncodeBatch = Callable[[Sequence[str]], tuple[NDArray[np.int32], NDArray[np.int64]]]
 """Texts -> flat ids and (n_texts + 1,) offsets, as `Encoder.encode_batch` gives them."""
@@ -56,8 +56,8 @@ class PackedSequences:
 def take(texts: Sequence[str], n_bytes: int, *, seed: int = 0) -> list[str]:
     """Documents in shuffled order until they hold `n_bytes` of UTF-8 or more.
 
-    Every round over `texts` has an order of its own, drawn from `seed`; the document that crosses
-    the budget is taken whole. CorpusError where there is no text at all.
+    Every epoch over `texts` has its own order, drawn from `seed`; the document that crosses the
+    budget is taken whole. CorpusError if there is no text.
     """
     lengths = [len(text.encode("utf-8")) for text in texts]
     return [texts[index] for index in draw(lengths, n_bytes, seed=seed).tolist()]
@@ -66,7 +66,7 @@ def take(texts: Sequence[str], n_bytes: int, *, seed: int = 0) -> list[str]:
 def draw(
     lengths: Sequence[int] | NDArray[np.int64], n_bytes: int, *, seed: int = 0
 ) -> NDArray[np.int64]:
-    """The same for documents of which only the lengths in bytes are known: their indexes."""
+    """Like `take`, from the lengths in bytes alone; returns indexes of documents."""
     if n_bytes < 1:
         raise ValueError(f"n_bytes is {n_bytes}; a budget of at least 1 byte of text is needed")
     sizes = np.asarray(lengths, dtype=np.int64)
@@ -95,8 +95,8 @@ def pack(
 ) -> PackedSequences:
     """Join the ids of `texts` with `separator`, before, between and after them, and cut to rows.
 
-    `separator` is EOS, or EOS and BOS where a model has both: so every document begins in training
-    as it begins when it is scored. `length` is the number of inputs of a row.
+    `separator` is EOS, or EOS and BOS if a model has both, so that a document begins in training as
+    it does in evaluation. `length` is the number of inputs of a row.
     """
     ids, offsets = encode_batch(texts)
     n_bytes = [len(text.encode("utf-8")) for text in texts]
@@ -111,7 +111,7 @@ def pack_ids(
     separator: Iterable[int],
     length: int,
 ) -> PackedSequences:
-    """The same for documents that are encoded: flat ids, offsets, and bytes of text of each."""
+    """Like `pack`, for encoded documents: flat ids, offsets, and bytes of text of each."""
     if length < 2:
         raise ValueError(f"the sequence length is {length}; at least 2 tokens are needed")
     if len(offsets) < 2:
@@ -143,7 +143,7 @@ def document_ends(n_tokens: NDArray[np.int64], n_between: int) -> NDArray[np.int
 def row_bytes(
     ends: NDArray[np.int64], n_bytes: Sequence[int] | NDArray[np.int64], length: int
 ) -> NDArray[np.int64]:
-    """Bytes of text of each row of `length` inputs; between its ends a document's are spread."""
+    """Bytes of text of each row of `length` inputs; a document's are spread over its tokens."""
     total = np.concatenate([[0], np.cumsum(n_bytes)])
     n_rows = -(-(ends[-1] - 1) // length)
     borders = np.minimum(np.arange(n_rows + 1) * length + 1, ends[-1])

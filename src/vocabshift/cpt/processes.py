@@ -1,8 +1,8 @@
-"""How the rows of a step are divided over processes, and what these exchange.
+"""Divides the rows of a step over processes, and sums values over them.
 
-Owns which rows a process reads, the sums over all processes, and the life of the `Accelerator`
-where the caller has none. A step is divided so that its gradient is that of one big batch: the
-sum of nats over all targets, divided by the number of all targets.
+Owns which rows a process reads, the sums over all processes, and the lifetime of the `Accelerator`
+if the caller has none. The gradient of a step equals that of one big batch: the sum of nats over
+all targets, divided by the number of targets.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Indexes = NDArray[np.int64]
 
 
 def shares(batch: Indexes, micro_batch_size: int | None, n_processes: int) -> list[list[Indexes]]:
-    """Of each process the row indexes of its micro-batches: as many for all, the last maybe empty.
+    """Row indexes of the micro-batches of each process: equally many, the last may be empty.
 
-    `micro_batch_size`: rows that a process reads at once; None: all that fall to it.
+    `micro_batch_size`: rows per forward pass of a process; None: all of its rows.
     """
     size = micro_batch_size or -(-len(batch) // n_processes)
     pieces = [batch[at : at + size] for at in range(0, len(batch), size)]
@@ -41,7 +41,7 @@ def shares(batch: Indexes, micro_batch_size: int | None, n_processes: int) -> li
 
 
 def padded(rows: NDArray[np.int32], n_rows: int, length: int) -> NDArray[np.int32]:
-    """The rows, and rows of nothing but padding up to `n_rows`."""
+    """The rows, filled up to `n_rows` with rows of padding."""
     if len(rows) >= n_rows:
         return rows
     beyond = np.full((n_rows - len(rows), length + 1), PADDING, dtype=np.int32)
@@ -59,7 +59,7 @@ def sums(accelerator: Accelerator, device: Any, *values: Any) -> list[float]:
 
 @contextmanager
 def accelerator_for(model: Any, mixed_precision: str | None) -> Iterator[Accelerator]:
-    """One for the length of the block, for the device that the model is on."""
+    """An `Accelerator` within the block, for the device that the model is on."""
     on_cpu = next(model.parameters()).device.type == "cpu"
     with new_accelerator(
         cpu=on_cpu, mixed_precision=mixed_precision, device_placement=False
@@ -69,10 +69,10 @@ def accelerator_for(model: Any, mixed_precision: str | None) -> Iterator[Acceler
 
 @contextmanager
 def new_accelerator(**options: Any) -> Iterator[Accelerator]:
-    """`Accelerator(**options)` for the length of the block.
+    """`Accelerator(**options)` within the block.
 
-    accelerate keeps device and precision for the life of the process; unless somebody else set
-    them, they are forgotten afterwards, so that the next run may choose its own.
+    accelerate keeps device and precision for the life of the process. They are reset afterwards,
+    unless they were set before, so that the next run may choose its own.
     """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState, PartialState
@@ -89,11 +89,11 @@ def new_accelerator(**options: Any) -> Iterator[Accelerator]:
 
 
 def check_launch(accelerator: Accelerator) -> None:
-    """ValueError for what `accelerate launch` offers and this loop would get wrong.
+    """Raise ValueError for options of `accelerate launch` that this loop does not support.
 
-    float16 needs losses that are scaled and gradients that are scaled back before they are
-    clipped; DeepSpeed, Megatron and FSDP1 have optimizers or parameters of their own; a model of
-    which one process alone has the weights cannot be probed.
+    float16 needs scaled losses, and gradients that are unscaled before clipping. DeepSpeed,
+    Megatron and FSDP1 have their own optimizers or parameters. A model whose weights are on one
+    process only cannot be probed.
     """
     from vocabshift.cpt.config import PRECISIONS
 
@@ -124,7 +124,7 @@ def check_launch(accelerator: Accelerator) -> None:
 
 
 def require_same(accelerator: Accelerator, number: int, what: str) -> None:
-    """ValueError where a number that all processes must agree on is not the same in all."""
+    """Raise ValueError if `number` differs between processes."""
     import torch
 
     if accelerator.num_processes == 1:
@@ -139,7 +139,7 @@ def require_same(accelerator: Accelerator, number: int, what: str) -> None:
 
 
 def load_accelerate() -> None:
-    """ImportError that says what to install, where accelerate or torch is missing."""
+    """Raise ImportError with install instructions if accelerate or torch is missing."""
     try:
         import accelerate  # noqa: F401
         import torch  # noqa: F401
@@ -155,11 +155,11 @@ _CAUGHT = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopSignals:
-    """`asked` turns true with the first signal. Only the main thread of a process has signals.
+    """`asked` becomes true at the first signal. Only the main thread of a process gets signals.
 
-    A second Ctrl-C acts as it did before, so that nobody has to wait for a slow step. A second
-    SIGTERM does nothing: Slurm signals every process of a job, and the launcher among them passes
-    its own on, so that each gets two at once.
+    A second Ctrl-C acts as usual, so that nobody has to wait for a slow step. A second SIGTERM does
+    nothing: Slurm signals every process of a job, and the launcher forwards its own signal, so that
+    each process gets two at once.
     """
 
     def __init__(self) -> None:

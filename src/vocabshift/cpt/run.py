@@ -1,8 +1,8 @@
 """A run: its phases step by step, its position, and how it resumes from a checkpoint.
 
-Owns AdamW and what is done between steps: hooks, evaluation, checkpoints. Everything random in a
-step comes from the seed, the phase, the step and the process, so a run that was stopped resumes as
-if it had not been.
+Owns AdamW and the work between steps: hooks, evaluation, checkpoints. All randomness in a step
+comes from the seed, the phase, the step and the process, so a stopped run resumes as if it had
+never stopped.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Run:
         self._phases, self._new_ids, self._hooks = phases, new_ids, hooks
         self._special = special
         self._checkpoints, self._signals = checkpoints, signals
-        self._divided: Any = None  # the module that FSDP2 has divided, once and for all phases
+        self._divided: Any = None  # the module sharded by FSDP2, once for all phases
         self._saved: SavedStep | None = checkpoints.newest() if checkpoints else None
         self._at = Position(**self._saved.info) if self._saved else Position()
         require_same(accelerator, self._at.run_steps, "the step of the checkpoint they resume from")
@@ -86,7 +86,7 @@ class Run:
         return self._at.phase
 
     def phase(self, index: int, rows: Rows) -> list[Step]:
-        """Train one phase to its end, and return the steps that this process saw."""
+        """Train one phase to its end, and return the steps done by this process."""
         phase, config = self._phases[index], self._config
         if index != self._at.phase:
             before = self._at
@@ -107,7 +107,7 @@ class Run:
         wrapped: Any,
         parameters: list[torch.nn.Parameter],
     ) -> PhaseState:
-        """All that a phase works with, at the position of the checkpoint."""
+        """The state of a phase, at the position of the checkpoint."""
         phase, config = self._phases[index], self._config
         optimizer = torch.optim.AdamW(
             decay_groups(self._model, parameters, config.weight_decay),
@@ -138,7 +138,7 @@ class Run:
         )
 
     def _utilization(self, device: torch.device) -> Callable[[float], float | None]:
-        """Tokens a second, of all processes -> the share of what the devices can do."""
+        """Function from tokens per second, over all processes, to model FLOPs utilization."""
         peak = device_peak(device)
         if peak is None:
             return lambda _: None
@@ -257,8 +257,8 @@ class Run:
                 forget(self._accelerator)
             return
         if self._divided is None:
-            # Subtle: what asks for a gradient is fixed when FSDP2 divides the model; a phase that
-            # trains less than another leaves the rest of the gradients unused.
+            # Subtle: `requires_grad` is fixed when FSDP2 shards the model; a phase that trains less
+            # than another leaves the other gradients unused.
             trained = {id(p) for each in self._phases for p in _parameters(self._model, each)}
             for parameter in self._model.parameters():
                 parameter.requires_grad_(id(parameter) in trained)
@@ -287,7 +287,7 @@ class Run:
     def _restore(
         self, optimizer: torch.optim.Optimizer, parameters: list[torch.nn.Parameter]
     ) -> None:
-        """Weights and moments of the checkpoint, once."""
+        """Restore weights and moments from the checkpoint, once."""
         if self._saved is not None:
             restore_weights(self._trained_so_far(), self._saved.weights)
             named = names_of(self._model, parameters)

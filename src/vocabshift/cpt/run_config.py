@@ -26,23 +26,23 @@ _LOOP = {each.name: each for each in dataclasses.fields(LoopConfig)}
 
 @dataclass(frozen=True, kw_only=True)
 class CptConfig:
-    """One run of continued pre-training; `from_mapping` makes it of a TOML file's keys."""
+    """One run of continual pre-training; `from_mapping` builds it from the keys of a TOML file."""
 
     model: str  # folder or Hub name, with its tokenizer
-    data: tuple[str, ...]  # a folder of `vocabshift encode`, or SPECs
+    data: tuple[str, ...]  # a folder written by `vocabshift encode`, or SPECs
     out: str  # folder to write
     phases: tuple[Phase, ...]
     held_out: tuple[str, ...] = ()  # SPECs, for bits per byte per language
     evaluate_bytes: int | None = None  # of text between two evaluations; None: first and last
     control: str | None = None  # the model before its tokenizer was changed
-    control_data: tuple[str, ...] = ()  # where `data` is packed: the same, for the control
+    control_data: tuple[str, ...] = ()  # if `data` is packed: the same text, for the control
     documents: str = "line"  # of a .txt: "line" or "file"
-    new_ids: tuple[int, ...] | None = None  # None: as the token map beside the model says
-    dtype: str = "auto"  # of what is written; "auto": as the model's weights are stored
-    cpu: bool = False  # though there is a GPU
+    new_ids: tuple[int, ...] | None = None  # None: from the token map in the model's folder
+    dtype: str = "auto"  # of the output; "auto": that of the model's stored weights
+    cpu: bool = False  # even if there is a GPU
     checkpoint_minutes: float = 15.0  # between two checkpoints
-    checkpoint_steps: int | None = None  # a checkpoint after so many steps, too
-    keep_checkpoints: int = 2  # the newest
+    checkpoint_steps: int | None = None  # steps between two checkpoints, in addition
+    keep_checkpoints: int = 2  # number of newest ones kept
     trackers: tuple[str, ...] = ()  # of accelerate: "tensorboard", "wandb", …
     loop: LoopConfig = dataclasses.field(default_factory=LoopConfig)  # what all phases share
 
@@ -55,7 +55,7 @@ class CptConfig:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} is {value}; at least 1 is needed")
-        if not self.checkpoint_minutes >= 0:  # nan is not, either
+        if not self.checkpoint_minutes >= 0:  # also refuses NaN
             raise ValueError(f"checkpoint_minutes is {self.checkpoint_minutes}; 0 or more")
         if not (self.data and self.phases):
             raise ValueError("data and phases are empty: there is nothing to train")
@@ -64,9 +64,9 @@ class CptConfig:
     def from_mapping(cls, table: Mapping[str, Any]) -> CptConfig:
         """From the keys of a TOML file; those of LoopConfig are at the same level.
 
-        `trained`, `n_bytes` and `learning_rate` at the top are those of every phase that does not
-        say its own, and without `phases` those of the only one. ValueError for a key that does not
-        exist (the nearest that does is named), one that is missing or of the wrong kind.
+        `trained`, `n_bytes` and `learning_rate` at the top are the defaults of all phases; without
+        `phases` they define the only one. ValueError for a missing key, one of the wrong type, or
+        an unknown one; the message then names the nearest known key.
         """
         own = {each.name: each for each in dataclasses.fields(cls) if each.name != "loop"}
         known = {**own, **_LOOP, **_PHASE}
@@ -85,9 +85,9 @@ class CptConfig:
         return cls(**given, phases=phases, loop=loop)
 
     def as_control(self) -> CptConfig:
-        """The same bytes of text for the model with its old tokenizer, into OUT-control.
+        """The control run: the model with its old tokenizer, the same bytes of text, OUT-control.
 
-        It has no new rows; where these are trained, it trains its embeddings.
+        It has no new rows, so phases that train new rows train all embeddings instead.
         """
         if self.control is None:
             raise ValueError("the key 'control' is missing: the model with its old tokenizer")
@@ -142,7 +142,7 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def _of_kind(key: str, value: Any, annotation: Any) -> Any:
-    """The value, if it is of the kind that the field's annotation says; lists become tuples."""
+    """Check the value against the field's annotation and return it; lists become tuples."""
     hint = _HINTS[annotation] if annotation in _HINTS else _HINTS[str(annotation)]
     kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     for kind in kinds:
@@ -189,4 +189,4 @@ _HINTS: Mapping[str, Any] = {
     "Objective": str,
     "Schedule": str,
 }
-"""Kind by the spelling of a field's annotation."""
+"""Type by the text of a field's annotation."""

@@ -1,7 +1,7 @@
-"""What a run reports of its steps: the values, the lines of `log.jsonl`, and the utilization.
+"""Reports the steps of a run: the values, the lines of `log.jsonl`, and the utilization.
 
 Owns the values that pass between the loop and its callers, the records of the log, and how a log
-continues after an interruption: lines of steps that are done again are taken out.
+continues after an interruption: lines of steps that are repeated are removed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one optimizer step did; the argument of `on_step`."""
+    """The result of one optimizer step; the argument of `on_step`."""
 
     phase: int  # index
     trained: str  # name of the phase: what it trains
@@ -44,7 +44,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What `evaluate` said, and when; the argument of `on_evaluation`."""
+    """The result of `evaluate`, and its position; the argument of `on_evaluation`."""
 
     phase: int  # index
     step: int  # within the phase; 0: before its first
@@ -54,7 +54,7 @@ class Evaluation:
 
 @dataclass(frozen=True, kw_only=True)
 class Hooks:
-    """What is called between steps; on every process alike."""
+    """Callbacks between steps; every process calls them."""
 
     on_step: Callable[[Step], None] | None = None
     evaluate: Callable[[Any], Mapping[str, float]] | None = None
@@ -84,21 +84,21 @@ class Rows(Protocol):
 
 
 class RunLog:
-    """JSON lines of one run; every line is on the disk when `add` returns to the caller."""
+    """JSON lines of one run; a line is on disk when `add` returns."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._is_cut = False
 
     def add(self, record: Record) -> None:
-        """Append a record; the first one takes the place of all that come after it in the run."""
+        """Append a record; the first one replaces all later records of the run."""
         if not self._is_cut:
             self._cut(_place(record))
         with self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
     def records(self) -> Iterator[Record]:
-        """All of them, of earlier processes too; a line that a crash cut off is left out."""
+        """All records, also of earlier processes; a line that a crash cut off is skipped."""
         if not self._file.exists():
             return
         with self._file.open(encoding="utf-8", errors="replace") as lines:
@@ -120,7 +120,7 @@ class RunLog:
 
 
 def step_record(step: Step) -> Record:
-    """The step's fields; `mfu` where the peak of the device is known."""
+    """The step's fields; `mfu` only if the peak of the device is known."""
     record = {"kind": "step", **asdict(step)}
     return {key: value for key, value in record.items() if value is not None}
 
@@ -133,7 +133,7 @@ def evaluation_record(evaluation: Evaluation) -> Record:
 
 
 def summary(records: Iterator[Record]) -> dict[str, Any]:
-    """Of a whole run: steps, bytes, tokens, loss, seconds, and bits per byte before and after."""
+    """Totals of a run: steps, bytes, tokens, loss, seconds, bits per byte before and after."""
     last: dict[int, Mapping[str, Any]] = {}  # of each phase
     evaluations: list[Mapping[str, float]] = []
     n_steps, seconds = 0, 0.0
@@ -168,22 +168,22 @@ def summary(records: Iterator[Record]) -> dict[str, Any]:
 
 
 def _place(record: Mapping[str, Any]) -> tuple[int, int, int]:
-    """Place of a record in a run: by phase and step, evaluations after their step."""
+    """Sort key of a record in a run: by phase and step, evaluations after their step."""
     return record["phase"], record["step"], 1 if record["kind"] == "evaluation" else 0
 
 
 # Model FLOPs utilization: how much of a device's arithmetic goes into the model.
 #
 # After PaLM (arXiv 2204.02311, appendix B): a token costs 6 N + 12 L H Q T, for N weights that are
-# multiplied by, L layers of H heads of Q numbers, and T tokens. What is computed twice to save
-# memory does not count, so utilization of the model and not of the hardware; attention counts over
-# the whole sequence though the causal half is what is needed, as in PaLM. Differences, each for
-# accuracy: the lookup of embeddings costs nothing (a tied matrix counts once, as the head); experts
-# count as often as a token visits them; a window bounds T; a frozen weight costs 4 and not 6, since
-# it needs no gradient of its own.
+# multiplied by, L layers of H heads of Q numbers, and T tokens. Recomputation to save memory does
+# not count: this is the utilization of the model, not of the hardware. As in PaLM, attention counts
+# over the whole sequence, although only the causal half is needed. We differ in four points, for
+# accuracy: embedding lookups are free (a tied matrix counts once, as the head); experts count as
+# often as a token visits them; a window bounds T; a frozen weight costs 4 instead of 6, since it
+# needs no gradient.
 
-# Dense bfloat16 products with sums in float32, FLOP/s, from the makers' data sheets (half of what
-# they give with sparsity). The first name that fits counts.
+# Dense bfloat16 products with float32 accumulation, FLOP/s, from the vendors' data sheets (half of
+# the figure with sparsity). The first matching name wins.
 _PEAKS = (
     (r"\bGB200", 2.5e15),
     (r"\bB200", 2.25e15),
@@ -204,8 +204,8 @@ _SEQUENTIAL = ("linear_attention", "mamba", "mamba2", "recurrent", "conv")  # la
 def model_flops_per_token(model: Any, sequence_length: int) -> float:
     """FLOPs of one token in training, forward and backward, at `sequence_length`.
 
-    Parameters that ask for no gradient now are counted as frozen. For models with a language
-    model's config; of layers that are no attention only the weights are counted.
+    Parameters that currently require no gradient count as frozen. For models with a language
+    model's config. Layers without attention count by their weights only.
     """
     import torch
 
@@ -230,9 +230,9 @@ def model_flops_per_token(model: Any, sequence_length: int) -> float:
 
 
 def peak_flops(device_name: str) -> float | None:
-    """FLOP/s of a device at its best, in bfloat16; None where the name is not known.
+    """Peak FLOP/s of a device in bfloat16; None if the name is not known.
 
-    `device_name` as `torch.cuda.get_device_name` gives it.
+    `device_name` as returned by `torch.cuda.get_device_name`.
     """
     for pattern, peak in _PEAKS:
         if re.search(pattern, device_name):
@@ -241,7 +241,7 @@ def peak_flops(device_name: str) -> float | None:
 
 
 def device_peak(device: Any) -> float | None:
-    """The same for a torch device; None for a CPU."""
+    """Peak FLOP/s of a torch device in bfloat16; None for a CPU."""
     import torch
 
     if torch.device(device).type != "cuda":
@@ -252,9 +252,9 @@ def device_peak(device: Any) -> float | None:
 def mfu(
     tokens_per_second: float, flops_per_token: float, peak: float | None, *, n_devices: int = 1
 ) -> float | None:
-    """Share of the peak, 0-1, that went into the model; None where the peak is not known.
+    """Model FLOPs per second as a share of the peak, 0-1; None if the peak is not known.
 
-    `tokens_per_second` over all devices, `peak` of one.
+    `tokens_per_second` is over all devices, `peak` is of one.
     """
     if peak is None:
         return None
@@ -264,7 +264,7 @@ def mfu(
 
 
 def _share_of_experts(name: str, parameter: Any, settings: Any) -> float:
-    """Of stacked experts the share that a token visits; 1 for all else."""
+    """Share of stacked experts that a token visits; 1 for other parameters."""
     visited = getattr(settings, "num_experts_per_tok", None)
     if visited is None or ".experts." not in name or parameter.ndim != 3:
         return 1.0

@@ -1,8 +1,8 @@
 """The module that accelerate wraps: a model together with its loss.
 
-Owns how a model is made ready for one process, several (DDP) or a division over them (FSDP2).
-The loss is computed inside the wrapped forward: so gradients are exchanged, weights gathered and
-precision lowered as accelerate arranges it, while the loss may use the model's parts directly.
+Owns how a model is prepared for one process, several (DDP) or sharding over them (FSDP2). The loss
+is computed inside the wrapped forward. There accelerate exchanges gradients, gathers weights and
+lowers precision as usual, while the loss may use the model's parts directly.
 """
 
 from __future__ import annotations
@@ -30,39 +30,39 @@ class TrainingModule(torch.nn.Module):
         super().__init__()
         self.model = model
         self._config, self._special = config, special
-        # What accelerate divides by, for FSDP2; embeddings and head stay with this module.
+        # The modules that accelerate shards for FSDP2; embeddings and head stay in this one.
         self._no_split_modules = getattr(model, "_no_split_modules", None)
 
     def forward(self, rows: Any = None, row_seeds: Any = None, **inputs: Any) -> Any:
-        """Sum of nats and number of targets of `rows`, or what the model makes of `inputs`."""
+        """Sum of nats and number of targets of `rows`, or the model's output for `inputs`."""
         if rows is None:
             return self.model(**inputs)
         return batch_loss(self.model, rows, self._config, self._special, row_seeds=row_seeds)
 
     def tie_weights(self) -> None:
-        """For accelerate, after it has moved the weights."""
+        """Tie the weights; accelerate calls this after it has moved them."""
         self.model.tie_weights()
 
 
 class ModelView:
-    """A model in training, to be read by evaluations: calls go through the wrapped module.
+    """A read-only view of a model in training, for evaluation; calls go through the wrapped module.
 
-    With FSDP2 the model itself holds parts of its weights only.
+    With FSDP2 the model itself holds only a shard of its weights.
     """
 
     def __init__(self, wrapped: Any, model: Any) -> None:
-        # DDP has something to do in training only.
+        # DDP matters in training only.
         self._wrapped, self._model = getattr(wrapped, "module", wrapped), model
         self.config = model.config
 
     def __call__(self, **inputs: Any) -> Any:
-        """What the model makes of `inputs`; without a gradient."""
+        """The model's output for `inputs`, without gradients."""
         # Not in inference mode: the weights that FSDP2 gathers here are kept for training.
         with torch.inference_mode(False), torch.no_grad():
             return self._wrapped(**inputs)
 
     def get_input_embeddings(self) -> Any:
-        """The model's own."""
+        """The input embeddings of the model."""
         return self._model.get_input_embeddings()
 
     @property
@@ -82,7 +82,7 @@ class ModelView:
 def wrap(accelerator: Accelerator, model: Any, config: LoopConfig, special: SpecialIds) -> Any:
     """The model with its loss, ready for training.
 
-    With FSDP2 the parameters of `model` are other objects afterwards, each process with its part.
+    FSDP2 replaces the parameters of `model`; each process then holds its own shard.
     """
     module = TrainingModule(model, config, special)
     if accelerator.is_fsdp2:
@@ -94,10 +94,10 @@ def wrap(accelerator: Accelerator, model: Any, config: LoopConfig, special: Spec
 
 
 def _sum_in_float32(plugin: Any) -> None:
-    """Let FSDP2 lower the precision of products alone.
+    """Make FSDP2 lower the precision of matrix products only.
 
-    accelerate's policy for bf16 would add up gradients over processes and micro-batches in
-    bfloat16 too, and round the loss to its three digits.
+    accelerate's policy for bf16 would also sum gradients over processes and micro-batches in
+    bfloat16, and round the loss to three digits.
     """
     policy = plugin.mixed_precision_policy
     if policy is not None:
@@ -107,9 +107,9 @@ def _sum_in_float32(plugin: Any) -> None:
 
 
 def forget(accelerator: Accelerator) -> None:
-    """Let go of what `wrap` made.
+    """Release what `wrap` created.
 
-    `free_memory` would do it too, but collects garbage, for longer than a small phase takes.
+    `free_memory` would do this too, but its garbage collection takes longer than a small phase.
     """
     models = accelerator._models
     models[:] = [model for model in models if not isinstance(model, TrainingModule)]
@@ -117,10 +117,10 @@ def forget(accelerator: Accelerator) -> None:
 
 @contextmanager
 def prepared_layers(model: Any, config: LoopConfig) -> Iterator[None]:
-    """Activation checkpointing and torch.compile of the layers, for the length of the block.
+    """Enable activation checkpointing and torch.compile of the layers within the block.
 
-    Compiled are the decoder's layers one by one: they are alike, so that one compilation serves
-    all, and it goes with DDP, FSDP2 and checkpointing.
+    The decoder's layers are compiled one by one. They are alike, so one compilation serves all, and
+    this works with DDP, FSDP2 and checkpointing.
     """
     if config.activation_checkpointing:
         _checkpointing(model, "enable")({"use_reentrant": False})
@@ -133,7 +133,7 @@ def prepared_layers(model: Any, config: LoopConfig) -> Iterator[None]:
         if config.activation_checkpointing:
             _checkpointing(model, "disable")()
         for layer in compiled:
-            layer._compiled_call_impl = None  # torch has no public way back
+            layer._compiled_call_impl = None  # torch has no public way to undo it
 
 
 def _checkpointing(model: Any, what: str) -> Any:

@@ -1,7 +1,7 @@
 """Corpus: labelled, weighted text that can be read again and again in constant memory.
 
-Owns which sources make up a corpus, and what language and weight each has. `selection` takes some
-of their documents; `spec`, `files` and `readers` find and decode the text.
+Owns which sources make up a corpus, and the language and weight of each. `selection` chooses among
+their documents; `spec`, `files` and `readers` find and decode the text.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ Paths = str | Path | Iterable[str | Path]
 class Corpus:
     """Text by language, made by `from_files`, `from_specs` or `from_texts`.
 
-    Paths, suffixes, labels and weights are checked when the corpus is made, the content of files
-    when they are read: CorpusError, which names the file, or ValueError.
+    Paths, suffixes, labels and weights are checked when the corpus is made; the content of a file
+    is checked when it is read. Both raise ValueError or a CorpusError that names the file.
     """
 
     def __init__(self, parts: Iterable[Part]) -> None:
@@ -60,9 +60,9 @@ class Corpus:
     ) -> Corpus:
         """Corpus of {language: path, or a list of paths}; a path may be a folder or a glob.
 
-        Paths are taken as they are (nothing but `~` and globs has a meaning in them).
-        `documents="file"` makes every text file one document, its line ends included. `column`
-        holds the text of .jsonl, .json and .parquet (default: `text`); `weights` default to 1.
+        Paths are taken literally, except for `~` and globs. `documents="file"` makes every text
+        file one document, its line ends included. `column` names the text column of .jsonl, .json
+        and .parquet files (default: `text`). `weights` default to 1.
         """
         if not isinstance(files, Mapping):
             raise TypeError(
@@ -80,8 +80,8 @@ class Corpus:
     def from_specs(cls, specs: Iterable[str], *, documents: DocumentUnit = "line") -> Corpus:
         """Corpus of SPECs, as on the command line (`vocabshift.text.spec` has the grammar).
 
-        Without `lang=` the language is None; nothing is guessed from names, of the files in a
-        folder or a glob either. `documents` as in `from_files`.
+        Without `lang=` the language is None; it is never guessed from file or folder names.
+        `documents` as in `from_files`.
         """
         if isinstance(specs, str):
             raise TypeError("specs is a str; give a list of SPECs")
@@ -107,9 +107,9 @@ class Corpus:
         *,
         weights: Mapping[str, float] | None = None,
     ) -> Corpus:
-        """Corpus of strings, each one document: {language: strings}, or strings without labels.
+        """Corpus of strings, one document each: {language: strings}, or strings without labels.
 
-        An iterator, which could be read only once, is read into memory here.
+        An iterator can be read only once, so it is read into memory here.
         """
         if not isinstance(texts, Mapping):
             if weights is not None:
@@ -121,9 +121,9 @@ class Corpus:
         )
 
     def batches(self) -> Iterator[Documents]:
-        """All documents, in blocks of about 16 MB, each of one language; empty ones left out.
+        """All non-empty documents, in blocks of about 16 MB, each of one language.
 
-        Each call starts anew. CorpusError at the end where there was not a single document.
+        Each call starts from the beginning. Raises CorpusError at the end if there was no document.
         """
         has_text = False
         for part in self._parts:
@@ -135,23 +135,23 @@ class Corpus:
             raise CorpusError(f"the corpus holds no text: {names}; name files that are not empty")
 
     def texts(self) -> Iterator[tuple[str | None, str]]:
-        """(language, document) pairs, weights left out of account."""
+        """(language, document) pairs; weights are ignored."""
         for documents in self.batches():
             for text in documents.texts():
                 yield documents.language, text
 
     def require_text(self) -> None:
-        """CorpusError where there is no document at all; reads no further than the first."""
+        """Raise CorpusError if there is no document; reads no further than the first."""
         next(self.batches())
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The sources, each with its label and weight, in their order."""
+        """The sources in order, each with its label and weight."""
         return self._parts
 
     @property
     def languages(self) -> list[str]:
-        """Labels in the order in which they were given; parts without one are left out."""
+        """Labels in the order given; unlabelled parts are skipped."""
         labels = (part.language for part in self._parts)
         return list(dict.fromkeys(label for label in labels if label is not None))
 
@@ -168,7 +168,7 @@ class Corpus:
 
     @property
     def n_bytes_hint(self) -> int | None:
-        """Bytes on disk, where all is plain text, else None: for progress bars."""
+        """Bytes on disk if every source is plain text, else None. For progress bars."""
         hints = [part.n_bytes_hint for part in self._parts]
         return None if None in hints else sum(cast("list[int]", hints))
 
@@ -183,10 +183,10 @@ class Corpus:
         return Corpus(part for part in self._parts if part.language in wanted)
 
     def limit_roman_words(self, most: int) -> Corpus:
-        """Without the lines of more than `most` words in Roman script, as the Indic study has it.
+        """Drop lines with more than `most` words in Roman script, as in the Indic study.
 
-        Concerns languages that are known (`text/languages.py`) to be written in another script;
-        the others stay whole. ValueError where there is none of the first kind.
+        Affects only languages that `text/languages.py` knows to be written in another script; the
+        rest are unchanged. ValueError if the corpus has no such language.
         """
         if most < 0:
             raise ValueError(f"most is {most} Roman words a line; give 0 or more")
@@ -208,9 +208,9 @@ class Corpus:
     ) -> Corpus:
         """At most `n_bytes` of text of each language, or of those named; weights do not matter.
 
-        Documents are drawn at random from all sources of the language together and keep their
-        order; `seed` decides which, and so does nothing of other languages. Drawing reads the text
-        of the language once more. ValueError for a label not present and for fewer than 1 byte.
+        Documents are drawn at random from all sources of a language together and keep their order.
+        The draw depends on `seed` and on the text of that language only. It takes one more pass
+        over that text. ValueError for a label not present or a budget below 1 byte.
         """
         limits: dict[str | None, int] = {}
         if isinstance(n_bytes, Mapping):

@@ -1,8 +1,8 @@
-"""A folder of counted words: what `count` writes, and what can replace a corpus later.
+"""A folder of counted words: `count` writes it, and training can read it instead of a corpus.
 
-It has one shard (count_shards.py) per group, the documents of one language and weight, and
-`counts.json`, which says how the words were cut out of the text. Equal text gives equal bytes,
-whatever the threads and the memory. Needs the extra `vocabshift[data]`.
+It holds one shard (count_shards.py) per group, that is, per language and weight. `counts.json`
+records how the words were cut out of the text. The same text produces the same bytes, whatever the
+number of threads and the memory. Needs the extra `vocabshift[data]`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FILE = "counts.json"
 FORMAT = 1
-"""Raised whenever a folder of before would be read wrongly."""
+"""Increased whenever this code would misread an older folder."""
 
 _BLOCK_BYTES = 4 << 20
 
@@ -41,11 +41,11 @@ class CountedGroup:
     words: int  # distinct
     occurrences: int
     shard: str  # name of its file
-    special: int = 0  # special tokens that stood in them
+    special: int = 0  # special tokens found in them
 
 
 def write_counts(counter: _core.WordCounter, reader: CorpusReader, folder: Path) -> None:
-    """Write what `counter` counted for `reader` into a folder that is there and empty of counts."""
+    """Write what `counter` counted for `reader` into an existing folder that holds no counts."""
     check_installed("pyarrow", "a folder of counts (Parquet)")
     writers = [ShardWriter(folder / _shard_name(index)) for index in range(len(reader.groups))]
     try:
@@ -87,21 +87,21 @@ class CountFolder:
     """A folder of counts, opened by `open`."""
 
     path: Path
-    pattern: Pattern  # by which words were cut
-    normalizer: str | None  # its name; None: the text as it was
-    special_tokens: tuple[str, ...]  # cut out of the text before
-    special_tokens_in_text: int  # how many were
+    pattern: Pattern  # that cut the words
+    normalizer: str | None  # its name; None: the text was not normalized
+    special_tokens: tuple[str, ...]  # cut out of the text first
+    special_tokens_in_text: int  # number of their occurrences
     fingerprint: str  # of the corpus
     groups: tuple[CountedGroup, ...]  # documents of one language and weight each
 
     @property
     def paths(self) -> list[Path]:
-        """The folder, as a Corpus names its files."""
+        """The folder itself; the counterpart of `Corpus.paths`."""
         return [self.path]
 
     @classmethod
     def open(cls, path: str | Path) -> CountFolder:
-        """The folder at `path`, every shard read once; CorpusError where anything is amiss."""
+        """Open the folder at `path` and read every shard once; CorpusError if any is damaged."""
         check_installed("pyarrow", f"{path} (a folder of counts)")
         folder = _parse(Path(path))
         for group in range(len(folder.groups)):
@@ -110,12 +110,12 @@ class CountFolder:
         return folder
 
     def read(self, group: int) -> Iterator[Block]:
-        """The words of a group in the order of their bytes, in blocks."""
+        """The words of a group, in blocks, sorted by their bytes."""
         expected = self.groups[group]
         words = occurrences = 0
         for data, ends, counts in read_shard(self.path / expected.shard):
             words += len(ends)
-            occurrences += sum(counts.tolist())  # as Python adds, beyond 64 bits too
+            occurrences += sum(counts.tolist())  # Python integers: may exceed 64 bits
             yield data, ends, counts
         if (words, occurrences) != (expected.words, expected.occurrences):
             raise CorpusError(
@@ -125,13 +125,13 @@ class CountFolder:
             )
 
     def load_into(self, counter: _core.WordCounter) -> None:
-        """Add all words to a counter, groups under their numbers here."""
+        """Add all words to a counter, under the group numbers of this folder."""
         for group in range(len(self.groups)):
             for data, ends, counts in self.read(group):
                 counter.add_words(data, ends, counts, group)
 
     def reader_state(self) -> dict[str, Any]:
-        """What reading the corpus found out, as `CorpusReader.restore` takes it."""
+        """The statistics of the corpus, in the form that `CorpusReader.restore` takes."""
         by_language: dict[str | None, int] = {}
         for group in self.groups:
             by_language[group.language] = by_language.get(group.language, 0) + group.bytes
@@ -154,14 +154,14 @@ class CountFolder:
     def require(
         self, pattern: Pattern, normalizer: str | None, special_tokens: Sequence[str]
     ) -> None:
-        """CorpusError where words were not counted in this way."""
+        """Raise CorpusError unless the words were counted with these settings."""
         for what, here, there in (
             ("pattern", _name(self.pattern), _name(tuple(pattern))),
             ("normalizer", self.normalizer, normalizer),
             ("special tokens", sorted(self.special_tokens), sorted(special_tokens)),
         ):
             is_same = here == there
-            if what == "normalizer":  # several names may mean the same
+            if what == "normalizer":  # several names may mean the same normalizer
                 is_same = normalizer_spec(self.normalizer) == normalizer_spec(normalizer)
             if not is_same:
                 raise CorpusError(
@@ -178,7 +178,7 @@ def count_words_within(
     memory_bytes: int = 0,
     spill_folder: str = ".",
 ) -> _core.WordCounter:
-    """The words that `inner` cuts the counted pre-tokens of a folder into, by group."""
+    """Cut the counted pre-tokens of a folder by `inner`, and count the words by group."""
     counter = _core.WordCounter(inner, threads, memory_bytes, spill_folder)
     for group in range(len(folder.groups)):
         for data, ends, counts in folder.read(group):
@@ -197,7 +197,7 @@ def _name(pattern: Pattern) -> str:
 
 
 def _parse(path: Path) -> CountFolder:
-    """What `counts.json` says, its types checked."""
+    """Parse `counts.json` and check its types."""
     file = path / FILE
     try:
         document = json.loads(file.read_text(encoding="utf-8"))

@@ -1,8 +1,8 @@
-"""A shard of a folder of counts: one Parquet file of words and how often each occurs.
+"""A shard of a count folder: one Parquet file of words and how often each occurs.
 
-Columns `word` (binary) and `count` (uint64), sorted by the bytes of the words. Owns the format of
-the file, and the check that what is read is what could have been written; knows nothing of groups
-or of how words were cut out of text. pyarrow is imported where a file is opened.
+Columns `word` (binary) and `count` (uint64), sorted by the bytes of the words. Owns the file format
+and its validation on reading. Knows nothing of groups or of how words were cut out of text. pyarrow
+is imported only when a file is opened.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from vocabshift import _core
 from vocabshift.errors import CorpusError
 
 AGAIN = "count the corpus again"
-"""What to do about a file that is not whole."""
+"""Advice for an incomplete file."""
 
 _BATCH_ROWS = 1 << 16
 
 Block = tuple[bytes, NDArray[np.int64], NDArray[np.uint64]]
-"""Words in a row, their (exclusive) ends, and how often each occurs."""
+"""Concatenated words, their (exclusive) ends, and how often each occurs."""
 
 
 class ShardWriter:
-    """Writes a shard block by block, and says what it holds."""
+    """Writes a shard block by block and keeps its totals."""
 
     def __init__(self, path: Path) -> None:
         import pyarrow as pa
@@ -48,7 +48,7 @@ class ShardWriter:
         self.occurrences = 0
 
     def write(self, data: bytes, ends: NDArray[np.int64], counts: NDArray[np.uint64]) -> None:
-        """A block of words; those of all blocks must be in order."""
+        """Write a block of words; they must be in order across all blocks."""
         import pyarrow as pa
 
         if len(data) >= 1 << 31:
@@ -64,12 +64,12 @@ class ShardWriter:
         self.occurrences += sum(counts.tolist())
 
     def close(self) -> None:
-        """End the file; without it, it is not valid."""
+        """Finish the file, which is not valid before."""
         self._writer.close()
 
 
 def read_shard(path: Path) -> Iterator[Block]:
-    """The words of a file that nobody need have written as we do: all is checked."""
+    """The words of a file. Everything is checked: another program may have written it."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -100,7 +100,7 @@ def read_shard(path: Path) -> Iterator[Block]:
 
 
 def _block(words: Any, counts: Any, path: Path) -> Block:
-    """A batch as the core takes it; CorpusError for a word that is empty or not UTF-8."""
+    """Convert a batch for the core; CorpusError for a word that is empty or not UTF-8."""
     _, offsets, data = words.buffers()
     at = np.frombuffer(offsets, dtype=np.int32)[words.offset : words.offset + len(words) + 1]
     flat = b"" if data is None else data[int(at[0]) : int(at[-1])].to_pybytes()

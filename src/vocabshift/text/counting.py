@@ -1,8 +1,8 @@
-"""Readers: what the core trains on, made from a corpus or from a folder of counts.
+"""Readers: they feed the core from a corpus or from a folder of counts.
 
 Owns how text is normalized and cut before the core sees it (by the core's scanner, or by
-`tokenizers` for any other pattern), and the corpus fingerprint. Both readers have the same methods;
-counted words come as they are, or cut once more by a further pattern.
+`tokenizers` for any other pattern), and the corpus fingerprint. Both readers have the same methods.
+Counted words are used unchanged, or cut once more by a further pattern.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from vocabshift.text.weighing import Group, WeightedText, check_sampling_alpha
 
 @dataclass(frozen=True, slots=True)
 class PreparedBlock:
-    """A block whose documents the core can take as they are."""
+    """A block of documents that the core can read directly."""
 
     data: bytes | memoryview
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     group: int  # index into CorpusReader.groups
-    n_read: int  # bytes of the corpus up to the end of what this block is of
+    n_read: int  # bytes of the corpus up to the end of this block
 
 
 @dataclass
@@ -46,19 +46,19 @@ class CorpusReader(WeightedText):
     pattern: Pattern
     normalizer: str | None = None
     special_tokens: tuple[str, ...] = ()
-    """Cut out of the text before anything else, as the finished tokenizer will do."""
+    """Cut out of the text first, as the finished tokenizer will do."""
     sampling_alpha: float | None = None
-    """Languages count as if their texts had been sampled by this temperature: a language with the
-    share p of the (weighted) bytes counts in proportion to p ** alpha. None: as they are."""
-    by_language: bool = False  # one group a language even where it makes no difference
+    """Exponent of temperature sampling: a language with share p of the (weighted) bytes counts in
+    proportion to p ** alpha. None: no sampling."""
+    by_language: bool = False  # one group per language even where weights are equal
     language_weights: Mapping[str | None, float] | None = None
     groups: list[Group] = field(default_factory=list)  # in order of appearance
     language_bytes: dict[str | None, int] = field(default_factory=dict)
-    n_special: int = 0  # special tokens that stood in the text
+    n_special: int = 0  # special tokens found in the text
     fingerprint: str = ""  # of the text, labels and weights, as read last
 
     is_counted: ClassVar[bool] = False
-    """Whether `add_to` gives pre-tokens with counts."""
+    """Whether `add_to` passes pre-tokens with counts."""
 
     def __post_init__(self) -> None:
         check_sampling_alpha(self.sampling_alpha, self.corpus.languages)
@@ -67,7 +67,7 @@ class CorpusReader(WeightedText):
         self.normalize = normalizer_function(self.normalizer)
         compiled = compile_pattern(self.pattern)
         self.split = None if compiled is not None else splitter(self.pattern)
-        # The longest of those that begin at the same place is the token.
+        # Of tokens that begin at the same place, the longest wins.
         contents = sorted(self.special_tokens, key=len, reverse=True)
         joined = "|".join(map(re.escape, contents))
         self._special = re.compile(joined) if contents else None
@@ -89,8 +89,8 @@ class CorpusReader(WeightedText):
         return reader
 
     def read(self, progress: PhaseProgress | None = None) -> Iterator[PreparedBlock]:
-        """All blocks; CorpusError at the end where a language turned out to have no text, or where
-        the text changed since it was read last."""
+        """All blocks. Raises CorpusError at the end if a language had no text, or if the text has
+        changed since the last pass."""
         before = self.fingerprint
         total = self.corpus.n_bytes_hint
         state = 0
@@ -134,7 +134,7 @@ class CorpusReader(WeightedText):
     ) -> _core.WordCounter:
         """Count the words of the pattern, group by group; ready for training.
 
-        With a budget (0: none), words that outgrow it wait on disk in `spill_folder`.
+        With a memory budget (0: none), words beyond it are spilled to `spill_folder`.
         """
         folder = "." if spill_folder is None else str(spill_folder)
         counter = _core.WordCounter(self.scanner, threads, memory_bytes, folder)
@@ -149,12 +149,12 @@ class CorpusReader(WeightedText):
         threads: int = 1,
         progress: PhaseProgress | None = None,
     ) -> None:
-        """Give all documents to a stage that has this reader's scanner, and as many threads."""
+        """Pass all documents to a stage with this reader's scanner and the same thread count."""
         for block in self._ahead(threads, progress):
             stage.add(block.data, block.starts, block.ends, block.group)
 
     def _ahead(self, threads: int, progress: PhaseProgress | None) -> Iterator[PreparedBlock]:
-        """All blocks, read while others are in use; progress is reported once they are used."""
+        """All blocks, read ahead; progress is reported once a block has been used."""
         total = self.corpus.n_bytes_hint
         for block in read_ahead(self.read(), threads=threads):
             yield block
@@ -189,11 +189,11 @@ class CorpusReader(WeightedText):
         return index
 
     def _has_special(self, data: bytes | memoryview) -> bool:
-        """Whether a special token stands in a block."""
+        """Whether a block contains a special token."""
         return self._special_bytes is not None and bool(self._special_bytes.search(data))
 
     def _pre_tokens(self, documents: Documents) -> Iterator[bytes]:
-        """Text between special tokens, normalized, cut where the core has no scanner for it."""
+        """Text between special tokens, normalized, and cut if the core has no scanner for it."""
         for text in documents.texts():
             parts = [text] if self._special is None else self._special.split(text)
             self.n_special += len(parts) - 1
@@ -212,7 +212,7 @@ class CountReader(WeightedText):
 
     folder: CountFolder
     words: Pattern = ()
-    """Pattern that cuts the counted pre-tokens into words; nothing: they are the words."""
+    """Pattern that cuts the counted pre-tokens into words; empty: they are the words."""
     sampling_alpha: float | None = None
     groups: list[Group] = field(default_factory=list)
     language_bytes: dict[str | None, int] = field(default_factory=dict)
@@ -224,17 +224,17 @@ class CountReader(WeightedText):
     def __post_init__(self) -> None:
         languages = [group.language for group in self.folder.groups if group.language is not None]
         check_sampling_alpha(self.sampling_alpha, languages)
-        self.scanner = _core.PreTokenizer([])  # they are cut already
+        self.scanner = _core.PreTokenizer([])  # already cut
         self.restore(self.folder.reader_state())
 
     @property
     def pattern(self) -> Pattern:
-        """The whole pattern: that of the folder, then that of the words."""
+        """The whole pattern: the folder's, then the one for words."""
         return (*self.folder.pattern, *self.words)
 
     @property
     def special_tokens(self) -> tuple[str, ...]:
-        """Those that were cut out of the text."""
+        """The special tokens that were cut out of the text."""
         return self.folder.special_tokens
 
     def again(self, pattern: Pattern) -> CountReader:
@@ -289,7 +289,7 @@ class CountReader(WeightedText):
         threads: int = 1,
         progress: PhaseProgress | None = None,
     ) -> None:
-        """Give all pre-tokens, with their counts, to a stage for counted documents."""
+        """Pass all pre-tokens, with their counts, to a stage for counted documents."""
         for group, about in enumerate(self.groups):
             done = 0
             for data, ends, counts in read_ahead(self.folder.read(group), threads=threads):

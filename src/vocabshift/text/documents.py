@@ -1,13 +1,13 @@
-r"""Documents: blocks of UTF-8 text, and where the documents lie in them.
+r"""Documents: blocks of UTF-8 text with the offsets of the documents in them.
 
-The unit in which a corpus is read. Owns the value, how loose texts are packed into it, and how
+A corpus is read in these blocks. Owns the value, how separate texts are packed into it, and how
 files and streams are cut into lines. A plain file is memory-mapped block by block and never copied;
 a compressed one is joined from its chunks. Memory is bounded by the block and the longest line. A
 mapped file must not be truncated while it is read.
 
-A line ends at `\n` or `\r\n`, which belong to no document; a lone `\r` ends nothing. Empty
-lines are no documents; lines of spaces are. Bytes must be UTF-8 and are not altered: a byte order
-mark at the start of a text file is part of its first document.
+A line ends at `\n` or `\r\n`, which are not part of the document; a lone `\r` does not end a line.
+Empty lines are skipped; lines of spaces are documents. Bytes must be UTF-8 and are not altered: a
+byte order mark at the start of a text file is part of its first document.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from vocabshift.text.files import File, read_chunks, unreadable
 Item = TypeVar("Item")
 
 BLOCK_BYTES = 16 << 20
-"""Aim for the size of a block; a longer document makes a longer block."""
+"""Target size of a block; a longer document makes a longer block."""
 
 _BLOCK_DOCUMENTS = 1 << 18  # each packed text costs an object of its own until it is joined
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Documents:
-    """Some documents of one source, none of them empty."""
+    """Non-empty documents of one source."""
 
     data: bytes | memoryview  # valid UTF-8
     starts: NDArray[np.int64]  # (n,) offsets into data, in bytes
-    ends: NDArray[np.int64]  # (n,) exclusive; what lies between documents belongs to none
+    ends: NDArray[np.int64]  # (n,) exclusive; bytes between documents belong to none
     language: str | None = None  # label as the user wrote it
     weight: float = 1.0  # how often each document counts; above 0
     source: str = "texts"  # for messages: the file, data set or "standard input"
@@ -52,11 +52,11 @@ class Documents:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of all documents, line ends between them left out."""
+        """Bytes of all documents, without the line ends between them."""
         return int((self.ends - self.starts).sum())
 
     def where(self, is_taken: NDArray[np.bool_]) -> Documents:
-        """Those for which (n,) `is_taken` holds."""
+        """The documents for which (n,) `is_taken` is true."""
         return replace(self, starts=self.starts[is_taken], ends=self.ends[is_taken])
 
     def texts(self) -> Iterator[str]:
@@ -68,7 +68,7 @@ class Documents:
 def pack(
     texts: Iterable[bytes], source: str, *, block_bytes: int = BLOCK_BYTES
 ) -> Iterator[Documents]:
-    """Join `texts` (each one document, UTF-8) into blocks; empty ones carry nothing and go."""
+    """Join `texts` (one UTF-8 document each) into blocks; empty ones are dropped."""
     waiting: list[bytes] = []
     n_bytes = 0
     for text in texts:
@@ -136,7 +136,7 @@ def stream_blocks(chunks: Iterable[bytes], *, block_bytes: int = BLOCK_BYTES) ->
     waiting: list[bytes] = []
     n_bytes = at = 0
     for chunk in chunks:
-        # Only the newest chunk is searched, so a long line costs no more than its length.
+        # Only the newest chunk is searched, so a long line takes time linear in its length.
         cut = chunk.rfind(b"\n") + 1 if n_bytes + len(chunk) >= block_bytes else 0
         if cut:
             block = b"".join((*waiting, chunk[:cut]))
@@ -150,7 +150,7 @@ def stream_blocks(chunks: Iterable[bytes], *, block_bytes: int = BLOCK_BYTES) ->
 
 
 def read_lines(blocks: Iterable[Block], source: str) -> Iterator[Documents]:
-    """Every line that is not empty as a document."""
+    """Every non-empty line as a document."""
     for offset, data in blocks:
         check_utf8(data, source, offset)
         starts, ends = _core.line_spans(data)
@@ -162,7 +162,7 @@ def read_lines(blocks: Iterable[Block], source: str) -> Iterator[Documents]:
 
 
 def split_lines(blocks: Iterable[Block], source: str) -> Iterator[str]:
-    """Every line as a string, the empty ones too, so that they can be numbered."""
+    """Every line as a string, empty ones included, so that lines can be numbered."""
     for offset, data in blocks:
         check_utf8(data, source, offset)
         starts, ends = _core.line_spans(data)
@@ -178,9 +178,9 @@ def read_whole(file: File) -> bytes:
 
 
 def check_utf8(data: bytes | memoryview, source: str, offset: int = 0) -> None:
-    """Raise CorpusError with the place of the first byte that is not UTF-8.
+    """Raise CorpusError with the position of the first byte that is not UTF-8.
 
-    `offset` is that of `data` in the file; of a compressed file, in its decompressed content.
+    `offset` is the offset of `data` in the file, or in the decompressed content of the file.
     """
     invalid = _core.first_invalid_utf8(data)
     if invalid >= 0:
@@ -190,16 +190,16 @@ def check_utf8(data: bytes | memoryview, source: str, offset: int = 0) -> None:
         )
 
 
-# Reading ahead: checking and cutting a block is work for one thread. The threads that count words
-# or encode would wait for it; so the next block is made while the one before it is in use.
+# Reading ahead: one thread checks and cuts a block. The threads that count words or encode would
+# wait for it, so the next block is prepared while the current one is in use.
 
 _LAST_WAIT = 1.0  # seconds; a reader that waits for the network is abandoned
 
 
 def read_ahead(items: Iterable[Item], *, threads: int) -> Iterator[Item]:
-    """The same items in the same order, at most one of them early; errors come where they arise.
+    """The same items in the same order, at most one read ahead; errors surface at their item.
 
-    With one thread nothing is read early, and no thread is started.
+    With one thread nothing is read ahead, and no thread is started.
     """
     return iter(items) if threads <= 1 else _read_ahead(iter(items))
 
@@ -217,7 +217,7 @@ def _read_ahead(items: Iterator[Item]) -> Iterator[Item]:
                 made.put(_Ended(reason))
                 return
 
-    # A daemon: where reading hangs, an interrupted program still ends.
+    # A daemon thread: an interrupted program ends even if reading hangs.
     reader = Thread(target=read, name="vocabshift-read-ahead", daemon=True)
     reader.start()
     try:
@@ -236,7 +236,7 @@ def _read_ahead(items: Iterator[Item]) -> Iterator[Item]:
 
 
 class _Ended:
-    """Why there is no further item."""
+    """The reason why there are no more items."""
 
     def __init__(self, reason: BaseException) -> None:
         self.reason = reason

@@ -1,6 +1,7 @@
-"""Which files a path, a folder or a glob stands for, and their bytes, decompressed.
+"""Finds the files of a path, a folder or a glob, and reads their decompressed bytes.
 
-Owns the supported suffixes, gzip, Zstandard and xz. Damage is a CorpusError that names the file.
+Owns the supported suffixes, gzip, Zstandard and xz. A damaged file raises a CorpusError that names
+it.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ class File:
 
     @property
     def is_text(self) -> bool:
-        """Whether it is plain text rather than records with columns."""
+        """Whether the file is plain text rather than records with columns."""
         return self.format == "txt"
 
 
 def file_at(path: str | Path) -> File | None:
-    """The file by its suffixes, or None where they say nothing; the file need not exist."""
+    """The file by its suffixes, or None if they are not known; the file need not exist."""
     path = Path(path)
     suffixes = [suffix[1:].lower() for suffix in path.suffixes]
     compression = suffixes.pop() if suffixes and suffixes[-1] in COMPRESSIONS else None
@@ -49,18 +50,18 @@ def file_at(path: str | Path) -> File | None:
 
 
 def exists(place: str) -> bool:
-    """Whether `place` is a path or a glob that something matches (`~` expands)."""
+    """Whether `place` is an existing path or a glob with a match (`~` expands)."""
     expanded = os.path.expanduser(place)  # noqa: PTH111 - Path raises for an unknown user
     return os.path.exists(expanded) or next(_matches(expanded), None) is not None  # noqa: PTH110
 
 
 def find(place: str | Path) -> tuple[File, ...]:
-    """Files that a path, a folder or a glob stands for.
+    """The files of a path, a folder or a glob.
 
-    A path that exists is taken literally, brackets and all. A folder stands for all supported
-    files in it and below, sorted by path; hidden files and folders are skipped, and so are files
-    with other suffixes. A glob (`**` crosses folders) stands for every match, sorted; a match
-    with another suffix is an error. Raises CorpusError where nothing can be read.
+    A path that exists is taken literally, brackets and all. A folder yields all supported files in
+    it and below, sorted by path; hidden files and folders are skipped, and so are files with other
+    suffixes. A glob (`**` crosses folders) yields every match, sorted; a match with another suffix
+    is an error. Raises CorpusError if nothing can be read.
     """
     expanded = os.path.expanduser(place)  # noqa: PTH111
     if os.path.exists(expanded):  # noqa: PTH110 - False for a name that no system allows
@@ -115,7 +116,7 @@ class _DamagedError(Exception):
 
 
 def read_chunks(file: File) -> Iterator[bytes]:
-    """Chunks of the decompressed content, about 1 MB each; CorpusError where it is damaged."""
+    """Chunks of the decompressed content, about 1 MB each; CorpusError if it is damaged."""
     chunks = _chunks(file)
     while True:
         try:
@@ -132,7 +133,7 @@ def read_chunks(file: File) -> Iterator[bytes]:
 
 
 def unreadable(path: Path, error: OSError) -> CorpusError:
-    """The error to raise for a file that the system does not let us read."""
+    """The error to raise for a file that the operating system cannot read."""
     return CorpusError(f"{path}: cannot be read ({error.strerror or error})")
 
 
@@ -154,7 +155,7 @@ def _chunks(file: File) -> Iterator[bytes]:
 
 
 def _zst_chunks(raw: IO[bytes]) -> Iterator[bytes]:
-    """Frame after frame. Not zstandard's own reader: it takes a cut file for a whole one."""
+    """Decompress frame by frame. zstandard's own reader accepts a truncated file as complete."""
     import zstandard
 
     decompressor = zstandard.ZstdDecompressor()

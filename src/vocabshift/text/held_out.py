@@ -1,7 +1,7 @@
 """Smaller corpora for measurements: held-out documents, and the first bytes of each language.
 
-One document of every so many is held out of training for evaluation; the division depends on
-nothing but the order of the documents.
+Every n-th document is held out of training for evaluation. The split depends only on the order of
+the documents.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from vocabshift.text.languages import ALL
 from vocabshift.text.readers import StandardInputSource
 
 EVERY = 20
-"""One document of so many is held out."""
+"""One document in this many is held out."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
     """The held-out documents of a source, or the others."""
 
-    first: int  # place of the first document that is held out
+    first: int  # index of the first held-out document
     every: int
     is_held_out: bool
 
@@ -43,12 +43,12 @@ class HeldOut:
         return ["held out", self.first, self.every, self.is_held_out]
 
     def n_bytes_hint(self, n_bytes: int) -> int:
-        """Its share."""
+        """The share of `n_bytes` that is kept."""
         held_out = n_bytes // self.every
         return held_out if self.is_held_out else n_bytes - held_out
 
     def of(self, blocks: Iterator[Documents]) -> Iterator[Documents]:
-        """Every so many documents, or the rest."""
+        """The held-out documents, or the rest."""
         seen = 0
         for documents in blocks:
             places = np.arange(seen, seen + len(documents))
@@ -61,8 +61,8 @@ class HeldOut:
 def hold_out(corpus: Corpus, every: int = EVERY) -> tuple[Corpus, Corpus]:
     """(training, held out): the first document of each language and every `every`-th after it.
 
-    The second source of a language starts with its second document, and so on: many sources of
-    one document each are divided too. ValueError for standard input, which cannot be read for both.
+    The second source of a language starts with its second document, and so on, so that many sources
+    of one document each are split too. ValueError for standard input, which cannot be read twice.
     """
     if any(isinstance(part.source, StandardInputSource) for part in corpus.parts):
         raise ValueError("standard input can be read only once; write the text to a file first")
@@ -84,11 +84,11 @@ def hold_out(corpus: Corpus, every: int = EVERY) -> tuple[Corpus, Corpus]:
 
 
 def excerpt(corpus: Corpus, n_bytes: int) -> dict[str, list[str]]:
-    """Label -> its first documents that are not blank, `n_bytes` of UTF-8 at most, in memory.
+    """Label -> its first non-blank documents, at most `n_bytes` of UTF-8, in memory.
 
     For work whose cost grows with the text, such as running a model over it. Text without a label
-    is of `ALL`, as in Results. A document that does not fit is cut after a whole character. Reads
-    no further than needed. CorpusError where there is nothing.
+    is filed under `ALL`, as in Results. A document that does not fit is cut after a whole
+    character. Reads no further than needed. CorpusError if there is no text.
     """
     if n_bytes < 1:
         raise ValueError(f"n_bytes is {n_bytes}; give at least 1")

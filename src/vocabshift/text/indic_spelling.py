@@ -1,9 +1,9 @@
-"""One spelling for what is written in several ways in the scripts of India, as data and rules.
+"""Unifies variant spellings in the scripts of India, as data and rules.
 
-Owns which signs are the same thing: anusvara and nasal consonant before a stop (the fifth case of
-each varga), nukta letters, vowels put together from a vowel and a sign, chillus, joiners that do
-nothing, digits. Each rule is a list of replacements that `Replace` components of tokenizer.json
-can say, so that training and inference see the same text. Running them is `normalize`'s.
+Owns which signs are equivalent: anusvara and nasal consonant before a stop (the fifth case of each
+varga), nukta letters, vowels composed of a vowel and a sign, chillus, joiners without effect,
+digits. Each rule is a list of replacements that `Replace` components of tokenizer.json can express,
+so that training and inference see the same text. `normalize` runs them.
 
 Sources: the fifth case as in "Indian language tokenizers" (section 5.1, Fig. 3); sequences that
 stand for vowels, The Unicode Standard, section 12 ("do not use"); chillus, UAX 15 leaves them.
@@ -26,7 +26,7 @@ _SIGNS = (0x3E, 0x4C)  # vowel signs
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Every match becomes `content`; one after the other over the whole text."""
+    """Every match becomes `content`; replacements run in order, each over the whole text."""
 
     pattern: str
     content: str
@@ -87,10 +87,10 @@ _BUILT_VOWELS = (
     "ಊ=ಉಾ ಔ=ಒೌ ೠ=ಋಾ "
     "ഈ=ഇൗ ഊ=ഉൗ ഐ=എെ ഓ=ഒാ ഔ=ഒൗ ൈ=െെ"
 )
-"""A vowel, and the sequences that look like it and are not to be used."""
+"""A vowel, and the sequences that look like it but must not be used."""
 
 _CHILLUS = {"ൺ": "ണ്", "ൻ": "ന്", "ർ": "ര്", "ൽ": "ല്", "ൾ": "ള്", "ൿ": "ക്", "ৎ": "ত্"}
-"""Consonants without a vowel, and what they were spelled with, before ZWJ, until Unicode 5.1."""
+"""Chillus, and the letter that spelled each of them, before ZWJ, until Unicode 5.1."""
 
 _JOINERS = "\u200c\u200d"
 _VIRAMAS = "".join(script.at(_VIRAMA) for script in BRAHMIC.values()) + "\u0dca\uaaf6"
@@ -119,7 +119,7 @@ def anusvara(scripts: Sequence[str]) -> list[Replacement]:
 
 
 def nukta(scripts: Sequence[str]) -> list[Replacement]:
-    """A nukta directly after its letter, once, and spelled as NFC spells it."""
+    """Put a nukta directly after its letter, once, in the spelling of NFC."""
     steps = []
     for name in scripts:
         script = BRAHMIC[name]
@@ -147,7 +147,7 @@ def nukta(scripts: Sequence[str]) -> list[Replacement]:
 
 
 def vowel_signs(scripts: Sequence[str]) -> list[Replacement]:
-    """Vowels and vowel signs in one character, where they were put together from parts."""
+    """Replace vowels and vowel signs composed of parts by their single characters."""
     wanted = {BRAHMIC[name].block for name in scripts}
     steps = [
         _string(apart, vowel)
@@ -166,7 +166,7 @@ def vowel_signs(scripts: Sequence[str]) -> list[Replacement]:
 
 
 def joiners(_: Sequence[str]) -> list[Replacement]:
-    """Chillus in their own characters; ZWJ and ZWNJ only where they can do something.
+    """Spell chillus by their own characters; keep ZWJ and ZWNJ only where they have an effect.
 
     That is after a virama, an Arabic letter or an emoji.
     """
@@ -176,7 +176,7 @@ def joiners(_: Sequence[str]) -> list[Replacement]:
 
 
 def no_joiners(_: Sequence[str]) -> list[Replacement]:
-    """No ZWJ and no ZWNJ at all: Persian and Malayalam lose distinctions."""
+    """Remove every ZWJ and ZWNJ; Persian and Malayalam lose distinctions."""
     chillus = [_string(f"{apart}\u200d", chillu) for chillu, apart in _CHILLUS.items()]
     return [*chillus, _regex(f"[{_JOINERS}]+", "", _JOINERS)]
 
@@ -202,8 +202,8 @@ class Rule:
     """A normalization by name."""
 
     steps: Callable[[Sequence[str]], list[Replacement]]
-    scripts: tuple[str, ...] = ()  # that it knows; none for a rule that is not a script's
-    inverse: str | None = None  # the rule that brings back what it changed, see `normalize`
+    scripts: tuple[str, ...] = ()  # supported scripts; empty if it does not depend on one
+    inverse: str | None = None  # the rule that undoes it, see `normalize`
 
     @property
     def summary(self) -> str:

@@ -1,8 +1,8 @@
 """Languages and labels: code, English name and scripts, as data.
 
 The 22 languages of the Eighth Schedule of the Constitution of India, and others that the demo and
-the studies meet. Labels of a corpus may be anything; this table only helps where a label happens
-to be known. Codes: ISO 639-3 and 639-1; scripts by their Unicode names, the usual one first.
+the studies use. Labels of a corpus may be any text; this table only adds facts about known ones.
+Codes: ISO 639-3 and 639-1; scripts by their Unicode names, the usual one first.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 ALL = "all"
-"""In results: all languages together, and text without a label, as it is all there is of it."""
+"""In results: all languages together, and text without labels."""
 
 UNLABELLED = "unlabelled"
 """In reports by language: the documents of a corpus that have no label (None in the corpus)."""
@@ -145,7 +145,7 @@ _SCRIPTS = {
     "Taml": "Tamil",
     "Telu": "Telugu",
 }
-"""ISO 15924 codes that are met in labels."""
+"""ISO 15924 codes that occur in labels."""
 
 _BY_CODE = {language.code: language for language in LANGUAGES} | {
     language.short_code: language for language in LANGUAGES if language.short_code is not None
@@ -153,15 +153,15 @@ _BY_CODE = {language.code: language for language in LANGUAGES} | {
 
 
 def script_name(code: str) -> str:
-    """The Unicode name of a script given by its ISO 15924 code; any other text as it is."""
+    """The Unicode name of a script by its ISO 15924 code; other text is returned unchanged."""
     return _SCRIPTS.get(code, code)
 
 
 def find_language(label: str | None) -> Language | None:
-    """The language that a corpus label means, or None where it is not in the table.
+    """The language of a corpus label, or None if it is not in the table.
 
-    Knows three- and two-letter codes, and both with a script: `ks_Arab`, `hi-Latn`. Then `scripts`
-    is that script alone, even where the language is not usually written in it.
+    Knows three- and two-letter codes, each with an optional script: `ks_Arab`, `hi-Latn`. With a
+    script, `scripts` holds only that one, even if the language is not usually written in it.
     """
     parts = re.fullmatch(r"([a-z]{2,3})(?:[_-]([A-Z][a-z]{3}))?", label or "")
     if parts is None:
@@ -175,12 +175,12 @@ def find_language(label: str | None) -> Language | None:
 
 
 def family(label: str | None) -> str | None:
-    """The language family of what a corpus label means, or None where it is not in the table."""
+    """The language family of a corpus label, or None if it is not in the table."""
     language = find_language(label)
     return None if language is None else _FAMILY_OF[language.code]
 
 
-# The scripts whose words Matra counts more ("Matra: Sentence-Constrained Superword Tokenization for
+# The scripts whose words Matra favours ("Matra: Sentence-Constrained Superword Tokenization for
 # India's Scheduled Languages", Table 1: fifteen Unicode blocks, Syriac and Sinhala among them).
 
 Range = tuple[str, str]

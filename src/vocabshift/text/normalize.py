@@ -1,10 +1,10 @@
 """Normalizers that can travel inside ``tokenizer.json``: by name, and as a function on text.
 
-A name is one step ("nfc"), a step with the scripts it is for ("fifth-case:Devanagari,Bengali"), or
-several joined by "+", which happen in that order ("nfc+fifth-case"). None is the default
-everywhere: text comes back byte for byte. Running them is left to `tokenizers`, so that training
-sees what the exported tokenizer will see (its Unicode tables are not Python's). What the steps for
-the scripts of India do is `indic_spelling`'s.
+A name is one step ("nfc"), a step with its scripts ("fifth-case:Devanagari,Bengali"), or several
+steps joined by "+", which run in that order ("nfc+fifth-case"). The default everywhere is None: the
+text is unchanged. `tokenizers` runs the steps, so that training sees what the exported tokenizer
+will see (its Unicode tables differ from Python's). `indic_spelling` defines the steps for the
+scripts of India.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _INVERSE_FORMS = {"nfc": "nfd", "nfd": "nfc"}
 def normalizer_spec(name: str | None) -> Spec | None:
     """The component of tokenizer.json for a name; None for None and "none".
 
-    ValueError for a step that is not known, or that does not know a script.
+    ValueError for an unknown step, or a script that the step does not support.
     """
     specs = _specs(name)
     if not specs:
@@ -54,8 +54,8 @@ def normalizer_spec(name: str | None) -> Spec | None:
 def normalizer_function(name: str | None) -> Callable[[str], str] | None:
     """The normalizer of that name as a function, or None for no normalizer.
 
-    What needs Unicode tables is done by the components of `tokenizers`; plain characters are
-    replaced by Python's own means, which do the same ten times as fast.
+    Steps that need Unicode tables run as components of `tokenizers`; plain characters are replaced
+    in Python, which is ten times as fast with the same result.
     """
     steps = [(component, _function(component)) for component in _components(name)]
     if not steps:
@@ -78,10 +78,10 @@ def normalizer_function(name: str | None) -> Callable[[str], str] | None:
 
 
 def inverse_name(name: str) -> str | None:
-    """The normalizer that undoes what `name` changed, or None where there is none.
+    """The normalizer that undoes what `name` changed, or None if there is none.
 
-    Both write one spelling for what has two, so it brings the other spelling back everywhere,
-    also where the text had this one: apply(inverse(apply(text))) == apply(text) and
+    Both normalizers unify two spellings. The inverse restores the other spelling everywhere, even
+    where the text did not have it: apply(inverse(apply(text))) == apply(text) and
     inverse(apply(text)) == inverse(text). Digits of all scripts at once have no inverse.
     """
     inverses = []
@@ -96,9 +96,9 @@ def inverse_name(name: str) -> str | None:
 
 
 def name_of(spec: Mapping[str, Any] | None) -> str | None:
-    """The name whose component of tokenizer.json this is; "none" for none, None for no such name.
+    """The name of a component of tokenizer.json; "none" for no component, None if unknown.
 
-    Steps that are for several scripts, but not all, come as one step a script.
+    A step for several scripts, but not all, is returned as one step per script.
     """
     steps, rest = [], _flat(spec)
     while rest:
@@ -113,7 +113,7 @@ def name_of(spec: Mapping[str, Any] | None) -> str | None:
 
 
 def spec_function(spec: Mapping[str, Any] | None) -> Callable[[str], str] | None:
-    """What a component of tokenizer.json does, where it has a name; None where it has none."""
+    """The function of a component of tokenizer.json; None if the component has no name."""
     name = name_of(spec)
     if name is None:
         return None
@@ -138,7 +138,7 @@ def _specs(name: str | None) -> list[Spec]:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A Unicode normalization form; it may change any text but ASCII."""
+    """A Unicode normalization form; it may change any non-ASCII text."""
 
     spec: Spec
 
@@ -187,7 +187,7 @@ def _function(component: Replacement | _Form) -> Callable[[str], str]:
     pattern, content = component.pattern, component.content
     if not component.is_regex:
         return lambda text: text.replace(pattern, content)
-    if "\\p" in pattern:  # their Unicode tables count
+    if "\\p" in pattern:  # depends on the Unicode tables of `tokenizers`
         return normalizers.Replace(Regex(pattern), content).normalize_str
     find = re.compile(pattern)
     return lambda text: find.sub(content, text)

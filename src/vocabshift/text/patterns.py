@@ -1,8 +1,8 @@
 """Named pre-tokenization patterns, as the regex text that is exported in ``tokenizer.json``.
 
-A pattern is an ordered list of Split steps (regex, behavior); each step splits every pre-token that
-the one before it left. The regex text is the truth: tests hold the core's scanners equal to it, and
-a list with any other step runs through `tokenizers` itself, slower.
+A pattern is an ordered list of Split steps (regex, behavior); each step splits the pre-tokens of
+the previous one. The regex text is the definition, and tests compare the core's scanners with it. A
+pattern with any other step runs through `tokenizers` itself, which is slower.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ PATTERNS = (
         "Han as in `matra-left`, then the boundaries of `superbpe-stage2`",
     ),
 )
-"""The one list of named patterns. A new one is a row here; where its regex is new too, a constant
-in regexes.py, and a scanner of the core (`_SCANNERS`) if it is to be fast."""
+"""The only list of named patterns. A new pattern is a row here. A new regex is a constant in
+regexes.py, and to be fast it needs a scanner in the core (`_SCANNERS`)."""
 
 NAMED: Mapping[str, Pattern] = {known.name: known.splits for known in PATTERNS}
 ALIASES = {alias: known.name for known in PATTERNS for alias in known.aliases}
@@ -157,7 +157,7 @@ _JOINED = {
 
 
 def get_pattern(name_or_regex: str | Pattern) -> Pattern:
-    """The pattern of a name, or a one-step pattern of a regex; ValueError if neither fits.
+    """The pattern with this name, or a one-step pattern from a regex; ValueError otherwise.
 
     A name consists of letters, digits and "-"; anything else is read as a regex, isolated.
     """
@@ -182,7 +182,7 @@ def get_pattern(name_or_regex: str | Pattern) -> Pattern:
 
 
 def to_spec(pattern: Pattern) -> dict[str, Any]:
-    """The pre-tokenizer of a byte-level tokenizer with this pattern, as tokenizer.json has it."""
+    """The `pre_tokenizer` of tokenizer.json for a byte-level tokenizer with this pattern."""
     splits = [
         {
             "type": "Split",
@@ -202,9 +202,9 @@ def to_spec(pattern: Pattern) -> dict[str, Any]:
 
 
 def from_spec(spec: Mapping[str, Any] | None) -> Pattern | None:
-    """The pattern of a byte-level pre-tokenizer, or None where it is something else.
+    """The pattern of a byte-level pre-tokenizer, or None for any other pre-tokenizer.
 
-    Understood: Split steps by regex or string, then one ByteLevel without a prefix space.
+    Supports Split steps by regex or string, followed by one ByteLevel without a prefix space.
     """
     if spec is None:
         return None
@@ -223,10 +223,10 @@ def from_spec(spec: Mapping[str, Any] | None) -> Pattern | None:
 
 
 def compile_pattern(pattern: Sequence[Split]) -> _core.PreTokenizer | None:
-    """The core's scanners for a pattern, or None where only a regex engine can run it.
+    """The core's scanners for a pattern, or None if only a regex engine can run it.
 
-    The core knows the step of every named pattern but deepseek's, and those of sentence policies,
-    in any number and order.
+    The core supports the steps of all named patterns except deepseek, and those of sentence
+    policies, in any number and order.
     """
     steps = [_step_of(split) for split in pattern]
     if None in steps:

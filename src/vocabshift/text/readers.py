@@ -1,7 +1,7 @@
 """Sources of documents: files, the Hub, standard input, texts in memory; and a key for them.
 
-A source can be read any number of times, in constant memory. It knows what its documents are
-(lines, whole files or records), but not their language or weight: the corpus adds those.
+A source can be read any number of times, in constant memory. It defines its documents (lines, whole
+files or records); the corpus adds their language and weight.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ if TYPE_CHECKING:
     from vocabshift.text.selection import Part
 
 DocumentUnit = Literal["line", "file"]
-"""What is one document of a text file; a record of the other formats is always one."""
+"""The unit of a document in a text file; in other formats every record is a document."""
 
 
 def check_unit(unit: str) -> None:
-    """ValueError where `unit` is none of the two."""
+    """Raise ValueError unless `unit` is "line" or "file"."""
     if unit not in get_args(DocumentUnit):
         raise ValueError(f"documents is {unit!r}; it must be 'line' or 'file'")
 
 
 class Source(Protocol):
-    """Something that documents can be read from."""
+    """A source of documents."""
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ class Source(Protocol):
 
     @property
     def n_bytes_hint(self) -> int | None:
-        """Bytes of text where that is known without reading."""
+        """Bytes of text, if known without reading."""
 
     def read(self) -> Iterator[Documents]:
         """All documents that are not empty, from the start; no language, weight 1."""
@@ -88,7 +88,7 @@ class FileSource:
 
     @property
     def n_bytes_hint(self) -> int | None:
-        """Size on disk, where that is all plain text."""
+        """Size on disk, if all files are plain text."""
         if not all(file.is_text and file.compression is None for file in self.files):
             return None
         return sum(file.path.stat().st_size for file in self.files if file.path.exists())
@@ -194,14 +194,14 @@ class TextsSource:
 
 # A key by which a later process recognises the text of a run.
 #
-# A file is known by path, size and time of change, as `make` does: reading a corpus to hash it
-# would cost as much as the first phase of the work.
+# A file is identified by path, size and modification time, like in `make`: hashing a corpus would
+# take as long as the first phase of a run.
 
 
 def input_key(corpus: Corpus) -> str | None:
     """Hex digits that change with the files, labels, weights, choices and units of `corpus`.
 
-    None where a part is no local file; `no_key_reason` says why.
+    None if a part is not a local file; `no_key_reason` says why.
     """
     if no_key_reason(corpus) is not None:
         return None
@@ -210,7 +210,7 @@ def input_key(corpus: Corpus) -> str | None:
 
 
 def no_key_reason(corpus: Corpus) -> str | None:
-    """Why a later run cannot know this corpus again; None where it can."""
+    """The reason why a later run cannot recognise this corpus; None if it can."""
     for part in corpus.parts:
         if isinstance(part.source, StandardInputSource):
             return "standard input is gone when the process ends"

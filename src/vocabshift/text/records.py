@@ -1,13 +1,13 @@
-"""Documents out of records: JSON lines, JSON files, Parquet, data sets of the Hub; Arrow strings.
+"""Documents from records: JSON lines, JSON files, Parquet, data sets of the Hub; Arrow strings.
 
-A record is an object, whose column holds the text, or a string, which is the text itself. A null
-carries no text and is passed over; any other value is an error, as is a missing column.
+A record is an object with a text column, or a string, which is the text itself. A null is skipped;
+any other value is an error, as is a missing column.
 
-A `.jsonl` is streamed; its blank lines are passed over. A `.json` is held in memory, and is one of
+A `.jsonl` is streamed; its blank lines are skipped. A `.json` is held in memory, and is one of
 - a list of records;
 - an object with the column: one text, or a list of texts;
 - an object with exactly one list among its values, whatever its key: that list of records;
-- JSON lines after all, as many a data set has it.
+- JSON lines despite the suffix, as in many data sets.
 A byte order mark before the JSON is not part of it.
 
 Parquet files and data sets come batch by batch, of one column only. They need the extra
@@ -35,7 +35,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 def read_json_lines(blocks: Iterable[Block], source: str, column: str | None) -> Iterator[bytes]:
-    """Texts of JSON lines; CorpusError with the number of the line (from 1) that is at fault."""
+    """Texts of JSON lines; a CorpusError gives the number of the bad line (from 1)."""
     for number, line in enumerate(split_lines(blocks, source), start=1):
         text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
         if not text or text.isspace():
@@ -79,7 +79,7 @@ def encode_text(value: Any, where: str) -> bytes:
 
 
 def missing_column(column: str, present: Iterable[str], where: str) -> CorpusError:
-    """The error for a column that is not there."""
+    """The error for a missing column."""
     return CorpusError(
         f"{where}: no column {column!r}; present: {', '.join(present) or 'none'}; "
         "name one as FILE:COLUMN"
@@ -122,7 +122,7 @@ _BATCH_ROWS = 1024
 
 
 def check_installed(package: str, what_for: str) -> None:
-    """ImportError that says what to install where `package` is not there; imports nothing."""
+    """Raise ImportError with install instructions if `package` is missing; imports nothing."""
     if find_spec(package) is None:
         raise ImportError(
             f"{what_for} needs {package}; install it with: pip install 'vocabshift[data]'",
@@ -206,8 +206,8 @@ def _hub_batches(dataset: HubDataset) -> Iterator[list[Any]]:
         yield batch[dataset.column]
 
 
-# Strings of Arrow as bytes and offsets: no str is made of them. The arrays of pyarrow are known by
-# their methods, and nothing is imported: whoever has one has pyarrow.
+# Arrow strings as bytes and offsets, without creating str objects. pyarrow arrays are recognised by
+# their methods, so nothing is imported.
 
 StringBlock = tuple[memoryview, NDArray[np.int64], NDArray[np.int64]]
 """UTF-8 bytes, and where each string begins and ends in them."""
@@ -219,8 +219,8 @@ _CAN_BE_CAST = ("string_view", "dictionary<values=string,", "dictionary<values=l
 def string_blocks(strings: Any) -> Iterator[StringBlock]:
     """One block for each chunk of a pyarrow Array or ChunkedArray of strings.
 
-    The bytes are those of the array itself. TypeError for what holds no strings, ValueError for
-    nulls; nothing here looks whether the bytes are UTF-8.
+    The bytes are those of the array, not copied. TypeError for arrays of another type, ValueError
+    for nulls. Does not check that the bytes are UTF-8.
     """
     kind = str(getattr(strings, "type", type(strings).__name__))
     if kind not in _OFFSETS and not kind.startswith(_CAN_BE_CAST):

@@ -1,8 +1,8 @@
-"""The regex text of every named pattern: one Split step each, exported as it stands here.
+"""The regex text of every named pattern: one Split step each, exported verbatim.
 
-The truth about how text is cut: tests hold the core's scanners equal to it. patterns.py says which
-steps make a pattern, and under which name. `repair_regex` rewrites any regex so that marks and
-joiners may follow the letters of a word.
+It defines how text is cut, and tests compare the core's scanners with it. patterns.py combines the
+steps into named patterns. `repair_regex` rewrites any regex so that marks and joiners may follow
+the letters of a word.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 PREFIX = r"[^\r\n\p{L}\p{N}]?"
 JOINERS = r"\u200c\u200d"
-"""ZWNJ and ZWJ, to stand inside a class."""
+"""ZWNJ and ZWJ, for use inside a character class."""
 _UPPER = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}"
 _LOWER = r"\p{Ll}\p{Lm}\p{Lo}\p{M}"
 _SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -50,7 +50,7 @@ def _boundaries(run_start: str) -> str:
 
 
 NOT_LETTERS = _not_letters(r"\p{N}{1,3}")
-"""What ends o200k, and all that is made from it: digits, punctuation, whitespace."""
+"""The end of o200k and of all patterns derived from it: digits, punctuation, whitespace."""
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 CL100K = _cl100k(r"\p{N}{1,3}")
@@ -58,8 +58,8 @@ QWEN2 = _cl100k(r"\p{N}")
 O200K = "|".join((cased_words(CONTRACTION + "?"), NOT_LETTERS))
 TEKKEN = "|".join((cased_words(""), _not_letters(r"\p{N}")))
 BOUNDARIES = _boundaries("")
-"""Superword stage: all the boundaries that stay when the space is lifted. SuperBPE's own pattern
-cuts words at two combining marks in a row; here marks are letters."""
+"""Superword stage: the boundaries that remain when words may join across spaces. SuperBPE's own
+pattern cuts words at two combining marks in a row; here marks are letters."""
 
 HAN = r"\p{Han}\p{M}*"
 """Each Han character is a pre-token, with the marks on it (variation selectors, tone marks). A step

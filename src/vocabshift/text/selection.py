@@ -1,7 +1,7 @@
-"""Parts of a corpus and choices: which documents of a source a corpus takes.
+"""Parts of a corpus and choices: which documents of a source belong to a corpus.
 
-Owns the interface that all choices share, so that a part can chain them, and two of them: a budget
-in bytes for each language, and a limit on words in Roman script. `held_out` has the third.
+Owns the interface of all choices, which lets a part chain them, and two choices: a byte budget for
+each language, and a limit on words in Roman script. `held_out` has the third.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Choice(Protocol):
-    """Takes some of a source's documents, in their order, and the same ones every time."""
+    """Selects documents of a source, in order, and the same ones in every pass."""
 
     @property
     def name(self) -> str:
@@ -50,7 +50,7 @@ class Part:
     source: Source
     language: str | None = None
     weight: float = 1.0
-    choices: tuple[Choice, ...] = ()  # each of what the one before it took
+    choices: tuple[Choice, ...] = ()  # each applied to the result of the previous one
 
     @property
     def name(self) -> str:
@@ -75,16 +75,16 @@ class Part:
             yield replace(documents, language=self.language, weight=self.weight)
 
     def choosing(self, choice: Choice) -> Part:
-        """What this choice takes of it."""
+        """This part with one more choice."""
         return replace(self, choices=(*self.choices, choice))
 
 
-# So many bytes of each language, drawn at random and the same ones every time.
+# A byte budget for each language, drawn at random but reproducibly.
 #
-# Files are often sorted by source, so their first megabytes are no sample of them. Every document
-# gets a number from the seed, its language and its place; those with the lowest numbers are taken,
-# as many as fit, in their order. The first pass only adds up bytes by the leading bits of the
-# number, in constant memory.
+# Files are often sorted by source, so their first megabytes are not a sample. Every document gets a
+# number from the seed, its language and its position. Those with the lowest numbers are taken, as
+# many as fit, in their order. The first pass only sums bytes by the leading bits of the number, in
+# constant memory.
 
 _BITS = 20
 """A language is taken to within a millionth of its bytes."""
@@ -92,7 +92,7 @@ _BITS = 20
 
 @dataclass(eq=False)
 class LanguageBudget:
-    """What is drawn of one language: `n_bytes` of all its sources together, at the most."""
+    """The budget of one language: at most `n_bytes` of all its sources together."""
 
     language: str | None
     n_bytes: int
@@ -206,7 +206,7 @@ def is_written_in_roman(label: str | None) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class RomanWordLimit:
-    """Lines of at most so many Roman words."""
+    """Keeps only lines with a limited number of Roman words."""
 
     most: int
 
@@ -248,7 +248,7 @@ class RomanWordLimit:
 
 
 def _replaced(documents: Documents, changed: dict[int, bytes]) -> Iterator[bytes]:
-    """All documents; `pack` leaves out those of which nothing stayed."""
+    """All documents; `pack` drops those that became empty."""
     places = zip(documents.starts.tolist(), documents.ends.tolist(), strict=True)
     for i, (start, end) in enumerate(places):
         yield changed[i] if i in changed else bytes(documents.data[start:end])

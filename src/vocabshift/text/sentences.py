@@ -1,4 +1,4 @@
-"""Where sentences end: terminals by script, as data that a linguist may change.
+"""Sentence terminals by script, as data that a linguist may change.
 
 The superword stage never joins words across a sentence end (IST, section 3). Sources: Unicode's
 Sentence_Terminal property for the scripts in use; what an ASCII period means is a policy.

@@ -5,11 +5,11 @@
 A local file may name its column too, `articles.jsonl:body`, and so may a folder or a glob whose
 files all have columns. `-` is standard input (the file of that name is `./-`).
 
-**What exists wins.** `=`, `@` and `:` may be part of a path: a spec is read with as few marks as
-possible, and the first reading whose path exists, or whose glob matches, is taken. So `a=b.txt`
-is the file `a=b.txt` where there is one, and else `b.txt` in language `a`. Only a column's name
-cannot hold `@`. Nothing is guessed: without `lang=` the language is None, whatever the names of
-files and folders are.
+**An existing path wins.** `=`, `@` and `:` may be part of a path. The parser tries readings with as
+few marks as possible first, and takes the first whose path exists or whose glob matches. So
+`a=b.txt` is the file `a=b.txt` if it exists, and otherwise `b.txt` in language `a`. Only a column
+name cannot contain `@`. Nothing is guessed: without `lang=` the language is None, whatever the
+names of files and folders are.
 
 Owns the grammar; opens nothing and knows nothing of formats.
 """
@@ -50,12 +50,12 @@ class HubDataset:
 
 @dataclass(frozen=True, slots=True)
 class StandardInput:
-    """Text lines that are piped in."""
+    """Text lines from standard input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A spec taken apart."""
+    """A parsed spec."""
 
     place: Local | HubDataset | StandardInput
     language: str | None = None
@@ -63,10 +63,10 @@ class Spec:
 
 
 def parse_spec(spec: str) -> Spec:
-    """Take `spec` apart; see the head of this file.
+    """Parse `spec`; the module docstring has the grammar.
 
-    Raises CorpusError where no reading gives a path that exists, and ValueError for an empty
-    label, path or data set name and for a weight that is not a finite number above 0.
+    Raises CorpusError if no reading has an existing path. Raises ValueError for an empty label,
+    path or data set name, and for a weight that is not a finite number above 0.
     """
     if not isinstance(spec, str):
         raise TypeError(f"a SPEC is a str, not {type(spec).__name__}; for paths use from_files")
@@ -98,7 +98,7 @@ def parse_spec(spec: str) -> Spec:
 
 
 def check_weight(weight: str | float, of: str) -> float:
-    """`weight` as a finite number above 0, or ValueError; `of` says in the message of what."""
+    """`weight` as a finite number above 0, or ValueError; `of` names its owner in the message."""
     try:
         value = float(weight)
     except (TypeError, ValueError):

@@ -55,7 +55,7 @@ consonants only: অ্যা is one syllable."""
 
 
 def syllable_rules() -> _core.SyllableRules:
-    """The same as a step of the core."""
+    """The syllable rules in the form that the core takes."""
     return _core.SyllableRules(list(LINKERS), "".join(LINKERS.values()), list(CONJUNCTS))
 
 

@@ -1,4 +1,4 @@
-"""Weights of text: groups of documents that count alike, and how much an occurrence counts.
+"""Weights of text: groups of documents with equal weight, and how much an occurrence counts.
 
 Owns temperature sampling over languages and how weights become fixed-point numbers.
 """
@@ -20,17 +20,17 @@ may be longer than what was read."""
 
 @dataclass(slots=True)
 class Group:
-    """Documents that count alike."""
+    """Documents with equal weight."""
 
     language: str | None  # None too where languages are not distinguished
     weight: float
     n_bytes: int = 0
     n_documents: int = 0
-    n_special: int = 0  # special tokens that stood in them
+    n_special: int = 0  # special tokens found in them
 
 
 class WeightedText:
-    """Text in groups; what reading it found out, and what it counts."""
+    """Text in groups, with the statistics of reading it and its weights."""
 
     sampling_alpha: float | None
     language_weights: Mapping[str | None, float] | None = None
@@ -41,7 +41,7 @@ class WeightedText:
     fingerprint: str  # of the text, labels and weights
 
     def state(self) -> dict[str, Any]:
-        """What reading found out, as plain JSON values."""
+        """The statistics of reading, as plain JSON values."""
         return {
             "groups": [asdict(group) for group in self.groups],
             "language_bytes": list(self.language_bytes.items()),
@@ -50,7 +50,7 @@ class WeightedText:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over what another reader of the same text found out."""
+        """Restore the statistics of another reader of the same text."""
         self.groups = [Group(**group) for group in state["groups"]]
         self.language_bytes = dict(state["language_bytes"])
         self.n_special = state["n_special"]
@@ -99,7 +99,7 @@ class WeightedText:
         return min(max(1, round(min_frequency * self._scale())) * unit, _MOST)
 
     def _scale(self) -> float:
-        """What one occurrence of weight 1 counts."""
+        """The count of one occurrence of weight 1."""
         weights = self.weights
         if len(set(weights)) <= 1:
             return 1
