@@ -120,7 +120,7 @@ class AnyTokenizer(Protocol):
         """The texts of flat ids and offsets, special tokens kept."""
 
     def without(self, ids: Iterable[int], *, keep_ids: bool = False) -> Self:
-        """The tokenizer without the model's tokens `ids`, and without what they made.
+        """Return the tokenizer without the model's tokens `ids` and the tokens made of them.
 
         The others are numbered densely in the old order, or keep their ids with `keep_ids`
         (`ids_without` says which is which). ValueError for an id that an added token or the
@@ -135,7 +135,7 @@ class AnyTokenizer(Protocol):
         """The tokenizer whose merges alone decide; itself where they do so already."""
 
     def unreachable(self) -> tuple[str, ...]:
-        """Tokens that the model does not give for their own text, by id."""
+        """Return tokens that the model does not yield for their own text, by id."""
 
     def byte_pieces(self) -> tuple[str, ...]:
         """Tokens that represent one byte."""

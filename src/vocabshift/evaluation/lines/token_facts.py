@@ -95,7 +95,7 @@ def parts_of(size: int) -> Iterator[slice]:
 
 
 def running_sums(size: int, values: Callable[[slice], npt.NDArray[np.generic]]) -> Int64:
-    """(size + 1,): the sum of all values in front of each, and of all; `values` gives a part."""
+    """Return (size + 1,) sums of all values before each, and of all; `values` returns a part."""
     sums = np.zeros(size + 1, dtype=np.int64)
     for part in parts_of(size):
         into = sums[part.start + 1 : part.stop + 1]
