@@ -88,7 +88,7 @@ def evaluate(
     Returns rows by metric, then language, then subject. Figures over lines have their 95 %
     bootstrap interval, and `n` is the number of lines; those of a vocabulary are under "all" (or
     a script, or another subject) and `n` is its size. Rows of "loss_rate" are added wherever a
-    tokenizer does not give a line back.
+    tokenizer does not round-trip a line.
 
     Raises ValueError for an unknown metric, or for one that needs a base where none is given;
     CorpusError for an empty language, or texts that are not parallel; InvalidTokenizerError for a
@@ -233,7 +233,7 @@ def _bins(lines: Lines, frequencies: Any) -> dict[str, Bytes]:
 def _measure_all(
     evaluated: Sequence[Subject], tasks: Sequence[Task], threads: int, progress: Progress | None
 ) -> list[tuple[Rows, npt.NDArray[np.int64]]]:
-    """What `measure` gives for each subject, in order; several at a time.
+    """Yield the result of `measure` for each subject, in order; several run at a time.
 
     Rows of all tasks are put together; the hashes are those of the first one.
     """

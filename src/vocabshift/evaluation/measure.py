@@ -101,7 +101,7 @@ def measure(subject: str, engine: Engine, task: Task, *, threads: int = 1) -> tu
     """Rows of one subject by metric, and the hashes of its tokens for figures of two subjects.
 
     Rows of `loss_rate` are there for every language with a loss, asked for or not. Raises
-    InvalidTokenizerError for a tokenizer that gives no token at all for a language.
+    InvalidTokenizerError for a tokenizer that yields no token at all for a language.
     """
     facts = TokenFacts(engine)
     counts = _count(subject, engine, facts, task, threads)

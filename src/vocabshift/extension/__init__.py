@@ -1,1 +1,1 @@
-"""New words for a tokenizer that exists: continued BPE and its baselines; what there is to gain."""
+"""Extends an existing tokenizer: continued BPE, its baselines, and what new tokens gain."""

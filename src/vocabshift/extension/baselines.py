@@ -1,18 +1,18 @@
-"""Baselines of extension: what people do instead of continued BPE. For comparison, not for use.
+"""Baselines of extension, which people use instead of continued BPE. For comparison only.
 
-Source: the published toolkit of "Teaching Old Tokenizers New Words" (arXiv:2512.03989), whose rules
-these are. All take the new tokens of an auxiliary tokenizer, in the order of its ids:
+The rules are those of the published toolkit of "Teaching Old Tokenizers New Words"
+(arXiv:2512.03989). All take the new tokens of an auxiliary tokenizer, in the order of its ids:
 
 - regen (the paper's naive extension): for every new token, all its splits into two tokens become
-  merges, after the old ones. Merges of the base may cut a new token before its own merges come.
-- append: the auxiliary tokenizer's own merges after the old ones, as far as all three of their
-  tokens are there. Most new tokens cannot be built, for the base would have to split text as the
+  merges, after the old ones. Merges of the base may cut a new token before its own merges run.
+- append: the auxiliary tokenizer's own merges come after the old ones, if all three of their tokens
+  exist. Most new tokens cannot be built, because the base would have to split text as the
   auxiliary tokenizer does.
-- prepend: the merges of regen before all old ones. Old tokens are cut now, and old text changes.
-- add-tokens: the texts of the new tokens as added tokens, cut out of the text before anything
-  else, inside words too; where one begins or ends in a word, the rest of it falls apart.
+- prepend: the merges of regen come before all old ones. They cut old tokens and change old text.
+- add-tokens: the texts of the new tokens become added tokens. These are cut out of the text before
+  anything else, even inside words. The rest of such a word is segmented separately.
 
-What each costs is `baseline_cost`'s.
+`extension_cost` measures the cost of each.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from vocabshift.tokenizer.piece_rules import SentencePieceRules
 from vocabshift.tokenizer.token_bytes import is_byte_level
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
-# The auxiliary tokenizer: trained from nothing, under the base's own pipeline. transformers'
-# `train_new_from_iterator` gives the same: byte-level BPE after the base's normalizer and
-# pre-tokenizer, of a size that includes its special tokens and the 256 bytes.
+# The auxiliary tokenizer is trained from scratch with the base's own pipeline. It equals the result
+# of transformers' `train_new_from_iterator`: byte-level BPE after the base's normalizer and
+# pre-tokenizer. Its size includes the special tokens and the 256 bytes.
 
 BASELINES = tuple(name for name in METHODS if name != "continued")
 
@@ -52,13 +52,13 @@ SIZE = 64_000
 
 @dataclass(frozen=True)
 class Auxiliary:
-    """Tokens and merges of a tokenizer trained from nothing, spelt as the base spells its own."""
+    """Tokens and merges of a tokenizer trained from scratch, spelled as in the base."""
 
     tokens: tuple[str, ...]  # by id, special tokens left out
     merges: tuple[Merge, ...]  # by rank
 
     def new_tokens(self, base: Tokenizer) -> list[str]:
-        """Its tokens that the base lacks, in the order of their ids."""
+        """Return the tokens that the base lacks, in the order of their ids."""
         known = base.model.vocab.keys() | {token.content for token in base.added_tokens}
         return [token for token in self.tokens if token not in known]
 
@@ -71,10 +71,11 @@ def train_auxiliary(
     threads: int = 1,
     progress: PhaseProgress | None = None,
 ) -> Auxiliary:
-    """Train the auxiliary tokenizer of a byte-level base; fewer tokens where pairs run out.
+    """Train the auxiliary tokenizer of a byte-level base.
 
-    `text` holds the words of the base's own pipeline, and keeps them. `vocab_size` counts the
-    base's special tokens and the 256 bytes. ValueError for a base that is not byte-level.
+    `text` holds the words of the base's own pipeline and is not changed. `vocab_size` includes the
+    base's special tokens and the 256 bytes. There are fewer tokens if the pairs run out. Raises
+    ValueError if the base is not byte-level.
     """
     if not is_byte_level(base) or not base.model.is_byte_level:
         raise ValueError(
@@ -107,9 +108,9 @@ def train_auxiliary(
 def naive_extension(
     base: Tokenizer, auxiliary: Auxiliary, method: str, *, n_tokens: int
 ) -> Tokenizer:
-    """`base` with `n_tokens` new tokens by one of the baselines, or with all that there are.
+    """Return `base` with up to `n_tokens` new tokens, added by one of the baselines.
 
-    New ids come after all others. ValueError for a method that does not exist, or where the
+    New ids come after all others. Raises ValueError if the method does not exist, or if the
     auxiliary tokenizer has no token that the base lacks.
     """
     if method not in BASELINES:
@@ -121,7 +122,7 @@ def naive_extension(
 
 
 def regen(base: Tokenizer, auxiliary: Auxiliary, *, n_tokens: int) -> Additions:
-    """New tokens with every split of theirs as a merge, those with a longer left part first."""
+    """Return new tokens with all their splits as merges, the longest left part first."""
     tokens = _first(auxiliary.new_tokens(base), base, n_tokens)
     known = base.model.vocab.keys() | set(tokens)
     old = set(base.model.merges)
@@ -130,7 +131,7 @@ def regen(base: Tokenizer, auxiliary: Auxiliary, *, n_tokens: int) -> Additions:
 
 
 def append(base: Tokenizer, auxiliary: Auxiliary, *, n_tokens: int) -> Additions:
-    """New tokens with the auxiliary tokenizer's merges whose three tokens are there."""
+    """Return new tokens with the auxiliary tokenizer's merges whose three tokens exist."""
     if not auxiliary.merges:
         raise ValueError(
             f"the auxiliary tokenizer names no merges that could be appended to those of "
@@ -150,10 +151,10 @@ def append(base: Tokenizer, auxiliary: Auxiliary, *, n_tokens: int) -> Additions
 
 
 def add_tokens(base: Tokenizer, auxiliary: Auxiliary, *, n_tokens: int) -> Tokenizer:
-    """New tokens as added tokens with the flags that transformers' `add_tokens` gives to strings.
+    """Return `base` with added tokens that have the flags of transformers' `add_tokens`.
 
-    Tokens that are not whole characters have no text and are passed over, and so are those whose
-    text is a token of the base already (the text "õ" spells the byte 0xF5 there).
+    Tokens that are not whole characters have no text and are skipped. Tokens whose text is already
+    a token of the base are skipped too (the text "õ" spells the byte 0xF5 there).
     """
     taken = base.model.vocab.keys() | {token.content for token in base.added_tokens}
     texts = [text for text in _texts(base, auxiliary.new_tokens(base)) if text not in taken]
@@ -178,12 +179,12 @@ def _first(tokens: list[str], base: Tokenizer, n_tokens: int) -> tuple[str, ...]
 
 
 def _stopped(tokens: tuple[str, ...], n_tokens: int) -> str:
-    """Why no more: the tokens asked for, or all that the auxiliary tokenizer has."""
+    """Return why the method stopped: enough tokens, or no token left in the auxiliary one."""
     return "n_tokens" if len(tokens) == n_tokens else "no_token_left"
 
 
 def _splits(token: str, known: Iterable[str] | Mapping[str, int]) -> list[Merge]:
-    """All splits of a token into two known ones, the longest left part first."""
+    """Return all splits of a token into two known ones, the longest left part first."""
     return [
         (token[:at], token[at:])
         for at in range(len(token) - 1, 0, -1)
@@ -192,7 +193,7 @@ def _splits(token: str, known: Iterable[str] | Mapping[str, int]) -> list[Merge]
 
 
 def _texts(base: Tokenizer, tokens: Iterable[str]) -> list[str]:
-    """The texts of tokens, as far as they are whole characters."""
+    """Return the texts of those tokens that are whole characters."""
     if not is_byte_level(base):
         return [token.replace(SPACE, " ") for token in tokens]
     texts = []
@@ -206,10 +207,10 @@ def _texts(base: Tokenizer, tokens: Iterable[str]) -> list[str]:
 
 # The auxiliary tokenizer for SentencePiece BPE, by SentencePiece's own trainer.
 #
-# The dead tokens of the published runs on Mistral-7B are met by nothing else: SentencePiece breaks
-# ties in its own way. Its package is no dependency of ours; only these baselines need it.
+# No other trainer reproduces the dead tokens of the published runs on Mistral-7B, because
+# SentencePiece breaks ties in its own way. In this room only these baselines need its package.
 
-_LONGEST = 1 << 30  # bytes; longer sentences would be left out
+_LONGEST = 1 << 30  # bytes; SentencePiece drops longer sentences
 _N_ROLES = 3 + 256  # <unk> <s> </s> and the byte pieces: the trainer's smallest vocabulary
 
 
@@ -222,12 +223,12 @@ def train_sentencepiece_auxiliary(
     normalizer: str | None = None,
     threads: int = 1,
 ) -> Auxiliary:
-    """Train the auxiliary tokenizer of a base that spells the space "▁"; it names no merges.
+    """Train the auxiliary tokenizer of a base that spells the space "▁". It has no merges.
 
-    `rules` stand for those of the base's own model. Every character of the text becomes a token.
-    `vocab_size` counts three role tokens and 256 byte pieces; fewer come back where pairs run out.
-    Corpus weights play no part. ValueError for a base of another kind, or without the package
-    sentencepiece; CorpusError for text that it cannot train on.
+    `rules` replace those of the base's own model. Every character of the text becomes a token.
+    `vocab_size` includes three role tokens and 256 byte pieces. There are fewer tokens if the pairs
+    run out. Corpus weights are ignored. Raises ValueError for a base of another kind, or if the
+    package sentencepiece is missing, and CorpusError for text that it cannot train on.
     """
     require_metaspace(base)
     try:

@@ -1,16 +1,19 @@
 """Continued BPE: training continues where a tokenizer's own merges end.
 
-Owns what training starts from (dense ids, bytes, the core's encoder), what it learns, and how that
+Owns the start of training (dense ids, bytes, the core's encoder), its result, and how the result
 is added to a tokenizer.
 
-Source: "Teaching Old Tokenizers New Words" (arXiv:2512.03989), section 3: the corpus is segmented
-by the tokenizer as it is, merge skipping included, pairs of its tokens are counted, and the best
-pair becomes a new token, again and again. Every new token is rebuilt by the merges that made it.
+Source: "Teaching Old Tokenizers New Words" (arXiv:2512.03989), section 3. The unchanged tokenizer
+segments the corpus, with merge skipping. Pairs of its tokens are counted, and the best pair becomes
+a new token, repeatedly. The merges that made a new token also rebuild it.
 
-Where we differ: equal counts are decided by ids unless the order of the paper's toolkit
-("lexicographic") is asked for; a pair whose product the base has already takes that token's id (a
-repair) as long as no merge holds it, and is refused otherwise, so that running all merges by rank
-ends where training ended; training that runs out of pairs keeps what it learned.
+Where we differ:
+- Ids decide between equal counts, unless the order of the paper's toolkit ("lexicographic") is
+  requested.
+- If the base already has the product of a pair, the pair takes that token's id (a repair), provided
+  that no merge uses the token. Otherwise the pair is refused. So running all merges by rank ends
+  where training ended.
+- Training that runs out of pairs keeps what it learned.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class TrainingBase:
-    """What training starts from. A place is the index of a token in the order of the ids.
+    """The start of training. A place is the index of a token in the order of the ids.
 
     The ids of the vocabulary may have holes; places are dense.
     """
@@ -52,14 +55,14 @@ class TrainingBase:
 
     @cached_property
     def tokens(self) -> list[bytes]:
-        """Bytes by place, as the core compares them: of a token, or of its text."""
+        """Return the bytes by place, as the core compares them: of a token, or of its text."""
         if self.byte_level:
             return images_bytes(self.names)
         return [token.encode() for token in self.names]
 
     @cached_property
     def encoder(self) -> _core.Encoder:
-        """The model as it is, merge skipping included; ids are places."""
+        """Return the unchanged model, with merge skipping; ids are places."""
         model = self.tokenizer.model
         if model.size != len(self.names):
             model = model.unchecked(vocab=self.places)
@@ -67,20 +70,20 @@ class TrainingBase:
 
     @cached_property
     def held(self) -> list[int]:
-        """Places of the tokens that merges hold as a part."""
+        """Return the places of the tokens that are a part of some merge."""
         parts = set(chain.from_iterable(self.tokenizer.model.merges))
         return [self.places[token] for token in parts]
 
     def forbidden(self) -> set[bytes]:
-        """What no merge may make: an added token must not come out of ordinary text."""
+        """Return what no merge may make: ordinary text must not yield an added token."""
         return {token.content.encode() for token in self.tokenizer.added_tokens}
 
     def spell(self, token: bytes) -> str:
-        """A token of training as the vocabulary spells it."""
+        """Return a token of training as the vocabulary spells it."""
         return byte_level.to_image(token) if self.byte_level else token.decode()
 
     def rows(self, tokens: Sequence[str], merges: Sequence[Merge]) -> NDArray[np.uint32]:
-        """Merges as (n, 3) ids of training; `tokens` are new ones, after all places."""
+        """Return merges as (n, 3) training ids; the new `tokens` come after all places."""
         ids = dict(self.places)
         ids.update((token, len(self.names) + i) for i, token in enumerate(tokens))
         rows = [(ids[left], ids[right], ids[left + right]) for left, right in merges]
@@ -112,9 +115,9 @@ def learn(
     threads: int = 1,
     progress: PhaseProgress | None = None,
 ) -> Additions:
-    """Up to `n_tokens` new tokens; the counted words stay in `text`.
+    """Learn up to `n_tokens` new tokens; the counted words stay in `text`.
 
-    Fewer tokens come back where no pair is left that occurs `min_frequency` times.
+    There are fewer tokens if no pair is left that occurs `min_frequency` times.
     """
     check_tie_break(tie_break)
     n_base = len(base.names)
@@ -128,7 +131,7 @@ def learn(
         min_frequency=text.reader.min_count(min_frequency),
         rule=text.rule,
         tie_break=_core_tie_break(tie_break, base.byte_level),
-        # The paper's toolkit merges such pairs whatever holds their product.
+        # The paper's toolkit merges such pairs even if a merge uses their product.
         duplicates=_core.Duplicates.REUSE_ID
         if tie_break == "lexicographic"
         else _core.Duplicates.REUSE_UNHELD,
@@ -168,13 +171,13 @@ def _core_tie_break(tie_break: str, byte_level: bool) -> _core.TieBreak:
 def extended(
     base: Tokenizer, learned: Additions, *, merges_first: bool = False, free_ids: Iterable[int] = ()
 ) -> Tokenizer:
-    """`base` with the tokens and merges of `learned`; new ids begin at `base.row_count`.
+    """Return `base` with the tokens and merges of `learned`; new ids begin at `base.row_count`.
 
-    Existing ids, merges and special tokens keep their places; merge skipping, normalizer,
-    post-processor and chat template are kept. `free_ids`, which no token of the base has, are taken
-    before the new ids. `merges_first` puts the new merges before all old ones, which changes old
-    text too: it is for the baseline `prepend`. ValueError for tokens that the base has already, or
-    too many.
+    Existing ids, merges and special tokens keep their places. Merge skipping, normalizer,
+    post-processor and chat template are kept. `free_ids`, which no token of the base has, are used
+    before new ids. `merges_first` puts the new merges before all old ones, which changes old text
+    too; the baseline `prepend` needs it. Raises ValueError for tokens that the base already has, or
+    for too many tokens.
     """
     check_room(base, len(learned.tokens))
     known = base.model.vocab.keys() | {token.content for token in base.added_tokens}
@@ -188,20 +191,20 @@ def extended(
     ids = chain(free_ids, count_from(base.row_count))
     vocab = dict(base.model.vocab)
     vocab.update(zip(learned.tokens, ids, strict=False))
-    BpeModel(vocab, learned.merges)  # refuses merges that do not fit; the old ones are known to
+    BpeModel(vocab, learned.merges)  # refuses merges that do not fit; the old ones are known to fit
     old = base.model.merges
     merges = (*learned.merges, *old) if merges_first else (*old, *learned.merges)
     return replace(base, model=base.model.unchecked(vocab=vocab, merges=merges))
 
 
 def holes(base: Tokenizer) -> list[int]:
-    """Ids below the highest that no token has, ascending."""
+    """Return the unused ids below the highest one, ascending."""
     taken = {*base.model.vocab.values(), *(token.id for token in base.added_tokens)}
     return [token_id for token_id in range(base.row_count) if token_id not in taken]
 
 
 def check_room(base: Tokenizer, n_tokens: int) -> None:
-    """ValueError where ids would grow beyond the highest that is believed."""
+    """Raise ValueError if ids would exceed the highest one that is accepted."""
     room = MAX_ID + 1 - base.row_count
     if n_tokens > room:
         raise ValueError(f"{n_tokens:,} new tokens are too many; {base.name} has room for {room:,}")

@@ -1,14 +1,14 @@
-"""The text that an extension learns from, counted as the tokenizer's merges see it.
+"""Counts the text that an extension learns from, as the tokenizer's merges see it.
 
 The words of a byte-level tokenizer are its pre-tokens. A SentencePiece BPE tokenizer ("▁" for the
-space) encodes a document as a whole: what is counted is groups of tokens
-(`tokenizer.metaspace_reader`), and merges obey the rules that the model's own pieces were trained
-by. Characters that the vocabulary lacks come first, the most frequent before the others, until the
+space) encodes a document as a whole, so groups of tokens are counted
+(`tokenizer.metaspace_reader`). Merges follow the rules under which the model's own pieces were
+trained. Characters that the vocabulary lacks are added first, by descending frequency, until the
 text is covered.
 
 Source: arXiv:2512.03989, section 3; docs/algorithms/continued.md. Where we differ from the paper's
-toolkit: the rules are read from the model where it is given, and are SentencePiece's own (the
-prolonged sound mark goes with kana).
+toolkit: the rules are read from the model if it is given, and they are SentencePiece's own (the
+prolonged sound mark belongs to kana).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 
 @dataclass(frozen=True, eq=False)
 class CountedText:
-    """Words with their counts by group; no merge ever reaches across a word."""
+    """Words with their counts by group; no merge crosses the boundary of a word."""
 
     words: _core.WordCounter
     reader: WeightedText  # that counted: groups, weights, fingerprint
@@ -52,7 +52,7 @@ class CountedText:
 
 @dataclass(frozen=True, eq=False)
 class TrainingInput:
-    """Counted text with the form of the base that learns from it."""
+    """Counted text with the training form of the base."""
 
     form: TrainingBase  # of the base with `characters`
     text: CountedText
@@ -62,7 +62,7 @@ class TrainingInput:
     """The same text as the base without `characters` sees it: where wanted, and other."""
 
     def additions(self, of_form: Additions) -> Additions:
-        """What was learned from `form`, as what is to be added to the base itself."""
+        """Return what was learned from `form` as additions to the base itself."""
         return replace(
             of_form, tokens=(*self.characters, *of_form.tokens), characters=self.characters
         )
@@ -71,9 +71,9 @@ class TrainingInput:
 class TextCounts:
     """A text whose words are counted once for each way in which tokenizers cut it.
 
-    Tokenizers that differ in vocabulary and merges alone share the counts: a base and what pruning
-    leaves of it, say, or the base of a plan and of the extension after it. Stands for its source
-    wherever words are counted; holds the counts as long as it lives.
+    Tokenizers that differ only in vocabulary and merges share the counts: for example a base and
+    its pruned version, or the base of a plan and of the extension after it. An object replaces its
+    source wherever words are counted, and it keeps the counts as long as it exists.
     """
 
     def __init__(self, source: Corpus | CountFolder) -> None:
@@ -82,7 +82,7 @@ class TextCounts:
 
     @classmethod
     def of(cls, source: Corpus | CountFolder | TextCounts) -> TextCounts:
-        """The source itself where its words may have been counted already."""
+        """Return the source itself if it is a TextCounts, else a new one."""
         return source if isinstance(source, TextCounts) else cls(source)
 
     def words_of(
@@ -94,9 +94,9 @@ class TextCounts:
         threads: int = 1,
         progress: PhaseProgress | None = None,
     ) -> tuple[_core.WordCounter, TokenizerReader | CountReader]:
-        """Words as the tokenizer cuts them, and the reader that counted; neither is to be changed.
+        """Return words as the tokenizer cuts them, and the reader that counted them.
 
-        `progress` hears of words that are counted now.
+        The caller must change neither. `progress` is called only for words that are counted now.
         """
         reader = reader_of(
             tokenizer, self.source, normalizer=normalizer, sampling_alpha=sampling_alpha
@@ -120,9 +120,9 @@ def count_byte_level(
     threads: int = 1,
     progress: PhaseProgress | None = None,
 ) -> CountedText:
-    """The pre-tokens of a corpus, or of a folder of counts, under the tokenizer's own pipeline.
+    """Count the pre-tokens of a corpus, or of a folder of counts, under the tokenizer's pipeline.
 
-    CorpusError where the tokenizer's normalizer leaves nothing of the text of a language.
+    Raises CorpusError if the tokenizer's normalizer removes all text of a language.
     """
     tokenizer = base.tokenizer
     words, reader = TextCounts.of(source).words_of(
@@ -144,11 +144,11 @@ class MetaspaceBase(TrainingBase):
     def __init__(self, tokenizer: Tokenizer, rules: SentencePieceRules | None = None) -> None:
         super().__init__(tokenizer)
         self.cutter = GroupCutter(tokenizer, rules)
-        self.names = self.cutter.names  # added tokens outside the vocabulary stand in text too
+        self.names = self.cutter.names  # includes added tokens outside the vocabulary
         self.places = {token: place for place, token in enumerate(self.names)}
 
     def forbidden(self) -> set[bytes]:
-        """What no merge may make: bytes, the unknown token and added tokens."""
+        """Return what no merge may make: bytes, the unknown token and added tokens."""
         return {token.encode() for token in self.cutter.unmergeable}
 
 
@@ -164,15 +164,14 @@ def count_metaspace(
     threads: int = 1,
     progress: PhaseProgress | None = None,
 ) -> TrainingInput:
-    """The groups of tokens of a corpus, after the characters that are missing were added.
+    """Count the groups of tokens of a corpus, after missing characters were added.
 
-    `rules` stand for those of the tokenizer's own model. `normalizer` (a Unicode form) runs before
-    the tokenizer's own, which it keeps. `add_characters`: the share of the text's characters that
-    the vocabulary is to hold, in (0, 1]; None adds none. The corpus is read twice: for the
-    characters, then for the groups. `with_plain`: count these without the new characters too.
-    ValueError for
-    a tokenizer that does not spell the space "▁"; CorpusError where nothing is left of a language
-    when its text is normalized.
+    `rules` replace those of the tokenizer's own model. `normalizer` (a Unicode form) runs before
+    the tokenizer's own, which is kept. `add_characters` is the share of the text's characters that
+    the vocabulary should hold, in (0, 1]; None adds none. The corpus is read twice: for the
+    characters, then for the groups. `with_plain` also counts the groups without the new characters.
+    Raises ValueError for a tokenizer that does not spell the space "▁", and CorpusError if
+    normalization removes all text of a language.
     """
     require_metaspace(base)
     reader = CorpusReader(corpus, (), normalizer, (), sampling_alpha, by_language=True)
@@ -206,7 +205,7 @@ def count_text(
     *,
     with_plain: bool = False,
 ) -> TrainingInput:
-    """The text as the merges of `base` see it; ValueError for options that do not fit its kind.
+    """Count the text as the merges of `base` see it; ValueError if options do not fit its kind.
 
     `with_plain`: see `TrainingInput.plain`.
     """

@@ -1,8 +1,8 @@
-"""What new tokens do to text: bytes per token after every number of them, and the ceiling.
+"""Measures the effect of new tokens on text: bytes per token by their number, and the ceiling.
 
-Computed by running the new merges on counted words: one pass gives the whole curve. The ceiling is
-bytes per pre-token: no merge reaches across a pre-token, so no number of tokens gets beyond it.
-Corpus weights play no part: each document counts once.
+The new merges run on counted words, and one pass yields the whole curve. The ceiling is bytes per
+pre-token: no merge crosses the boundary of a pre-token, so no number of tokens can exceed it.
+Corpus weights are ignored: each document counts once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 
 @dataclass(frozen=True, slots=True)
 class LanguageEffect:
-    """One language; bytes are those of the raw text, all figures of the words counted."""
+    """Effect on one language; bytes are those of the raw text, other figures of counted words."""
 
     language: str
     n_bytes: int
@@ -49,7 +49,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Effect:
-    """What new tokens do, by language: after every number of them, or before and after all."""
+    """Effect of new tokens by language: for each number of them, or before and after all."""
 
     languages: tuple[LanguageEffect, ...]
     n_bytes: NDArray[np.int64]  # (n_languages,)
@@ -70,8 +70,8 @@ class Effect:
         used: NDArray[np.int64],
         names: Sequence[str],
     ) -> Effect:
-        """From counts by language; `used`: how often each new token (by `names`) stands in the
-        end, (n_languages, n_new)."""
+        """Build from counts by language; `used` (n_languages, n_new) is how often each new token
+        (by `names`) occurs in the final segmentation."""
         languages = tuple(
             LanguageEffect(
                 label,
@@ -90,7 +90,7 @@ class Effect:
 
     @property
     def n_new(self) -> int:
-        """New tokens in all."""
+        """Total number of new tokens."""
         return int(self.at[-1])
 
     @property
@@ -99,7 +99,7 @@ class Effect:
         return _ratio(int(self.n_bytes.sum()), int(self.words.sum()))
 
     def bytes_per_token(self, n_tokens: int, language: str | None = None) -> float:
-        """With the first `n_tokens` new tokens, a number in `at`; None: over all languages."""
+        """Return it for the first `n_tokens` new tokens, a number in `at`; None: all languages."""
         point = int(np.searchsorted(self.at, n_tokens))
         if language is None:
             return _ratio(int(self.n_bytes.sum()), int(self.tokens[:, point].sum()))
@@ -107,7 +107,7 @@ class Effect:
         return _ratio(int(self.n_bytes[row]), int(self.tokens[row, point]))
 
     def since(self, before: Effect) -> Effect:
-        """The same, with what `before` has in the end as what was before the first new token."""
+        """Return the same effect with the end of `before` as the state before any new token."""
         rows = {row.language: row.bytes_per_token for row in before.languages}
         languages = tuple(
             replace(row, bytes_per_token_before=rows[row.language]) for row in self.languages
@@ -115,7 +115,7 @@ class Effect:
         return replace(self, languages=languages)
 
     def curve(self, language: str | None = None) -> tuple[Point, ...]:
-        """Points at 0, at powers of two (250, 500, 1,000 …) and at the end, as far as known."""
+        """Return the known points among 0, doublings (250, 500, 1,000 …) and the end."""
         known = set(self.at.tolist())
         return tuple(
             Point(n, round(self.bytes_per_token(n, language), 4))
@@ -141,7 +141,7 @@ class Effect:
 
 
 def measure(base: TrainingBase, learned: Additions, text: CountedText) -> Effect:
-    """The effect of `learned` on counted text: that which it was learned from, or other."""
+    """Measure the effect of `learned` on counted text: its training text, or another."""
     rows = base.rows(learned.tokens, learned.merges)
     word_counts, token_counts, happened = _core.replay_merges(text.words, text.encoder, rows)
     groups = text.reader.groups
@@ -153,9 +153,9 @@ def measure(base: TrainingBase, learned: Additions, text: CountedText) -> Effect
     for i, group in enumerate(groups):
         row = labels.index(group.language or UNLABELLED)
         n_bytes[row] += group.n_bytes
-        n_words[row] += group.n_special  # each is a token, and no merge reaches across it
+        n_words[row] += group.n_special  # each is a token that no merge crosses
         before[row] += group.n_special
-        if i < len(word_counts):  # a group without any word is not there
+        if i < len(word_counts):  # groups without words are missing
             n_words[row] += int(word_counts[i])
             before[row] += int(token_counts[i])
             done[row] += happened[i].astype(np.int64)
@@ -181,7 +181,7 @@ def measure(base: TrainingBase, learned: Additions, text: CountedText) -> Effect
 
 
 def ceilings_of(text: CountedText) -> dict[str, float]:
-    """Bytes per word of counted text, by language."""
+    """Return bytes per word of counted text, by language."""
     n_bytes: dict[str, int] = {}
     n_words: dict[str, int] = {}
     for i, group in enumerate(text.reader.groups):
@@ -195,9 +195,9 @@ def ceilings_of(text: CountedText) -> dict[str, float]:
 def measure_by_encoding(
     base: Tokenizer, longer: Tokenizer, corpus: Corpus, before: Effect, *, threads: int = 1
 ) -> Effect:
-    """The effect of tokens that no replay of merges can measure: the corpus is encoded once more.
+    """Measure by encoding the corpus again, for tokens that no replay of merges can measure.
 
-    `before`: the effect of no new token at all on the same corpus. The curve has two points.
+    `before` is the effect on the same corpus without new tokens. The curve has two points.
     """
     encoder = Encoder(longer)
     labels = [row.language for row in before.languages]
@@ -223,7 +223,7 @@ def measure_by_encoding(
 
 
 def steps(n_tokens: int) -> list[int]:
-    """Numbers of tokens at which a curve has points: 0, 250, 500, 1,000, 2,000 … and the last."""
+    """Return the numbers of tokens on a curve: 0, 250, 500, 1,000, 2,000 … and the last."""
     points = [0]
     step = 250
     while step < n_tokens:
@@ -235,7 +235,7 @@ def steps(n_tokens: int) -> list[int]:
 def _used(
     rows: NDArray[np.uint32], done: NDArray[np.int64], n_base: int, n_new: int
 ) -> NDArray[np.int64]:
-    """How often each new token stands in the end, (n_languages, n_new): made minus merged away."""
+    """Return final counts of the new tokens, (n_languages, n_new): made minus merged away."""
     used = np.zeros((done.shape[0], n_new), dtype=np.int64)
     for language, times in enumerate(done):
         for part, sign in ((2, 1), (0, -1), (1, -1)):
@@ -248,13 +248,13 @@ def _ratio(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
 
 
-# The whole curve on held-out text: one training up to the most tokens, with the pre-tokenizer as it
-# is and, where there is something to repair, with the repaired one.
+# The whole curve on held-out text: one training up to the largest number of tokens, with the
+# unchanged pre-tokenizer and, if it can be repaired, with the repaired one.
 
 
 @dataclass(frozen=True)
 class Growth:
-    """What up to `effect.n_new` new tokens do with one pre-tokenizer."""
+    """Effect of up to `effect.n_new` new tokens with one pre-tokenizer."""
 
     pre_tokenizer: str  # "kept" or "repaired"
     effect: Effect  # on the held-out text
@@ -271,7 +271,7 @@ def grow(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> tuple[Growth, ...]:
-    """Learn from `corpus`, measure on `held_out`: first with the pre-tokenizer as it is."""
+    """Learn from `corpus` and measure on `held_out`, first with the unchanged pre-tokenizer."""
     options = ExtensionOptions(n_tokens=max_tokens, sampling_alpha=sampling_alpha)
     grown = []
     for name, base in (("kept", tokenizer), ("repaired", repaired_if_possible(tokenizer))):
@@ -286,7 +286,7 @@ def grow(
             threads=threads,
             progress=in_phase(progress, f"learn ({name})"),
         )
-        # The characters were added to the form already: the held-out text is counted with them.
+        # The form already has the added characters: the held-out text is counted with them.
         evaluated = count_text(
             counted.form.tokenizer, held_out, options.without_characters(), threads
         )

@@ -1,7 +1,7 @@
-"""`extend`: new words for an existing tokenizer, by whichever method, with a report.
+"""`extend` adds tokens to an existing tokenizer by any of the methods, with a report.
 
-Owns the order of the steps: repair the pre-tokenizer if wanted, count, learn, put in, measure. What
-each method learns is its own file's business.
+Owns the order of the steps: repair the pre-tokenizer if requested, count, learn, add, measure. Each
+method has its own file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from vocabshift.tokenizer.tokenizer_json import fingerprint
 
 @dataclass(frozen=True)
 class Extension:
-    """An extended tokenizer, how its ids follow from the base's, and what was made."""
+    """An extended tokenizer, the map from the base's ids to its own, and the report."""
 
     tokenizer: Tokenizer
     id_map: TokenIdMap
@@ -119,10 +119,10 @@ def extend_with_report(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Extension:
-    """Extend a tokenizer as `extend` does, and report what the new tokens do.
+    """Extend a tokenizer as `extend` does, and report the effect of the new tokens.
 
-    Where the text runs out of pairs, what was learned is kept and `report.stopped_because` says so.
-    `corpus` may be TextCounts: words that it has counted already are not counted again.
+    If the text runs out of pairs, the tokens learned so far are kept and `report.stopped_because`
+    says so. `corpus` may be TextCounts: words that it has already counted are not counted again.
     """
     counts = TextCounts.of(corpus)
     corpus = counts.source
@@ -170,10 +170,10 @@ def extend_with_report(
 
 @dataclass(frozen=True)
 class _Context:
-    """What every step needs."""
+    """The values that every step needs."""
 
     base: Tokenizer
-    changed: Tokenizer  # the base, its pre-tokenizer repaired if wanted
+    changed: Tokenizer  # the base, with its pre-tokenizer repaired if requested
     counts: TextCounts  # of the corpus
     counted: TrainingInput  # as the merges of `changed` see the text
     corpus: Corpus | CountFolder
@@ -184,7 +184,7 @@ class _Context:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What a method made."""
+    """The result of a method."""
 
     tokenizer: Tokenizer
     additions: Additions
@@ -195,7 +195,7 @@ class _Outcome:
 
 
 def _continue(context: _Context) -> _Outcome:
-    """Continued BPE, checked: nothing that was reachable may have become unreachable."""
+    """Run continued BPE, and check that no reachable token has become unreachable."""
     options, counted = context.options, context.counted
     of_form = learn(
         counted.form,
@@ -241,7 +241,7 @@ def _nothing_to_learn(context: _Context) -> str:
 
 
 def _baseline(context: _Context) -> _Outcome:
-    """A baseline: tokens of an auxiliary tokenizer, and what they cost."""
+    """Run a baseline: tokens of an auxiliary tokenizer, and their cost."""
     options, base, corpus = context.options, context.changed, context.corpus
     assert options.method != "continued"
     if not isinstance(corpus, Corpus):
@@ -264,7 +264,7 @@ def _baseline(context: _Context) -> _Outcome:
 
 
 def _auxiliary(context: _Context, text: CountedText, corpus: Corpus) -> Auxiliary:
-    """Trained as the paper's toolkit trains it for this kind of tokenizer."""
+    """Train the auxiliary tokenizer as the paper's toolkit does for this kind of tokenizer."""
     base, options = context.changed, context.options
     if is_metaspace(base):
         return train_sentencepiece_auxiliary(
@@ -275,14 +275,14 @@ def _auxiliary(context: _Context, text: CountedText, corpus: Corpus) -> Auxiliar
 
 
 def _drift(context: _Context) -> RepairDrift | None:
-    """What the repaired pre-tokenizer alone changes, where it is wanted."""
+    """Return what the repaired pre-tokenizer alone changes, if it is requested."""
     if context.changed is context.base or not isinstance(context.corpus, Corpus):
         return None
     return repair_drift(context.base, context.changed, context.corpus, threads=context.threads)
 
 
 def _other(context: _Context) -> dict[str, Any]:
-    """What the other pre-tokenizer would allow, and for a repaired one what was before."""
+    """Return the other pre-tokenizer's ceilings, and for a repaired one the old figures."""
     if not isinstance(context.corpus, Corpus):
         return {}
     is_repaired = context.changed is not context.base

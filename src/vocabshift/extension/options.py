@@ -1,6 +1,6 @@
-"""ExtensionOptions: how to extend a tokenizer, checked before any work starts.
+"""ExtensionOptions: the options of `extend`, checked before any work starts.
 
-Owns the options, their defaults, and the names that they may take.
+Owns the options, their defaults, and the names that they accept.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ class ExtensionOptions:
             raise ValueError("fill_holes is for the method continued; baselines take new ids")
 
     def without_characters(self) -> ExtensionOptions:
-        """The same without characters that are added first."""
+        """Return the same options without added characters."""
         return replace(self, character_coverage=None)
 
 
 def check_tie_break(tie_break: str) -> None:
-    """ValueError for an order that does not exist."""
+    """Raise ValueError for an order that does not exist."""
     _check_known("tie_break", tie_break, TIE_BREAKS)
 
 

@@ -1,6 +1,6 @@
-"""The repaired pre-tokenizer: marks and joiners stay in words; and what that changes by itself.
+"""Repairs a pre-tokenizer so that marks and joiners stay in words, and measures the change.
 
-No extension can beat bytes per pre-token, and patterns whose words are letters alone cut every
+No extension can exceed bytes per pre-token, and patterns whose words are only letters cut every
 Indian word at its vowel signs. `text.regexes` rewrites the regex.
 """
 
@@ -21,10 +21,10 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class RepairDrift:
-    """What the repair changes before any token is added; token ids mean the same on both sides."""
+    """Changes by the repair before any token is added; token ids are the same on both sides."""
 
     languages: Mapping[str, Drift]  # by label of the corpus, on a sample of each language
-    lost: tuple[str, ...]  # tokens that no text yields any more
+    lost: tuple[str, ...]  # tokens that no text yields after the repair
     gained: tuple[str, ...]  # tokens that no text yielded before
 
     def to_dict(self) -> dict[str, Any]:
@@ -39,11 +39,11 @@ class RepairDrift:
 
 
 def repaired(tokenizer: Tokenizer) -> Tokenizer:
-    """The same tokenizer with marks and joiners allowed after the letters of a word.
+    """Return the same tokenizer with marks and joiners allowed after the letters of a word.
 
-    Vocabulary, merges and all else stay. Text in which no letter is followed by a mark, ZWNJ or
-    ZWJ gets the ids that it had. ByteLevel with GPT-2's regex inside becomes a Split with the
-    repaired regex, and ByteLevel without. ValueError where nothing is to be repaired.
+    Everything else stays, vocabulary and merges included. Text in which no letter is followed by a
+    mark, ZWNJ or ZWJ keeps its ids. A ByteLevel with GPT-2's regex inside becomes a Split with the
+    repaired regex and a ByteLevel without one. Raises ValueError if there is nothing to repair.
     """
     changed = repair_words(tokenizer)
     if changed is not None:
@@ -67,7 +67,7 @@ def repaired(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def repaired_if_possible(tokenizer: Tokenizer) -> Tokenizer | None:
-    """The tokenizer with the repaired pre-tokenizer, None where there is nothing to repair."""
+    """Return the tokenizer with the repaired pre-tokenizer, or None if nothing can be repaired."""
     try:
         return repaired(tokenizer)
     except ValueError:  # there is nothing to repair

@@ -1,8 +1,8 @@
-"""What an extension added, what it does, and what it costs the tokenizer it was made from.
+"""Reports what an extension added, its effect, and its cost to the base tokenizer.
 
 Owns the keys that `vocabshift extend --json` prints. Baselines are reported with their cost, which
-can be computed for any extension. Nothing is assumed: tokens are tested by the merges and through
-the whole pipeline, text is encoded and decoded.
+can be computed for any extension. Everything is tested: tokens by the merges and through the whole
+pipeline, and text by encoding and decoding it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class ExtensionReport:
-    """What was added and what it does; counts are integers."""
+    """The additions and their effect; counts are integers."""
 
     method: str
     n_added: int  # new tokens
@@ -36,7 +36,7 @@ class ExtensionReport:
     unreachable_before: int  # STT
     unreachable: int
     unreachable_added: int  # of the new tokens
-    unused: tuple[str, ...]  # new tokens that the text does not contain in the end
+    unused: tuple[str, ...]  # new tokens that the segmented text does not contain
     pre_tokenizer: str
     effect: Effect | None
     drift: RepairDrift | None = None  # of the repaired pre-tokenizer, before any token
@@ -68,20 +68,20 @@ class ExtensionReport:
 
 @dataclass(frozen=True)
 class ExtensionCost:
-    """Tokens are spelt as the vocabulary spells them; lines are documents of the corpus."""
+    """Cost of an extension. Tokens are as the vocabulary spells them; lines are documents."""
 
     n_added: int  # new tokens, added tokens included
     n_merges: int  # new merges
     unreachable_added: tuple[str, ...]  # new tokens that the merges do not rebuild (STT)
-    unreachable_base: tuple[str, ...]  # tokens that the base's merges rebuilt, and these do not
+    unreachable_base: tuple[str, ...]  # tokens that only the base's own merges rebuild
     lost_added: tuple[str, ...]  # new tokens that no text yields through the whole pipeline
-    lost_base: tuple[str, ...]  # tokens that some text yielded in the base, and none does now
-    lost_lines: Mapping[str, int]  # by language: lines that came back from the base, and not now
-    lines: Mapping[str, int]  # by language: lines that were tried
+    lost_base: tuple[str, ...]  # old tokens that some text yields only in the base
+    lost_lines: Mapping[str, int]  # by language: lines that only the base decodes unchanged
+    lines: Mapping[str, int]  # by language: lines that were tested
 
     @property
     def extra_merges(self) -> int:
-        """New merges beyond one for each new token."""
+        """Number of new merges beyond one for each new token."""
         return max(self.n_merges - self.n_added, 0)
 
     def to_dict(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def extension_cost(
     threads: int = 1,
     sample_bytes: int = SAMPLE_BYTES,
 ) -> ExtensionCost:
-    """What `longer`, an extension of `base`, costs; lines from the first bytes of each language."""
+    """Measure the cost of `longer`, an extension of `base`, on the first lines of each language."""
     before, after = Encoder(base), Encoder(longer)
     unreachable_added, unreachable_base = _newly(unreachable_tokens, base, longer)
     lost_added, lost_base = _newly(unreachable_by_pipeline, base, longer)
@@ -131,7 +131,7 @@ def extension_cost(
 def _newly(
     find: Callable[[Tokenizer], tuple[str, ...]], base: Tokenizer, longer: Tokenizer
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What `find` finds in `longer` and not in `base`: among its new tokens, and among the old."""
+    """Return what `find` finds only in `longer`: among its new tokens, and among the old ones."""
     known, found = _names(base), set(find(base))
     news = [token for token in find(longer) if token not in found]
     return (
@@ -145,5 +145,5 @@ def _names(tokenizer: Tokenizer) -> set[str]:
 
 
 def _returned(encoder: Encoder, texts: list[str], threads: int) -> list[str]:
-    """The texts as they come back from their ids."""
+    """Encode and decode the texts."""
     return encoder.decode_batch(*encoder.encode_batch(texts, threads=threads))

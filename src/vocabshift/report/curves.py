@@ -41,7 +41,7 @@ def draw(
 ) -> Path:
     """Write a picture with one panel for each entry of `panels`; `value` names the vertical axis.
 
-    The same curves give the same bytes.
+    The same curves yield the same bytes.
     """
     path = check_picture(file)
     from matplotlib import rc_context

@@ -32,7 +32,7 @@ def families(text: str) -> list[str]:
 
 
 def _cover(needed: set[str]) -> tuple[list[str], set[str]]:
-    """Families that draw what is needed, and the characters that none draws."""
+    """Return families that have the needed characters, and the characters that none has."""
     found, missing = [], set(needed)
     for family, path in _fonts().items():
         if not missing:

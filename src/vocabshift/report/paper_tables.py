@@ -133,7 +133,7 @@ def _sheet(
 
 
 def title_of(metric: str) -> str:
-    """A metric with what it means and an arrow to its better end."""
+    """Return a metric with its meaning and an arrow to its better end."""
     known = describe(metric)
     note = f" ({known.note})" if known.note else ""
     return known.label + note + {1: " ↑", -1: " ↓", 0: ""}[known.sign]
@@ -146,7 +146,7 @@ def _head(measure: Measure) -> str:
 def _groups(
     rows: Results, shape: Shape, names: Mapping[str, str], families: Mapping[str, str]
 ) -> tuple[list[_Group], list[str]]:
-    """The languages as the shape shows them, and what is to be said of them."""
+    """Return the languages as the shape shows them, and the notes on them."""
     found = rows.distinct("language")
     labels = [label for label in sorted(found) if not stands_apart(label)]
     pairs = sorted({label for label in found if stands_apart(label)} - {CODE, UNLABELLED})

@@ -166,7 +166,7 @@ def to_csv(sheets: Sequence[Sheet]) -> str:
 
 
 def to_csv_long(sheets: Sequence[Sheet]) -> str:
-    """Long: one line for each value, with its interval; what is missing has no line."""
+    """Write the long form: one line for each value, with its interval; no line if missing."""
     rows = [
         [
             *map(escape.csv, (sheet.name, cell.subject, cell.language, cell.metric)),

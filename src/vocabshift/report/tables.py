@@ -160,7 +160,7 @@ def mean_over(
 ) -> float | None:
     """Plain mean over all `languages` of one subject; None where one lacks or is invalid.
 
-    What is no natural language stays out of it (`results.averaged`).
+    Only natural languages enter it (`results.averaged`).
     """
     labels = set(averaged(languages))
     own = [row for row in rows if row.language in labels]

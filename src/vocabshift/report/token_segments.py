@@ -25,7 +25,7 @@ class Segment:
 
 
 def segments(line: TokenizedLine) -> Iterator[Segment]:
-    """Cut a line where tokens begin and end, but never inside of what is drawn as one sign."""
+    """Cut a line where tokens begin and end, but never inside a sign that is drawn as one."""
     n_bytes = line.n_bytes
     borders = line.borders if line.borders is not None else _character_borders(line.text)
     borders = sorted({0, *borders, n_bytes})

@@ -97,7 +97,7 @@ def write_added_tokens(added: Iterable[AddedToken]) -> list[dict[str, Any]]:
 
 
 def ids_at_load(added: Iterable[AddedToken], vocab: Mapping[str, int]) -> list[int]:
-    """The id that `tokenizers` gives each added token when it reads them in this order.
+    """Return the id that `tokenizers` assigns to each added token, read in this order.
 
     A token of the vocabulary has its id there; the others are numbered from the vocabulary's
     count (not its highest id) on, whatever id the file states.

@@ -120,11 +120,11 @@ class AnyTokenizer(Protocol):
         """The texts of flat ids and offsets, special tokens kept."""
 
     def without(self, ids: Iterable[int], *, keep_ids: bool = False) -> Self:
-        """The tokenizer without the model's tokens `ids`, and without what they made.
+        """Return the tokenizer without the model's tokens `ids` and without their merges.
 
         The others are numbered densely in the old order, or keep their ids with `keep_ids`
-        (`ids_without` says which is which). ValueError for an id that an added token or the
-        unknown token has.
+        (`ids_without` returns the map). Raises ValueError for the id of an added token or of the
+        unknown token.
         """
 
     def renumbered(self, old_to_new: Mapping[int, int]) -> Self:
@@ -135,7 +135,7 @@ class AnyTokenizer(Protocol):
         """The tokenizer whose merges alone decide; itself where they do so already."""
 
     def unreachable(self) -> tuple[str, ...]:
-        """Tokens that the model does not give for their own text, by id."""
+        """Return tokens that the model does not yield for their own text, by id."""
 
     def byte_pieces(self) -> tuple[str, ...]:
         """Tokens that represent one byte."""
@@ -168,9 +168,9 @@ def tokens_by_id(tokenizer: AnyTokenizer) -> dict[int, str]:
 def ids_without(
     tokenizer: AnyTokenizer, removed: Iterable[int], *, keep_ids: bool = False
 ) -> dict[int, int]:
-    """New id of every id that stays when `removed` go: dense in the old order, or unchanged.
+    """Return the new id of every id that is not `removed`: dense in the old order, or unchanged.
 
-    ValueError for an id that an added token or the unknown token has.
+    Raises ValueError for the id of an added token or of the unknown token.
     """
     gone = set(removed)
     fixed = {token.id: token.content for token in tokenizer.added_tokens}

@@ -67,7 +67,7 @@ def _parse(data: bytes) -> Any:
     text = data.decode("utf-8-sig")
     parsed = json.loads(text)
     if "\\ud" in text or "\\uD" in text:
-        json.dumps(parsed, ensure_ascii=False).encode()  # half a surrogate pair is no text
+        json.dumps(parsed, ensure_ascii=False).encode()  # half a surrogate pair is not valid text
     return parsed
 
 

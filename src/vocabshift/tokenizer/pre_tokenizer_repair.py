@@ -54,7 +54,7 @@ def _cuts(step: Spec) -> bool:
 
 
 def _repaired_step(step: Spec) -> list[Spec]:
-    """What takes the place of one step: itself where it has no words to repair."""
+    """Return the replacement of one step, or the step itself if it has nothing to repair."""
     if step["type"] == "ByteLevel" and _cuts(step):
         split = {
             "type": "Split",

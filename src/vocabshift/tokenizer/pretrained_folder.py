@@ -226,8 +226,8 @@ def _read_object(file: Path) -> dict[str, Any]:
 
 
 # Several model types make AutoTokenizer rebuild a pre-tokenizer of its own when a `config.json`
-# lies beside `tokenizer.json`, silently. `tokenizer_class: PreTrainedTokenizerFast` prevents that
-# in all but qwen2 and qwen3_5 (transformers 5), whose types stand in a list that overrides it. An
+# is next to `tokenizer.json`, silently. `tokenizer_class: PreTrainedTokenizerFast` prevents that
+# in all but qwen2 and qwen3_5 (transformers 5), whose types are in a list that overrides it. An
 # `auto_map` switches that list off; without `trust_remote_code` the file that it names is not run.
 # Found by reading and trying 4.57.6 and 5.23.0, not a documented promise: hence `check_auto`.
 

@@ -137,7 +137,7 @@ def texts_of_tokens(tokenizer: AnyTokenizer) -> dict[int, str]:
 def piece_finder(tokenizer: TokenizerParts) -> FindPieces:
     """The tokenizer's BPE model as a function of bytes: no normalizer, no pre-tokenizer.
 
-    Bytes that the model cannot express are left out; a piece without any gives an empty list.
+    Bytes that the model cannot express are left out; a piece without any yields an empty list.
     """
     model = tokenizer.backend.model  # one wrapper for all calls: each access makes a new one
     if is_byte_level(tokenizer):

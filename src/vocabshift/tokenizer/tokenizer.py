@@ -131,11 +131,11 @@ class Tokenizer(TokenizerParts):
         return decode_flat(self.backend, ids, offsets)
 
     def without(self, ids: Iterable[int], *, keep_ids: bool = False) -> Self:
-        """The tokenizer without these tokens; merges that touch or make one of them go too."""
+        """Return the tokenizer without these tokens and without merges that use or make them."""
         return self.renumbered(ids_without(self, ids, keep_ids=keep_ids))
 
     def renumbered(self, old_to_new: Mapping[int, int]) -> Self:
-        """The tokenizer of the tokens in `old_to_new` alone, with new ids."""
+        """Return the tokenizer with only the tokens in `old_to_new`, with new ids."""
         model = self.model
         vocab = {
             token: old_to_new[token_id]
@@ -159,7 +159,7 @@ class Tokenizer(TokenizerParts):
         )
 
     def without_merge_skipping(self) -> Self:
-        """The tokenizer whose merges alone decide; itself where they do so already."""
+        """Return the tokenizer without merge skipping, or itself if it has none."""
         if not self.model.ignore_merges:
             return self
         return replace(self, model=self.model.unchecked(ignore_merges=False))

@@ -155,7 +155,7 @@ class UnigramOrWordPieceTokenizer:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Sixteen hex digits that name what it does to text."""
+        """Sixteen hex digits that identify its effect on text."""
         document = {**self.document, "post_processor": None, "decoder": None}
         text = json.dumps(document, ensure_ascii=False, sort_keys=True)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -251,11 +251,11 @@ class UnigramOrWordPieceTokenizer:
         )
 
     def without_merge_skipping(self) -> Self:
-        """Itself: there are no merges."""
+        """Return itself, because there are no merges."""
         return self
 
     def unreachable(self) -> tuple[str, ...]:
-        """Tokens that their own text does not give, because others encode it with a better score.
+        """Return tokens that their own text does not yield, because others have a better score.
 
         The model alone is asked, without normalizer and pre-tokenizer. Byte pieces, added tokens,
         the unknown token and tokens inside a word are not counted.

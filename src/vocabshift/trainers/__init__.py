@@ -1,1 +1,1 @@
-"""Trainers: from a corpus to a tokenizer. A trainer is a frozen dataclass; `train` runs it."""
+"""Trainers make a tokenizer from a corpus. A trainer is a frozen dataclass; `train` runs it."""

@@ -1,7 +1,7 @@
 """`--recipe vocabshift`: IST's two stages, with languages weighted until they compress alike.
 
-A pattern that keeps joiners inside words, a weight for each language, then the two stages of
-superword.py. docs/vocabshift-recipe.md says why each part is there, and what it brings.
+It has a pattern that keeps joiners inside words, a weight for each language, and the two stages of
+superword.py. docs/vocabshift-recipe.md explains the reason for each part, and its effect.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from vocabshift.trainers.base import RunContext, Source, Training
 from vocabshift.trainers.stages import Stage, WordRule, WordWeight, train_words
 from vocabshift.trainers.superword import SuperwordTrainer
 
-# Distinct words by language, drawn from text: the weights of languages are measured on them.
+# The weights of languages are measured on distinct words drawn from the text of each.
 #
-# Distinct words, not running text: the rare ones weigh as much as the frequent ones, and a narrow
-# collection with many repetitions does not look easier than it is. The number is the same for each
-# language, because the more text, the rarer the words in it.
+# Running text would not do: with distinct words the rare ones weigh as much as the frequent ones,
+# and a narrow collection with many repetitions does not look easier than it is. The number is the
+# same for each language, because more text contains rarer words.
 
 WORDS = 5_000
 """Distinct words drawn of a language, where it has as many."""
 _DOCUMENTS = 4_000
-_CHARACTERS = 2_000  # of a document that are looked at: one may be a whole file
+_CHARACTERS = 2_000  # read from each document, since one may be a whole file
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class WordSample:
 
 
 def draw_words(texts: Iterable[tuple[str | None, str]]) -> Mapping[str | None, WordSample]:
-    """Words of whole documents, which are drawn at random with a fixed seed.
+    """Draw words of whole documents, at random with a fixed seed.
 
     `texts` are (language, document); memory does not grow with their number. A language without
-    a word is left out.
+    words is left out.
     """
     drawn: dict[str | None, list[str]] = {}
     seen: dict[str | None, int] = {}
@@ -90,14 +90,14 @@ def _distinct(documents: Iterable[str]) -> tuple[str, ...]:
     return tuple(" " + word for word in list(words)[:WORDS])
 
 
-# The weight at which a sentence needs about as many tokens in any language.
+# The weights under which a sentence needs about the same number of tokens in every language.
 #
-# - Languages are alike at first: each counts as if it had as many Unicode characters as any other.
-#   Translations have about as many characters in all languages (not as many bytes or words), so
-#   this gives each the same amount of content, and tokens per character measure tokens per content.
-# - Then the word stage is trained, and a language counts more, the more tokens per character its
-#   held-out words take: in proportion to that number to the power of `balance`. A second round with
-#   these weights changes nothing that could be measured.
+# - Languages start equal: each counts as if it had as many Unicode characters as any other.
+#   Translations have about as many characters in all languages (not as many bytes or words). So
+#   each has the same amount of content, and tokens per character measure tokens per content.
+# - Then the word stage is trained. A language counts in proportion to the tokens per character of
+#   its held-out words, to the power of `balance`. A second round with these weights has no
+#   measurable effect.
 
 Samples = Mapping[str | None, WordSample]
 Weights = dict[str | None, float]
@@ -107,7 +107,7 @@ CODE = "code"
 
 
 def equal_characters(reader: CorpusReader, samples: Samples) -> Weights:
-    """Weights under which all languages have as many characters; bytes in all as before."""
+    """Return weights under which all languages have equally many characters; total bytes stay."""
     return _scaled(
         {
             language: 1 / _characters(reader, language, sample)
@@ -126,7 +126,7 @@ def search_weights(
     export: Callable[[Stage], Tokenizer],
     context: RunContext,
 ) -> Weights:
-    """The weights, by one training of the word stage; by none where `balance` is 0.
+    """Find the weights by training the word stage once, or not at all if `balance` is 0.
 
     `export` makes the tokenizer of a word stage. The groups of `reader` must be languages.
     """
@@ -148,7 +148,7 @@ def search_weights(
 
 
 def _rates(tokenizer: Tokenizer, samples: Samples) -> dict[str | None, float]:
-    """Tokens per character of each language's words, over the geometric mean of all."""
+    """Return tokens per character of each language's words, divided by their geometric mean."""
     encoder = Encoder(tokenizer)
     logs = {
         language: np.log(len(encoder.encode_batch(list(sample.words))[0]) / sample.n_characters)
@@ -163,7 +163,7 @@ def _characters(reader: CorpusReader, language: str | None, sample: WordSample) 
 
 
 def _scaled(weights: Weights, reader: CorpusReader) -> Weights:
-    """The same proportions, under which the text counts as many bytes as it has."""
+    """Scale the weights so that the weighted text has as many bytes as the text itself."""
     sizes = reader.language_bytes
     total = sum(weights[language] * sizes[language] for language in weights)
     return {k: weight * sum(sizes.values()) / total for k, weight in weights.items()}
@@ -201,8 +201,8 @@ class BalancedTrainer(SuperwordTrainer):
     def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report.
 
-        CorpusError for a folder of counts, and where a language has too little text to hold some
-        of it out.
+        Raises CorpusError for a folder of counts, and if a language has too little text to hold
+        some of it out.
         """
         context = context or RunContext()
         if not isinstance(corpus, Corpus):
@@ -256,7 +256,7 @@ class BalancedTrainer(SuperwordTrainer):
 
 
 def _without_text(corpus: Corpus) -> list[str | None]:
-    """Languages without a document; of the others no more than one block is read."""
+    """Return languages without a document; at most one block of each other language is read."""
     return [
         label
         for label in corpus.languages

@@ -1,6 +1,7 @@
-"""What every trainer shares: the report, the context of a run, and what it may learn from.
+"""Shared parts of all trainers: the report, the context of a run, and the training sources.
 
-A trainer is a frozen dataclass: its fields are its configuration, its repr and (hashed) its key.
+A trainer is a frozen dataclass. Its fields are its configuration and its repr; their hash is its
+key.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Phase:
 
     name: str
     seconds: float
-    peak_rss_bytes: int  # of the process, up to the end of the phase
+    peak_rss_bytes: int  # peak of the process, up to the end of the phase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +58,8 @@ class TrainingReport:
     corpus_fingerprint: str
     config_hash: str
     dropped_words: int = 0  # distinct words that a memory budget left out of stage 1; 0: exact
-    dropped_occurrences: int = 0  # how often they stand in the text
-    dropped_below: int = 0  # weighted: they are the words that count less than this
+    dropped_occurrences: int = 0  # how often they occur in the text
+    dropped_below: int = 0  # weighted: all words that count less than this were dropped
     stopped_below: int = (
         0  # weighted: where memory ended stage 2, pairs that count less are missing
     )
@@ -66,7 +67,7 @@ class TrainingReport:
 
 
 def detailed(report: TrainingReport, kind: type[Report], **details: Any) -> Report:
-    """`report` as the longer report of a recipe, with its further fields."""
+    """Return `report` as the longer report of a recipe, with its additional fields."""
     return kind(**{each.name: getattr(report, each.name) for each in fields(report)}, **details)
 
 
@@ -90,7 +91,7 @@ class PlainTraining:
 
 
 def config_of(trainer: Any) -> dict[str, Any]:
-    """The configuration of a trainer as plain JSON values, its recipe included."""
+    """Return the configuration of a trainer as plain JSON values, with its recipe."""
     config = json.loads(json.dumps(asdict(trainer), default=str))
     return {"recipe": trainer.recipe, **config}
 
@@ -116,9 +117,9 @@ def peak_rss_bytes() -> int:
 
 
 def check_vocab_size(vocab_size: int, *, n_fixed: int = 256, name: str = "vocab_size") -> None:
-    """ValueError where a vocabulary has no room for its alphabet, or more tokens than can be.
+    """Raise ValueError if a vocabulary is smaller than its alphabet, or larger than allowed.
 
-    `n_fixed`: the tokens that it always holds, bytes and perhaps the unknown one.
+    `n_fixed` counts the tokens that it always holds: bytes and perhaps the unknown token.
     """
     if not isinstance(vocab_size, int) or isinstance(vocab_size, bool):
         raise TypeError(f"{name} is {vocab_size!r}; give a whole number")
@@ -133,7 +134,7 @@ def check_vocab_size(vocab_size: int, *, n_fixed: int = 256, name: str = "vocab_
 
 
 def check_positive(name: str, value: int | None) -> None:
-    """ValueError unless `value` is None or a positive whole number that the core can take."""
+    """Raise ValueError unless `value` is None or a positive integer that the core accepts."""
     if value is not None and (not isinstance(value, int) or value < 1):
         raise ValueError(f"{name} is {value!r}; give a whole number of at least 1, or leave it out")
     if value is not None and value >= 1 << 62:
@@ -170,16 +171,16 @@ class RunContext:
             )
 
     def in_phase(self, phase: str) -> PhaseProgress | None:
-        """`progress` with its first argument filled in."""
+        """Return `progress` with its first argument filled in."""
         return in_phase(self.progress, phase)
 
     def report(self, phase: str, done: int, total: int) -> None:
-        """Report progress, where anyone listens."""
+        """Report progress if there is a callback."""
         if self.progress is not None:
             self.progress(phase, done, total)
 
     def refuse_budget(self, recipe: str) -> None:
-        """ValueError for a memory budget: all words are held in memory at the same time."""
+        """Raise ValueError for a memory budget, because all words are in memory at once."""
         if self.memory_bytes:
             raise ValueError(
                 f"recipe {recipe} holds all words in memory and knows no budget; leave --memory "
@@ -187,11 +188,11 @@ class RunContext:
             )
 
     def share_of_memory(self, share: float) -> int:
-        """Part of the budget for one structure, in bytes; 0 where there is no budget."""
+        """Return the part of the budget for one structure, in bytes; 0 if there is no budget."""
         return int(self.memory_bytes * share)
 
 
-# What a trainer may learn from: a corpus, or a folder of counts that replaces one.
+# Training sources: a corpus, or a folder of counts that replaces one.
 
 Source = Corpus | CountFolder
 Reader = CorpusReader | CountReader
@@ -206,9 +207,9 @@ def make_reader(
     special_tokens: tuple[str, ...],
     sampling_alpha: float | None,
 ) -> Reader:
-    """The source cut by `pattern`, and inside its pre-tokens by `words`.
+    """Return a reader that cuts the source by `pattern`, and its pre-tokens by `words`.
 
-    A folder of counts must have been counted under `pattern` (CorpusError).
+    Raises CorpusError for a folder of counts that was not counted under `pattern`.
     """
     if isinstance(source, Corpus):
         return CorpusReader(source, (*pattern, *words), normalizer, special_tokens, sampling_alpha)
@@ -218,7 +219,7 @@ def make_reader(
 
 
 def run_figures(trainer: Any, reader: Reader, context: RunContext) -> dict[str, Any]:
-    """Fields of the report that every run has: those of the recipe, the text and the phases."""
+    """Return the report fields of every run: those of the recipe, the text and the phases."""
     return {
         "recipe": trainer.recipe,
         "training_bytes": reader.n_bytes,
@@ -230,12 +231,12 @@ def run_figures(trainer: Any, reader: Reader, context: RunContext) -> dict[str, 
 
 
 def source_paths(source: Source) -> list[Path]:
-    """Local files and folders that the source is read from."""
+    """Return the local files and folders from which the source is read."""
     return source.paths if isinstance(source, Corpus) else [source.path]
 
 
 def source_key(source: Source) -> str | None:
-    """What a later run knows the source by; None where it cannot (see `input_key`)."""
+    """Return the key by which a later run recognises the source, or None (see `input_key`)."""
     if isinstance(source, Corpus):
         return input_key(source)
     shards = [source.path / group.shard for group in source.groups]
@@ -245,7 +246,7 @@ def source_key(source: Source) -> str | None:
 
 
 def source_texts(source: Source) -> Iterator[str]:
-    """Documents, or counted words where there are no documents."""
+    """Yield the documents, or the counted words if there are no documents."""
     if isinstance(source, Corpus):
         yield from (text for _, text in source.texts())
         return

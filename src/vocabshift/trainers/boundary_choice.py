@@ -1,8 +1,8 @@
-"""Which pattern lets tokens of a tokenizer cross spaces, and changes the least else?
+"""Chooses the pattern that lets tokens cross spaces and changes the tokenizer least otherwise.
 
-Lifting boundaries changes how a tokenizer segments text before there is a single superword, and
-kills the tokens that it reached by merge skipping alone. Owns which tokenizers can carry
-superwords, the candidates, and what each would change, measured on a sample of the corpus.
+Lifting boundaries changes how a tokenizer segments text even before the first superword. It also
+kills the tokens that only merge skipping reached. Owns which tokenizers can have superwords, the
+candidates, and the changes that each would cause, measured on a sample of the corpus.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class BaseTokenizer:
         self.path: Path | None = Path(source) if isinstance(source, str | Path) else None
         self.tokenizer: Tokenizer = as_tokenizer(source)
         _check(self.tokenizer)
-        normalizer_name(self.tokenizer)  # which training must know
+        normalizer_name(self.tokenizer)  # raises ValueError: training must know the normalizer
         text = self.tokenizer.to_json()
         self.fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -65,16 +65,16 @@ class BaseTokenizer:
         return f"BaseTokenizer({str(self)!r})"
 
     def __deepcopy__(self, _memo: object) -> BaseTokenizer:
-        return self  # frozen, and large: dataclasses.asdict copies what it does not know
+        return self  # frozen and large; dataclasses.asdict deep-copies unknown types
 
     @cached_property
     def vocab(self) -> dict[str, int]:
-        """All tokens by id, added ones included: `tokenizer.json` must hold them all, for an added
-        token outside the vocabulary would be numbered anew after the superwords."""
+        """All tokens with their ids, added ones included. `tokenizer.json` must hold them all: an
+        added token outside the vocabulary would get a new id after the superwords."""
         return vocab_with(dict(self.tokenizer.model.vocab), self.tokenizer.added_tokens)
 
     def stage(self) -> Stage:
-        """Its tokens and merges as a stage of training; ids are places in `vocab`."""
+        """Return its tokens and merges as a training stage; ids are places in `vocab`."""
         place = {token: i for i, token in enumerate(self.vocab)}
         merges = np.array(
             [
@@ -86,21 +86,21 @@ class BaseTokenizer:
         return Stage.of_merges(images_bytes(list(self.vocab)), merges, "vocab_size")
 
     def forbidden(self) -> set[bytes]:
-        """What no merge may make: an added token must not come out of ordinary text."""
+        """Return what no merge may make: ordinary text must not yield an added token."""
         return {token.content.encode() for token in self.tokenizer.added_tokens}
 
     def lifted(self, pattern: Pattern) -> Tokenizer:
-        """It with other boundaries, without merge skipping, and all tokens in the vocabulary.
+        """Return it with other boundaries, no merge skipping, and all tokens in the vocabulary.
 
-        Merge skipping makes a whole pre-token one token if it is in the vocabulary, whatever the
-        merges say. Pre-tokens are sentences now: a superword would be found by look-up where it is
-        a whole one and by merges elsewhere, and text would be cut otherwise than in training.
+        Merge skipping makes a whole pre-token one token if it is in the vocabulary, regardless of
+        the merges. Now pre-tokens are sentences: a superword would be found by look-up if it is a
+        whole sentence and by merges elsewhere, so text would be cut differently than in training.
         """
         model = replace(self.tokenizer.model, vocab=self.vocab, ignore_merges=False)
         return replace(self.tokenizer, model=model, pre_tokenizer=to_spec(pattern))
 
     def extended(self, pattern: Pattern, learned: Stage) -> Tokenizer:
-        """`lifted` with what `learned` adds to `stage()`; new ids come after all others."""
+        """Return `lifted` plus the additions of `learned` to `stage()`; new ids come last."""
         new = byte_level.all_to_images(learned.tokens[len(self.vocab) :])
         first = self.tokenizer.row_count
         names = [*self.vocab, *new]
@@ -176,7 +176,7 @@ class BoundaryCandidate:
 
 
 def candidates(base: Tokenizer) -> dict[str, Pattern]:
-    """Patterns that may take the place of the base's own, by name."""
+    """Return the patterns that may replace the base's own, by name."""
     found: dict[str, Pattern] = {}
     own = from_spec(base.pre_tokenizer)
     if own is not None:
@@ -192,8 +192,8 @@ def candidates(base: Tokenizer) -> dict[str, Pattern]:
 
 
 def choose(measured: Sequence[BoundaryCandidate]) -> BoundaryCandidate:
-    """The one that changes the fewest tokens, of those that lift the space boundary and no
-    sentence end; the first of equals."""
+    """Return the candidate that changes the fewest tokens, among those that lift the space
+    boundary and keep sentence ends; the first of equals."""
     fit = [
         (one.summary().changed_tokens, i)
         for i, one in enumerate(measured)
@@ -205,7 +205,7 @@ def choose(measured: Sequence[BoundaryCandidate]) -> BoundaryCandidate:
 def measure(
     base: BaseTokenizer, patterns: Mapping[str, Pattern], corpus: Corpus, threads: int
 ) -> list[BoundaryCandidate]:
-    """What each pattern changes, before any superword."""
+    """Measure what each pattern changes, before any superword."""
     before = Encoder(base.tokenizer)
     dead = set(unreachable_by_pipeline(base.tokenizer))
     texts = sample(corpus)
@@ -225,12 +225,12 @@ def measure(
 
 
 def lifts_space_wall(pattern: Pattern) -> bool:
-    """Whether two words over a single space are one pre-token."""
+    """Return whether two words with a single space between them are one pre-token."""
     return splitter(pattern)("word word") == ["word word"]
 
 
 def keeps_sentences(pattern: Pattern) -> bool:
-    """Whether no pre-token continues after a sentence end and a space."""
+    """Return whether every pre-token stops at a sentence end followed by a space."""
     split = splitter(pattern)
     return all("b" not in split(f"a{end} b")[0] for end in f".{SentencePolicy().terminals}")
 

@@ -1,20 +1,21 @@
 """BoundlessBPE: words and superwords learned in one run (IST's one-stage baseline, "IST-BR").
 
 A *supermerge* joins whole neighbouring words, each of which has become a single token and holds a
-letter or mark; it competes by count with merges inside words. Words do not depend on supermerges,
-so they are learned first, alone, and the run is replayed with both: see the core's
-boundless_loop.h, which also states how ties fall (our rule over both kinds; the authors' code
-prefers unlocked pairs and then compares bytes). Words are neighbours inside one pre-token of
-`stage2_pre_tokenizer`, as in IST: no superword spans a sentence end, digits or a line break.
+letter or mark. It competes by count with merges inside words. Words do not depend on supermerges,
+so they are learned first, and then the run is replayed with both kinds: see the core's
+boundless_loop.h. That file also states how ties are broken (our rule covers both kinds; the
+authors' code prefers unlocked pairs and then compares bytes). Words are neighbours inside one
+pre-token of `stage2_pre_tokenizer`, as in IST: no superword spans a sentence end, digits or a line
+break.
 
-What is exported is not BoundlessBPE. Its own encoder merges each word alone and then joins words
-that are one token; a merge list in `tokenizer.json` has no place for that "whole word" condition,
-so by rank `" of" + " the"` also fires inside " of there" where " there" is " the" + "re". We write
-all word merges, then the supermerges in order, leave out superwords that this list does not rebuild
-from their own bytes (none, with the named patterns), and measure the difference on the whole
-corpus: the report holds `boundless_tokens` and `training_tokens` (those of the exported file, as
-`tokenizers` counts them), and the share of documents that the two segment differently. Decoding
-gives every text back under both.
+The exported tokenizer is not exactly BoundlessBPE. BoundlessBPE's own encoder merges each word
+alone and then joins words that are one token. A merge list in `tokenizer.json` cannot express that
+"whole word" condition, so by rank `" of" + " the"` also fires inside " of there" if " there" is
+" the" + "re". We write all word merges, then the supermerges in order. Superwords that this list
+does not rebuild from their own bytes are left out (none, with the named patterns). The difference
+is measured on the whole corpus: the report holds `boundless_tokens`, `training_tokens` (those of
+the exported file, as `tokenizers` counts them), and the share of documents that the two segment
+differently. Both decode every text exactly.
 
 Source: Schmidt et al., "Boundless Byte Pair Encoding", arXiv 2504.00178.
 """
@@ -57,7 +58,7 @@ class BoundlessReport(TrainingReport):
 
 
 def facts(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What people are shown: how far the exported tokenizer is from BoundlessBPE itself."""
+    """Return the facts shown to users: how far the export differs from BoundlessBPE itself."""
     return {
         "tokens by BoundlessBPE itself": result["boundless_tokens"],
         "documents that differ": f"{result['documents_differing']:.1%}",
@@ -134,7 +135,7 @@ class BoundlessTrainer(ByteLevelTrainer):
         return replace(training, report=report)
 
     def learn(self, corpus: Source, context: RunContext) -> BoundlessMerges:
-        """The run of both kinds of merges."""
+        """Learn both kinds of merges."""
         pieces, words = get_pattern(self.stage2_pre_tokenizer), get_pattern(self.pre_tokenizer)
         reader = self._text_reader(corpus, (*pieces, *words))
         rule = self._word_rule(reader, self.vocab_size)
@@ -171,7 +172,7 @@ class BoundlessTrainer(ByteLevelTrainer):
         return BoundlessMerges(reader, cut, learned, may_join, joined)
 
     def _may_join(self) -> Callable[[bytes], bool]:
-        """Whether a word that is this token may be part of a superword."""
+        """Return the test of whether a word that is this token may be part of a superword."""
         if self.merge_pattern is None:
 
             def matches(text: str) -> bool:
@@ -206,7 +207,7 @@ class CutReader:
     def read(
         self, progress: PhaseProgress | None
     ) -> Iterator[tuple[PreparedBlock, NDArray[np.int64] | None, NDArray[np.int64] | None]]:
-        """Blocks, and the ends of their pieces and words where the core cannot find them."""
+        """Yield blocks, and the ends of their pre-tokens and words if the core cannot find them."""
         for block in self.reader.read(progress):
             yield (block, None, None) if self._is_scanned else self._cut(block)
 
@@ -250,7 +251,7 @@ class _Export:
         threads: int,
         progress: PhaseProgress | None,
     ) -> _core.BoundlessSegmentation:
-        """Both segmentations of the whole corpus, counted; what is left out takes the last ids."""
+        """Count both segmentations of the whole corpus; superwords left out take the last ids."""
         tokens = [*self.tokens, *self.left_out]
         ids = {token: token_id for token_id, token in enumerate(tokens)}
         joins = dict(zip(learned.words.tokens, learned.may_join, strict=True))

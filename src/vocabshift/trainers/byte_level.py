@@ -1,7 +1,7 @@
-"""What every byte-level trainer is made of: options, readers and the finished tokenizer; and BPE.
+"""The base of every byte-level trainer: options, readers and the finished tokenizer; and BPE.
 
-Owns the options that all of them share and how special tokens are added. Which merges come after
-the word stage is each trainer's own business; plain BPE has no more.
+Owns the options that all of them share and how special tokens are added. Each trainer decides which
+merges follow the word stage; plain BPE has none.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ class ByteLevelTrainer:
 
     @property
     def read_from(self) -> list[str | Path]:
-        """What training reads besides the corpus."""
+        """The other files that training reads, apart from the corpus."""
         return [] if self.special_tokens_from is None else [self.special_tokens_from]
 
     @property
     def inherited(self) -> set[str]:
-        """Tokens that were not learned here: none but those of a base."""
+        """Tokens that were not learned here: only a base has any."""
         return set()
 
     def train(
@@ -105,7 +105,7 @@ class ByteLevelTrainer:
         raise NotImplementedError
 
     def _reader(self, corpus: Source, pattern: Pattern, words: Pattern = ()) -> Reader:
-        """The corpus as stage 1 sees it: cut by `pattern`, and then by that of the words."""
+        """Return the corpus as stage 1 sees it: cut by `pattern`, then by `words`."""
         contents = set(self.special_tokens)
         if self.special_tokens_from is not None:
             contents |= special_contents(self.special_tokens_from)
@@ -119,7 +119,7 @@ class ByteLevelTrainer:
         )
 
     def _text_reader(self, corpus: Source, pattern: Pattern) -> CorpusReader:
-        """The same for a recipe that needs the text itself; CorpusError for counts."""
+        """Return the same for a recipe that needs the text itself; CorpusError for counts."""
         reader = self._reader(corpus, pattern)
         if not isinstance(reader, CorpusReader):
             raise CorpusError(
@@ -129,7 +129,7 @@ class ByteLevelTrainer:
         return reader
 
     def _word_rule(self, reader: Reader, vocab_size: int) -> WordRule:
-        """What stage 1 may learn."""
+        """Return the rule of stage 1."""
         return WordRule(
             vocab_size=vocab_size,
             min_frequency=self.min_frequency,
@@ -143,7 +143,7 @@ class ByteLevelTrainer:
         return "".join(LINKERS.values()) if self.grapheme_safe else ""
 
     def _refuse_grapheme_safe(self, order: str) -> None:
-        """ValueError for `grapheme_safe`, in a recipe whose merges have another order."""
+        """Raise ValueError for `grapheme_safe` if the recipe orders its merges otherwise."""
         if self.grapheme_safe:
             raise ValueError(
                 f"{self.recipe} takes merges {order}, and grapheme_safe puts syllables first; "
@@ -151,7 +151,7 @@ class ByteLevelTrainer:
             )
 
     def _finish(self, stages: list[Stage], reader: Reader, context: RunContext) -> Training:
-        """Tokenizer and report from the merges of all stages; the last one's pattern is written."""
+        """Make tokenizer and report from all stages' merges; the last stage's pattern is saved."""
         tokens = stages[-1].tokens
         images = byte_level.all_to_images(tokens)
         merges = [
@@ -191,7 +191,7 @@ class ByteLevelTrainer:
 
 
 def count_tokens(encoder: _core.Encoder, reader: CorpusReader, context: RunContext) -> int:
-    """Tokens of the whole text under merges that were put together, unweighted."""
+    """Count the tokens of the whole text under combined merges, unweighted."""
     return sum(
         _core.count_tokens(
             encoder, reader.scanner, block.data, block.starts, block.ends, context.threads
@@ -201,9 +201,9 @@ def count_tokens(encoder: _core.Encoder, reader: CorpusReader, context: RunConte
 
 
 def forbidden(reader: Reader) -> set[bytes]:
-    """What no merge may make: a special token must not come out of ordinary text.
+    """Return what no merge may make: ordinary text must not yield a special token.
 
-    Nor may a token be spelt as one: the vocabulary writes " the" as "Ġthe".
+    A token must not be spelled like one either: the vocabulary writes " the" as "Ġthe".
     """
     spelt = {
         byte_level.to_bytes(content)

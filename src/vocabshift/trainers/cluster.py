@@ -1,15 +1,15 @@
-"""Cluster vocabularies: languages that belong together learn together, then all are united.
+"""Cluster vocabularies: related languages learn together, then the vocabularies are united.
 
 Algorithm 1 of the Indic study (section 3.2.2; Chung et al. 2020) for Unigram models:
 
-1. Each language learns a vocabulary of its own; the languages are grouped by these with k-means,
-   or by family or script.
-2. A cluster's budget is in proportion to the union of its languages' vocabularies.
-3. Each cluster learns from its own text; all pieces are united. Pieces that several clusters have
-   learned count once, so the vocabulary is smaller than asked for.
-4. A piece gets the probability with which the united model, started from the clusters' own, uses
-   it on all of the text. One that it never uses counts as half an occurrence (the study would give
-   it none, which no model can hold).
+1. Each language learns its own vocabulary. The languages are grouped by these with k-means, or by
+   family or script.
+2. A cluster's budget is proportional to the union of its languages' vocabularies.
+3. Each cluster learns from its own text, and all pieces are united. A piece that several clusters
+   learned counts once, so the vocabulary is smaller than requested.
+4. The united model starts from the clusters' models. The probability of a piece is how often this
+   model uses it on all of the text. An unused piece counts as half an occurrence (the study would
+   use zero, which no model can hold).
 """
 
 from __future__ import annotations
@@ -111,14 +111,14 @@ class ClusterTrainer(ClusterOptions, UnigramTrainer):
 
 
 def words_by_language(reader: CorpusReader, counter: _core.WordCounter) -> dict[str, Counter[str]]:
-    """Words and what they count, by label; whitespace left out."""
+    """Return words with their weighted counts, by label, without whitespace."""
     words: dict[str, Counter[str]] = {label: Counter() for label in labels_of(reader)}
     unit, weights = reader.min_count(1), reader.fixed_point_weights()
     for i, group in enumerate(reader.groups):
         of_language = words[str(group.language)]
         for data, count in counter.words(i):
             weighted = max(1, round(count * weights[i] / unit))
-            # A line end may lie inside a pre-token (";\n//"), and SentencePiece reads a table.
+            # A pre-token may contain a line end (";\n//"), but SentencePiece reads a table.
             for word in re.split(r"[\t\n]+", data.decode().strip()):
                 if is_word(word):
                     of_language[word] += weighted
@@ -126,7 +126,7 @@ def words_by_language(reader: CorpusReader, counter: _core.WordCounter) -> dict[
 
 
 def joined(parts: Sequence[Mapping[str, int]]) -> Counter[str]:
-    """Counts of several languages together."""
+    """Return the summed counts of several languages."""
     total: Counter[str] = Counter()
     for part in parts:
         total.update(part)
@@ -134,7 +134,7 @@ def joined(parts: Sequence[Mapping[str, int]]) -> Counter[str]:
 
 
 def unite(models: Sequence[Scored], sizes: Sequence[int], words: Mapping[str, int]) -> Scored:
-    """One model of all pieces, with probabilities by use; `sizes` weigh the models at the start."""
+    """Unite the models, with probabilities by use; `sizes` weight the models at the start."""
     whole = sum(sizes)
     mixed: dict[str, float] = {}
     for model, size in zip(models, sizes, strict=True):
@@ -148,7 +148,7 @@ def unite(models: Sequence[Scored], sizes: Sequence[int], words: Mapping[str, in
     counts = _uses(unigram_tokenizer(model, normalizer=None, name="united"), words)
     total = sum(counts.values())
     scores = [math.log(max(counts[i], 0.5) / total) for i in range(len(pieces))]
-    # Bytes and the unknown piece stay below all others, or they would be taken for characters.
+    # Bytes and the unknown piece stay below all others, or they would replace characters.
     floor = min(scores)
     scores = [
         floor if is_fixed(piece) else score for piece, score in zip(pieces, scores, strict=True)
@@ -157,7 +157,7 @@ def unite(models: Sequence[Scored], sizes: Sequence[int], words: Mapping[str, in
 
 
 def _without_dead(model: Scored) -> Scored:
-    """The pieces that their own text gives; no text ever uses another, so nothing changes."""
+    """Keep the pieces that their own text yields; no text uses the others, so nothing changes."""
     dead = set(unigram_tokenizer(model, normalizer=None, name="united").unreachable())
     pairs = zip(model.pieces, model.scores, strict=True)
     kept = [(piece, score) for piece, score in pairs if piece not in dead]
@@ -165,7 +165,7 @@ def _without_dead(model: Scored) -> Scored:
 
 
 def _uses(tokenizer: UnigramOrWordPieceTokenizer, words: Mapping[str, int]) -> Counter[int]:
-    """How often each piece is used on counted words."""
+    """Count how often each piece is used on counted words."""
     counts: Counter[int] = Counter()
     listed = sorted(words)
     for begin in range(0, len(listed), _BATCH):
@@ -186,7 +186,7 @@ def _parts(
     united: UnigramOrWordPieceTokenizer,
     words: Mapping[str, Mapping[str, int]],
 ) -> tuple[ClusterPart, ...]:
-    """What each cluster got, and what it loses to the others."""
+    """Return the share of each cluster, and what it loses to the others."""
     parts = []
     for cluster, union, share, model in zip(clusters, unions, shares, learned, strict=True):
         own = unigram_tokenizer(model, normalizer=None, name="cluster")

@@ -1,11 +1,12 @@
 """Cluster vocabularies for BPE: each cluster of languages learns merges, and all are stacked.
 
 Languages are grouped, and budgets divided, as in Algorithm 1 of the Indic study (see `cluster`).
-The union of merge lists is no merge list: the rules of one cluster take text apart before another's
-can. So tokens are stacked by `_core.MergeStack`, the most frequent merge of any cluster first: a
-token goes on top when the merges below leave its bytes as two tokens, which become its merge. Each
-cluster keeps its own order, every token can be rebuilt, and a token that several clusters have
-learned costs one of them nothing. What the others' merges cost a cluster is measured on its words.
+The union of merge lists does not work as a merge list: the rules of one cluster split text before
+another's can apply. So `_core.MergeStack` stacks the tokens, the most frequent merge of any cluster
+first. A token goes on top when the merges below leave its bytes as two tokens, which become its
+merge. Each cluster keeps its own order, and every token can be rebuilt. A token that several
+clusters learned uses the budget of only one. The cost of the other clusters' merges is measured on
+a cluster's own words.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class ClusterBpeTrainer(ClusterOptions, ByteLevelTrainer):
     def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus`, whose parts must be labelled, and return tokenizer and report.
 
-        ValueError for a memory budget: the words of all languages are held at the same time.
+        Raises ValueError for a memory budget: the words of all languages are in memory at once.
         """
         context = context or RunContext()
         context.refuse_budget(self.recipe)
@@ -87,8 +88,8 @@ class ClusterBpeTrainer(ClusterOptions, ByteLevelTrainer):
     def _learn(
         self, counter: _core.WordCounter, reader: CorpusReader, context: RunContext
     ) -> Stage:
-        """BPE from the words of one cluster, up to the whole vocabulary: other clusters may take
-        some of its tokens, and then it needs later ones."""
+        """Learn BPE from the words of one cluster, up to the whole vocabulary: if other clusters
+        take some of its tokens, it needs later ones."""
         trained = _core.train_bpe(
             counter,
             WordWeight().to_core(reader.fixed_point_weights()),
@@ -104,7 +105,7 @@ class ClusterBpeTrainer(ClusterOptions, ByteLevelTrainer):
 def _words(
     reader: CorpusReader, counter: _core.WordCounter, languages: Sequence[str]
 ) -> list[list[tuple[bytes, int]]]:
-    """Words and counts by group of the corpus; none for other languages."""
+    """Return words and counts by group of the corpus; other languages have none."""
     return [
         counter.words(i) if group.language in languages else []
         for i, group in enumerate(reader.groups)
@@ -114,7 +115,7 @@ def _words(
 def _of_languages(
     reader: CorpusReader, counter: _core.WordCounter, languages: Sequence[str]
 ) -> _core.WordCounter:
-    """A counter of these alone: training empties the one that it is given."""
+    """Return a counter of these languages alone, because training empties its counter."""
     part = _core.WordCounter(_core.PreTokenizer([]))
     for i, words in enumerate(_words(reader, counter, languages)):
         ends = np.cumsum([len(word) for word, _ in words], dtype=np.int64)
@@ -126,7 +127,7 @@ def _of_languages(
 def _stack(
     stack: _core.MergeStack, learned: Sequence[Stage], shares: Sequence[int], vocab_size: int
 ) -> None:
-    """Stack the lists, the highest count first, each up to its budget; then what is left over."""
+    """Stack the lists by descending count, each up to its budget; then spend what remains."""
 
     def candidates(i: int) -> Iterator[tuple[int, int, int]]:
         stage = learned[i]
@@ -143,7 +144,7 @@ def _stack(
             spent[i].append(token)
         elif stack.push(token) == 2:
             left[i] -= 1
-    for tokens in spent:  # of those that ran out of budget, where others ran out of tokens
+    for tokens in spent:  # clusters out of budget use what clusters out of tokens left
         for token in tokens:
             if stack.size < vocab_size:
                 stack.push(token)
@@ -158,7 +159,7 @@ def _parts(
     words: Sequence[Sequence[Sequence[tuple[bytes, int]]]],
     united: _core.Encoder,
 ) -> tuple[ClusterPart, ...]:
-    """What each cluster got, and what it loses to the others."""
+    """Return the share of each cluster, and what it loses to the others."""
     parts = []
     for cluster, union, share, stage, own in zip(
         clusters, unions, shares, learned, words, strict=True
@@ -172,7 +173,7 @@ def _parts(
 
 
 def _tokens(encoder: _core.Encoder, words: Sequence[Sequence[tuple[bytes, int]]]) -> int:
-    """Tokens of counted words, each a piece of its own."""
+    """Count the tokens of counted words, each encoded separately."""
     text = _core.TextEncoder(encoder, pre_tokenizer=_core.PreTokenizer([]))
     total = 0
     for of_group in words:

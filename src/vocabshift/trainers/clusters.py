@@ -1,7 +1,7 @@
-"""Which languages share a vocabulary, and how much of it: clusters of the Indic study.
+"""Decides which languages share a vocabulary, and its size: clusters of the Indic study.
 
 Owns the three ways to group (k-means over vocabularies, families, scripts), the vocabularies that
-k-means looks at, and the budgets.
+k-means uses, and the budgets.
 
 Source: Algorithm 1 of the study (section 3.2.2), after Chung et al. 2020.
 """
@@ -23,7 +23,7 @@ from vocabshift.trainers.unigram import learn_unigram
 
 ClusterBy = Literal["kmeans", "family", "script"]
 WAYS: tuple[ClusterBy, ...] = get_args(ClusterBy)
-_STARTS = 32  # of k-means; the tightest clusters of all are taken
+_STARTS = 32  # starts of k-means; the tightest clusters are used
 
 Clusters = tuple[tuple[str, ...], ...]
 """Languages of each cluster, both in the order of the corpus."""
@@ -55,7 +55,7 @@ class ClusterOptions:
     """Of k-means."""
 
     def check_options(self) -> None:
-        """ValueError for options that cannot be; ImportError where k-means is not installed."""
+        """Raise ValueError for invalid options, ImportError if k-means is not installed."""
         if self.cluster_by not in WAYS:
             raise ValueError(f"cluster_by is {self.cluster_by!r}; it can be {', '.join(WAYS)}")
         if self.cluster_by != "kmeans" and self.n_clusters is not None:
@@ -70,7 +70,7 @@ class ClusterOptions:
             )
 
     def check_languages(self, languages: Sequence[str]) -> None:
-        """ValueError where these languages cannot be grouped so."""
+        """Raise ValueError if these languages cannot be grouped this way."""
         if len(languages) < 2:
             raise ValueError(
                 f"clusters are made of languages, and the corpus names {len(languages)}; label "
@@ -85,7 +85,7 @@ class ClusterOptions:
     def vocabularies(
         self, words: Mapping[str, Mapping[str, int]], character_coverage: float, context: RunContext
     ) -> dict[str, frozenset[str]]:
-        """The pieces that each language learns alone."""
+        """Return the pieces that each language learns alone."""
         own = {}
         for number, (label, of_language) in enumerate(words.items()):
             model = learn_unigram(
@@ -100,7 +100,7 @@ class ClusterOptions:
         return own
 
     def clusters_of(self, own: Mapping[str, frozenset[str]]) -> Clusters:
-        """Languages of each cluster; `own` are the pieces that each has learned alone."""
+        """Return the languages of each cluster; `own` are the pieces that each learned alone."""
         if self.cluster_by == "family":
             return by_family(list(own))
         if self.cluster_by == "script":
@@ -109,7 +109,7 @@ class ClusterOptions:
 
 
 def labels_of(reader: CorpusReader) -> list[str]:
-    """Languages of the corpus; ValueError where some of the text has no label."""
+    """Return the languages of the corpus; ValueError if some text has no label."""
     labels = [group.language for group in reader.groups]
     if None in labels:
         raise ValueError("some of the text has no label; label every part as lang=PATH")
@@ -117,7 +117,7 @@ def labels_of(reader: CorpusReader) -> list[str]:
 
 
 def by_kmeans(vocabularies: Mapping[str, frozenset[str]], n_clusters: int, seed: int) -> Clusters:
-    """k-means over 0/1 vectors, one dimension for each piece that any language has."""
+    """Run k-means over 0/1 vectors, with one dimension for each piece of any language."""
     from scipy.cluster.vq import ClusterError, kmeans2
 
     languages = list(vocabularies)
@@ -136,7 +136,7 @@ def by_kmeans(vocabularies: Mapping[str, frozenset[str]], n_clusters: int, seed:
         rng = np.random.default_rng([seed, start])
         try:
             centres, labels = kmeans2(vectors, n_clusters, minit="++", missing="raise", seed=rng)
-        except ClusterError:  # a cluster went empty
+        except ClusterError:  # a cluster became empty
             continue
         spread = float(((vectors - centres[labels]) ** 2).sum())
         if best is None or spread < best[0] - 1e-9:
@@ -150,18 +150,18 @@ def by_kmeans(vocabularies: Mapping[str, frozenset[str]], n_clusters: int, seed:
 
 
 def by_family(languages: Sequence[str]) -> Clusters:
-    """Language families; labels that mean no language known here share a cluster."""
+    """Group by language family; unknown labels share a cluster."""
     return _grouped(languages, [family(label) for label in languages])
 
 
 def by_script(languages: Sequence[str]) -> Clusters:
-    """The script that a language is usually written in; unknown labels share a cluster."""
+    """Group by the usual script of a language; unknown labels share a cluster."""
     found = [find_language(label) for label in languages]
     return _grouped(languages, [None if one is None else one.scripts[0] for one in found])
 
 
 def budgets(total: int, sizes: Sequence[int]) -> list[int]:
-    """`total` divided in proportion to `sizes`, by largest remainder; the first wins a tie."""
+    """Divide `total` in proportion to `sizes`, by largest remainder; the first wins a tie."""
     whole = sum(sizes)
     exact = [total * size / whole for size in sizes]
     shares = [int(amount) for amount in exact]

@@ -1,19 +1,19 @@
-"""Matra: two stages, words of Indian scripts count more, no superword holds a sentence terminal.
+"""Matra: two stages; words of Indian scripts count more; no superword holds a sentence terminal.
 
 Source: "Matra: Sentence-Constrained Superword Tokenization for India's Scheduled Languages",
-section 3; docs/algorithms/matra.md says how we read it. IST cuts the data at sentence ends, Matra
-refuses the token: the exported pattern has no boundary at sentence ends, and needs none, because
-no token that could cross one exists.
+section 3; docs/algorithms/matra.md explains our reading. IST cuts the data at sentence ends,
+whereas Matra refuses the token. The exported pattern needs no boundary at sentence ends, because
+no token can cross one.
 
-Where the paper leaves something open:
+Where the paper leaves a choice:
 - Words with a character of the target scripts count `1 / alpha` times (the printed value, 1.33 at
   alpha = 0.75); `word_weight="smoothed"` is the other reading of its formula.
 - A sentence with the share p of target words counts `p / alpha + (1 - p)` times. It ends with a
   terminal or a newline; words are what whitespace divides.
-- Weighted sentences need merges that stay inside one. So a product of stage 2 begins and ends
-  between characters too: one that began with the last byte of a terminal would reach across.
-- Table 1 gives Meetei Mayek as U+AAE0-AAFF, its extension block, which holds none of its everyday
-  letters; U+ABC0-ABFF is added.
+- Weighted sentences need merges that stay inside a sentence. So a product of stage 2 also begins
+  and ends between characters: one that began with the last byte of a terminal would cross it.
+- Table 1 lists Meetei Mayek as U+AAE0-AAFF, its extension block, which has none of its everyday
+  letters. We add U+ABC0-ABFF.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Weighting = Literal["constant", "smoothed", "none"]
 
 _SCRIPTS = (*MATRA_SCRIPTS.values(), MEETEI_MAYEK_LETTERS)
 _NEWLINE = "\n"
-_LEAST_ALPHA = 1e-6  # of which the weight fits 32 bits
+_LEAST_ALPHA = 1e-6  # its weight still fits in 32 bits
 _SENTENCE_ENDS = "".join(TERMINALS.values()) + "." + _NEWLINE
 
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
@@ -97,14 +97,14 @@ class MatraTrainer(SuperwordTrainer):
 
     @property
     def _target(self) -> int:
-        """What a target word counts, fixed point."""
+        """The weight of a target word, fixed point."""
         return round(WEIGHT_UNIT / self.alpha)
 
     def _word_weight(self) -> WordWeight:
         if self.alpha == 1 or self.word_weight == "none":
             return WordWeight()
         if self.word_weight == "smoothed":
-            # The unit keeps fractions of a count apart that would be rounded away.
+            # The unit preserves fractions of a count that rounding would lose.
             return WordWeight(_SCRIPTS, WEIGHT_UNIT, WEIGHT_UNIT, self.alpha)
         return WordWeight(_SCRIPTS, WEIGHT_UNIT, self._target)
 
@@ -126,7 +126,7 @@ class MatraTrainer(SuperwordTrainer):
 
 
 def variant_options(variant: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a variant of Table 4 joined with those given; ValueError where they conflict."""
+    """Join the options of a variant of Table 4 with those given; ValueError if they conflict."""
     if variant not in VARIANTS:
         raise ValueError(f"no variant of Matra is named {variant!r}; they are A, B, C, D and E")
     options = VARIANTS[variant]

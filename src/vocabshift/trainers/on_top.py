@@ -1,13 +1,13 @@
 """Superwords on top of an existing byte-level tokenizer: all its ids stay, superwords are appended.
 
-Stage 2 as IST has it, but what it starts from are the merges of the base: every pre-token of the
-new pattern is segmented by them, by rank over the whole of it, as the exported tokenizer will do.
-A merge of the base never meets a new token (stage 2 makes no token twice), so the base's merges
-are done wherever the new ones begin.
+This is IST's stage 2, but it starts from the merges of the base. They segment every pre-token of
+the new pattern, by rank over the whole pre-token, as the exported tokenizer will do. A merge of the
+base never meets a new token (stage 2 makes no token twice), so the base's merges are finished
+wherever the new ones begin.
 
-The base's boundary at spaces has to go. That alone changes its segmentation, and ends the tokens
-that it reaches by merge skipping only. Both are measured and reported, and the pattern that changes
-least is taken (`boundary_choice`).
+The base's boundary at spaces must be removed. That alone changes its segmentation, and kills the
+tokens that only merge skipping reaches. Both are measured and reported, and the pattern that
+changes least is used (`boundary_choice`).
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ AUTO = "auto"
 class OnTopReport(TrainingReport):
     """What a run did; the merges of the base count as stage 1.
 
-    The shares, in [0, 1], are of a sample of the corpus: what the new boundaries alone change,
-    before any superword.
+    The shares, in [0, 1], are measured on a sample of the corpus. They are the changes by the new
+    boundaries alone, before any superword.
     """
 
     base: str  # its name
     new_tokens: int
-    stage2_pre_tokenizer: str  # name of the pattern that was taken
-    changed_lines: Mapping[str, float]  # by language: documents that are segmented otherwise
+    stage2_pre_tokenizer: str  # name of the chosen pattern
+    changed_lines: Mapping[str, float]  # by language: documents that are segmented differently
     changed_tokens: Mapping[str, float]  # by language: tokens of the base that are gone
     tokens_lost: tuple[str, ...]  # tokens of the base that no text yields any more
     candidates: tuple[BoundaryChange, ...]  # every pattern that was tried
 
 
 def facts(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What people are shown: what the new boundaries alone changed, and what others would have."""
+    """Return the facts shown to users: changes by the new boundaries, and by the alternatives."""
     names = (f"{c['name']} {c['changed_tokens']:.2%}" for c in result["candidates"])
     changed = (
         f"{language} {share:.1%} / {result['changed_tokens'][language]:.2%}"
@@ -129,7 +129,7 @@ class SuperwordsOnTopTrainer:
 
     @property
     def read_from(self) -> list[Path]:
-        """Files that training reads besides the corpus."""
+        """The other files that training reads, apart from the corpus."""
         return [] if self.base.path is None else [self.base.path]
 
     @property
@@ -166,11 +166,11 @@ class SuperwordsOnTopTrainer:
 
     @property
     def _size(self) -> int:
-        """Tokens in all, the superwords included."""
+        """Return the total number of tokens, with the superwords."""
         return self.vocab_size or len(self.base.vocab) + (self.n_tokens or 0)
 
     def _patterns(self) -> dict[str, Pattern]:
-        """What is measured: the candidates, and last the pattern that is wanted."""
+        """Return the patterns to measure: the candidates, then the requested pattern."""
         patterns = candidates(self.base.tokenizer)
         wanted = self.stage2_pre_tokenizer
         if wanted == AUTO:
@@ -185,9 +185,9 @@ class SuperwordsOnTopTrainer:
         return patterns | {name: get_pattern(wanted) if pattern is None else pattern}
 
     def _rule(self, pattern: str) -> SuperwordRule:
-        """What may be learned. Where the pattern does not cut after every terminal ("!word" and
-        ".", newline are pieces of most bases), no new token holds one or a newline, nor the end
-        of one with what follows."""
+        """Return the rule of stage 2. If the pattern does not cut after every terminal ("!word"
+        and ".", newline are pre-tokens of most bases), no new token holds a terminal or a newline,
+        or the end of one together with the following bytes."""
         return SuperwordRule(
             vocab_size=self._size,
             min_frequency=self.min_frequency,
@@ -206,7 +206,7 @@ class SuperwordsOnTopTrainer:
         reader: CorpusReader,
         context: RunContext,
     ) -> Training:
-        """Tokenizer and report from what was measured and learned."""
+        """Make tokenizer and report from the measurements and the learned stage."""
         shares = {label: drift.shares for label, drift in chosen.drifts.items()}
         tokenizer = self.base.extended(chosen.pattern, learned)
         n_base = len(self.base.tokenizer.model.merges)

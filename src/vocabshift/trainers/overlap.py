@@ -1,20 +1,20 @@
-"""OBPE: byte-pair encoding that prefers what related languages have in common.
+"""OBPE: byte-pair encoding that prefers pairs shared by related languages.
 
-Languages fall into those of high and of low resources. A pair that occurs f_L times in language L
-competes with
+Languages are divided into high-resource and low-resource ones. The score of a pair that occurs f_L
+times in language L is
 
     alpha * sum over L of f_L + (1 - alpha) * sum over low k of max over high h of mean_p(f_h, f_k)
 
-so that a merge which serves a low-resource language and one of its larger relatives is worth more
-than one of the same count in a single language. mean_p is the generalized mean of a power p < 0; it
-is 0 where one of the two languages does not have the pair. The paper defines p -> -infinity, which
-is the minimum; -2 is what the authors' code runs with. The core's pair_score.h states the score to
-the last bit; equal scores go to the smaller (left_id, right_id), where the authors' code leaves the
-order to a Python set. With alpha 1 the merges are those of recipe bpe.
+So a merge that serves a low-resource language and one of its larger relatives scores higher than
+one of the same count in a single language. mean_p is the generalized mean of a power p < 0. It is 0
+if one of the two languages lacks the pair. The paper defines p -> -infinity, which is the minimum;
+the authors' code uses -2. The core's pair_score.h states the score to the last bit. Of equal
+scores the smaller (left_id, right_id) wins; the authors' code leaves the order to a Python set.
+With alpha 1 the merges are those of recipe bpe.
 
-Words are cut by a pattern and made of bytes, as in every recipe here; what is exported is an
-ordinary merge list. Counts are those of the weighted corpus: the score is not changed by the size
-of a language, so what counts as high-resource says which languages may lead, not how much.
+Words are cut by a pattern and made of bytes, as in every recipe here, and the export is an ordinary
+merge list. Counts are those of the weighted corpus. The size of a language does not change the
+score, so the high-resource set decides which languages may lead, not by how much.
 
 Source: Patil, Talukdar, Sarawagi, "Overlap-based Vocabulary Generation Improves Cross-lingual
 Transfer Among Related Languages", ACL 2022.
@@ -53,7 +53,7 @@ class OverlapReport(TrainingReport):
 
 
 def facts(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What people are shown: who was to share with whom."""
+    """Return the facts shown to users: which languages were to share tokens."""
     return {
         "high-resource languages": ", ".join(result["high_resource"]),
         "low-resource languages": ", ".join(result["low_resource"]),
@@ -92,8 +92,8 @@ class OverlapTrainer(ByteLevelTrainer):
         self._refuse_grapheme_safe("by its score alone")
 
     def run(self, corpus: Source, context: RunContext | None = None) -> Training:
-        """Train on `corpus`, whose languages need labels (CorpusError), and return the tokenizer
-        with a report; no memory budget (ValueError)."""
+        """Train on `corpus` and return the tokenizer with a report. Raises CorpusError if a
+        language has no label, and ValueError for a memory budget."""
         context = context or RunContext()
         reader = self._language_reader(corpus)
         trained, high = self.learn(reader, context)
@@ -114,7 +114,7 @@ class OverlapTrainer(ByteLevelTrainer):
         return replace(training, report=report)
 
     def learn(self, reader: Reader, context: RunContext) -> tuple[_core.PickyTrained, set[str]]:
-        """The merges, and the languages of high resources."""
+        """Return the merges and the high-resource languages."""
         high: set[str] = set()
 
         def groups_and_score() -> tuple[Groups, _core.PairScore]:
@@ -139,7 +139,7 @@ class OverlapTrainer(ByteLevelTrainer):
         return trained, high
 
     def _language_reader(self, corpus: Source) -> Reader:
-        """A reader with a group for each language; CorpusError early for a corpus without them."""
+        """Return a reader with a group for each language; CorpusError if labels are missing."""
         if isinstance(corpus, Corpus):
             labels = [part.language for part in corpus.parts]
             high_resource(labelled(dict.fromkeys(labels, 0)), self.high_resource)
@@ -148,7 +148,7 @@ class OverlapTrainer(ByteLevelTrainer):
 
 
 def labelled(language_bytes: Mapping[str | None, int]) -> dict[str, int]:
-    """Bytes by language; CorpusError where some text has no label, or all has the same."""
+    """Return bytes by language; CorpusError if some text has no label, or all has the same."""
     languages = {label: size for label, size in language_bytes.items() if label is not None}
     if len(languages) < len(language_bytes):
         raise CorpusError(
@@ -164,9 +164,10 @@ def labelled(language_bytes: Mapping[str | None, int]) -> dict[str, int]:
 
 
 def high_resource(languages: Mapping[str, int], wanted: tuple[str, ...]) -> set[str]:
-    """Those of high resources: as wanted, or the larger half by bytes, ties by label.
+    """Return the high-resource languages: as requested, or the larger half by bytes.
 
-    CorpusError for one that is not in the corpus, or where none would be left for the others.
+    Ties are broken by label. Raises CorpusError for a language that is not in the corpus, or if no
+    low-resource language would remain.
     """
     unknown = [label for label in wanted if label not in languages]
     if unknown:

@@ -1,31 +1,32 @@
 """PickyBPE: byte-pair encoding that removes tokens which have served their purpose.
 
-When a pair (a, b) has merged n times, a (then b) is removed if n / (what is left of it + n) is
-above `threshold`: it stood nearly only where it has now become the longer token. It falls into its
-parts wherever it still stands, and its place in the vocabulary is free. The exact rules, and where
-they differ from the authors' code, stand in the core's picky_loop.h; with threshold 1 nothing is
-removed and the merges are those of recipe bpe.
+When a pair (a, b) has merged n times, a (then b) is removed if n / (its remaining count + n) is
+above `threshold`: it occurred almost only where it is now part of the longer token. Its remaining
+occurrences are split into its parts, and its place in the vocabulary becomes free. The core's
+picky_loop.h states the exact rules and the differences from the authors' code. With threshold 1
+nothing is removed and the merges are those of recipe bpe.
 
-What is exported is not PickyBPE. Its own encoder replays the events, merges and removals; a merge
-list in `tokenizer.json` has no place for a removal. We write an ordinary one:
+The exported tokenizer is not exactly PickyBPE. PickyBPE's own encoder replays the events, merges
+and removals, but a merge list in `tokenizer.json` cannot express a removal. We write an ordinary
+list:
 
-- Kept tokens go on a stack (merge_stack.h) in the order in which they were first made. One whose
-  bytes the merges below leave as two tokens is merged from these two.
-- One whose bytes are left as more needs something between, because every merge makes a token. Of
-  its neighbouring parts the pair whose product training made first (and removed) comes back; where
-  training made none of these products, that of the first two parts is written. Then the token is
-  looked at again.
-- The exported vocabulary has `vocab_size` tokens, those that came back included. So the rarest
-  kept tokens, as many as came back, are left out.
+- Kept tokens go on a stack (merge_stack.h) in the order in which they were first made. If the
+  merges below leave the bytes of a token as two tokens, it is merged from these two.
+- If they leave more than two, the token needs an intermediate one, because every merge makes a
+  token. Among the pairs of its neighbouring parts, the one whose product training made first (and
+  removed) returns. If training made none of these products, that of the first two parts is
+  written. Then the token is tried again.
+- The exported vocabulary has `vocab_size` tokens, returned ones included. So the rarest kept
+  tokens, as many as returned, are left out.
 
-Every token of such a list can be rebuilt: all go on the stack where the merges below leave exactly
-two parts of them, and merging by rank takes the lower ranks first, so what is stacked later never
-changes that. A product that comes back satisfies it too: no merge crosses the borders between the
-parts of the longer token, so the two parts are what the merges below make of the product by itself.
+Every token of such a list can be rebuilt. Each goes on the stack when the merges below leave
+exactly two parts of it. Merging by rank applies the lower ranks first, so later tokens never change
+that. A returned product satisfies it too: no merge crosses the boundaries between the parts of the
+longer token, so the merges below segment the product alone into the same two parts.
 
-Almost every removed token comes back: it was removed because it is a part of a longer one, and the
-longer one needs it. So the report holds, over all counted words, what PickyBPE's own encoder makes
-of the text, and what the exported file makes of it.
+Almost every removed token returns: it was removed because it is a part of a longer token, and the
+longer one needs it. So the report compares, over all counted words, the segmentations of PickyBPE's
+own encoder and of the exported file.
 
 Source: Chizhov, Arnett, Korotkova, Yamshchikov, "BPE Gets Picky: Efficient Vocabulary Refinement
 During Tokenizer Training", EMNLP 2024.
@@ -61,7 +62,7 @@ class PickyReport(TrainingReport):
 
 
 def facts(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What people are shown: how far the exported tokenizer is from PickyBPE itself."""
+    """Return the facts shown to users: how far the export differs from PickyBPE itself."""
     words = max(result["words"], 1)
     per_word = (result["training_tokens"] / words, result["replayed_tokens"] / words)
     return {
@@ -96,7 +97,7 @@ class PickyTrainer(ByteLevelTrainer):
     def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report.
 
-        ValueError for a memory budget: all words and pairs are held in memory.
+        Raises ValueError for a memory budget: all words and pairs are in memory at once.
         """
         context = context or RunContext()
         reader = self._reader(corpus, get_pattern(self.pre_tokenizer))
@@ -123,7 +124,7 @@ class PickyTrainer(ByteLevelTrainer):
         return replace(training, report=report)
 
     def learn(self, reader: Reader, context: RunContext) -> _core.PickyTrained:
-        """The run of merges and removals."""
+        """Learn the merges and removals."""
 
         def groups_and_score() -> tuple[Groups, None]:
             return [(weight, 0) for weight in reader.fixed_point_weights()], None
@@ -154,7 +155,7 @@ class Export:
         self.left_out = len(kept - written)
 
     def _push(self, token: bytes) -> None:
-        """Stack a kept token on what it needs, if there is room for all of it."""
+        """Stack a kept token after the tokens that it needs, if there is room for all of them."""
         while self.stack.size < self._vocab_size:
             n_parts = self.stack.push(token)
             if n_parts <= 2 or self.stack.size + n_parts - 1 > self._vocab_size:
@@ -163,13 +164,13 @@ class Export:
                 raise AssertionError("neighbouring parts are no parts of their own product")
 
     def _between(self, parts: list[bytes]) -> bytes:
-        """The product to write so that a token of these parts comes closer."""
+        """Return the product to write next on the way to a token of these parts."""
         products = [left + right for left, right in pairwise(parts)]
         made = [product for product in products if product in self._made]
         return min(made, key=self._made.__getitem__, default=products[0])
 
 
-# The word stage of PickyBPE and OBPE: tokens that may go again, pairs that compete by a score.
+# The word stage of PickyBPE and OBPE: tokens may be removed, and pairs compete by a score.
 
 Groups = list[tuple[int, int]]
 """Weight, fixed point, and number of the language of each group of documents."""
@@ -184,10 +185,10 @@ def learn_scored_words(
     groups_and_score: Callable[[], tuple[Groups, _core.PairScore | None]],
     threshold: float = 1.0,
 ) -> _core.PickyTrained:
-    """Events inside the words of the reader's pattern, up to `rule.vocab_size` tokens.
+    """Learn events inside the words of the reader's pattern, up to `rule.vocab_size` tokens.
 
-    `groups_and_score` is called once the words are counted and the reader knows its groups; without
-    a score, pairs compete by their count.
+    `groups_and_score` is called after the words are counted and the reader knows its groups.
+    Without a score, pairs compete by their count.
     """
     context.refuse_budget(recipe)
     counter = count_words(reader, context)
@@ -206,7 +207,7 @@ def learn_scored_words(
 
 
 def why_stopped(trained: _core.PickyTrained, min_frequency: int) -> str:
-    """The report's word for it."""
+    """Return the report's name for the reason."""
     stopped: str = trained.stopped.name.lower()
     # In fixed point even one occurrence counts more than 1.
     return "no_pair_left" if stopped == "min_frequency" and min_frequency == 1 else stopped

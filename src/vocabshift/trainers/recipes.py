@@ -1,8 +1,8 @@
-"""The recipes of `vocabshift train`: one line each, by which a trainer gets its name and flags.
+"""The recipes of `vocabshift train`: one line per trainer, which defines its name and flags.
 
-A trainer is added in its own file and with a line here. What it is called, what it takes and what
-it is good for stand in its class: `recipe`, the fields and the docstring. The command line and
-`train_to_folder` read them from here.
+To add a trainer, write its file and add a line here. Its class defines its name (`recipe`), its
+options (the fields) and its description (the docstring). The command line and `train_to_folder`
+read them from here.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ class Recipe:
 
     @property
     def summary(self) -> str:
-        """What it learns, in one line."""
+        """One line on what the trainer learns."""
         return str(self.trainer.__doc__).partition("\n")[0]
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Names of everything that may be given."""
+        """Names of all options."""
         own = tuple(each.name for each in fields(self.trainer) if each.name not in self.without)
         return (*own, VARIANT) if self.variants else own
 
     @property
     def required(self) -> tuple[str, ...]:
-        """Options without which there is no training, those of `one_of` not among them."""
+        """Required options, without those of `one_of`."""
         return tuple(
             each.name
             for each in fields(self.trainer)
@@ -72,9 +72,9 @@ class Recipe:
         )
 
     def make(self, options: Mapping[str, Any]) -> AnyTrainer:
-        """The trainer with these options; ValueError for one that it does not have.
+        """Return the trainer with these options; ValueError for an unknown option.
 
-        Lists become tuples, as TOML and the command line give them.
+        Lists, as TOML and the command line pass them, become tuples.
         """
         given = dict(options)
         if self.of_variant is not None and (variant := given.pop(VARIANT, None)) is not None:
@@ -120,7 +120,7 @@ RECIPES: Mapping[str, Recipe] = {
 
 
 def make_trainer(recipe: str, options: Mapping[str, Any]) -> AnyTrainer:
-    """The trainer of a recipe; ValueError for an unknown recipe or option."""
+    """Return the trainer of a recipe; ValueError for an unknown recipe or option."""
     if recipe not in RECIPES:
         raise ValueError(f"unknown recipe {recipe!r}; known are: {', '.join(RECIPES)}")
     return RECIPES[recipe].make(options)

@@ -1,8 +1,8 @@
-"""Special tokens of a freshly trained tokenizer: given by the user, or copied from another one.
+"""Special tokens of a newly trained tokenizer: given by the user, or copied from another one.
 
-They stand in `added_tokens`, not in the model, with ids after the vocabulary. Copied ones bring
-their roles (bos, eos, pad, …), post-processor and chat template along, so that a template written
-for the other tokenizer keeps working.
+They are in `added_tokens`, not in the model, with ids after the vocabulary. Their roles (bos, eos,
+pad, …), the post-processor and the chat template are copied too, so that a template written for the
+other tokenizer still works.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ROLES = tuple(f"{role}_token" for role in ROLES)
 
 
 def check_special_tokens(tokens: Iterable[str]) -> None:
-    """ValueError for a content that is empty, repeated or a single byte."""
+    """Raise ValueError for a content that is empty, repeated or a single byte."""
     seen = set()
     for content in tokens:
         if not content:
@@ -42,9 +42,9 @@ def check_special_tokens(tokens: Iterable[str]) -> None:
 
 
 def add_special_tokens(tokenizer: Tokenizer, tokens: Iterable[str]) -> Tokenizer:
-    """The tokenizer with special tokens of these contents, ids after all others.
+    """Return the tokenizer with special tokens of these contents, ids after all others.
 
-    A content that is a special token already stays as it is.
+    A content that is already a special token is not changed.
     """
     taken = {token.content for token in tokenizer.added_tokens}
     contents = [content for content in tokens if content not in taken]
@@ -55,12 +55,12 @@ def add_special_tokens(tokenizer: Tokenizer, tokens: Iterable[str]) -> Tokenizer
 
 
 def special_contents(source: Any) -> set[str]:
-    """Contents of the special tokens of a tokenizer."""
+    """Return the contents of the special tokens of a tokenizer."""
     return {token.content for token in as_tokenizer(source).added_tokens if token.special}
 
 
 def copy_special_tokens(tokenizer: Tokenizer, source: Any) -> Tokenizer:
-    """The tokenizer with the special tokens, roles and chat template of `source`."""
+    """Return the tokenizer with the special tokens, roles and chat template of `source`."""
     other = as_tokenizer(source)
     special = [token for token in other.added_tokens if token.special]
     first = tokenizer.row_count
@@ -88,14 +88,14 @@ def copy_special_tokens(tokenizer: Tokenizer, source: Any) -> Tokenizer:
 
 
 def _content(value: Any) -> str | None:
-    """Content of a role in tokenizer_config.json: a string, or an object that has it."""
+    """Return the content of a role in tokenizer_config.json, which is a string or an object."""
     if isinstance(value, Mapping):
         value = value.get("content")
     return value if isinstance(value, str) else None
 
 
 def _renumbered(processor: Mapping[str, Any] | None, ids: Mapping[str, int]) -> Any:
-    """A post-processor with its special tokens' new ids; None where there is no template in it."""
+    """Return a post-processor with the new ids of its special tokens; None without a template."""
     if processor is None:
         return None
     if processor["type"] == "Sequence":

@@ -1,17 +1,17 @@
 """Stacked vocabularies: each script learns alone, then the merge lists are stacked (IST, 4.4).
 
-The "explicit merging" that IST compares with, and which loses to one vocabulary learned from all
+This is the "explicit merging" with which IST compares. It loses to one vocabulary learned from all
 text: budgets are fixed beforehand, and the rules of one script interfere with the next one's.
 
 - A word belongs to the script of its first letter; words without letters (digits, punctuation,
   whitespace) share a part of their own, "Common".
 - Budgets are proportional to the bytes of each part in the (weighted) corpus, or given.
 - Each part learns byte-level BPE from its own words alone, under the same pattern.
-- Lists are stacked, the largest budget first: a token goes on top when the rules below leave its
-  bytes as exactly two tokens, which become its merge. A token that is there already costs nothing,
-  one that the rules below cut into more is out of reach and skipped, and the part goes on to its
-  next token. So ids are dense, every token can be rebuilt, and the budgets are met; what a part
-  cannot use any more, because its pairs ran out, goes to the next ones.
+- Lists are stacked, the largest budget first. A token goes on top when the rules below leave its
+  bytes as exactly two tokens, which become its merge. A token that already exists uses no budget.
+  A token that the rules below cut into more than two is out of reach and skipped. So ids are dense,
+  every token can be rebuilt, and the budgets are met. If the pairs of a part run out, the rest of
+  its budget goes to the next parts.
 
 Source: IndicSuperTokenizer, section 4.4, Tables 9, 10 and 17.
 """
@@ -82,7 +82,7 @@ class StackedTrainer(ByteLevelTrainer):
     def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus`, which is read twice, and return the tokenizer with a report.
 
-        ValueError for a memory budget: the words of all scripts are held at the same time.
+        Raises ValueError for a memory budget: the words of all scripts are in memory at once.
         """
         context = context or RunContext()
         context.refuse_budget(self.recipe)
@@ -117,8 +117,8 @@ class StackedTrainer(ByteLevelTrainer):
     def _learn_script(
         self, part: _Part, reader: CorpusReader, context: RunContext, script: str
     ) -> Stage:
-        """BPE from the words of one script, up to the whole vocabulary: other parts may take some
-        of its tokens, and then it needs later ones."""
+        """Learn BPE from the words of one script, up to the whole vocabulary: if other parts take
+        some of its tokens, it needs later ones."""
         rule = self._word_rule(reader, self.vocab_size)
         trained = _core.train_bpe(
             part.counter,
@@ -134,7 +134,7 @@ class StackedTrainer(ByteLevelTrainer):
 def parse_budgets(
     budgets: Mapping[str, float] | Iterable[str | tuple[str, float]] | str,
 ) -> tuple[tuple[str, float], ...]:
-    """Shares by script, sorted by name; ValueError where a script is unknown or a share is not."""
+    """Return shares by script, sorted by name; ValueError for an unknown script or bad share."""
     if isinstance(budgets, Mapping):
         given = list(budgets.items())
     else:
@@ -171,10 +171,10 @@ def _parse_text(text: str) -> list[tuple[str, float]]:
 
 
 def divide(total: int, sizes: Mapping[str, int], given: Mapping[str, float]) -> dict[str, int]:
-    """`total` merges over scripts, the largest budget first; ties by name.
+    """Divide `total` merges over scripts, the largest budget first; ties by name.
 
-    `given` shares hold; the other scripts divide the rest by their sizes. Largest remainder, so
-    the budgets sum to `total` (or less, where every script with text has a given share).
+    `given` shares are kept; the other scripts divide the rest by their sizes. By largest remainder
+    the budgets sum to `total` (or less, if every script with text has a given share). Raises
     CorpusError for a share of a script without text.
     """
     for script in given:
@@ -217,7 +217,7 @@ class _Part:
 
 
 def _count_by_script(reader: CorpusReader, threads: int, progress: Any) -> dict[str, _Part]:
-    """Words of the corpus by the script of their first letter."""
+    """Count the words of the corpus by the script of their first letter."""
     names = _core.script_names()
     parts: dict[str, _Part] = {}
     for block in reader.read(progress):
@@ -242,7 +242,7 @@ def _stack(
     budgets: Mapping[str, int],
     vocab_size: int,
 ) -> tuple[ScriptPart, ...]:
-    """Stack the lists up to their budgets, then hand out what is left over in the same order."""
+    """Stack the lists up to their budgets, then distribute the remainder in the same order."""
     lists = {script: iter(one.tokens[256:]) for script, one in learned.items()}
     pushed = {script: [0, 0, 0] for script in lists}  # known, taken, out of reach
 

@@ -1,4 +1,4 @@
-"""Stages of training: what one learned, as a value that can be kept on disk; and the word stage.
+"""Stages of training: the result of a stage, as a value that can be saved; and the word stage.
 
 Owns the form of a stage (tokens by id, merges) and of its checkpoint, counting with its checkpoint,
 the grapheme-safe order (syllables first), and the weights of words.
@@ -30,16 +30,16 @@ class Stage:
     tokens: Sequence[bytes]  # by id: what the stage started from, then what it made
     merges: NDArray[np.uint32]  # (n_merges, 3): left id, right id, product id
     counts: NDArray[np.uint64]  # (n_merges,) weighted count of each pair when it was merged
-    training_tokens: int  # of the training text as segmented by the end, unweighted
+    training_tokens: int  # of the training text in its final segmentation, unweighted
     stopped: str  # "vocab_size", "min_frequency", "no_pair_left" or "memory"
-    bound: int = 1  # weighted: pairs that count less were not looked at, and need not be
-    dropped_words: int = 0  # distinct words left out for want of memory
-    dropped_occurrences: int = 0  # how often these stood in the text
-    dropped_below: int = 0  # weighted: they were the words that count less than this
+    bound: int = 1  # weighted: pairs that count less were not examined, and need not be
+    dropped_words: int = 0  # distinct words left out for lack of memory
+    dropped_occurrences: int = 0  # how often these occurred in the text
+    dropped_below: int = 0  # weighted: all words that count less than this were dropped
 
     @classmethod
     def of(cls, trained: _core.Trained, min_frequency: int) -> Stage:
-        """The stage that the core trained, asked for pairs of at least `min_frequency`."""
+        """Return the stage that the core trained with pairs of at least `min_frequency`."""
         stopped = trained.stopped.name.lower()
         if stopped == "min_frequency" and min_frequency == 1:
             stopped = "no_pair_left"  # in fixed point even one occurrence counts more than 1
@@ -63,16 +63,16 @@ class Stage:
         stopped: str,
         training_tokens: int = 0,
     ) -> Stage:
-        """Merges that were put together, without counts."""
+        """Return a stage of combined merges, without counts."""
         return cls(tokens, merges, np.zeros(0, np.uint64), training_tokens, stopped)
 
     @property
     def stopped_below(self) -> int:
-        """Weighted: where memory ended the stage, pairs that count less are missing; else 0."""
+        """Weighted: if memory ended the stage, pairs that count less are missing; else 0."""
         return self.bound if self.stopped == "memory" else 0
 
     def save(self, path: Path) -> dict[str, Any]:
-        """Write the arrays to `path`; returns the rest, as plain JSON values."""
+        """Write the arrays to `path`; return the rest as plain JSON values."""
         with path.open("wb") as file:
             np.save(file, self.merges, allow_pickle=False)
             np.save(file, self.counts, allow_pickle=False)
@@ -87,7 +87,7 @@ class Stage:
 
     @classmethod
     def load(cls, path: Path, info: Mapping[str, Any], start: Sequence[bytes]) -> Stage:
-        """The stage that `save` wrote; `start` are the tokens that it started from."""
+        """Load the stage that `save` wrote; `start` are the tokens from which it started."""
         with path.open("rb") as file:
             merges = np.load(file, allow_pickle=False)
             counts = np.load(file, allow_pickle=False)
@@ -99,7 +99,7 @@ class Stage:
 
 
 def byte_tokens() -> list[bytes]:
-    """The 256 bytes in the order of their ids: what training from nothing starts from."""
+    """Return the 256 bytes in the order of their ids: the start of training from scratch."""
     return [byte_level.to_bytes(image) for image in byte_level.ALPHABET]
 
 
@@ -119,7 +119,7 @@ class WordWeight:
     smoothing: float = 0.0  # above 0: counts of target words to this power, same total
 
     def to_core(self, of_group: list[int]) -> _core.WordWeights:
-        """The core's form, with the weights of the groups."""
+        """Return the core's form, with the weights of the groups."""
         return _core.WordWeights(
             of_group,
             unit=self.unit,
@@ -149,7 +149,7 @@ class WordRule:
 
 
 def learn_words(reader: Reader, rule: WordRule, weight: WordWeight, context: RunContext) -> Stage:
-    """Merges inside the words of the reader's pattern, up to `rule.vocab_size` tokens."""
+    """Learn merges inside the words of the reader's pattern, up to `rule.vocab_size` tokens."""
     saved = context.checkpoints.load("stage 1")
     if saved is not None:
         reader.restore(saved.info["reader"])
@@ -172,7 +172,7 @@ def train_words(
     weight: WordWeight,
     context: RunContext,
 ) -> Stage:
-    """Merges inside counted words, weighed as the reader says. Training uses the counter up."""
+    """Learn merges inside counted words, with the reader's weights. This empties the counter."""
     train = _Training(
         weights=weight.to_core(reader.fixed_point_weights(max(weight.unit, weight.target))),
         min_frequency=rule.min_frequency,
@@ -186,7 +186,7 @@ def train_words(
 
 
 def count_words(reader: Reader, context: RunContext) -> _core.WordCounter:
-    """The words of the reader's pattern, from the checkpoint if there is one."""
+    """Count the words of the reader's pattern, or read them from the checkpoint if it exists."""
     memory_bytes = context.share_of_memory(0.5)
     folder = context.folder or Path(tempfile.gettempdir())
     with context.watch.phase("count"):
@@ -233,7 +233,7 @@ class _Training:
 
 
 def _syllables_first(counter: _core.WordCounter, vocab_size: int, train: _Training) -> Stage:
-    """Merges within syllables get the lower ranks, so that syllables are whole before they join.
+    """Give merges inside syllables the lower ranks, so that syllables are whole before they join.
 
     Only a syllable too rare to have become one token can still be cut by a longer token.
     """

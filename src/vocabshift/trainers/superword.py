@@ -1,9 +1,8 @@
 """Two-stage BPE: subwords inside words, then superwords inside sentences (IST, section 3).
 
-Stage 2 starts from the stage-2 pre-tokens as the merges of stage 1 segment them, by rank over the
-whole pre-token: exactly what the exported tokenizer, which carries the stage-2 pattern, will do
-(docs/algorithms/superwords.md). So the tokens that training ends with are those that the saved file
-gives.
+The merges of stage 1 segment the stage-2 pre-tokens, by rank over the whole pre-token, and stage 2
+starts from the result. The exported tokenizer has the stage-2 pattern and segments in the same way
+(docs/algorithms/superwords.md). So the saved file yields the tokens with which training ended.
 
 Where we differ: stage 1 takes its words inside the pre-tokens of stage 2. Under the stage-1 pattern
 alone it would learn tokens across the boundaries that stay ("!=", ";" with a newline), which the
@@ -36,9 +35,9 @@ class SuperwordRule:
     forbidden: set[bytes] = field(default_factory=set)
     conjoiners: str = ""
     terminals: str = ""  # characters that no product may hold
-    whole_first: bool = False  # no product holds the end of a character and what follows it
+    whole_first: bool = False  # no product holds the end of a character and the bytes after it
     sentences: _core.SentenceWeights | None = None  # None: documents weigh by their group alone
-    unit: int = 1  # what a sentence without target words counts
+    unit: int = 1  # weight of a sentence without target words
 
     def to_core(self) -> _core.MergeRule:
         """The core's form."""
@@ -58,8 +57,8 @@ def learn_superwords(
 ) -> Stage:
     """Continue the vocabulary of `words` inside the pre-tokens of the reader's pattern.
 
-    The encoded text is in a file where there is a place for it: memory stays small, and a killed
-    run resumes from there.
+    The encoded text is in a file if there is a place for one. Memory stays small, and a killed run
+    resumes from the file.
     """
     with tempfile.TemporaryDirectory(prefix="vocabshift-", dir=context.folder) as temporary:
         with context.watch.phase("encode"):
@@ -142,7 +141,7 @@ class SuperwordTrainer(ByteLevelTrainer):
 
     @property
     def stage1_size(self) -> int:
-        """Tokens that stage 1 may learn up to, the bytes included."""
+        """Size of the vocabulary after stage 1, the bytes included."""
         return round(self.transition * self.vocab_size)
 
     def run(self, corpus: Source, context: RunContext | None = None) -> Training:
@@ -150,12 +149,12 @@ class SuperwordTrainer(ByteLevelTrainer):
         return self._learn(self._two_stage_reader(corpus), context or RunContext())
 
     def _two_stage_reader(self, corpus: Source) -> Reader:
-        """The corpus as stage 1 sees it: words, inside the pre-tokens of stage 2."""
+        """Return the corpus as stage 1 sees it: words inside the pre-tokens of stage 2."""
         pieces = get_pattern(self.stage2_pre_tokenizer)
         return self._reader(corpus, pieces, get_pattern(self.pre_tokenizer))
 
     def _learn(self, reader: Reader, context: RunContext) -> Training:
-        """Both stages, and the report."""
+        """Run both stages, and make the report."""
         rule = self._word_rule(reader, self.stage1_size)
         words = learn_words(reader, rule, self._word_weight(), context)
         if self.stage1_size == self.vocab_size:
@@ -165,11 +164,11 @@ class SuperwordTrainer(ByteLevelTrainer):
         return self._finish([words, superwords], reader, context)
 
     def _word_weight(self) -> WordWeight:
-        """Weights of words, by script."""
+        """Return the weights of words, by script."""
         return WordWeight()
 
     def _superword_rule(self, reader: Reader) -> SuperwordRule:
-        """What stage 2 may learn."""
+        """Return the rule of stage 2."""
         return SuperwordRule(
             vocab_size=self.vocab_size,
             min_frequency=self.min_frequency,

@@ -1,8 +1,8 @@
 """Unigram language model (Kudo 2018) with byte fallback, as the Indic study trains it.
 
 SentencePiece learns the pieces (section 5 and Table 10 of the study: split by script, number and
-whitespace) from counted words, so that weights and temperature cost nothing
-(docs/algorithms/unigram.md). Owns the options, the call, how words are counted, and the report.
+whitespace) from counted words, so weights and temperature add no work (docs/algorithms/unigram.md).
+Owns the options, the call, how words are counted, and the report.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def learn_unigram(
     max_piece_length: int,
     asked: str | None = None,
 ) -> Scored:
-    """Pieces for words with their counts.
+    """Learn pieces from words with their counts.
 
-    There are fewer than `vocab_size` where the words have no more to give. Every machine and
-    number of threads gives the same pieces. ValueError where `vocab_size` has no room for the
-    characters; `asked` says in the message what the user asked for.
+    There are fewer than `vocab_size` if the words yield no more. The pieces do not depend on the
+    machine or the number of threads. Raises ValueError if `vocab_size` has no room for the
+    characters; `asked` is the user's request, for the message.
     """
     import sentencepiece
 
@@ -103,7 +103,7 @@ def learn_unigram(
     )
 
 
-_WORDS = r"\S+"  # what SentencePiece cuts text into, whatever else it does
+_WORDS = r"\S+"  # SentencePiece always cuts text into these
 _BATCH = 4096  # documents encoded at a time
 
 
@@ -140,7 +140,7 @@ class UnigramTrainer:
 
     @property
     def read_from(self) -> list[str | Path]:
-        """What training reads besides the corpus: nothing."""
+        """The other files that training reads, apart from the corpus: none."""
         return []
 
     @property
@@ -174,7 +174,7 @@ class UnigramTrainer:
 
 
 def word_reader(trainer: UnigramTrainer, corpus: Source) -> CorpusReader:
-    """The corpus as words between whitespace; CorpusError for counts."""
+    """Return the corpus as words between whitespace; CorpusError for counts."""
     if not isinstance(corpus, Corpus):
         raise CorpusError(
             f"recipe {trainer.recipe} reads text, not a folder of counts; give --corpus"
@@ -189,7 +189,7 @@ def word_reader(trainer: UnigramTrainer, corpus: Source) -> CorpusReader:
 
 
 def weighted_words(reader: CorpusReader, counter: _core.WordCounter) -> Iterator[tuple[str, int]]:
-    """Words and what they count, at least 1 each, in a fixed order; whitespace left out."""
+    """Yield words with their counts, at least 1 each, in a fixed order, without whitespace."""
     unit = reader.min_count(1)
     for word, weighted, _ in counter.joined_words(reader.fixed_point_weights()):
         text = word.decode()
@@ -198,7 +198,7 @@ def weighted_words(reader: CorpusReader, counter: _core.WordCounter) -> Iterator
 
 
 def is_word(text: str) -> bool:
-    """Whether SentencePiece is to see it; its table of words ends a string at NUL."""
+    """Return whether SentencePiece may see it; its table of words ends a string at NUL."""
     return not text.isspace() and "\0" not in text
 
 
@@ -209,7 +209,7 @@ def finish(
     corpus: Source,
     context: RunContext,
 ) -> PlainTraining:
-    """Tokenizer and report of learned pieces."""
+    """Make tokenizer and report from learned pieces."""
     made = unigram_tokenizer(scored, normalizer=trainer.normalizer, name=trainer.recipe)
     first = made.row_count
     added = tuple(AddedToken(text, first + i) for i, text in enumerate(trainer.special_tokens))
@@ -228,7 +228,7 @@ def finish(
 
 
 def check_sentencepiece() -> None:
-    """ImportError with advice where SentencePiece is not installed."""
+    """Raise ImportError with advice if SentencePiece is not installed."""
     if find_spec("sentencepiece") is None:
         raise ImportError(
             "Unigram models are learned by SentencePiece, which is not installed; "

@@ -93,7 +93,7 @@ def distances(table: RowTable, reference: Ids) -> dict[str, Scores]:
 def cosine_distances(rows: Floats, to: Floats) -> Floats:
     """(n,) 1 - cosine of each row and `to`; 0 for a row of zeros.
 
-    As half the squared length between the unit vectors, which does not lose what is near 0.
+    Computed as half the squared distance of the unit vectors, which is accurate near 0.
     """
     length = float(np.sqrt(to @ to))
     lengths = np.sqrt(_squares(rows))

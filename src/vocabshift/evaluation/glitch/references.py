@@ -95,7 +95,7 @@ def _kinds(tokenizer: Tokenizer, table: RowTable) -> list[tuple[str, Ids, str]]:
 
 
 def _alike(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
-    """Those that are no further from the middle than 3 times the median distance.
+    """Return the rows whose distance from the middle is at most 3 times the median distance.
 
     A byte that broken text did hold, or a reserved token that was used after all, would stretch
     the threshold over everything.

@@ -232,7 +232,7 @@ def cut_prompts(
 
 
 def _joined(documents: list[str], prompt_bytes: int) -> Iterator[str]:
-    """Prompts that lie one after another in `documents`; what is left at the end is no prompt."""
+    """Cut consecutive prompts from `documents`; the remainder at the end is dropped."""
     parts: list[str] = []
     size = 0
     for document in documents:

@@ -85,7 +85,7 @@ class LocalModel:
         return int(weights + _peak_of_tensors(lambda: self._generate(ids, None)))
 
     def _ids(self, prompt: str) -> torch.Tensor:
-        """(1, n) ids on the model's device, with what its tokenizer puts before a text."""
+        """Return (1, n) ids on the model's device, with the tokens that start a text."""
         import torch
 
         ids = self._tokenizer(prompt, verbose=False)["input_ids"]
@@ -176,7 +176,7 @@ def _decoder(tokenizer: Any) -> Callable[[Sequence[int]], bytes]:
     """Ids -> the bytes of their text, without special tokens.
 
     Subtle: a token may hold part of a character, which `decode` replaces by three other bytes; so
-    tokens of a BPE vocabulary give their own bytes.
+    tokens of a BPE vocabulary yield their own bytes.
     """
     from vocabshift.tokenizer.formats.load import as_tokenizer
     from vocabshift.tokenizer.token_bytes import token_bytes
@@ -199,7 +199,7 @@ def _peak_of_tensors(work: Callable[[], Any]) -> int:
     mode: Any = TorchDispatchMode  # untyped
 
     class Tally(mode):  # type: ignore[misc]
-        """Counts a storage when an operation first gives it, until it is freed."""
+        """Count a storage from the operation that first returns it until it is freed."""
 
         def __init__(self) -> None:
             super().__init__()

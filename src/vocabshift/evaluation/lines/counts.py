@@ -38,7 +38,7 @@ class LineCounts:
     n_superword_tokens: Ints  # tokens with text on both sides of a space
     n_unknown_tokens: Ints  # tokens that stand for text without a token
     n_lost_characters: Ints  # of lines that do not come back
-    is_lost: Ints  # 1 for a line that its tokens do not give back
+    is_lost: Ints  # 1 for a line that does not round-trip
     tokens_in_bin: Floats  # tokens of words by how frequent the word is; no bins unless asked for
     words_in_bin: Ints
 

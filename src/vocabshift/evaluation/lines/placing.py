@@ -46,7 +46,7 @@ def place(
 ) -> Placed:
     """Places and losses of `ids`, which are those of `lines` (`offsets`: (n_lines + 1,)).
 
-    A line that was only composed otherwise is laid out as its tokens give it: the same words.
+    A line that only changed its Unicode form is laid out as its tokens decode: the same words.
     """
     joined = engine.join(ids)
     reached = running_sums(len(ids), lambda part: facts.lengths[ids[part]])

@@ -169,7 +169,7 @@ def subjects(tokenizers: Any) -> list[Subject]:
 
 
 def subject_names(sources: Sequence[Any]) -> list[str]:
-    """The names of tokenizers, as `subjects` gives them, without loading any."""
+    """Return the names that `subjects` would use for tokenizers, without loading any."""
     return unique_names([_path_parts(source) for source in sources])
 
 
@@ -177,7 +177,7 @@ def unique_names(paths: Sequence[tuple[str, ...]]) -> list[str]:
     """One name for each path (its parts, root first), by the rule at the head of this file."""
     last = Counter(parts[-1] for parts in paths)
     given = ["/".join(parts[-2:]) if last[parts[-1]] > 1 else parts[-1] for parts in paths]
-    # A file's name need not be UTF-8; what is written under it must be.
+    # A file's name need not be UTF-8, but the name in the results must be.
     names = [name.encode("utf-8", "backslashreplace").decode() for name in given]
     taken: set[str] = set()
     unique = []

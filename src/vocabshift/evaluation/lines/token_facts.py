@@ -90,12 +90,12 @@ AT_ONCE = 1 << 21
 
 
 def parts_of(size: int) -> Iterator[slice]:
-    """The slices that `size` things are worked on in, in order."""
+    """Return the consecutive slices in which `size` items are processed."""
     return (slice(at, min(at + AT_ONCE, size)) for at in range(0, size, AT_ONCE))
 
 
 def running_sums(size: int, values: Callable[[slice], npt.NDArray[np.generic]]) -> Int64:
-    """(size + 1,): the sum of all values in front of each, and of all; `values` gives a part."""
+    """Return (size + 1,): the sums of the first 0, 1, … size values; `values` returns a part."""
     sums = np.zeros(size + 1, dtype=np.int64)
     for part in parts_of(size):
         into = sums[part.start + 1 : part.stop + 1]

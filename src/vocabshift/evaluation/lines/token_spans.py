@@ -162,7 +162,7 @@ def spans_of_ids(
         if extra in (0, 1) and joined == b" " * extra + data:
             yield _end_to_end(of_line, np.maximum(edges - extra, 0), exact=True)
             continue
-        # Only here: most tokenizers give every line back, and building the backend is slow.
+        # Built only here: most tokenizers round-trip every line, and building the backend is slow.
         normalizer = engine.tokenizer.backend.normalizer
         in_line = (
             None

@@ -46,7 +46,7 @@ class TokenizedLine:
     text: str
     tokens: tuple[LineToken, ...]
     exact: bool = True  # whether the tokens cover the line byte for byte
-    # Bytes, ascending, at which a picture may divide the line without tearing what is drawn as one
+    # Bytes, ascending, at which a picture may divide the line without splitting one drawn
     # sign; None: in front of every character.
     borders: tuple[int, ...] | None = None
 

@@ -72,7 +72,7 @@ def renyi_entropy(frequencies: npt.ArrayLike, alpha: float = ALPHA) -> float:
     shares = counts[counts > 0] / counts.sum()
     if alpha == 1:
         return float(-(shares * np.log2(shares)).sum())
-    top = shares.max()  # taken out of the sum: p^a is no number above zero for a large order
+    top = shares.max()  # factored out of the sum: p^a underflows to zero for a large order
     total = np.log2(((shares / top) ** alpha).sum())
     return float(alpha / (1 - alpha) * np.log2(top) + total / (1 - alpha))
 

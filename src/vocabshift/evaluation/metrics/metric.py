@@ -53,7 +53,7 @@ class OnText:
 
     @property
     def base(self) -> Counts:
-        """The base tokenizer's counts of the same lines; ValueError where there is no base."""
+        """Return the base tokenizer's counts of the same lines; ValueError without a base."""
         if self.base_counts is None:
             raise ValueError("this metric compares with a base tokenizer; give one as base")
         return self.base_counts
@@ -64,7 +64,7 @@ class OnText:
         return np.ones(self.lines.n_lines, dtype=np.int64)
 
     def once(self, compute: Callable[[OnText], T]) -> T:
-        """What `compute` gives for this text, computed once for all metrics that ask."""
+        """Return the result of `compute` for this text, computed once for all metrics."""
         if compute not in self._known:
             self._known[compute] = compute(self)
         found: T = self._known[compute]

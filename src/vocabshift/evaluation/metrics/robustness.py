@@ -47,7 +47,7 @@ class Typo:
 
 
 def typo(line: str, kind: TypoKind) -> Typo | None:
-    """`line` with one typo, or None where it has no place for it (a word of three letters)."""
+    """Return `line` with one typo, or None if no word of three letters or more takes one."""
     places = [match.start() for match in regex.finditer(_INNER_LETTER, line)]
     seed = zlib.crc32(f"{kind} {line}".encode())
     alike = (set(regex.findall(_LETTER, line)), set(regex.findall(_MARK, line)))
@@ -190,7 +190,7 @@ class ChangedLines:
     typos: Mapping[TypoKind, TypoLines]
     changed: Mapping[str, Mapping[int, str]]  # by change, then line: those that it changes
     first: Ints  # (n_lines,): where each line begins, with room for its longest version
-    n_text: npt.NDArray[np.int32]  # bytes before each place of the lines that are no spaces
+    n_text: npt.NDArray[np.int32]  # non-space bytes before each place of the lines
 
 
 def change_lines(lines: Sequence[str]) -> ChangedLines:

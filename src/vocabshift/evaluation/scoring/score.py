@@ -46,7 +46,7 @@ class DocumentScore:
     language: str
     n_bytes: int
     nats: float  # minus the sum of its tokens' log-probabilities
-    is_lost: bool = False  # the tokenizer does not give the text back: the nats are of other text
+    is_lost: bool = False  # the text does not round-trip: the nats are of another text
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ def _language(view: LanguageView) -> str:
 
 
 def _is_lossy(line: TokenizedLine) -> bool:
-    """Whether a token represents text that it cannot decode to: few such tokens are no merit."""
+    """Return whether a token represents text that it cannot decode to; that is not an advantage."""
     return any(token.unknown for token in line.tokens)
 
 

@@ -122,9 +122,9 @@ class Encoder:
     def decode(
         self, ids: Sequence[int] | NDArray[Any], *, skip_special_tokens: bool = False
     ) -> str:
-        """Text of ids, as `tokenizers` gives it.
+        """Return the text of ids, as `tokenizers` decodes it.
 
-        Bytes that are not whole UTF-8 become U+FFFD; an id without a token gives no text.
+        Bytes that are not whole UTF-8 become U+FFFD; an id without a token yields no text.
         """
         return str(
             self.tokenizer.backend.decode(

@@ -109,7 +109,7 @@ def from_model(data: bytes, *, name: str = "tokenizer") -> Tokenizer:
 def read_rules(data: bytes) -> SentencePieceRules:
     """The rules that the pieces of a SentencePiece model file, of any type, were trained by.
 
-    InvalidTokenizerError for what is no such file.
+    InvalidTokenizerError for any other file.
     """
     found: SentencePieceRules | None = None
     has_pieces = False

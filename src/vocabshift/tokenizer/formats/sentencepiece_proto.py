@@ -18,7 +18,7 @@ Value = int | bytes
 
 
 class WireError(ValueError):
-    """The bytes are no protobuf message."""
+    """The bytes are not a protobuf message."""
 
 
 def fields(data: bytes) -> Iterator[tuple[int, Value]]:
@@ -84,7 +84,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 def from_trainer_spec(fields: Mapping[int, Value]) -> SentencePieceRules:
     """The rules in a TrainerSpec; fields that are not there have the defaults of the format.
 
-    WireError for fields that are no numbers, or numbers that no trainer accepts.
+    WireError for fields that are not numbers, or numbers that no trainer accepts.
     """
     try:
         return SentencePieceRules(

@@ -171,7 +171,7 @@ def byte_level_tokenizer(
 ) -> Tokenizer:
     """A byte-level Tokenizer that encodes as tiktoken does with these ranks.
 
-    `ranks` are the ids; `vocab_before` are entries of the vocabulary that are no byte strings
+    `ranks` are the ids; `vocab_before` are vocabulary entries that are not byte strings
     (tekken's special tokens). With a "bos_token" in `config` each text begins with it.
     """
     from vocabshift.text import patterns
@@ -233,7 +233,7 @@ def load_encoding(name: str) -> Tokenizer:
 
 
 def from_encoding(encoding: Any) -> Tokenizer:
-    """The Tokenizer that gives the ids of a `tiktoken.Encoding`, special tokens included."""
+    """Return a Tokenizer with the ids of a `tiktoken.Encoding`, special tokens included."""
     mergeable: dict[bytes, int] = dict(encoding._mergeable_ranks)
     known = known_ranks.recognise(mergeable)
     special: dict[str, int] = dict(encoding._special_tokens)
