@@ -16,7 +16,7 @@ from typing import Any
 
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.report import escape
-from vocabshift.storage import provenance
+from vocabshift.storage import outcome
 
 TOKENIZER_FILE = "tokenizer.json"
 SOURCE_COLUMNS = ("source", "bytes", "class", "licence")
@@ -68,10 +68,10 @@ class Source:
 def read_facts(folder: str | Path) -> TokenizerFacts:
     """The facts of a folder that `vocabshift` wrote; InvalidTokenizerError for any other."""
     path = Path(folder)
-    record = path / provenance.FILE
+    record = path / outcome.FILE
     if not (path / TOKENIZER_FILE).is_file() or not record.is_file():
         raise InvalidTokenizerError(
-            f"{path} needs {TOKENIZER_FILE} and {provenance.FILE}, as `vocabshift train` writes "
+            f"{path} needs {TOKENIZER_FILE} and {outcome.FILE}, as `vocabshift train` writes "
             "them: a card says how a tokenizer came about"
         )
     try:

@@ -19,8 +19,8 @@ from typing import Any
 from vocabshift.models.folder import write_model, write_old_rope_keys, write_tokenizer
 from vocabshift.models.saved import SavedModel
 from vocabshift.models.tables import VOCAB_KEYS, config_parts
+from vocabshift.storage.outcome import write_provenance
 from vocabshift.storage.output import atomic_folder
-from vocabshift.storage.provenance import write_provenance
 from vocabshift.surgery import config_ids
 from vocabshift.surgery.matching import TRANSFER_MAP
 from vocabshift.surgery.report import TransferReport, serving_notes

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.evaluation.glitch.indicator_names import INDICATORS
+from vocabshift.evaluation.glitch.classes import INDICATORS
 from vocabshift.models.load import DTYPES
 from vocabshift.progress import Progress
 from vocabshift.storage.output import check_free_file, write_whole

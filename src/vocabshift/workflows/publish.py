@@ -148,8 +148,8 @@ def publish_folder(
     Returns plain JSON values: the files with their sizes, the card's metadata, which libraries
     opened the tokenizer, and the address of the upload.
     """
-    from vocabshift.report import hub
     from vocabshift.report.card_facts import TOKENIZER_FILE, sha256_of
+    from vocabshift.storage import hub
 
     repo = hub.check_repo(repo)
     path = Path(folder)

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.errors import VocabMismatchError
-from vocabshift.evaluation.glitch.indicator_names import (
+from vocabshift.evaluation.glitch.classes import (
     CENTRED,
     COSINE,
     DISTANCE,

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from functools import partial
 
 from vocabshift.evaluation.lines.counts import LineCounts
-from vocabshift.evaluation.lines.words import BINS
-from vocabshift.evaluation.metrics.bootstrap import Terms
-from vocabshift.evaluation.metrics.metric import LOSS, Better, Metric, OnText, Ratio, needing
+from vocabshift.evaluation.lines.texts import BINS
+from vocabshift.evaluation.metrics.metric import LOSS, Better, Metric, OnText, Ratio, Terms, needing
 
 
 def _ratio(terms: Callable[[LineCounts], Terms]) -> Ratio:

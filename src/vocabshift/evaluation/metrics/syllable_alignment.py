@@ -17,8 +17,7 @@ from vocabshift.evaluation.lines.counts import Ints
 from vocabshift.evaluation.lines.placing import FlatSpans, flat_spans
 from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.evaluation.lines.texts import read_lines
-from vocabshift.evaluation.metrics.bootstrap import Terms, ratio_rows
-from vocabshift.evaluation.metrics.metric import Better, Metric
+from vocabshift.evaluation.metrics.metric import Better, Metric, Terms, ratio_rows
 from vocabshift.results import Result, Results
 from vocabshift.text.syllables import grapheme_borders, syllable_borders
 

@@ -18,7 +18,6 @@ from vocabshift.storage.hub import download
 from vocabshift.tokenizer.formats import (
     gguf,
     sentencepiece,
-    sentencepiece_unigram,
     tekken,
     tiktoken,
 )
@@ -199,7 +198,7 @@ def _document_of(data: bytes) -> Mapping[str, Any] | None:
         contents = sentencepiece.read_model(data)
         if contents.kind != "Unigram":
             return None
-        return sentencepiece_unigram.to_document(contents.pieces, contents.settings)
+        return sentencepiece.to_document(contents.pieces, contents.settings)
     document = parse(data)
     return None if kind_of(document) == "BPE" else document
 

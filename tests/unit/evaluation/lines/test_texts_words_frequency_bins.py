@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from reference import metrics as slow
-from vocabshift.evaluation.lines.words import BINS, bins_of_lines, bins_of_words, count_words
+from vocabshift.evaluation.lines.texts import BINS, bins_of_lines, bins_of_words, count_words
 
 
 def test_ranks_are_shared_by_ties() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from repaired import repaired_pattern
-from vocabshift.extension.pre_tokenizer_repair import repair_drift, repaired
+from vocabshift.extension.options import repair_drift, repaired
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import get_pattern, to_spec
 from vocabshift.text.regexes import CL100K, GPT2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vocabshift.evaluation.metrics.bootstrap import estimate
+from vocabshift.evaluation.metrics.metric import estimate
 
 
 def test_interval_agrees_with_the_delta_method() -> None:

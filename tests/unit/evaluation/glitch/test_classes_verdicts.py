@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference import glitch as slow
+from vocabshift.evaluation.glitch.classes import action_of, threshold, verdict_of
 from vocabshift.evaluation.glitch.references import K, last_of_vocabulary, reference_curve
-from vocabshift.evaluation.glitch.verdicts import action_of, threshold, verdict_of
 
 
 def test_threshold_by_reference_misses_one_in_n_plus_one() -> None:
