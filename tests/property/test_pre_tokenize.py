@@ -33,8 +33,7 @@ from vocabshift.text.regexes import (
     TEKKEN,
     join_words,
 )
-from vocabshift.text.sentences import TERMINALS, SentencePolicy
-from vocabshift.text.syllables import CONJUNCTS, LINKERS, SYLLABLES
+from vocabshift.text.writing import CONJUNCTS, LINKERS, SYLLABLES, TERMINALS, SentencePolicy
 
 POLICIES = {
     "no period": SentencePolicy(ascii_period="never"),

@@ -8,9 +8,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.inputs import add_choices, add_pattern, corpus_of, tokenizer_of, words_of
 from vocabshift.cli.options import add_many, add_threads, add_verb, positive, share, threads
-from vocabshift.cli.source import add_choices, corpus_of, tokenizer_of, words_of
-from vocabshift.cli.subjects import add_pattern
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.inputs import add_pattern, add_source, source_of, tokenizer_of, words_of
 from vocabshift.cli.options import (
     Parser,
     UsageError,
@@ -15,8 +16,6 @@ from vocabshift.cli.options import (
     positive,
     threads,
 )
-from vocabshift.cli.source import add_source, source_of, tokenizer_of, words_of
-from vocabshift.cli.subjects import add_pattern
 
 if TYPE_CHECKING:
     from rich.console import Console

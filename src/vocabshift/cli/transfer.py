@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.inputs import add_pattern, tokenizer_of
 from vocabshift.cli.options import Parser, UsageError, add_many, add_output, add_verb, positive
-from vocabshift.cli.source import tokenizer_of
-from vocabshift.cli.subjects import add_pattern
 
 if TYPE_CHECKING:
     from rich.console import Console

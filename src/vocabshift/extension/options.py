@@ -16,7 +16,7 @@ from vocabshift.checks.drift import SAMPLE_BYTES, Drift, drift, sample, token_le
 from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.encoder import Encoder
-from vocabshift.tokenizer.pre_tokenizer_repair import puts_space_and_cuts, repair_words
+from vocabshift.tokenizer.pipeline import puts_space_and_cuts, repair_words
 from vocabshift.tokenizer.token_bytes import is_byte_level
 from vocabshift.tokenizer.tokenizer import Tokenizer
 

@@ -14,8 +14,7 @@ from typing import Any, Literal, get_args
 from vocabshift import _core
 from vocabshift.text import regexes
 from vocabshift.text.regexes import join_words, repair_regex
-from vocabshift.text.sentences import SentencePolicy, parse_sentence_regex
-from vocabshift.text.syllables import SYLLABLES, syllable_rules
+from vocabshift.text.writing import SYLLABLES, SentencePolicy, parse_sentence_regex, syllable_rules
 
 Behavior = Literal["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
 

@@ -36,7 +36,7 @@ class HarnessRun:
 
     def to_dict(self) -> dict[str, Any]:
         """Rows, failures, notes and the papers' numbers for them, as plain JSON values."""
-        from vocabshift.report.task_table import beside
+        from vocabshift.report.model_tables import beside
 
         return {
             "results": self.report.results.to_dicts(),
@@ -158,6 +158,6 @@ def known_tasks() -> dict[str, Any]:
 
 def harness_table(run: HarnessRun) -> Table:
     """The terminal output: one row per task and language, next to the papers' numbers."""
-    from vocabshift.report.task_table import beside, task_table
+    from vocabshift.report.model_tables import beside, task_table
 
     return task_table(run.report.results, beside(run.report.results))

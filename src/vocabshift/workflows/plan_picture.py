@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vocabshift.report.curves import Curve, check_picture, draw
+from vocabshift.report.plots import Curve, check_picture, draw
 from vocabshift.workflows.plan import Plan
 
 __all__ = ["check_picture", "draw_plan"]

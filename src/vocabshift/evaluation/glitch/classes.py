@@ -1,9 +1,8 @@
 """What the glitch report says of each token: its class, its verdict, and what to do.
 
-Owns the names of the indicators, the classes and their precedence, the thresholds with their
-reasons, and the table of actions. Knows nothing of models, nor of how an indicator or a probability
-was measured. Source: the classes of Land and Bartolo 2024 (section 3.1), and those that our
-self-tokenization test adds.
+Owns the classes and their precedence, the thresholds with their reasons, and the table of actions.
+Knows nothing of models, nor of how an indicator or a probability was measured. Source: the classes
+of Land and Bartolo 2024 (section 3.1), and those that our self-tokenization test adds.
 """
 
 from __future__ import annotations
@@ -21,14 +20,6 @@ from vocabshift.text.counting import CorpusReader
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.token_bytes import byte_pieces, token_bytes
 from vocabshift.tokenizer.tokenizer import Tokenizer
-
-AUTO, NORM, BIAS, DRIFT = "auto", "norm", "bias", "drift"
-COSINE, CENTRED, WITHOUT_COMPONENT, DISTANCE = "cosine", "centred", "without-component", "distance"
-
-OF_HEAD = (COSINE, CENTRED, WITHOUT_COMPONENT, DISTANCE)
-"""Those that compare rows of the output head with unused ones."""
-
-INDICATORS = (AUTO, NORM, *OF_HEAD, BIAS, DRIFT)
 
 ORDINARY, SUPERWORD, ATOMIC = "ordinary", "superword", "atomic"
 BYTE, PARTIAL = "byte_piece", "partial_utf8"

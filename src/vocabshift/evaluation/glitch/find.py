@@ -15,16 +15,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vocabshift.evaluation.glitch import indicators
-from vocabshift.evaluation.glitch.classes import (
+from vocabshift.evaluation.glitch import (
     AUTO,
     BIAS,
     COSINE,
     DRIFT,
     INDICATORS,
-    JUDGED,
     NORM,
     OF_HEAD,
+    indicators,
+)
+from vocabshift.evaluation.glitch.classes import (
+    JUDGED,
     Threshold,
     TokenKinds,
     classify,

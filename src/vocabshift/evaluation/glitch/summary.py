@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift.evaluation.glitch import classes
-from vocabshift.evaluation.glitch.classes import ACTIONS, CLASSES, JUDGED, NORM, PRUNE, action_of
+from vocabshift.evaluation.glitch import NORM, classes
+from vocabshift.evaluation.glitch.classes import ACTIONS, CLASSES, JUDGED, PRUNE, action_of
 from vocabshift.evaluation.glitch.find import GlitchReport
 from vocabshift.evaluation.glitch.references import last_of_vocabulary, reference_curve
 from vocabshift.tokenizer.token_bytes import token_bytes

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.storage.hub import download
+from vocabshift.tokenizer.components import SentencePieceRules
 from vocabshift.tokenizer.formats import (
     gguf,
     sentencepiece,
@@ -22,7 +23,6 @@ from vocabshift.tokenizer.formats import (
     tiktoken,
 )
 from vocabshift.tokenizer.parsed_json import kind_of, parse
-from vocabshift.tokenizer.piece_rules import SentencePieceRules
 from vocabshift.tokenizer.pretrained_folder import config_of_fast, read_config
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer

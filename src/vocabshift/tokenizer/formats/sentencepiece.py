@@ -22,11 +22,10 @@ from typing import Any
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.tokenizer import components
 from vocabshift.tokenizer.added_tokens import AddedToken
-from vocabshift.tokenizer.components import SPACE, check_charsmap
+from vocabshift.tokenizer.components import SPACE, SentencePieceRules, check_charsmap
 from vocabshift.tokenizer.formats import sentencepiece_proto as protobuf
 from vocabshift.tokenizer.formats import tiktoken
 from vocabshift.tokenizer.model import BpeModel, Merge
-from vocabshift.tokenizer.piece_rules import SentencePieceRules
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _MODEL_TYPES = {1: "Unigram", 2: "BPE", 3: "Word", 4: "Char"}  # TrainerSpec.ModelType

@@ -10,7 +10,7 @@ from tokenizers import Regex, pre_tokenizers
 
 from vocabshift import _core
 from vocabshift.text.languages import SCHEDULED
-from vocabshift.text.sentences import TERMINALS, SentencePolicy, parse_sentence_regex
+from vocabshift.text.writing import TERMINALS, SentencePolicy, parse_sentence_regex
 
 
 def cut(policy: SentencePolicy, text: str) -> list[str]:

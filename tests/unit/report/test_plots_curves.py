@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vocabshift.report.curves import Curve, check_picture, draw
+from vocabshift.report.plots import Curve, check_picture, draw
 
 pytest.importorskip("matplotlib")
 

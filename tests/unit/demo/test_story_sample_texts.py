@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from vocabshift.demo import sample_texts
+from vocabshift.demo import story
 
 
 @pytest.fixture(scope="module")
 def split(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Path], dict[str, Path]]:
     """The texts, written once."""
-    return sample_texts.write_split(tmp_path_factory.mktemp("corpus"))
+    return story.write_split(tmp_path_factory.mktemp("corpus"))
 
 
 def documents(path: Path) -> list[str]:
@@ -36,13 +36,13 @@ def test_there_is_enough(split: tuple[dict[str, Path], dict[str, Path]]) -> None
 
 def test_every_language_has_a_group() -> None:
     """And every group's languages are there."""
-    grouped = [name for names in sample_texts.GROUPS.values() for name in names]
-    assert sorted(sample_texts.languages()) == sorted(grouped)
+    grouped = [name for names in story.GROUPS.values() for name in names]
+    assert sorted(story.languages()) == sorted(grouped)
 
 
 def test_held_out_is_held_out(split: tuple[dict[str, Path], dict[str, Path]]) -> None:
     """No held-out document is trained on, and every language has one to measure."""
-    for language in sample_texts.languages():
+    for language in story.languages():
         train, held_out = (documents(part[language]) for part in split)
         assert held_out
         assert not set(train) & set(held_out)
@@ -63,6 +63,6 @@ def test_lines_are_clean(split: tuple[dict[str, Path], dict[str, Path]]) -> None
 
 def test_more_documents_than_there_are() -> None:
     """A file's last line ends in a newline: no empty document follows it."""
-    everything = sample_texts.beginnings(10_000)
+    everything = story.beginnings(10_000)
     assert all(text for own in everything.values() for text in own)
-    assert everything == sample_texts.beginnings(max(map(len, everything.values())))
+    assert everything == story.beginnings(max(map(len, everything.values())))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vocabshift.report import labels
+from vocabshift.report import plots
 
 pytest.importorskip("matplotlib")
 
@@ -19,7 +19,7 @@ SPOT = st.tuples(st.integers(0, 700), st.integers(0, 400))
 
 @given(st.lists(SPOT, max_size=12))
 def test_labels_never_overlap_and_never_move_up_or_sideways(spots: list[tuple[int, int]]) -> None:
-    moved = labels.apart(spots)
+    moved = plots.apart(spots)
     for (x, y), (new_x, new_y) in zip(spots, moved, strict=True):
         assert x == new_x
         assert y <= new_y
@@ -29,11 +29,11 @@ def test_labels_never_overlap_and_never_move_up_or_sideways(spots: list[tuple[in
 
 
 def test_a_character_without_a_font_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labels, "_fonts", lambda: {"DejaVu Sans": _own_font()})
-    monkeypatch.setattr(labels, "_register_noto", lambda: None)
-    assert ["DejaVu Sans"] == labels.families("abc é")
+    monkeypatch.setattr(plots, "_fonts", lambda: {"DejaVu Sans": _own_font()})
+    monkeypatch.setattr(plots, "_register_noto", lambda: None)
+    assert ["DejaVu Sans"] == plots.families("abc é")
     with pytest.raises(ValueError, match=r"no font on this system can draw தம.*: install the Noto"):
-        labels.families("abc தம")
+        plots.families("abc தம")
 
 
 def test_a_noto_font_that_came_after_matplotlib_made_its_list(
@@ -45,11 +45,11 @@ def test_a_noto_font_that_came_after_matplotlib_made_its_list(
     monkeypatch.setattr(font_manager.fontManager, "ttflist", _own_fonts())
     new = _write_font(tmp_path / "NotoSansTest-Regular.ttf", "Noto Sans Test", INDIC)
     monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [str(new)])
-    assert ["DejaVu Sans", "Noto Sans Test"] == labels.families(f"abc {INDIC}")
+    assert ["DejaVu Sans", "Noto Sans Test"] == plots.families(f"abc {INDIC}")
     monkeypatch.setattr(font_manager.fontManager, "ttflist", _own_fonts())
     monkeypatch.setattr(font_manager, "findSystemFonts", list)
     with pytest.raises(ValueError, match="no font on this system"):
-        labels.families(INDIC)
+        plots.families(INDIC)
 
 
 def test_fonts_of_the_system_are_found_where_they_are() -> None:
@@ -57,12 +57,12 @@ def test_fonts_of_the_system_are_found_where_they_are() -> None:
     from matplotlib import font_manager
 
     files = [path for path in font_manager.findSystemFonts() if "Noto" in Path(path).name]
-    there = frozenset[str]().union(*(labels._characters(path) for path in files))
+    there = frozenset[str]().union(*(plots._characters(path) for path in files))
     if not set(INDIC) <= there:
         pytest.skip("no Noto font for Devanagari and Tamil is installed (fonts-noto-core)")
-    found = labels.families(INDIC)
+    found = plots.families(INDIC)
     assert "DejaVu Sans" == found[0]
-    covered = frozenset[str]().union(*(labels._characters(labels._fonts()[name]) for name in found))
+    covered = frozenset[str]().union(*(plots._characters(plots._fonts()[name]) for name in found))
     assert set(INDIC) <= covered
 
 

@@ -1,20 +1,78 @@
-"""The text that a verb learns from: `--corpus` and related flags, or `--counts`.
+"""What verbs take in: the TOKENIZER and MODEL arguments, and the text that they learn from.
 
-Owns these flags and how they become a corpus or a folder of counts. Each verb decides what to do
-with the result.
+Owns `--corpus` and related flags, `--counts`, and how they become a corpus or a folder of counts.
+Each verb decides what to do with the result.
 """
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import UsageError, add_many, natural, size
+from vocabshift.workflows.measure_models import DTYPES, score_to_file
+from vocabshift.workflows.tokenizers import PATTERN_FLAG
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from vocabshift import Corpus, CountFolder, Tokenizer
+
+
+def add_pattern(parser: argparse.ArgumentParser) -> None:
+    """Add `--pattern NAME|REGEX`."""
+    parser.add_argument(
+        PATTERN_FLAG,
+        metavar="NAME|REGEX",
+        help="pre-tokenizer of rank files and GGUF vocabularies that do not name theirs",
+    )
+
+
+def load_all(sources: Sequence[str], pattern: str | None) -> list[Tokenizer]:
+    """Load all tokenizers in order; ValueError for a pattern that none of them needs."""
+    from vocabshift.workflows.tokenizers import load_bpe_tokenizers
+
+    return load_bpe_tokenizers(sources, pattern=pattern)
+
+
+def add_models(parser: argparse.ArgumentParser, *, nargs: str = "+") -> None:
+    """Add `MODEL…`, `--dtype`, `--device` and `--trust-remote-code`."""
+    defaults = defaults_of(score_to_file)
+    parser.add_argument(
+        "models", metavar="MODEL", nargs=nargs, help="folder or Hub name of a causal language model"
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=DTYPES,
+        default=defaults["dtype"],
+        help="of the weights (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--device",
+        default=defaults["device"],
+        help="cpu, cuda, cuda:N, mps, or auto: a GPU where there is one (default)",
+    )
+    parser.add_argument(
+        "--trust-remote-code",
+        action="store_true",
+        help="run code that lies in a model's folder; refused unless given",
+    )
+
+
+def loading(args: argparse.Namespace) -> dict[str, Any]:
+    """These flags as keyword arguments."""
+    return {
+        "dtype": args.dtype,
+        "device": args.device,
+        "trust_remote_code": args.trust_remote_code,
+    }
+
+
+def defaults_of(function: Callable[..., object]) -> dict[str, Any]:
+    """The defaults of a function's parameters, for the corresponding flags."""
+    parameters = inspect.signature(function).parameters.items()
+    return {name: own.default for name, own in parameters if own.default is not own.empty}
+
 
 CORPUS = "[lang=]PATH|DIR|GLOB|hf:DATASET[@WEIGHT]"
 
@@ -110,8 +168,6 @@ def tokenizer_of(args: argparse.Namespace) -> str | Tokenizer:
     """TOKENIZER as named on the command line, or loaded if `--pattern` is given."""
     if args.pattern is None:
         return str(args.tokenizer)
-    from vocabshift.cli.subjects import load_all
-
     [tokenizer] = load_all([args.tokenizer], args.pattern)
     return tokenizer
 

@@ -1,11 +1,11 @@
 """One tokenized line as HTML: the text as a browser shapes it, tokens as background colours.
 
 If a conjunct of Devanagari or a ligature of Malayalam is divided between two elements, not every
-browser shapes it as one sign. So elements begin and end only at borders of orthographic syllables.
-A syllable that several tokens share is one element, whose background has a stripe of each token's
-colour. Owns this markup, its style sheet (`token_view.css`) and its script (`token_view.js`), which
-shows ids and bytes under the pointer and under the keyboard. The playground draws the same. Knows
-nothing of pages or tokenizers.
+browser shapes it as one sign. So elements begin and end only at borders of orthographic syllables:
+they are the segments of the line, which the terminal colours too. A syllable that several tokens
+share is one element, whose background has a stripe of each token's colour. Owns this markup, its
+style sheet (`token_view.css`) and its script (`token_view.js`), which shows ids and bytes under the
+pointer and under the keyboard. The playground draws the same. Knows nothing of pages or tokenizers.
 
 Markup: `<p class="tl">` holds `<i>` elements. `data-i` has the ids of the tokens that have a part
 in the element, `data-b` their bytes in hex (left out where they are the element's own text).
@@ -17,13 +17,72 @@ began in an element before; `sw` superword; `cs`, `cc` cuts a syllable, a charac
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from itertools import pairwise
 from unicodedata import category
 
 from vocabshift.evaluation.lines.views import LineToken, TokenizedLine
-from vocabshift.report.token_segments import Segment, segments
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of a line that becomes one element: bytes [start, end) and who has a part in it."""
+
+    start: int
+    end: int
+    tokens: tuple[int, ...]  # indices into the line's tokens; empty: text without a token
+
+
+def segments(line: TokenizedLine) -> Iterator[Segment]:
+    """Cut a line where tokens begin and end, but never inside a sign that is drawn as one."""
+    n_bytes = line.n_bytes
+    borders = line.borders if line.borders is not None else _character_borders(line.text)
+    borders = sorted({0, *borders, n_bytes})
+    points = {0, n_bytes}
+    for token in line.tokens:
+        for edge in (token.start, token.end):
+            points |= set(_around(borders, edge))
+    edges = sorted(points)
+    # Zero-width tokens stand in front of the element that begins where they are.
+    empty = [i for i, token in enumerate(line.tokens) if token.start == token.end]
+    empty_at = {i: line.tokens[i].start for i in empty}
+    next_empty, first = 0, 0
+    for start, end in pairwise(edges):
+        while next_empty < len(empty) and empty_at[empty[next_empty]] <= start:
+            yield Segment(start, start, (empty[next_empty],))
+            next_empty += 1
+        while first < len(line.tokens) and line.tokens[first].end <= start:
+            first += 1
+        inside = []
+        for i in range(first, len(line.tokens)):
+            if line.tokens[i].start >= end:
+                break
+            if line.tokens[i].end > start:
+                inside.append(i)
+        while next_empty < len(empty) and empty_at[empty[next_empty]] < end:
+            inside.append(empty[next_empty])
+            next_empty += 1
+        yield Segment(start, end, tuple(sorted(set(inside))))
+    for i in empty[next_empty:]:
+        yield Segment(n_bytes, n_bytes, (i,))
+
+
+def _around(borders: Sequence[int], edge: int) -> tuple[int, int]:
+    """The borders at both sides of `edge`; twice itself where it is one."""
+    return (borders[bisect_right(borders, edge) - 1], borders[bisect_left(borders, edge)])
+
+
+def _character_borders(text: str) -> list[int]:
+    borders, at = [0], 0
+    for character in text:
+        at += len(character.encode())
+        borders.append(at)
+    return borders
+
 
 N_COLOURS = 6
 """Colours of tokens, in turn; neighbours always differ."""

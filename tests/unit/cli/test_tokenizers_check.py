@@ -74,7 +74,7 @@ def printed_by(capsys, *words: str) -> dict:
     return found
 
 
-def test_check(calls, capsys) -> None:
+def test_tokenizers_check(calls, capsys) -> None:
     """Counts for each tokenizer; the tokens themselves with --details."""
     (entry,) = printed_by(capsys, "t")["tokenizers"]
     assert {

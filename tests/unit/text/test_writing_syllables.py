@@ -13,7 +13,7 @@ from strategies import text as texts
 from vocabshift import _core
 from vocabshift.text.languages import SCHEDULED
 from vocabshift.text.patterns import NAMED, compile_pattern
-from vocabshift.text.syllables import CONJUNCTS, LINKERS, syllable_borders
+from vocabshift.text.writing import CONJUNCTS, LINKERS, syllable_borders
 
 
 def cut(text: str) -> list[str]:

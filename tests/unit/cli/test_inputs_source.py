@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import vocabshift as vs
+from vocabshift.cli.inputs import add_choices, corpus_of, language_budgets, words_of
 from vocabshift.cli.main import main
 from vocabshift.cli.options import Parser, UsageError
-from vocabshift.cli.source import add_choices, corpus_of, language_budgets, words_of
 
 ENGLISH = [f"line {i} of a text" for i in range(60)]
 HINDI = [f"यह वाक्य {i} है" for i in range(60)] + ["यह four words in Roman"]

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from rich.console import Console
 
-from vocabshift.report.task_table import beside, published_scores, task_table, with_means
+from vocabshift.report.model_tables import beside, published_scores, task_table, with_means
 from vocabshift.results import Result, Results
 
 RESULTS = Results(

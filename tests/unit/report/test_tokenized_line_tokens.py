@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vocabshift.evaluation.lines.views import LineToken, TokenizedLine
-from vocabshift.report.html.tokens import (
+from vocabshift.report.tokenized_line import (
     language_tag,
+    segments,
     token_css,
     token_js,
     token_line_html,
     visible_html,
 )
-from vocabshift.report.token_segments import segments
 
 
 def line_of(text: str, cuts: list[int], borders: tuple[int, ...] | None = None) -> TokenizedLine:
