@@ -14,7 +14,7 @@ from vendor_checks import decoded
 from vocabshift.pruning.options import PruningOptions
 from vocabshift.pruning.prune import prune, prune_with_report
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.token_bytes import ALPHABET
+from vocabshift.tokenizer.byte_level import ALPHABET
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.shared

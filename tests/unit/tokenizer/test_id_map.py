@@ -12,9 +12,9 @@ import pytest
 from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
 from vocabshift.tokenizer import id_map
 from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.byte_level import ALPHABET
 from vocabshift.tokenizer.id_map import GONE, TokenIdMap
 from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.token_bytes import ALPHABET
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint
 

@@ -11,7 +11,7 @@ from reference import metrics as slow
 from vocabshift.evaluation.lines.counts import count_lines
 from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.evaluation.lines.token_facts import TokenFacts
-from vocabshift.evaluation.metrics import drift
+from vocabshift.evaluation.metrics import ratios
 from vocabshift.tokenizer.added_tokens import AddedToken
 
 
@@ -23,8 +23,8 @@ def test_distances_are_those_of_the_definition() -> None:
         for _ in range(80)
     ]
     pairs = [tuple(pair) for pair in pairs]
-    assert [slow.levenshtein(*pair) for pair in pairs] == drift.edit_distances(pairs).tolist()
-    assert [int(a == b) for a, b in pairs] == drift.same_lines(pairs).tolist()
+    assert [slow.levenshtein(*pair) for pair in pairs] == ratios.edit_distances(pairs).tolist()
+    assert [int(a == b) for a, b in pairs] == ratios.same_lines(pairs).tolist()
 
 
 def test_tokens_are_the_same_by_their_bytes(make_tokenizer) -> None:
@@ -42,9 +42,9 @@ def test_tokens_are_the_same_by_their_bytes(make_tokenizer) -> None:
         count_lines(engine, of_engine, ["cd cd", "ab", "xyz"])
         for engine, of_engine in zip((ours, base), facts, strict=True)
     ]
-    pairs = drift.paired(counts[0], of_ours, counts[1], of_base)
-    assert [0, 2, 2] == drift.edit_distances(pairs).tolist()  # a|b for ab; xy for x|y
-    assert [1, 0, 0] == drift.same_lines(pairs).tolist()
+    pairs = ratios.paired(counts[0], of_ours, counts[1], of_base)
+    assert [0, 2, 2] == ratios.edit_distances(pairs).tolist()  # a|b for ab; xy for x|y
+    assert [1, 0, 0] == ratios.same_lines(pairs).tolist()
     other = TokenFacts(engine_of(make_tokenizer(added_tokens=[special])))
     assert other.hashes[300] not in of_base  # a special "ab" is no "ab" of text
 
@@ -54,4 +54,4 @@ def test_the_extra_is_named(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "rapidfuzz", None)
     monkeypatch.setitem(sys.modules, "rapidfuzz.distance", None)
     with pytest.raises(ImportError, match=r"vocabshift\[stats\]"):
-        drift.edit_distances([([1], [2])])
+        ratios.edit_distances([([1], [2])])
