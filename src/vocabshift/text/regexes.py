@@ -62,39 +62,39 @@ BOUNDARIES = _boundaries("")
 pattern cuts words at two combining marks in a row; here marks are letters."""
 
 HAN = r"\p{Han}\p{M}*"
-"""Each Han character is a pre-token, with the marks on it (variation selectors, tone marks). A step
-of its own before all others: no letter run can swallow one, and nothing can join two. 〇 and the
-Hangzhou numerals are Han characters first and digits never."""
+"""Each Han character is a pre-token, with the marks on it (variation selectors, tone marks). It is
+a separate step before all others, so no run of letters includes a Han character and nothing joins
+two. 〇 and the Hangzhou numerals count as Han characters and not as digits."""
 
 DIGIT_TRIPLES = r"\p{N}{1,3}(?=(?:\p{N}{3})*(?:\P{N}|$))"
-"""Digits in threes from the right, of any script: 1|234|567. The core is linear; a regex engine is
-quadratic in the length of one run (`tokenizers`: 1.7 s for 64,000 digits in a row)."""
+"""Digits of any script in groups of three from the right: 1|234|567. The core takes linear time; a
+regex engine takes time quadratic in the length of a run (`tokenizers`: 1.7 s for 64,000 digits)."""
 
 MATRA = rf"{CONTRACTION}|{PREFIX}[\p{{L}}\p{{M}}]+|\p{{N}}{{1,3}}| ?[^\s\p{{L}}\p{{N}}]+|{_SPACES}"
 """Matra's seven alternatives (its section 3.1): contractions; letters and marks after an optional
-character that is none (nor a digit or newline); digits, which the step before this one has grouped
-from the right, or three by three from the left where there is none; punctuation after an optional
-space; newlines with the whitespace before them; trailing whitespace; whitespace.
+character that is neither (nor a digit or newline); digits, which the previous step has grouped from
+the right, or by three from the left without that step; punctuation after an optional space;
+newlines with the whitespace before them; trailing whitespace; whitespace.
 
-What the paper leaves open: the cases of contractions are folded as in cl100k. A mark counts as a
-letter where a word may begin, and as punctuation inside a run of it: emoji keep their variation
-selectors. Newlines never go with punctuation (o200k: "[\r\n/]*"), for they end sentences. Joiners
-are punctuation: the paper does not say otherwise."""
+We decide what the paper leaves open. Contractions ignore case, as in cl100k. A mark counts as a
+letter where a word may begin, and as punctuation inside a run of punctuation, so that emoji keep
+their variation selectors. Newlines are never joined to punctuation (o200k: "[\r\n/]*"), because
+they end sentences. Joiners are punctuation."""
 
 INDIC = "|".join((cased_words_with_joiners(CONTRACTION + "?"), NOT_LETTERS))
-"""o200k, but ZWJ and ZWNJ after a letter of the word stay in it: Malayalam, Marathi, Urdu and
-Persian words are whole. Equal to o200k on text where no word has a joiner after one of its
-letters, hence on emoji.
+"""o200k, but ZWJ and ZWNJ after a letter of the word stay in it, so that words of Malayalam,
+Marathi, Urdu and Persian are whole. It equals o200k on text where no word has a joiner after one of
+its letters, hence on emoji.
 
-Why so: to add the joiners to both of o200k's letter classes would break emoji, whose ZWJ stands
-after a mark where a variation selector does. Here a joiner needs a letter before it in its word.
-So the words of o200k are three kinds: those with a letter after their leading marks and one that
-is not a capital, or a mark or joiner, in the second class; marks alone; capitals alone. Nothing in
-it backtracks more than once over a run: linear."""
+Adding the joiners to both of o200k's letter classes would break emoji, whose ZWJ may follow a
+variation selector, which is a mark. So a joiner needs a letter before it in its word here, and the
+words of o200k become three kinds: those that have a letter after their leading marks and end in the
+second class (letters other than capitals, marks, joiners); marks alone; capitals alone. No run is
+backtracked over more than once, so matching takes linear time."""
 
 INDIC_BOUNDARIES = _boundaries(rf"(?:(?<![\p{{L}}\p{{M}}{JOINERS}&&[^\ufe0f]])|(?![{JOINERS}]))")
-"""BOUNDARIES, but no run of punctuation begins with a joiner that stands after a letter, a mark or
-such a joiner. U+FE0F is no such mark: emoji are cut as BOUNDARIES cuts them."""
+"""BOUNDARIES, but no run of punctuation begins with a joiner that follows a letter, a mark or
+another such joiner. U+FE0F does not count as a mark, so emoji are split as by BOUNDARIES."""
 
 DEEPSEEK = (
     r"\p{N}{1,3}",
@@ -108,29 +108,29 @@ def join_words(words: str) -> str:
     r"""A word pattern whose pre-tokens may cross single spaces, its other boundaries kept.
 
     A pre-token continues over a single space between a letter or mark (not U+FE0F, which emoji
-    carry) and a letter. There `words` itself is matched anew, and nothing follows that could make
-    it match less: every pre-token is one or more whole pre-tokens of `words`.
+    carry) and a letter. There `words` is matched again, and nothing after it could make it match
+    less, so every pre-token is one or more whole pre-tokens of `words`.
     """
     return rf"(?:{words})(?:(?<=[\p{{L}}\p{{M}}&&[^\ufe0f]])(?= \p{{L}})(?:{words}))*"
 
 
 # The repair: marks and joiners may follow the letters of a word, in any pre-tokenization regex.
 #
-# Patterns whose words are `\p{L}+` (GPT-2, cl100k and Llama-3, Qwen-2) cut every Indian word at its
-# vowel signs, for these are marks; no added token can cross such a boundary. The repair keeps the
-# pattern and lets marks, ZWNJ and ZWJ *follow* a letter: `\p{L}+` becomes
-# `\p{L}[\p{L}\p{M}\u200c\u200d]*`. Both match the same wherever no letter has a mark or joiner
-# after it; so do they on marks and joiners that follow no letter (emoji).
+# Patterns whose words are `\p{L}+` (GPT-2, cl100k and Llama-3, Qwen-2) split every Indian word at
+# its vowel signs, which are marks, and no added token can cross such a boundary. The repair keeps
+# the pattern and lets marks, ZWNJ and ZWJ *follow* a letter: `\p{L}+` becomes
+# `\p{L}[\p{L}\p{M}\u200c\u200d]*`. Both match the same where no mark or joiner follows a letter,
+# and on marks and joiners that follow no letter (emoji).
 #
-# Where marks are letters already (o200k, tekken, DeepSeek) only joiners cut words. There a joiner
-# stays in the word where a letter of the word precedes it. That raises bytes per pre-token by
-# 3.3 % in Kannada, 2.3 in Malayalam, 1.4 in Telugu, 0.2 in Marathi and Nepali, and by nothing in
-# languages that hardly use joiners.
+# Where marks already count as letters (o200k, tekken, DeepSeek), only joiners split words. There
+# the repair keeps a joiner in the word if a letter of the word precedes it. That raises bytes per
+# pre-token by 3.3 % in Kannada, 2.3 in Malayalam, 1.4 in Telugu, 0.2 in Marathi and Nepali, and
+# changes nothing in languages that hardly use joiners.
 
 WORTHWHILE_LIFT = 1.1
 """The repair is worth suggesting where it raises bytes per pre-token by this factor. Measured with
-Llama-3, Llama-4, Qwen-2.5, Nemo and DeepSeek on 14 languages: where words are cut at vowel signs,
-the factor is 1.34 (Kashmiri) to 3.7 (Malayalam), everywhere else at most 1.04."""
+Llama-3, Llama-4, Qwen-2.5, Nemo and DeepSeek on 14 languages: where words are split at vowel
+signs, the factor is 1.34 (Kashmiri) to 3.7 (Malayalam), everywhere else at most 1.04."""
 
 _WORD = r"\p{L}"
 _MARKED = {r"[\p{L}\p{M}]", r"[\p{M}\p{L}]"}
@@ -144,9 +144,9 @@ _IN_CLASS = re.compile(r"\\.|[\[\]]|[^\\\[\]]+", re.DOTALL)
 def repair_regex(regex: str) -> str | None:
     r"""The regex whose words include marks and joiners; None where it has no such words.
 
-    Rewritten are `\p{L}+`, `[\p{L}]+`, `[\p{L}\p{M}]+` (possessive ones too) and the words of
-    o200k at the start. The first two then match what they did wherever no letter is followed by a
-    mark or joiner, the others wherever none is followed, over marks, by a joiner.
+    It rewrites `\p{L}+`, `[\p{L}]+`, `[\p{L}\p{M}]+` (possessive ones too) and the words of o200k
+    at the start. The first two match the same text as before where no mark or joiner follows a
+    letter; the others where no joiner follows a letter, with or without marks between them.
     """
     for contraction in (CONTRACTION + "?", ""):
         words = cased_words(contraction) + "|"
