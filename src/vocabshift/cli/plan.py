@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Learn, measure, and draw the curves if requested."""
     import vocabshift as vs
     from vocabshift.cli.console import progress_bar
-    from vocabshift.workflows.plan_picture import check_picture, draw_plan
+    from vocabshift.workflows.publish import check_picture, draw_plan
 
     if args.picture:
         check_picture(args.picture)
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         )
     result = found.to_dict()
     if args.picture:
-        result["picture"] = str(draw_plan(found, args.picture))
+        result["picture"] = str(draw_plan(result, args.picture))
     return result
 
 

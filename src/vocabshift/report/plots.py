@@ -1,4 +1,4 @@
-"""Plots with matplotlib: curves, and the fonts and positions of labels.
+"""Plots with matplotlib: curves, those of a plan among them, and fonts and positions of labels.
 
 A plot of curves is a value against a number of tokens, one line for each series. The format is SVG,
 PNG or PDF, by the file's suffix; nothing is drawn to a screen. Of the system's fonts, Noto's come
@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 SUFFIXES = (".svg", ".png", ".pdf")
 
@@ -87,6 +89,27 @@ def _draw_curve(axes: object, curve: Curve, color: str) -> None:
 _OWN_FONT = "DejaVu Sans"  # comes with matplotlib
 _LAST_RESORT = "Last Resort"  # it draws boxes for everything
 _INSTALL = "install the Noto fonts (Debian: fonts-noto-core; others: fonts.google.com/noto)"
+
+
+def draw_plan(found: Mapping[str, Any], file: str | Path) -> Path:
+    """Draw bytes per token against new tokens: one panel per language, with both pre-tokenizers.
+
+    found: `Plan.to_dict()`. The ceiling is dotted and the knee circled. Returns the file.
+    """
+    panels: dict[str, list[Curve]] = {}
+    for label in found["rows"][0]["by_language"]:
+        curves = []
+        for name, ceilings in found["ceilings"].items():
+            rows = [row for row in found["rows"] if row["pre_tokenizer"] == name]
+            rows.sort(key=itemgetter("n_tokens"))
+            points = [(row["n_tokens"], row["by_language"][label]) for row in rows]
+            knees = [at for at, row in zip(points, rows, strict=True) if row["is_knee"]]
+            mark = knees[0] if knees else None
+            title = f"pre-tokenizer {name}"
+            curves.append(Curve(title, points, mark=mark, ceiling=ceilings.get(label)))
+        panels[label] = curves
+    title = f"{found['tokenizer']}: dotted the ceiling, circled the knee"
+    return draw(panels, file, value="bytes per token", title=title)
 
 
 def families(text: str) -> list[str]:
