@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.report import escape
+from vocabshift.report.table_formats import escape_markdown
 from vocabshift.storage import outcome
 
 TOKENIZER_FILE = "tokenizer.json"
@@ -182,5 +182,5 @@ def _by_size(sources: Sequence[Source]) -> list[Source]:
 def plain_table(head: Sequence[str], rows: Sequence[Sequence[str]], n_words: int) -> str:
     """A Markdown table; its first `n_words` columns are words, the others numbers."""
     rule = ["---" if i < n_words else "---:" for i in range(len(head))]
-    lines = [map(escape.markdown, head), rule, *(map(escape.markdown, row) for row in rows)]
+    lines = [map(escape_markdown, head), rule, *(map(escape_markdown, row) for row in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

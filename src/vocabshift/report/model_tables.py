@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.report import escape
+from vocabshift.report.table_formats import escape_markdown, visible
 from vocabshift.report.tables import MEAN
 from vocabshift.results import Result, Results
 
@@ -47,7 +47,7 @@ def latency_table(results: Results) -> Table:
         for subject in results.distinct("subject"):
             rows = results.where(subject=subject, language=language)
             cells = [_latency_cell(rows.where(metric=m), _COLUMNS[m][1]) for m in shown]
-            names = (escape.visible(language), escape.visible(subject))
+            names = (visible(language), visible(subject))
             table.add_row(*map(Text, (*names, *cells)))
         table.add_section()
     return table
@@ -132,7 +132,7 @@ def task_table(results: Results, published: Iterable[PublishedScore] = ()) -> Ta
     table = Table("task", "language", title=Text("tasks", style="bold"), title_justify="left")
     table.add_column("questions", justify="right")
     for subject in subjects:
-        table.add_column(Text(escape.visible(subject)), justify="right")
+        table.add_column(Text(visible(subject)), justify="right")
     sources = dict.fromkeys(score.source for score in beside_them)
     for source in sources:
         table.add_column(Text(source), style="dim")
@@ -141,7 +141,7 @@ def task_table(results: Results, published: Iterable[PublishedScore] = ()) -> Ta
         own = [cells.get((metric, language, subject)) for subject in subjects]
         n = next(row.n for row in own if row is not None)
         theirs = [_published(beside_them, source, metric, language) for source in sources]
-        names = (Text(escape.visible(metric)), Text(escape.visible(language)), str(n))
+        names = (Text(visible(metric)), Text(visible(language)), str(n))
         table.add_row(*names, *map(_value, own), *map(Text, theirs))
     return table
 
@@ -181,7 +181,7 @@ def glitch_markdown(summary: Row, tokens: Sequence[Row]) -> str:
     tied = "tied" if summary["tied"] else "untied"
     bias = ", head with bias" if summary["head_bias"] else ""
     parts = [
-        f"# Glitch tokens of {escape.markdown(summary['model'])}",
+        f"# Glitch tokens of {escape_markdown(summary['model'])}",
         f"- model: {summary['rows']:,} rows of {summary['width']:,} numbers ({summary['dtype']}), "
         f"{tied}{bias}, {summary['padding']:,} rows of padding; embeddings "
         f"`{summary['embeddings']}`, tokenizer `{summary['tokenizer']}`",
@@ -239,7 +239,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else escape.markdown(str(value))
+    return f"{value:,}" if isinstance(value, int) else escape_markdown(str(value))
 
 
 def _name(row: Row) -> str:
