@@ -71,6 +71,13 @@ def source_of(args: argparse.Namespace) -> Corpus | CountFolder:
     return vs.CountFolder.open(args.counts)
 
 
+def held_out_of(args: argparse.Namespace) -> Corpus:
+    """The text of `--held-out`: whole, whatever parts of the corpus are chosen."""
+    import vocabshift as vs
+
+    return vs.Corpus.from_specs(args.held_out, documents=args.documents or "line")
+
+
 def corpus_of(specs: Sequence[str], args: argparse.Namespace) -> Corpus:
     """The corpus of the specs, with the flags of `add_choices` applied in their order."""
     import vocabshift as vs
