@@ -37,10 +37,20 @@ def load_all(sources: Sequence[str], pattern: str | None) -> list[Tokenizer]:
 
 def add_models(parser: argparse.ArgumentParser, *, nargs: str = "+") -> None:
     """Add `MODEL…`, `--dtype`, `--device` and `--trust-remote-code`."""
-    defaults = defaults_of(score_to_file)
     parser.add_argument(
         "models", metavar="MODEL", nargs=nargs, help="folder or Hub name of a causal language model"
     )
+    add_loading(parser)
+    parser.add_argument(
+        "--trust-remote-code",
+        action="store_true",
+        help="run code that lies in a model's folder; refused unless given",
+    )
+
+
+def add_loading(parser: argparse.ArgumentParser) -> None:
+    """Add `--dtype` and `--device`."""
+    defaults = defaults_of(score_to_file)
     parser.add_argument(
         "--dtype",
         choices=DTYPES,
@@ -51,11 +61,6 @@ def add_models(parser: argparse.ArgumentParser, *, nargs: str = "+") -> None:
         "--device",
         default=defaults["device"],
         help="cpu, cuda, cuda:N, mps, or auto: a GPU where there is one (default)",
-    )
-    parser.add_argument(
-        "--trust-remote-code",
-        action="store_true",
-        help="run code that lies in a model's folder; refused unless given",
     )
 
 
@@ -127,6 +132,13 @@ def source_of(args: argparse.Namespace) -> Corpus | CountFolder:
     import vocabshift as vs
 
     return vs.CountFolder.open(args.counts)
+
+
+def held_out_of(args: argparse.Namespace) -> Corpus:
+    """The text of `--held-out`: whole, whatever parts of the corpus are chosen."""
+    import vocabshift as vs
+
+    return vs.Corpus.from_specs(args.held_out, documents=args.documents or "line")
 
 
 def corpus_of(specs: Sequence[str], args: argparse.Namespace) -> Corpus:

@@ -12,6 +12,7 @@ from itertools import islice
 import numpy as np
 
 from vocabshift.pruning.counts import Progress, Source, TokenCounts, count_tokens, documents_of
+from vocabshift.pruning.stopping import PruningStep
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.splits import Int64s
@@ -130,6 +131,7 @@ class PruneReport:
     round_trip_failures: int  # of these, not given back as the old tokenizer gives them
     corpus_fingerprint: str | None
     warnings: tuple[str, ...]
+    steps: tuple[PruningStep, ...] = ()  # what `until` tried, by tokens removed
 
 
 @dataclass(frozen=True, eq=False)

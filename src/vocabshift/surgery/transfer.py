@@ -155,11 +155,12 @@ def _move(model: Any, matrices: Matrices, plan: Plan) -> None:
     # Where a wrapper's config has no such key (Mllama), transformers ties nothing.
     if has_head and getattr(model.config, "tie_word_embeddings", False) != matrices.tied:
         model.config.tie_word_embeddings = matrices.tied  # the tensors are right
-    _follow_padding(model.get_input_embeddings(), model.config)
+    for name in (name for table in matrices.tables for name in table.names):
+        _follow_padding(model.get_submodule(name.rpartition(".")[0]), model.config)
 
 
-def _follow_padding(embeddings: Any, config: Any) -> None:
+def _follow_padding(module: Any, config: Any) -> None:
     """Let the row that gets no gradient be the pad token's, if there was such a row at all."""
-    if getattr(embeddings, "padding_idx", None) is not None:
+    if getattr(module, "padding_idx", None) is not None:
         pad = config.get_text_config().pad_token_id
-        embeddings.padding_idx = pad if isinstance(pad, int) and pad >= 0 else None
+        module.padding_idx = pad if isinstance(pad, int) and pad >= 0 else None
