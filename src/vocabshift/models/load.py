@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import VocabMismatchError
+from vocabshift.models.quantized import loading_advice, quantization_method
 
 DTYPES = ("float32", "bfloat16", "float16", "auto")
 """What weights may be loaded as; "auto" is the checkpoint's own."""
@@ -23,21 +24,15 @@ DTYPES = ("float32", "bfloat16", "float16", "auto")
 def load_configs(source: str | Path) -> tuple[Any, Any | None]:
     """The config of a model, and its generation config if it has one.
 
-    ValueError for a quantized model, and for one of which transformers knows no config. No code
-    in the folder is run.
+    ValueError for a model of which transformers knows no config. No code in the folder is run.
     """
     config = _load_config(source, trust_remote_code=False)
     from transformers import GenerationConfig
 
     try:
-        text_config = config.get_text_config()
+        quantization_method(config)
     except Exception as error:  # whatever transformers' checks of its many configs raise
         raise _not_loaded(source, error) from error
-    if any(getattr(part, "quantization_config", None) for part in (config, text_config)):
-        raise ValueError(
-            "it is quantized, and rows of a quantized model cannot be averaged; transfer the "
-            f"unquantized checkpoint that {source} was made from, and quantize the result"
-        )
     try:
         generation = GenerationConfig.from_pretrained(source)
     except OSError:
@@ -71,7 +66,8 @@ def model_class(config: Any) -> Any:
 def load_model(source: str | Path, *, dtype: Any = None) -> Any:
     """The model of a folder or Hub name, in the checkpoint's dtype unless a torch dtype is given.
 
-    ValueError for a folder without a complete model. No code in it is run.
+    A quantized one is loaded as transformers does it, which may dequantize it. ValueError for a
+    folder without a complete model, or one that cannot be loaded here. No code in it is run.
     """
     config, _ = load_configs(source)
     return _load(model_class(config), source, config, dtype or "auto")
@@ -87,8 +83,8 @@ def load_causal_model(
     """The causal language model of a folder or Hub name, in evaluation mode, on `device`.
 
     `device`: "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1", "mps". ValueError for
-    a model that is not causal, lacks weights, needs code that is not trusted, or does not fit on
-    the device; FileNotFoundError for a folder without a model.
+    a model that is not causal, lacks weights, needs code that is not trusted or a quantizer that
+    is not there, or does not fit on the device; FileNotFoundError for a folder without a model.
     """
     import torch
     from transformers import AutoModelForCausalLM
@@ -98,29 +94,31 @@ def load_causal_model(
     if dtype not in DTYPES:
         raise ValueError(f"unknown dtype {dtype!r}; known are: {', '.join(DTYPES)}")
     kind = dtype if dtype == "auto" else getattr(torch, dtype)
-    model = _load(AutoModelForCausalLM, source, config, kind, trust_remote_code=trust_remote_code)
+    # Some quantized models cannot be moved: they are loaded where they will run.
+    there = None if quantization_method(config) is None else {"": str(place)}
+    options = {"trust_remote_code": trust_remote_code, "device_map": there}
+    model = _load(AutoModelForCausalLM, source, config, kind, **options)
     try:
-        return model.to(place).eval()
+        return (model.to(place) if there is None else model).eval()
     except Exception as error:  # whatever torch raises of a device
         raise _not_loaded(source, error) from error
 
 
-def _load(
-    loader: Any, source: str | Path, config: Any, dtype: Any, *, trust_remote_code: bool = False
-) -> Any:
+def _load(loader: Any, source: str | Path, config: Any, dtype: Any, **options: Any) -> Any:
     """The model that `loader` returns; ValueError if its weights are incomplete."""
+    method = quantization_method(config)  # now: a model that is dequantized says it no more
     try:
         with _quiet():
             model, loading = loader.from_pretrained(
                 source,
                 config=config,
                 dtype=dtype,
-                trust_remote_code=trust_remote_code,
+                **options,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # reported below, where they can be named
             )
     except Exception as error:  # whatever transformers, safetensors and torch raise of a model
-        raise _not_loaded(source, error) from error
+        raise _not_loaded(source, error, loading_advice(method)) from error
     if loading["mismatched_keys"]:
         name, stored, wanted = sorted(loading["mismatched_keys"])[0]
         raise ValueError(
@@ -258,8 +256,8 @@ def lack_of_memory(advice: str) -> Iterator[None]:
         raise ValueError(advice) from error
 
 
-def _not_loaded(source: str | Path, error: Exception) -> ValueError:
-    return ValueError(f"the model {source} cannot be loaded: {_reason(error)}")
+def _not_loaded(source: str | Path, error: Exception, advice: str = "") -> ValueError:
+    return ValueError(f"the model {source} cannot be loaded: {_reason(error)}{advice}")
 
 
 def _reason(error: Exception) -> str:

@@ -14,6 +14,7 @@ from vocabshift.errors import VocabMismatchError
 from vocabshift.models import tables
 from vocabshift.models.folder import local_folder
 from vocabshift.models.load import load_configs, model_class
+from vocabshift.models.quantized import quantization_method, quantized_parts, quantized_table
 from vocabshift.models.shards import FLOATS, Checkpoint, open_checkpoint
 from vocabshift.models.tables import Matrices, Table, as_table, block_length
 from vocabshift.storage.hub import is_hub_name
@@ -39,7 +40,7 @@ class SavedModel:
 def open_saved(source: str | Path) -> SavedModel | None:
     """The model of a folder (or Hub name), or None if its weights are not in safetensors.
 
-    ValueError for what cannot be transferred: quantized, of unknown architecture, damaged;
+    ValueError for what cannot be transferred: quantized tables, unknown architectures, damage;
     FileNotFoundError where a download fails.
     """
     if not Path(source).is_dir() and not is_hub_name(source):
@@ -52,20 +53,39 @@ def open_saved(source: str | Path) -> SavedModel | None:
     found_class = model_class(config)
     known = tables.find_table_names(found_class, config)
     matrices = replace(
-        _stored_tables(checkpoint, known),
+        _stored_tables(checkpoint, known, quantization_method(config)),
         pad_is_fixed=tables.counts_positions_from_pad(found_class, config),
     )
     has_head = matrices.tied or any(table.role == "head" for table in matrices.tables)
     return SavedModel(folder, checkpoint, config, generation, matrices, has_head)
 
 
-def _stored_tables(checkpoint: Checkpoint, known: list[tables.TableName]) -> Matrices:
-    """The tables as they are stored; aliases of one table are one where their bytes are equal."""
+def check_whole(source: str | Path) -> None:
+    """ValueError if a model that is to be loaded and saved whole is a quantized one.
+
+    transformers may dequantize it, and what is saved would be another model.
+    """
+    method = quantization_method(load_configs(source)[0])
+    if method is not None:
+        raise ValueError(
+            f"{source} is quantized ({method}): all tensors but its tables are copied byte for "
+            "byte, which needs safetensors and leaves no choice of dtype; save it as safetensors, "
+            "or transfer the unquantized checkpoint and quantize the result"
+        )
+
+
+def _stored_tables(
+    checkpoint: Checkpoint, known: list[tables.TableName], method: str | None
+) -> Matrices:
+    """The tables as they are stored; aliases of one table are one where their bytes are equal.
+
+    `method`: how the model is quantized, if its config says so.
+    """
     mappings: dict[Path, FileMapping] = {}
     found: list[Table] = []
     lacking: list[str] = []
     tied = False
-    places = _names_in_files(checkpoint, known)
+    places = _names_in_files(checkpoint, known, method)
     for table, names in zip(known, places, strict=True):
         own: list[Table] = []
         for alias, name in names.items():
@@ -93,14 +113,20 @@ def _stored_tables(checkpoint: Checkpoint, known: list[tables.TableName]) -> Mat
     return Matrices(tuple(found), tied)
 
 
-def _names_in_files(checkpoint: Checkpoint, known: list[tables.TableName]) -> list[dict[str, str]]:
+def _names_in_files(
+    checkpoint: Checkpoint, known: list[tables.TableName], method: str | None
+) -> list[dict[str, str]]:
     """Of every table alias -> name in the shards, of the aliases that are stored.
 
     Names differ where a checkpoint was saved from another class (with or without a prefix) or by
     another transformers (wrappers; GPT-NeoX's `embed_out`): then the longest common ending
-    decides, and at last the shape, where a single tensor that is nothing else has it.
+    decides, and at last the shape, where a single tensor that is nothing else has it. ValueError
+    for a quantized table.
     """
     places = [_same_ending(checkpoint, table) for table in known]
+    for table, names in zip(known, places, strict=True):
+        if table.role != "bias":
+            _refuse_quantized(checkpoint, table, names, method)
     taken = {name for names in places for name in names.values()}
     for table, names in zip(known, places, strict=True):
         if not names and not table.may_be_absent:
@@ -131,6 +157,26 @@ def _same_ending(checkpoint: Checkpoint, table: tables.TableName) -> dict[str, s
     return found
 
 
+def _refuse_quantized(
+    checkpoint: Checkpoint, table: tables.TableName, names: dict[str, str], method: str | None
+) -> None:
+    """ValueError for a table in another dtype, or with tensors of its quantized form beside it.
+
+    A model that does not say that it is quantized may hold anything beside a table that is there.
+    """
+    for alias in table.names:
+        stored = names.get(alias)
+        parts = [] if stored is None else [stored]
+        if method is not None or not names:
+            parts += quantized_parts(
+                checkpoint.tensors, stored or alias, is_exact=stored is not None
+            )
+        for part in parts:
+            dtype = checkpoint.tensors[part][1].dtype
+            if part != stored or dtype not in FLOATS:
+                raise quantized_table(part, dtype, checkpoint.folder, method)
+
+
 def _mapped(
     checkpoint: Checkpoint,
     name: str,
@@ -143,10 +189,7 @@ def _mapped(
 
     shard, stored = checkpoint.tensors[name]
     if stored.dtype not in FLOATS:
-        raise ValueError(
-            f"{name} is stored as {stored.dtype}, and rows of a quantized model can be neither "
-            "averaged nor compared; use the unquantized checkpoint that it was made from"
-        )
+        raise quantized_table(name, stored.dtype, checkpoint.folder, None)
     if stored.shape != table.shape:
         raise VocabMismatchError(
             f"{name} has {stored.shape[table.dim]} rows and config.json says {table.key} "
