@@ -261,7 +261,7 @@ def _not_loaded(source: str | Path, error: Exception, advice: str = "") -> Value
 
 
 def _reason(error: Exception) -> str:
-    said = " ".join(str(error).split())[:300]
+    said = " ".join(str(error).split())[:300].rstrip(".")
     return f"{type(error).__name__}: {said}" if isinstance(error, LookupError) else said
 
 

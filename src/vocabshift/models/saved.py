@@ -86,6 +86,7 @@ def _stored_tables(
     lacking: list[str] = []
     tied = False
     places = _names_in_files(checkpoint, known, method)
+    taken = {name for names in places for name in names.values()}
     for table, names in zip(known, places, strict=True):
         own: list[Table] = []
         for alias, name in names.items():
@@ -97,6 +98,7 @@ def _stored_tables(
                 own.append(new)
             else:
                 own[own.index(same)] = replace(same, names=(*same.names, name))
+        own = [_with_copies(checkpoint, table, each, taken, mappings) for each in own]
         if not own and not table.may_be_absent:
             lacking.append(table.names[0])
         if table.role == "input":
@@ -111,6 +113,30 @@ def _stored_tables(
         )
     found.sort(key=lambda table: table.role != "input")
     return Matrices(tuple(found), tied)
+
+
+def _with_copies(
+    checkpoint: Checkpoint,
+    known: tables.TableName,
+    table: Table,
+    taken: set[str],
+    mappings: dict[Path, FileMapping],
+) -> Table:
+    """The table under the names of its copies in the checkpoint, too; these are then `taken`.
+
+    DeepSeek-V3 and others store embeddings and head again in their layer for multi-token
+    prediction, which transformers leaves out and other programs read.
+    """
+    stored = checkpoint.tensors[table.names[0]][1]
+    for name, (_, other) in checkpoint.tensors.items():
+        if name in taken or table.role == "bias":
+            continue
+        if (other.dtype, other.shape) == (stored.dtype, stored.shape):
+            copy = as_table(known, (name,), _mapped(checkpoint, name, known, mappings))
+            if are_equal(copy, table):
+                taken.add(name)
+                table = replace(table, names=(*table.names, name))
+    return table
 
 
 def _names_in_files(

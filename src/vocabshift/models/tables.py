@@ -273,13 +273,12 @@ def _refuse_quantized(model: Any, table: TableName, tensors: dict[str, Any]) -> 
     import torch
 
     method = quantization_method(model.config)
+    floats = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
     for alias in table.names if method is not None else ():
         parts = quantized_parts(tensors, alias, is_exact=True) if table.role != "bias" else []
-        data = None if alias not in tensors else tensors[alias].data
-        if parts:
-            raise quantized_table(parts[0], tensors[parts[0]].dtype, type(model).__name__, method)
-        # torchao's tensors say that they are bfloat16, but their class says what they hold.
-        is_plain = type(data) is torch.Tensor and data.is_floating_point()
-        if data is None or not is_plain or data.element_size() < 2:
-            held = getattr(data, "dtype", "not there") if is_plain else type(data).__name__
-            raise quantized_table(alias, held, type(model).__name__, method)
+        for name in (*parts, alias):
+            data = tensors[name].data if name in tensors else None
+            # torchao's tensors say that they are bfloat16, but their class says what they hold.
+            held = data.dtype if type(data) is torch.Tensor else type(data).__name__
+            if name in parts or held not in floats:
+                raise quantized_table(name, held, type(model).__name__, method)
