@@ -82,7 +82,8 @@ def load_causal_model(
 ) -> Any:
     """The causal language model of a folder or Hub name, in evaluation mode, on `device`.
 
-    `device`: "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1", "mps". ValueError for
+    `device`: "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1", "mps". A quantized model
+    has its own dtype, unless transformers had to dequantize it. ValueError for
     a model that is not causal, lacks weights, needs code that is not trusted or a quantizer that
     is not there, or does not fit on the device; FileNotFoundError for a folder without a model.
     """
@@ -94,12 +95,20 @@ def load_causal_model(
     if dtype not in DTYPES:
         raise ValueError(f"unknown dtype {dtype!r}; known are: {', '.join(DTYPES)}")
     kind = dtype if dtype == "auto" else getattr(torch, dtype)
-    # Some quantized models cannot be moved: they are loaded where they will run.
-    there = None if quantization_method(config) is None else {"": str(place)}
-    options = {"trust_remote_code": trust_remote_code, "device_map": there}
-    model = _load(AutoModelForCausalLM, source, config, kind, **options)
+    options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
+    is_quantized = quantization_method(config) is not None
+    if is_quantized:
+        # Subtle: some cannot be moved later, and transformers mixes dtypes if it is given another.
+        own = {**options, "device_map": {"": str(place)}}
+        model = _load(AutoModelForCausalLM, source, config, "auto", **own)
+    else:
+        model = _load(AutoModelForCausalLM, source, config, kind, **options)
     try:
-        return (model.to(place) if there is None else model).eval()
+        if quantization_method(model.config) is not None:
+            return model.eval()
+        if is_quantized and kind != "auto":  # it was dequantized
+            model = model.to(kind)
+        return model.to(place).eval()
     except Exception as error:  # whatever torch raises of a device
         raise _not_loaded(source, error) from error
 

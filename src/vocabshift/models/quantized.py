@@ -38,7 +38,7 @@ def quantization_method(config: Any) -> str | None:
 
 
 def quantized_parts(names: Collection[str], tensor: str, *, is_exact: bool) -> list[str]:
-    """Those of `names` that belong to a quantized form of `tensor`: its scales, codes, zeros.
+    """Those of `names` that belong to a quantized form of `tensor`: its codes, scales, zeros.
 
     "lm_head.weight" has "lm_head.qweight", "lm_head.weight_scale" or "lm_head.SCB" beside it.
     `is_exact`: the module has the same path in `names`; otherwise the longest common ending of the
@@ -51,8 +51,8 @@ def quantized_parts(names: Collection[str], tensor: str, *, is_exact: bool) -> l
             before, dot, rest = f".{name}".rpartition(f".{ending}.")
             if dot and not (is_exact and before) and _is_part(rest, own):
                 found.append(name)
-        if found:
-            return sorted(found)
+        if found:  # what holds the codes has the tensor's name in its own: it comes first
+            return sorted(found, key=lambda name: (own not in name.rpartition(ending)[2], name))
     return []
 
 
