@@ -217,6 +217,28 @@ def test_models_that_would_be_loaded_whole(old, new, tmp_path) -> None:
     assert not list(tmp_path.glob("out*"))
 
 
+@pytest.mark.parametrize("layout", ["fp8", "mxfp4"])
+def test_auto_tries_initializers_on_a_dequantized_model(old, new, tmp_path, layout) -> None:
+    """The rows come from the checkpoint itself: they are those of the initializer that it keeps."""
+    source = quantized_models.save(layout, old, tmp_path / "model")
+    tried: list[Any] = []
+
+    def score(model: Any, tokenizer: Any) -> float:
+        assert len(model.get_input_embeddings().weight) >= tokenizer.row_count
+        tried.append(model.get_input_embeddings().weight.dtype)
+        return -len(tried)  # the last one is the best
+
+    options = TransferOptions(init="auto", score=score)
+    report = transfer_folder(source, new, tmp_path / "auto", options)
+    assert len(tried) == len(report.tried) > 2
+    assert report.init == next(iter(report.tried)) != "fvt"
+    transfer_folder(source, new, tmp_path / "named", TransferOptions(init=report.init))
+    auto, named = _tensors(tmp_path / "auto"), _tensors(tmp_path / "named")
+    assert {name: _facts(auto[name]) for name in auto} == {
+        name: _facts(named[name]) for name in named
+    }
+
+
 def _run(capsys: Any, *words: Any) -> tuple[int, str]:
     code = main([str(word) for word in words])
     said = capsys.readouterr()
