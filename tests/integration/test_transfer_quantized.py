@@ -203,17 +203,26 @@ def test_transferred_back(old, new, tmp_path, layout) -> None:
 def test_models_that_would_be_loaded_whole(old, new, tmp_path) -> None:
     """Another dtype, another format, and "auto", which runs the model."""
     source = quantized_models.save("gptq", old, tmp_path / "model")
-    with pytest.raises(ValueError, match=r"is quantized \(gptq\).*leaves no choice of dtype"):
+    with pytest.raises(ValueError, match=r"\(gptq\), and cannot be converted to torch.float32"):
         transfer_folder(source, new, tmp_path / "out", dtype=torch.float32)
     options = TransferOptions(init="auto", score=lambda *_: 1.0)
     with pytest.raises(ValueError, match=r"'auto' runs the model.*It is quantized \(gptq\)"):
         transfer_folder(source, new, tmp_path / "out", options)
     torch.save(_tensors(source), source / "pytorch_model.bin")
     (source / "model.safetensors").unlink()
-    with pytest.raises(ValueError, match=r"is quantized \(gptq\).*save it as safetensors"):
+    lacking = (
+        r"is quantized \(gptq\) and has no model\.safetensors or model\.safetensors\.index\.json"
+    )
+    with pytest.raises(ValueError, match=lacking):
         transfer_folder(source, new, tmp_path / "out")
-    with pytest.raises(ValueError, match=r"is quantized \(gptq\).*save it as safetensors"):
-        transfer_back_folder(source, quantized_models.save("gptq", old, tmp_path / "a"), "out")
+    with pytest.raises(ValueError, match=lacking):
+        transfer_back_folder(
+            source, quantized_models.save("gptq", old, tmp_path / "a"), tmp_path / "out"
+        )
+    other = small_models.save(small_models.build("llama", old), old, tmp_path / "gguf")
+    (other / "model.safetensors").rename(other / "model-Q4_K_M.gguf")
+    with pytest.raises(ValueError, match=r"holds model-Q4_K_M\.gguf and has no model\.safetensors"):
+        transfer_folder(other, new, tmp_path / "out")
     assert not list(tmp_path.glob("out*"))
 
 

@@ -15,7 +15,7 @@ from vocabshift.models import tables
 from vocabshift.models.folder import local_folder
 from vocabshift.models.load import load_configs, model_class
 from vocabshift.models.quantized import quantization_method, quantized_parts, quantized_table
-from vocabshift.models.shards import FLOATS, Checkpoint, open_checkpoint
+from vocabshift.models.shards import FLOATS, INDEX, WEIGHTS, Checkpoint, open_checkpoint
 from vocabshift.models.tables import Matrices, Table, as_table, block_length
 from vocabshift.storage.hub import is_hub_name
 
@@ -60,17 +60,26 @@ def open_saved(source: str | Path) -> SavedModel | None:
     return SavedModel(folder, checkpoint, config, generation, matrices, has_head)
 
 
-def check_whole(source: str | Path) -> None:
-    """ValueError if a model that is to be loaded and saved whole is a quantized one.
+def check_whole(source: str | Path, dtype: Any = None) -> None:
+    """ValueError if a model that is to be loaded and saved whole is quantized, or a GGUF file.
 
-    transformers may dequantize it, and what is saved would be another model.
+    transformers may dequantize it, and what is saved would be another model. `dtype`: what it is
+    to be converted to, if that is the reason why it is loaded.
     """
     method = quantization_method(load_configs(source)[0])
-    if method is not None:
+    if method is not None and dtype is not None:
         raise ValueError(
-            f"{source} is quantized ({method}): all tensors but its tables are copied byte for "
-            "byte, which needs safetensors and leaves no choice of dtype; save it as safetensors, "
-            "or transfer the unquantized checkpoint and quantize the result"
+            f"{source} is quantized ({method}), and cannot be converted to {dtype}: leave dtype "
+            "out, or transfer the unquantized checkpoint and quantize the result"
+        )
+    files = {file.suffix: file.name for file in sorted(Path(source).glob("*"))}
+    is_gguf = ".gguf" in files and not files.keys() & {".safetensors", ".bin"}
+    if method is not None or is_gguf:
+        what = f"is quantized ({method})" if method is not None else f"holds {files['.gguf']}"
+        raise ValueError(
+            f"{source} {what} and has no {WEIGHTS} or {INDEX}. Only from these can the tables be "
+            "moved and the rest be copied byte for byte; save it in this form, or transfer the "
+            "unquantized checkpoint and quantize the result"
         )
 
 

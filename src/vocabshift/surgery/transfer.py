@@ -87,7 +87,7 @@ def transfer_folder(
     tried: dict[str, float] = {}
     if saved is None or options.init == AUTO:
         if saved is None:
-            check_whole(model_source)
+            check_whole(model_source, dtype)
         model = _loaded(model_source, dtype, options.init)
         matrices = find_matrices(model)
         plan = make_plan(model, matrices, old, new, options)
