@@ -66,11 +66,14 @@ def model_class(config: Any) -> Any:
 def load_model(source: str | Path, *, dtype: Any = None) -> Any:
     """The model of a folder or Hub name, in the checkpoint's dtype unless a torch dtype is given.
 
-    A quantized one is loaded as transformers does it, which may dequantize it. ValueError for a
-    folder without a complete model, or one that cannot be loaded here. No code in it is run.
+    A quantized one is loaded as transformers does it, which may dequantize it, and on a GPU where
+    there is one: its layers may run on no CPU. ValueError for a folder without a complete model, or
+    one that cannot be loaded here. No code in it is run.
     """
     config, _ = load_configs(source)
-    return _load(model_class(config), source, config, dtype or "auto")
+    is_quantized = quantization_method(config) is not None
+    options = {"device_map": {"": str(torch_device("auto"))}} if is_quantized else {}
+    return _load(model_class(config), source, config, dtype or "auto", **options)
 
 
 def load_causal_model(

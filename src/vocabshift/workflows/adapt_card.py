@@ -121,15 +121,15 @@ def measure_bits(
 ) -> tuple[Results, str]:
     """Bits per byte of the model in a folder, by language, and the reason if there are none, or "".
 
-    The model is loaded whole (on `device`, by default the CPU) and freed afterwards. A quantized
-    one that cannot be run here is no error.
+    The model is loaded whole (on `device`, by default the CPU; a quantized one on a GPU if there
+    is one) and freed afterwards. A quantized one that cannot be loaded here is no error.
     """
     if quantization_method(load_configs(folder)[0]) is None:
         model = load_model(folder)
     else:
-        torch_device(device or "cpu")  # an error of the caller
+        torch_device(device or "auto")  # an error of the caller
         try:
-            model = load_causal_model(folder, dtype="auto", device=device or "cpu")
+            model = load_causal_model(folder, dtype="auto", device=device or "auto")
         except ValueError as error:
             return Results(), f"none: {error}"
         device = None  # it is there
