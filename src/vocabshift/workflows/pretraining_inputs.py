@@ -75,16 +75,16 @@ def open_inputs(config: CptConfig) -> Inputs:
         raise FileNotFoundError(
             f"{config.model} is no model: there are no weights beside a config.json"
         )
+    tokenizer = load_own_tokenizer(folder)
+    if not isinstance(tokenizer, Tokenizer):
+        raise InvalidTokenizerError(
+            f"the tokenizer of {config.model} is {tokenizer.kind}, and text is encoded for BPE only"
+        )
     method = quantization_method(load_configs(folder)[0])
     if method is not None:
         raise ValueError(
             f"{config.model} is quantized ({method}), and quantized weights cannot be trained; "
             "train the unquantized checkpoint, and quantize the result"
-        )
-    tokenizer = load_own_tokenizer(folder)
-    if not isinstance(tokenizer, Tokenizer):
-        raise InvalidTokenizerError(
-            f"the tokenizer of {config.model} is {tokenizer.kind}, and text is encoded for BPE only"
         )
     held_out = None
     if config.held_out:
