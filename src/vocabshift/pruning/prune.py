@@ -21,7 +21,14 @@ from vocabshift.pruning.counts import (
     count_tokens,
     require_tokens,
 )
-from vocabshift.pruning.effects import PruneReport, Pruning, effects, script_effects, tie_warnings
+from vocabshift.pruning.effects import (
+    PruneReport,
+    Pruning,
+    effects,
+    loss_warnings,
+    script_effects,
+    tie_warnings,
+)
 from vocabshift.pruning.options import (
     Keep,
     PruningOptions,
@@ -38,9 +45,9 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, ids_without
 from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer, open_tokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap
+from vocabshift.tokenizer.missing_bytes import LostCharacters, with_missing_bytes
 from vocabshift.tokenizer.pipeline import check_threads
 from vocabshift.tokenizer.splits import Flags, Int64s, Splits
-from vocabshift.tokenizer.token_bytes import is_complete
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
@@ -58,6 +65,7 @@ def prune(
     keep_ids: bool = False,
     unreachable_first: bool = False,
     drop_unseen_characters: bool = False,
+    complete_bytes: bool = False,
     threads: int = 1,
 ) -> Tokenizer | UnigramOrWordPieceTokenizer:
     """Remove `n_tokens` tokens from a tokenizer, or all but `vocab_size`; return the smaller one.
@@ -81,6 +89,8 @@ def prune(
     unreachable_first: first the tokens that their own merges cannot make; BPE alone.
     drop_unseen_characters: of Unigram and WordPiece, also remove single characters that the
         corpus does not have; text with these then has unknown tokens.
+    complete_bytes: first add tokens for the bytes that the vocabulary lacks and that UTF-8 can
+        hold; BPE alone. They count in `vocab_size`.
     threads: for encoding; the result does not depend on it.
 
     ValueError if more tokens are to be removed than can be, or if text is needed and not given;
@@ -98,6 +108,7 @@ def prune(
         keep_ids=keep_ids,
         unreachable_first=unreachable_first,
         drop_unseen_characters=drop_unseen_characters,
+        complete_bytes=complete_bytes,
     )
     return prune_with_report(tokenizer, corpus, options, threads=threads, measure=False).tokenizer
 
@@ -117,8 +128,11 @@ def prune_with_report(
     """
     check_source(options, corpus)
     check_threads(threads)
-    value = open_tokenizer(tokenizer)
-    check_kind(value, options)
+    base = open_tokenizer(tokenizer)
+    check_kind(base, options)
+    value: Tokenizer | UnigramOrWordPieceTokenizer = base
+    if options.complete_bytes:
+        value = with_missing_bytes(as_tokenizer(base))
     if corpus is not None:
         check_counted(value, corpus)
     names, classes = classes_of(spelled(value), value.row_count)
@@ -158,6 +172,7 @@ def prune_with_report(
         value, pruned, corpus if measure else None, own, threads=threads, progress=progress
     )
     n_ties = found.n_decided_by_ties(n)
+    lost = LostCharacters.between(base, pruned)
     report = PruneReport(
         kind=value.kind,
         order=options.order,
@@ -174,9 +189,11 @@ def prune_with_report(
         round_trip_documents=measured.documents,
         round_trip_failures=measured.failures,
         corpus_fingerprint=None if counts is None else counts.fingerprint,
-        warnings=(*_warnings(value), *tie_warnings(n, n_ties)),
+        warnings=(*loss_warnings(lost), *tie_warnings(n, n_ties)),
+        lost_characters=lost,
     )
-    return Pruning(pruned, TokenIdMap.between(value, pruned, old_to_new), removed, report)
+    kept = {old: new for old, new in old_to_new.items() if old < base.row_count}
+    return Pruning(pruned, TokenIdMap.between(base, pruned, kept), removed, report)
 
 
 def number_removable(tokenizer: Any) -> int:
@@ -252,10 +269,3 @@ def _scripts(names: list[str], classes: Int64s) -> Int64s:
     """The classes that are scripts; -1 for digits, punctuation and the like."""
     is_script = np.array([*(name not in _NO_SCRIPTS for name in names), False])
     return np.where(is_script[classes], classes, -1)
-
-
-def _warnings(tokenizer: AnyTokenizer) -> tuple[str, ...]:
-    """What the user should know before trusting the result."""
-    if tokenizer.kind != "BPE" or is_complete(as_tokenizer(tokenizer)):
-        return ()
-    return ("it lacks some of the 256 bytes and has no unknown token: it loses text as it is",)

@@ -40,6 +40,7 @@ def prune_to_folder(
     keep_ids: bool = False,
     unreachable_first: bool = False,
     drop_unseen_characters: bool = False,
+    complete_bytes: bool = False,
     base: str | Path | None = None,
     threads: int = 1,
     force: bool = False,
@@ -48,7 +49,7 @@ def prune_to_folder(
     """Prune, measure, and write the folder.
 
     tokenizer, source, n_tokens, vocab_size, order, keep, keep_ids, unreachable_first,
-        drop_unseen_characters: as for `prune`.
+        drop_unseen_characters, complete_bytes: as for `prune`.
     out: the folder, which appears whole or not at all; None: nothing is written.
     base: the path of the tokenizer, if it is passed loaded; a token map found there is extended
         by ours.
@@ -70,6 +71,7 @@ def prune_to_folder(
         keep_ids=keep_ids,
         unreachable_first=unreachable_first,
         drop_unseen_characters=drop_unseen_characters,
+        complete_bytes=complete_bytes,
     )
     check_languages(options.keep, [] if source is None else languages_of(source))
     loaded = open_tokenizer(tokenizer)
