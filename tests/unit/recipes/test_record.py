@@ -42,7 +42,9 @@ def test_check_finds_a_table_edited_by_hand(
 ) -> None:
     record = program("data/record.py")
     (tmp_path / "results.jsonl").write_text('{"n": 3}\n')
-    (tmp_path / "tables.py").write_text("def tables(rows):\n    return {'t': f\"{rows[0]['n']}\"}\n")
+    (tmp_path / "tables.py").write_text(
+        "def tables(rows):\n    return {'t': f\"{rows[0]['n']}\"}\n"
+    )
     readme = tmp_path / "README.md"
     readme.write_text("<!-- t -->\n\n4\n\n<!-- /t -->\n")
     monkeypatch.setattr(sys, "argv", ["record.py", "--check", str(tmp_path)])
