@@ -183,7 +183,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print the gain by language, and what limits it."""
-    from vocabshift.cli.console import show_summary
+    from vocabshift.cli.console import lost_facts, show_summary
 
     console.print(language_table(result))
     for line in advice(result):
@@ -194,11 +194,13 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "new tokens": result["n_added"],
         "stopped because": REASONS[result["stopped_because"]],
         "of them for missing characters": result["n_characters"],
+        "of them for missing bytes": result["n_bytes_added"],
         "of them unused in this text": result["unused_added"],
         "tokens of the base made reachable": result["n_repaired"],
         "new tokens unreachable": result["unreachable_added"],
         "vocabulary": result["vocab_size"],
         "rows of a model": result["row_count"],
+        **lost_facts(result),
     }
     if "superwords" in result:
         effect = result["superword_effect"]

@@ -87,6 +87,15 @@ def add_output(parser: argparse.ArgumentParser, *, what: str, required: bool = T
     )
 
 
+def add_complete_bytes(parser: argparse.ArgumentParser) -> None:
+    """Add --complete-bytes."""
+    parser.add_argument(
+        "--complete-bytes",
+        action="store_true",
+        help="add tokens for the bytes that the vocabulary lacks and that UTF-8 can hold",
+    )
+
+
 def add_threads(parser: argparse.ArgumentParser) -> None:
     """Add `-j N`; None means all cores available to this process."""
     parser.add_argument(

@@ -17,6 +17,7 @@ from vocabshift.cli.inputs import (
 from vocabshift.cli.options import (
     Parser,
     UsageError,
+    add_complete_bytes,
     add_many,
     add_output,
     add_threads,
@@ -104,6 +105,7 @@ def _add_options(parser: Parser) -> None:
         action="store_true",
         help="Unigram, WordPiece: single characters that the corpus does not have may go too",
     )
+    add_complete_bytes(parser)
     parser.add_argument("--dry-run", action="store_true", help="say what would go, write nothing")
     add_pattern(parser)
     add_output(parser, what="folder to write", required=False)
@@ -134,6 +136,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             keep_ids=args.keep_ids,
             unreachable_first=args.unreachable_first,
             drop_unseen_characters=args.drop_unseen_characters,
+            complete_bytes=args.complete_bytes,
             base=args.tokenizer,
             threads=threads(args),
             force=args.force,
@@ -178,7 +181,7 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
     from rich.table import Table
     from rich.text import Text
 
-    from vocabshift.cli.console import show_summary
+    from vocabshift.cli.console import lost_facts, show_summary
 
     scripts = [row for row in result["removed_by_script"] if row["removed"]]
     if scripts:
@@ -208,6 +211,7 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
         "unreachable, before": result["unreachable_before"],
         "unreachable, after": result["unreachable_after"],
     }
+    facts |= lost_facts(result)
     for row in result["languages"]:
         before, after = row["bytes_per_token_before"], row["bytes_per_token_after"]
         label = row["language"] or "all text"

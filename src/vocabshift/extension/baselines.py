@@ -76,7 +76,7 @@ def train_auxiliary(
     base's special tokens and the 256 bytes. There are fewer tokens if the pairs run out. Raises
     ValueError if the base is not byte-level.
     """
-    if not is_byte_level(base) or not base.model.is_byte_level:
+    if not is_byte_level(base):
         raise ValueError(
             f"{base.name} is not byte-level; for a SentencePiece tokenizer use "
             "train_sentencepiece_auxiliary, for others there are no baselines"
@@ -98,7 +98,9 @@ def train_auxiliary(
     )
     images = byte_level.all_to_images(trained.tokens)
     merges = [(images[left], images[right]) for left, right, _ in trained.merges.tolist()]
-    return Auxiliary(tuple(images), tuple(merges))
+    # A byte that the base lacks is no new word: `complete_bytes` adds it, or nothing does.
+    known = [image for image in images[: len(single)] if image in base.model.vocab]
+    return Auxiliary((*known, *images[len(single) :]), tuple(merges))
 
 
 # The four baselines.

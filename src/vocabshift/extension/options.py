@@ -61,6 +61,9 @@ class ExtensionOptions:
     character_coverage: Annotated[float | None, "share"] = 0.9995
     """Share of the text's characters that the vocabulary is to hold; missing ones are added first,
     on top of `n_tokens`. None: none are. Byte-level vocabularies lack none."""
+    complete_bytes: bool = False
+    """First add tokens for the bytes that the vocabulary lacks and that UTF-8 can hold, on top of
+    `n_tokens`."""
     fill_holes: bool = False
     """New tokens take ids that no token has (left by pruning, say) before those after all."""
     normalizer: Annotated[str | None, "STEP[+STEP…]"] = None

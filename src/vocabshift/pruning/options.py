@@ -129,6 +129,9 @@ class PruningOptions:
     """First the tokens that their own merges cannot make; BPE alone."""
     drop_unseen_characters: bool = False
     """Characters that the corpus does not have may go too; Unigram and WordPiece alone."""
+    complete_bytes: bool = False
+    """First add tokens for the bytes that the vocabulary lacks and that UTF-8 can hold; BPE alone.
+    They count in `vocab_size`, and not as removed."""
 
     def __post_init__(self) -> None:
         if self.order not in ORDERS:
@@ -189,6 +192,10 @@ def check_kind(tokenizer: AnyTokenizer, options: PruningOptions) -> None:
         )
     if options.unreachable_first and tokenizer.kind != "BPE":
         raise ValueError(f"{kind}: it has no merges that could fail; leave unreachable_first out")
+    if options.complete_bytes and tokenizer.kind != "BPE":
+        raise ValueError(
+            f"{kind}, to which nothing can be added without new scores; leave complete_bytes out"
+        )
     if options.drop_unseen_characters and tokenizer.kind == "BPE":
         raise ValueError(
             f"{kind}: its characters are what every token is made of; leave "

@@ -21,7 +21,14 @@ from vocabshift.pruning.counts import (
     count_tokens,
     require_tokens,
 )
-from vocabshift.pruning.effects import PruneReport, Pruning, effects, script_effects, tie_warnings
+from vocabshift.pruning.effects import (
+    PruneReport,
+    Pruning,
+    effects,
+    loss_warnings,
+    script_effects,
+    tie_warnings,
+)
 from vocabshift.pruning.options import (
     Keep,
     PruningOptions,
@@ -45,9 +52,11 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, ids_without
 from vocabshift.tokenizer.formats.load import as_tokenizer, open_tokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap
+from vocabshift.tokenizer.missing_bytes import LostCharacters, with_missing_bytes
 from vocabshift.tokenizer.pipeline import check_threads
 from vocabshift.tokenizer.splits import Flags, Int64s, Splits
-from vocabshift.tokenizer.token_bytes import is_complete
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 _Kind = TypeVar("_Kind", bound=AnyTokenizer)
 _NO_SCRIPTS = (*CLASSES, "Unknown", "Common", "Inherited")
@@ -70,8 +79,11 @@ def prune_with_report(
     """
     check_source(options, corpus)
     check_threads(threads)
-    value = open_tokenizer(tokenizer)
-    check_kind(value, options)
+    base = open_tokenizer(tokenizer)
+    check_kind(base, options)
+    value: Tokenizer | UnigramOrWordPieceTokenizer = base
+    if options.complete_bytes:
+        value = with_missing_bytes(as_tokenizer(base))
     if corpus is not None:
         check_counted(value, corpus)
     names, classes = classes_of(spelled(value), value.row_count)
@@ -99,7 +111,9 @@ def prune_with_report(
     )
     steps: list[PruningStep] = []
     if options.until is not None:
-        n, steps = _last_within(value, found.ids, options, held_out, progress)
+        n, steps = _last_within(
+            base, value, found.ids, options, held_out=held_out, progress=progress
+        )
     removed = found.ids[:n]
 
     pruned, old_to_new = _without(value, removed, options)
@@ -113,6 +127,7 @@ def prune_with_report(
         value, pruned, corpus if measure else None, own, threads=threads, progress=progress
     )
     n_ties = found.n_decided_by_ties(n)
+    lost = LostCharacters.between(base, pruned)
     report = PruneReport(
         kind=value.kind,
         order=options.order,
@@ -129,10 +144,11 @@ def prune_with_report(
         round_trip_documents=measured.documents,
         round_trip_failures=measured.failures,
         corpus_fingerprint=None if counts is None else counts.fingerprint,
-        warnings=(*_warnings(value), *tie_warnings(n, n_ties)),
+        warnings=(*loss_warnings(lost), *tie_warnings(n, n_ties)),
+        lost_characters=lost,
         steps=tuple(steps),
     )
-    return Pruning(pruned, TokenIdMap.between(value, pruned, old_to_new), removed, report)
+    return Pruning(pruned, _id_map(base, pruned, old_to_new), removed, report)
 
 
 def _without(
@@ -143,25 +159,36 @@ def _without(
     return tokenizer.renumbered(old_to_new), old_to_new
 
 
+def _id_map(base: AnyTokenizer, pruned: AnyTokenizer, old_to_new: dict[int, int]) -> TokenIdMap:
+    """The map of the base's own tokens; tokens for missing bytes come after them."""
+    kept = {old: new for old, new in old_to_new.items() if old < base.row_count}
+    return TokenIdMap.between(base, pruned, kept)
+
+
 def _last_within(
+    base: AnyTokenizer,
     tokenizer: AnyTokenizer,
     order: Int64s,
     options: PruningOptions,
+    *,
     held_out: Measure | None,
     progress: Progress | None,
 ) -> tuple[int, list[PruningStep]]:
-    """How many tokens of the order go by `options.until`, and the steps tried."""
+    """How many tokens of the order go by `options.until`, and the steps tried.
+
+    `tokenizer`: `base`, with tokens for its missing bytes if they are asked for.
+    """
     assert options.until is not None
     if held_out is None:
         raise ValueError("until needs held-out text to measure on")
-    before = held_out(tokenizer, None)
+    before = held_out(base, None)
     finest = max(1, len(order) // FINEST) if options.by == MEASURES[0] else 1
     n_steps = max(1, math.ceil(math.log2(max(1, len(order) / finest)))) + 1
     tried: list[int] = []
 
     def try_out(n: int) -> PruningStep:
         pruned, old_to_new = _without(tokenizer, order[:n], options)
-        values = held_out(pruned, TokenIdMap.between(tokenizer, pruned, old_to_new))
+        values = held_out(pruned, _id_map(base, pruned, old_to_new))
         tried.append(n)
         if progress is not None:
             progress("vocabularies tried", len(tried), n_steps)
@@ -170,7 +197,7 @@ def _last_within(
         )
 
     n, steps = most_removable(len(order), try_out, options.until, finest=finest)
-    unpruned = PruningStep(0, tokenizer.vocab_size, before, 0.0)
+    unpruned = PruningStep(0, base.vocab_size, before, 0.0)
     return n, [unpruned, *steps]
 
 
@@ -247,10 +274,3 @@ def _scripts(names: list[str], classes: Int64s) -> Int64s:
     """The classes that are scripts; -1 for digits, punctuation and the like."""
     is_script = np.array([*(name not in _NO_SCRIPTS for name in names), False])
     return np.where(is_script[classes], classes, -1)
-
-
-def _warnings(tokenizer: AnyTokenizer) -> tuple[str, ...]:
-    """What the user should know before trusting the result."""
-    if tokenizer.kind != "BPE" or is_complete(as_tokenizer(tokenizer)):
-        return ()
-    return ("it lacks some of the 256 bytes and has no unknown token: it loses text as it is",)

@@ -141,6 +141,8 @@ def _about(
     }
     if given.reserve_dummies:
         config["reserve_dummies"] = given.reserve_dummies
+    if given.complete_bytes:
+        config["complete_bytes"] = True
     return config
 
 

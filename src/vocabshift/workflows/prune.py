@@ -57,6 +57,7 @@ def prune(
     keep_ids: bool = False,
     unreachable_first: bool = False,
     drop_unseen_characters: bool = False,
+    complete_bytes: bool = False,
     threads: int = 1,
 ) -> Tokenizer | UnigramOrWordPieceTokenizer:
     """Remove `n_tokens` tokens from a tokenizer, or all but `vocab_size`; return the smaller one.
@@ -87,6 +88,8 @@ def prune(
     unreachable_first: first the tokens that their own merges cannot make; BPE alone.
     drop_unseen_characters: of Unigram and WordPiece, also remove single characters that the
         corpus does not have; text with these then has unknown tokens.
+    complete_bytes: first add tokens for the bytes that the vocabulary lacks and that UTF-8 can
+        hold; BPE alone. They count in `vocab_size`.
     threads: for encoding; the result does not depend on it.
 
     ValueError if more tokens are to be removed than can be, if text is needed and not given, or if
@@ -105,6 +108,7 @@ def prune(
         keep_ids=keep_ids,
         unreachable_first=unreachable_first,
         drop_unseen_characters=drop_unseen_characters,
+        complete_bytes=complete_bytes,
         until=until,
         by=by,
     )
@@ -137,6 +141,7 @@ def prune_to_folder(
     keep_ids: bool = False,
     unreachable_first: bool = False,
     drop_unseen_characters: bool = False,
+    complete_bytes: bool = False,
     base: str | Path | None = None,
     threads: int = 1,
     force: bool = False,
@@ -145,7 +150,7 @@ def prune_to_folder(
     """Prune, measure, and write the folder.
 
     tokenizer, source, n_tokens, vocab_size, until, by, held_out, order, keep, keep_ids,
-        unreachable_first, drop_unseen_characters: as for `prune`.
+        unreachable_first, drop_unseen_characters, complete_bytes: as for `prune`.
     model: for bits per byte, a folder or Hub name; None: the tokenizer's own folder. dtype, device:
         of the loaded model, as for `score_models`.
     out: the folder, which appears whole or not at all; None: nothing is written.
@@ -169,6 +174,7 @@ def prune_to_folder(
         keep_ids=keep_ids,
         unreachable_first=unreachable_first,
         drop_unseen_characters=drop_unseen_characters,
+        complete_bytes=complete_bytes,
         until=until,
         by=by,
     )

@@ -27,7 +27,11 @@ CHECKED = SimpleNamespace(
     only_in_rare_contexts=(),
     only_by_merge_skipping=("ab",),
     byte_pieces=256,
-    missing_byte_pieces=(),
+    missing_byte_pieces=("À", "ñ", "Ą"),
+    losing_bytes=("04",),
+    unassigned_bytes=("F1",),
+    never_bytes=("C0",),
+    lost_characters=("U+0004",),
     partial_utf8=(),
     superwords=(),
     terminal_spanning=(),
@@ -85,7 +89,8 @@ def test_tokenizers_check(calls, capsys) -> None:
         "only_in_rare_contexts": 0,
         "only_by_merge_skipping": 1,
         "byte_pieces": 256,
-        "missing_byte_pieces": 0,
+        "missing_byte_pieces": 3,
+        "lost_characters": 1,
         "partial_utf8": 0,
         "superwords": 0,
         "terminal_spanning": 0,
@@ -99,6 +104,12 @@ def test_tokenizers_check(calls, capsys) -> None:
         "round_trip_failures": 1,
         "languages": [HINDI | {"is_bound": True}],
         "ok": False,
+        "missing_bytes": {
+            "losing": ["04"],
+            "unassigned": ["F1"],
+            "never": ["C0"],
+            "lost_characters": ["U+0004"],
+        },
     } == entry
     (entry,) = printed_by(capsys, "t", "--details", "--text", "x.txt", "-j", "3")["tokenizers"]
     assert ["ab"] == entry["details"]["unreachable"]
@@ -123,6 +134,15 @@ def test_strict(calls, capsys) -> None:
                 "vocabshift extend t --pre-tokenizer repaired lifts the ceiling",
                 "hi 5.20 -> 11.75",
                 "at most: hi 4.0%",
+            ],
+        ),
+        (
+            ("t",),
+            [
+                "t lacks 1 that no UTF-8 text holds (C0)",
+                "1 that only unassigned characters are spelt with (F1): nothing is lost",
+                "t lacks 1 that text may hold (04): of the assigned characters it loses 1 (U+0004)",
+                "--complete-bytes",
             ],
         ),
         (
