@@ -163,15 +163,11 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "embedding rows": result["rows"],
         "rows copied": result["n_copied"],
         f"rows made ({result['init']})": result["n_initialized"],
+        **_by_mean(result),
         "rows dropped": result["n_removed"],
         "several old tokens fit": result["n_ambiguous"],
         "output head": "tied to the embeddings" if result["tied"] else "of its own",
     }
-    if result.get("n_by_mean"):
-        facts["of them without an old token"] = (
-            f"{result['n_by_mean']:,}: the old tokenizer lacks their bytes; their rows are the "
-            "mean of the old ones, unless the initializer knows more"
-        )
     facts |= lost_facts(result)
     if "tokenizer_code" in result:
         # transformers overrides the tokenizer class of these model types: see
@@ -192,6 +188,16 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     if result["dry_run"]:
         facts = {"written": "nothing: a dry run"} | facts
     show_summary(console, "transfer", facts, f"vocabshift evaluate {result['out']} --text SPEC")
+
+
+def _by_mean(result: dict[str, Any]) -> dict[str, str]:
+    """What is said of new tokens of which the old tokenizer knows no byte."""
+    if not result["n_by_mean"]:
+        return {}
+    return {
+        "of them without an old token": f"{result['n_by_mean']:,}: the old tokenizer lacks their "
+        "bytes; they get the mean of the old rows, unless the initializer knows more"
+    }
 
 
 def _sizes(result: dict[str, Any]) -> str:

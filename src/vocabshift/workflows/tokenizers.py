@@ -199,7 +199,7 @@ def _about_bytes(entry: dict[str, Any]) -> list[str]:
         if missing[key]
     ]
     if harmless:
-        lines.append(f"Of the 256 bytes {name} lacks {' and '.join(harmless)}: nothing is lost.")
+        lines.append(f"Of the 256 bytes {name} lacks {' and '.join(harmless)}: no text needs them.")
     if missing["losing"]:
         n_lost = entry["lost_characters"]
         shown = ", ".join(missing["lost_characters"])

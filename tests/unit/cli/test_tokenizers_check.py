@@ -140,7 +140,7 @@ def test_strict(calls, capsys) -> None:
             ("t",),
             [
                 "t lacks 1 that no UTF-8 text holds (C0)",
-                "1 that only unassigned characters are spelt with (F1): nothing is lost",
+                "1 that only unassigned characters are spelt with (F1): no text needs them",
                 "t lacks 1 that text may hold (04): of the assigned characters it loses 1 (U+0004)",
                 "--complete-bytes",
             ],
