@@ -17,6 +17,7 @@ from vocabshift.errors import InvalidTokenizerError
 from vocabshift.storage.hub import download
 from vocabshift.tokenizer.formats import (
     gguf,
+    gguf_header,
     sentencepiece,
     sentencepiece_unigram,
     tekken,
@@ -224,7 +225,7 @@ def _load_file(file: Path, pattern: str | None, *, name: str) -> Tokenizer:
         head = stream.read(4096)
     if not head:
         raise InvalidTokenizerError("the file is empty")
-    if head.startswith(gguf.MAGIC):
+    if head.startswith(gguf_header.MAGIC):
         with file.open("rb") as stream:
             # Mapped, for a model's GGUF holds gigabytes of tensors after its vocabulary.
             data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
