@@ -56,7 +56,8 @@ GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|
 CL100K = _cl100k(r"\p{N}{1,3}")
 QWEN2 = _cl100k(r"\p{N}")
 QWEN35 = (
-    rf"{CONTRACTION}|{PREFIX}[\p{{L}}\p{{M}}]+|\p{{N}}| ?[^\s\p{{L}}\p{{M}}\p{{N}}]+[\r\n]*|{_SPACES}"
+    rf"{CONTRACTION}|{PREFIX}[\p{{L}}\p{{M}}]+|\p{{N}}|"
+    rf" ?[^\s\p{{L}}\p{{M}}\p{{N}}]+[\r\n]*|{_SPACES}"
 )
 O200K = "|".join((cased_words(CONTRACTION + "?"), NOT_LETTERS))
 TEKKEN = "|".join((cased_words(""), _not_letters(r"\p{N}")))
@@ -136,9 +137,7 @@ FALCON = (r"[\p{P}\$\+<=>\^~\|`]+", GPT2, "[0-9][0-9][0-9]")
 SUPERBPE = (r"\p{N}+", r"(?=(\d{3})+(?!\d))")
 """Digits in threes from the right; nothing else is cut, so its superwords cross all spaces."""
 BLOOM = (" ?[^(\\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+",)
-SEED_CODER = (
-    rf"{CONTRACTION}|{PREFIX}\p{{L}}+|\p{{N}}{{1}}| ?[^\s\p{{L}}\p{{N}}\r\n]+|{_SPACES}",
-)
+SEED_CODER = (rf"{CONTRACTION}|{PREFIX}\p{{L}}+|\p{{N}}{{1}}| ?[^\s\p{{L}}\p{{N}}\r\n]+|{_SPACES}",)
 BAILING = (
     rf"'(?i:[sdmt]|ll|ve|re)|{PREFIX}\p{{L}}+|\p{{N}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|"
     r"\s*[\r\n]|\s+(?!\S)|\s+",

@@ -77,6 +77,13 @@ _PRE = {
 def from_gguf(data: bytes, *, pattern: str | None = None, name: str = "tokenizer") -> Tokenizer:
     """The Tokenizer of a GGUF file; `pattern` (name or regex) is needed for unknown names."""
     keys = read_metadata(data, wanted=lambda key: key.startswith("tokenizer."))
+    return from_metadata(keys, pattern=pattern, name=name)
+
+
+def from_metadata(
+    keys: Mapping[str, Any], *, pattern: str | None = None, name: str = "tokenizer"
+) -> Tokenizer:
+    """The Tokenizer of the metadata of a GGUF file; `pattern` as for `from_gguf`."""
     kind = keys.get("tokenizer.ggml.model")
     pieces = _pieces(keys)
     if kind == "gpt2":
