@@ -21,6 +21,7 @@ from vocabshift.cli import (
     check,
     compare,
     console,
+    convert,
     count,
     cpt,
     demo,
@@ -45,7 +46,7 @@ from vocabshift.cli.options import Parser, UsageError
 
 VERBS = (
     *(demo, normalize, count, train, plan, extend, prune, adapt, transfer),
-    *(evaluate, compare, tables, check, serve, card, publish),
+    *(convert, evaluate, compare, tables, check, serve, card, publish),
     *(encode, cpt, score, harness, glitch, latency),
 )
 

@@ -11,8 +11,9 @@ import math
 import mmap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
+from vocabshift.errors import InvalidTokenizerError
 from vocabshift.models.folder import write_old_rope_keys, write_tokenizer
 from vocabshift.models.gguf_config import ROPE_FACTORS, SUPPORTED, Metadata, build_config
 from vocabshift.models.gguf_weights import (
@@ -59,10 +60,9 @@ def convert_gguf(
     if dtype not in get_args(Dtype):
         raise ValueError(f"dtype is {dtype!r}; it must be one of {', '.join(get_args(Dtype))}")
     with outcome("convert", out, inputs=[source], force=force) as result:
-        config, ids, tokenizer, weights = _read(path, pattern)
-        _write_json(result.folder / "config.json", config | ids | {"dtype": dtype})
+        config, generation, tokenizer, weights, pre_tokenizer = _read(path, pattern)
+        _write_json(result.folder / "config.json", config | {"dtype": dtype})
         write_old_rope_keys(result.folder / "config.json")
-        generation = {key: value for key, value in ids.items() if value is not None}
         _write_json(result.folder / "generation_config.json", generation)
         write_tokenizer(tokenizer, result.folder, config["model_type"])
         tensors = list(new_tensors(weights, path, dtype, in_phase(progress, "weights")))
@@ -77,6 +77,7 @@ def convert_gguf(
             "bytes_after": write_new_shards(tensors, result.folder, max_bytes=_SHARD_BYTES),
             "vocab_size": config["vocab_size"],
             "n_tokens": tokenizer.row_count,
+            "pre_tokenizer": pre_tokenizer,
             "tied": config["tie_word_embeddings"],
             "has_chat_template": tokenizer.chat_template is not None,
         }
@@ -84,13 +85,21 @@ def convert_gguf(
         return result.record(request, figures)
 
 
-def _read(
-    path: Path, pattern: str | None
-) -> tuple[dict[str, Any], dict[str, Any], Tokenizer, list[Weight]]:
-    """The config, the ids of tokens, the tokenizer and the weights; all is checked here."""
-    if not path.stat().st_size:
-        raise ValueError(f"{path} is empty")
+class _Model(NamedTuple):
+    """All that is in the file; the weights are not read yet."""
+
+    config: dict[str, Any]
+    generation: dict[str, Any]
+    tokenizer: Tokenizer
+    weights: list[Weight]
+    pre_tokenizer: str | None  # its name; a SentencePiece model has none
+
+
+def _read(path: Path, pattern: str | None) -> _Model:
+    """Read and check all but the values of the weights; ValueError names the file."""
     try:
+        if not path.stat().st_size:
+            raise ValueError("the file is empty")
         with path.open("rb") as stream:
             mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         with mapped:
@@ -102,15 +111,20 @@ def _read(
             expected = expected_tensors(metadata.architecture, config, tensors)
             weights = check_weights(tensors, expected, len(data))
         tokenizer = from_metadata(header.metadata, pattern=pattern, name=path.stem)
-        ids = _token_ids(header.metadata, tokenizer)
         if config["vocab_size"] < tokenizer.row_count:
             raise ValueError(
                 f"the GGUF file has {tokenizer.row_count} tokens, and only "
                 f"{config['vocab_size']} rows in token_embd.weight"
             )
+    except InvalidTokenizerError as error:
+        raise InvalidTokenizerError(f"{path}: {error}") from None
     except ValueError as error:
-        raise type(error)(f"{path}: {error}") from None
-    return config, ids, tokenizer, weights
+        raise ValueError(f"{path}: {error}") from None
+    ids = _token_ids(header.metadata, tokenizer)
+    generation = {key: value for key, value in ids.items() if value is not None}
+    is_bpe = header.metadata["tokenizer.ggml.model"] == "gpt2"
+    name = pattern or header.metadata.get("tokenizer.ggml.pre") if is_bpe else None
+    return _Model(config | ids, generation, tokenizer, weights, name)
 
 
 def _architecture(values: Mapping[str, Any]) -> Metadata:
