@@ -54,8 +54,7 @@ def write_gguf(
     writer = gguf.GGUFWriter(file, architecture)
     keys = {
         **_hyperparameters(config, architecture),
-        **(_byte_level(tokenizer, pre) if tokenizer.model.is_byte_level else _pieces(tokenizer)),
-        "tokenizer.chat_template": tokenizer.chat_template,
+        **vocabulary(tokenizer, pre),
         **{key.replace("__", "."): value for key, value in metadata.items()},
     }
     for key, value in keys.items():
@@ -87,6 +86,12 @@ def write_gguf(
     writer.write_tensors_to_file()
     writer.close()
     return file
+
+
+def vocabulary(tokenizer: Tokenizer, pre: str) -> dict[str, Any]:
+    """The keys of a byte-level or SentencePiece-like tokenizer; `pre`: of its pre-tokenizer."""
+    keys = _byte_level(tokenizer, pre) if tokenizer.model.is_byte_level else _pieces(tokenizer)
+    return {**keys, "tokenizer.chat_template": tokenizer.chat_template}
 
 
 def permute(values: NDArray[np.float32], n_heads: int) -> NDArray[np.float32]:
