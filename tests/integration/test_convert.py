@@ -331,6 +331,19 @@ def test_bad_arguments(tmp_path: Path) -> None:
         vs.convert_gguf(tmp_path / "other.gguf", tmp_path / "out", dtype="int8")  # type: ignore[arg-type]
 
 
+def test_weights_that_are_no_numbers(tmp_path: Path) -> None:
+    tokenizer = tokenizer_of("llama", tmp_path)
+    model = model_of("llama", tokenizer)
+    file = write_gguf(tmp_path / "model.gguf", model, tokenizer)
+    norm = model.model.norm.weight.detach().numpy().tobytes()
+    data = file.read_bytes()
+    place = data.index(norm)
+    file.write_bytes(data.replace(norm, b"\xff" * len(norm)))
+    with pytest.raises(ValueError, match=f"model.gguf: .*'output_norm.weight' .* byte {place} of"):
+        vs.convert_gguf(file, tmp_path / "out")
+    assert not list(tmp_path.glob("out*"))
+
+
 def test_values_that_the_dtype_cannot_hold(tmp_path: Path) -> None:
     tokenizer = tokenizer_of("llama", tmp_path)
     model = model_of("llama", tokenizer)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import math
 import mmap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -66,6 +67,8 @@ def convert_gguf(
         _write_json(result.folder / "generation_config.json", generation)
         write_tokenizer(tokenizer, result.folder, config["model_type"])
         tensors = list(new_tensors(weights, path, dtype, in_phase(progress, "weights")))
+        with _named(path):
+            n_bytes = write_new_shards(tensors, result.folder, max_bytes=_SHARD_BYTES)
         kinds = [weight.kind.name for weight in weights]
         figures = {
             "architecture": config["architectures"][0],
@@ -74,7 +77,7 @@ def convert_gguf(
             "types": {kind: kinds.count(kind) for kind in sorted(set(kinds))},
             "dtype": dtype,
             "bytes_before": path.stat().st_size,
-            "bytes_after": write_new_shards(tensors, result.folder, max_bytes=_SHARD_BYTES),
+            "bytes_after": n_bytes,
             "vocab_size": config["vocab_size"],
             "n_tokens": tokenizer.row_count,
             "pre_tokenizer": pre_tokenizer,
@@ -96,8 +99,8 @@ class _Model(NamedTuple):
 
 
 def _read(path: Path, pattern: str | None) -> _Model:
-    """Read and check all but the values of the weights; ValueError names the file."""
-    try:
+    """Read and check all but the values of the weights."""
+    with _named(path):
         if not path.stat().st_size:
             raise ValueError("the file is empty")
         with path.open("rb") as stream:
@@ -116,15 +119,22 @@ def _read(path: Path, pattern: str | None) -> _Model:
                 f"the GGUF file has {tokenizer.row_count} tokens, and only "
                 f"{config['vocab_size']} rows in token_embd.weight"
             )
-    except InvalidTokenizerError as error:
-        raise InvalidTokenizerError(f"{path}: {error}") from None
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
     ids = _token_ids(header.metadata, tokenizer)
     generation = {key: value for key, value in ids.items() if value is not None}
     is_bpe = header.metadata["tokenizer.ggml.model"] == "gpt2"
     name = pattern or header.metadata.get("tokenizer.ggml.pre") if is_bpe else None
     return _Model(config | ids, generation, tokenizer, weights, name)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Put the name of the file before the message of a ValueError."""
+    try:
+        yield
+    except InvalidTokenizerError as error:
+        raise InvalidTokenizerError(f"{path}: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _architecture(values: Mapping[str, Any]) -> Metadata:

@@ -224,7 +224,7 @@ def _blocks(
         place = info.start + first * row_bytes
         raw = np.fromfile(path, np.uint8, count * row_bytes, offset=place)
         if len(raw) != count * row_bytes:
-            raise ValueError(f"{path} became shorter while it was read; convert it again")
+            raise ValueError("the file became shorter while it was read; convert it again")
         rows = raw.reshape(count, row_bytes)
         values = _dequantize(rows if order is None else rows[order], weight, place)
         yield _cast(values, dtype, info.name).data.cast("B")
