@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     from vocabshift.evaluation.scoring.score_models import score_models as score_models
     from vocabshift.extension.extend import extend as extend
     from vocabshift.extension.options import ExtensionOptions as ExtensionOptions
+    from vocabshift.models.gguf import convert_gguf as convert_gguf
     from vocabshift.playground.app import open_playground as open_playground
     from vocabshift.results import Result as Result
     from vocabshift.results import Results as Results
@@ -100,6 +101,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.evaluation.scoring.score_models": ("score_models",),
     "vocabshift.extension.extend": ("extend",),
     "vocabshift.extension.options": ("ExtensionOptions",),
+    "vocabshift.models.gguf": ("convert_gguf",),
     "vocabshift.playground.app": ("open_playground",),
     "vocabshift.results": (
         "Result",

@@ -52,7 +52,7 @@ STEPS = (
     *(step for pattern in REPAIRED.values() for step in pattern),
     *(step for policy in POLICIES.values() for step in sentence_split(policy)),
 )
-NATIVE = {name: pattern for name, pattern in NAMED.items() if name != "deepseek"}
+NATIVE = {name: pattern for name, pattern in NAMED.items() if name not in ("qwen35", "deepseek")}
 PATTERNS = {
     **NATIVE,
     **REPAIRED,

@@ -19,6 +19,7 @@ import vocabshift
 from vocabshift.cli import (
     adapt,
     console,
+    convert,
     cpt,
     demo,
     evaluate,
@@ -40,7 +41,8 @@ from vocabshift.cli.options import Parser, UsageError
 VERBS = (
     *(demo.add_parser, evaluate.add_normalize, prepare.add_count, train.add_parser),
     *(plan.add_parser, extend.add_parser, prune.add_parser, adapt.add_parser),
-    *(transfer.add_parser, evaluate.add_evaluate, tokenizers.add_compare, publish.add_tables),
+    *(transfer.add_parser, convert.add_parser),
+    *(evaluate.add_evaluate, tokenizers.add_compare, publish.add_tables),
     *(tokenizers.add_check, tokenizers.add_serve, publish.add_card, publish.add_publish),
     *(prepare.add_encode, cpt.add_parser, score.add_parser, harness.add_parser),
     *(models.add_glitch, models.add_latency),

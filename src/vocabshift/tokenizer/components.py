@@ -71,9 +71,11 @@ BYTE_LEVEL_DECODER: dict[str, Any] = {
 }
 
 
-def byte_level_processor(bos: tuple[str, int] | None) -> dict[str, Any]:
-    """Post-processor of a byte-level tokenizer, with a bos token (string, id) in front or none."""
-    if bos is None:
+def byte_level_processor(
+    bos: tuple[str, int] | None, eos: tuple[str, int] | None = None
+) -> dict[str, Any]:
+    """Post-processor of a byte-level tokenizer; `bos` and `eos` (string, id) around texts."""
+    if bos is None and eos is None:
         return {
             "type": "ByteLevel",
             "add_prefix_space": False,
@@ -86,20 +88,26 @@ def byte_level_processor(bos: tuple[str, int] | None) -> dict[str, Any]:
         "trim_offsets": False,
         "use_regex": True,
     }
-    return {"type": "Sequence", "processors": [byte_level, bos_template(*bos)]}
+    return {"type": "Sequence", "processors": [byte_level, template(bos, eos)]}
 
 
 def bos_template(bos: str, bos_id: int, eos: tuple[str, int] | None = None) -> dict[str, Any]:
     """The template that puts `bos` before (and `eos` after) each text."""
+    return template((bos, bos_id), eos)
+
+
+def template(bos: tuple[str, int] | None, eos: tuple[str, int] | None) -> dict[str, Any]:
+    """The template that puts a token (string, id), where given, before and after each text."""
 
     def part(sequence: str, type_id: int) -> list[dict[str, Any]]:
-        steps: list[dict[str, Any]] = [{"SpecialToken": {"id": bos, "type_id": type_id}}]
-        steps.append({"Sequence": {"id": sequence, "type_id": type_id}})
+        steps: list[dict[str, Any]] = [{"Sequence": {"id": sequence, "type_id": type_id}}]
+        if bos is not None:
+            steps.insert(0, {"SpecialToken": {"id": bos[0], "type_id": type_id}})
         if eos is not None:
             steps.append({"SpecialToken": {"id": eos[0], "type_id": type_id}})
         return steps
 
-    named = [(bos, bos_id), *([eos] if eos is not None else [])]
+    named = [token for token in (bos, eos) if token is not None]
     return {
         "type": "TemplateProcessing",
         "single": part("A", 0),

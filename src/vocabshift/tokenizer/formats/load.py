@@ -18,6 +18,7 @@ from vocabshift.storage.hub import download
 from vocabshift.tokenizer.components import SentencePieceRules
 from vocabshift.tokenizer.formats import (
     gguf,
+    gguf_header,
     sentencepiece,
     tekken,
     tiktoken,
@@ -223,7 +224,7 @@ def _load_file(file: Path, pattern: str | None, *, name: str) -> Tokenizer:
         head = stream.read(4096)
     if not head:
         raise InvalidTokenizerError("the file is empty")
-    if head.startswith(gguf.MAGIC):
+    if head.startswith(gguf_header.MAGIC):
         with file.open("rb") as stream:
             # Mapped, for a model's GGUF holds gigabytes of tensors after its vocabulary.
             data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)

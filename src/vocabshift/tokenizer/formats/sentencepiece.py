@@ -63,6 +63,7 @@ class Settings:
     remove_extra_whitespaces: bool = True
     charsmap: bytes = b""  # precompiled normalization; empty for identity
     add_bos: bool = True  # the model does not say; Llama and its kin do
+    add_eos: bool = False
     rules: SentencePieceRules | None = None  # that its pieces were trained by, where it says so
 
 
@@ -158,6 +159,7 @@ def from_pieces(
         raise InvalidTokenizerError(f"the ids of {sorted(outside)} lie outside the vocabulary")
     roles = {role: pieces[token_id].text for role, token_id in settings.roles.items()}
     bos = roles.get("bos") if settings.add_bos else None
+    eos = roles.get("eos") if settings.add_eos else None
     return Tokenizer(
         BpeModel(
             vocab,
@@ -171,7 +173,11 @@ def from_pieces(
             charsmap=base64.b64encode(settings.charsmap).decode(),
             collapse=settings.remove_extra_whitespaces,
         ),
-        post_processor=components.bos_template(bos, vocab[bos]) if bos else None,
+        post_processor=components.template(
+            (bos, vocab[bos]) if bos else None, (eos, vocab[eos]) if eos else None
+        )
+        if bos or eos
+        else None,
         decoder=components.metaspace_decoder(strip_prefix=settings.add_dummy_prefix),
         added_tokens=_added_tokens(pieces),
         config={f"{role}_token": text for role, text in roles.items()},
