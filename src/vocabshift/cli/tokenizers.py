@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.inputs import add_pattern, defaults_of
 from vocabshift.cli.options import UsageError, add_many, add_threads, add_verb, positive, threads
+from vocabshift.workflows.compare import compare_to_file
 from vocabshift.workflows.tokenizers import (
     CHECKED,
     FAULTS,
     advice,
     check_tokenizers,
-    compare_to_file,
     load_named,
 )
 
@@ -195,7 +195,7 @@ def add_compare(subparsers: Any) -> None:
 def run_compare(args: argparse.Namespace) -> dict[str, Any]:
     """Compare, and write the HTML page if requested."""
     from vocabshift import Corpus
-    from vocabshift.workflows.tokenizers import comparison_object
+    from vocabshift.workflows.compare import comparison_object
 
     args.comparison = compare_to_file(
         args.tokenizer_a,
@@ -213,7 +213,7 @@ def run_compare(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_compare(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print the tables, and lines with token boundaries marked by colours or, without, by signs."""
-    from vocabshift.workflows.tokenizers import comparison_tables
+    from vocabshift.workflows.compare import comparison_tables
 
     plain = console.no_color or console.color_system is None
     for part in comparison_tables(args.comparison, plain=plain, ascii_only=args.ascii):

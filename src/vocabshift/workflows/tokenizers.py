@@ -1,26 +1,21 @@
-"""Several tokenizers by name: loaded, checked one after the other, and two compared.
+"""Several tokenizers by name: loaded, and checked one after the other.
 
-Owns which of them a pattern applies to (those that cannot be read without one), the plain values in
-which a check is reported, and the page of a comparison. `evaluation.compare` computes the
-differences, and `report` draws them. Other rooms are imported on use, so that the command line can
-show its choices at once.
+Owns which of them a pattern applies to (those that cannot be read without one) and the plain values
+in which a check is reported. Other rooms are imported on use, so that the command line can show its
+choices at once.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.storage.output import check_free_file
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from vocabshift.checks.check import CheckReport
-    from vocabshift.evaluation.compare import TokenizerComparison
     from vocabshift.text.corpus import Corpus
     from vocabshift.tokenizer.tokenizer import Tokenizer
     from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
@@ -252,64 +247,3 @@ def model_rows(source: str | Path) -> int | None:
         text = config.get("text_config")
         found = config.get("vocab_size", text.get("vocab_size") if isinstance(text, dict) else None)
     return found if type(found) is int and 0 < found < 1 << 31 else None
-
-
-def compare_to_file(
-    tokenizer_a: str | Path,
-    tokenizer_b: str | Path,
-    corpus: Corpus,
-    *,
-    pattern: str | None = None,
-    n_lines: int = 2,
-    n_changes: int = 20,
-    html: str | Path | None = None,
-    force: bool = False,
-    threads: int = 1,
-) -> TokenizerComparison:
-    """Load two tokenizers, compare them on text as `vocabshift.compare` does, and write a page.
-
-    `html`: one HTML file, written whole or not at all; None writes nothing. Before anything is
-    loaded: FileExistsError if it exists, unless `force`; ValueError if it is an input. `pattern`:
-    for tokenizers that lack theirs. The other arguments are those of `vocabshift.compare`.
-    """
-    from vocabshift.evaluation.compare import compare
-
-    sources = [tokenizer_a, tokenizer_b]
-    if html is not None:
-        html = check_free_file(html, force=force, inputs=[*sources, *corpus.paths])
-    named = load_named(sources, pattern=pattern)
-    (name_a, a), (name_b, b) = named.items()
-    comparison = compare(
-        a,
-        b,
-        corpus,
-        names=(name_a, name_b),
-        n_lines=n_lines,
-        n_changes=n_changes,
-        threads=threads,
-    )
-    if html is not None:
-        from vocabshift.report.html.compare import write_comparison
-
-        write_comparison(comparison, html)
-    return comparison
-
-
-def comparison_object(comparison: TokenizerComparison) -> dict[str, Any]:
-    """A comparison as plain JSON values; the tokens of the shown lines as ids."""
-    from vocabshift.evaluation.compare import to_dict
-
-    return to_dict(comparison)
-
-
-def comparison_tables(
-    comparison: TokenizerComparison, *, plain: bool = False, ascii_only: bool = False
-) -> Iterator[RenderableType]:
-    """The terminal output of a comparison: tables, and lines with their tokens.
-
-    Colours mark the token boundaries, or signs with `plain`; `ascii_only`: ASCII signs.
-    """
-    from vocabshift.report.compare_text import ASCII, UNICODE, to_rich
-
-    marks = ASCII if ascii_only else UNICODE
-    yield from to_rich(comparison, plain=plain or ascii_only, marks=marks)

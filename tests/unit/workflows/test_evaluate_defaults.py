@@ -18,12 +18,12 @@ from vocabshift.evaluation.harness.run import run_harness
 from vocabshift.evaluation.latency import latency
 from vocabshift.evaluation.scoring.score_models import score_models
 from vocabshift.report.card import render_card
+from vocabshift.workflows.compare import compare_to_file
 from vocabshift.workflows.evaluate import evaluate_to_files
 from vocabshift.workflows.glitch import glitch_to_files
 from vocabshift.workflows.harness import harness_to_file
 from vocabshift.workflows.measure_models import measure_latency, score_to_file
 from vocabshift.workflows.publish import write_card
-from vocabshift.workflows.tokenizers import compare_to_file
 
 PAIRS = [
     (evaluate_to_files, evaluate),
