@@ -16,6 +16,8 @@ from vocabshift.evaluation.harness.known_tasks import BORDERS
 from vocabshift.progress import Progress
 from vocabshift.storage.output import check_free_file, write_whole
 
+__all__ = ["BORDERS", "KEPT", "HarnessRun", "harness_table", "harness_to_file", "known_tasks"]
+
 if TYPE_CHECKING:
     from rich.table import Table
 

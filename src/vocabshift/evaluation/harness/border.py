@@ -200,7 +200,7 @@ class BorderLM(HFLM):  # type: ignore[misc]
         starts: dict[tuple[int, ...], set[int]] = {}
         for given, scored in parts:
             starts.setdefault((*given, *scored[:-1]), set()).add(len(given))
-        before: bool = self.logits_cache
+        before: bool = vars(self)["logits_cache"]
         self.logits_cache = before and all(len(own) == 1 for own in starts.values())
         try:
             rows = [(None, list(given), list(scored)) for given, scored in parts]
@@ -224,7 +224,7 @@ class BorderLM(HFLM):  # type: ignore[misc]
         tails = [self._tail(row, own) for row, own in zip(context, mask, strict=True)]
         healed = [row for row, (n_back, _) in enumerate(tails) if n_back]
         self.counts.touched += len(healed)
-        if not healed or self.border != "heal":
+        if not healed or self._healer is None or self.border != "heal":
             return super()._model_generate(
                 context=context, max_length=max_length, stop=stop, attention_mask=mask, **options
             )
@@ -244,7 +244,7 @@ class BorderLM(HFLM):  # type: ignore[misc]
         n_new = max_length - width
         own = [tails[row] for row in healed]
         found = self._generate_healed(
-            context[healed], mask[healed], own, n_new=n_new, stop=stop, options=options
+            self._healer, context[healed], mask[healed], own, n_new=n_new, stop=stop, **options
         )
         for row, ids in zip(healed, found, strict=True):
             rows[row] = ids[:n_new]
@@ -257,13 +257,14 @@ class BorderLM(HFLM):  # type: ignore[misc]
 
     def _generate_healed(
         self,
+        healer: PromptHealer,
         context: Any,
         mask: Any,
         tails: list[tuple[int, bytes]],
         *,
         n_new: int,
         stop: list[str],
-        options: Any,
+        **options: Any,
     ) -> list[Ids]:
         """New ids of each row after the end of its prompt."""
         least, most = min(n for n, _ in tails), max(n for n, _ in tails)
@@ -280,11 +281,11 @@ class BorderLM(HFLM):  # type: ignore[misc]
             # cuts the text at those left out here afterwards.
             stop=[end for end in stop if not any(_begins_in(end.encode(), own) for own in texts)],
             attention_mask=mask,
-            logits_processor=[self._healer.constraint(texts, width)],
+            logits_processor=[healer.constraint(texts, width)],
             **options,
         )
         new = found[:, width:].tolist()
-        return [self._healer.after(data, ids) for data, ids in zip(texts, new, strict=True)]
+        return [healer.after(data, ids) for data, ids in zip(texts, new, strict=True)]
 
 
 def _begins_in(end: bytes, tail: bytes) -> bool:

@@ -54,7 +54,8 @@ class LocalModel:
         """Time `generate`, and the tokenizer's work before it.
 
         What the model generates again of the prompt's end is part of no text. The end of text is
-        never chosen, so that every model writes `max_new_tokens` tokens. Raises ValueError where prompt and answer have more tokens than the model has positions.
+        never chosen, so that every model writes `max_new_tokens` tokens. Raises ValueError where
+        prompt and answer have more tokens than the model has positions.
         """
         clock = _Clock()
         ids, tail = self._ids(prompt)
@@ -113,8 +114,10 @@ class LocalModel:
     def _constraints(self, tail: bytes, n_prompt: int) -> Any:
         from transformers import LogitsProcessorList
 
-        has_tail = self._healer is not None and tail
-        return LogitsProcessorList([self._healer.constraint([tail], n_prompt)] if has_tail else [])
+        found: Any = LogitsProcessorList  # untyped
+        if self._healer is None or not tail:
+            return found()
+        return found([self._healer.constraint([tail], n_prompt)])
 
     def _generate(self, ids: torch.Tensor, tail: bytes, streamer: Any) -> list[int]:
         import torch
