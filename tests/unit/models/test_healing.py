@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 import torch
 
+import small_models
 from vocabshift.models.healing import PromptHealer
-from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.added_tokens import AddedToken
-from vocabshift.tokenizer.model import BpeModel
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 WORDS = (
@@ -20,20 +18,9 @@ WORDS = (
 SUPERWORDS = (*WORDS, ("m", "a"), ("ma", "t"), ("Ġ", "mat"), ("ĠonĠthe", "Ġmat"))
 
 
-def make(merges: tuple[tuple[str, str], ...]) -> Tokenizer:
-    tokens = list(dict.fromkeys([*byte_level.ALPHABET, *("".join(merge) for merge in merges)]))
-    spec = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
-    return Tokenizer(
-        BpeModel({token: i for i, token in enumerate(tokens)}, merges),
-        pre_tokenizer={**spec, "use_regex": False},
-        decoder={**spec, "use_regex": False},
-        added_tokens=(AddedToken("<|end|>", len(tokens)),),
-    )
-
-
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
-    return make(SUPERWORDS)
+    return small_models.joining_tokenizer(*SUPERWORDS)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +62,7 @@ def test_a_tail_of_several_tokens(healer: PromptHealer, tokenizer: Tokenizer) ->
 
 
 def test_without_superwords_no_prompt_is_changed() -> None:
-    plain = make(WORDS[:5])
+    plain = small_models.joining_tokenizer(*WORDS[:5])
     healer = PromptHealer(plain)
     for text in ("sat on", "on the", "Answer:", "x "):
         assert (0, b"") == healer.tail(ids_of(plain, text))

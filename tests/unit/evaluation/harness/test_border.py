@@ -14,28 +14,16 @@ import transformers
 from lm_eval.api.instance import Instance
 from lm_eval.models.huggingface import HFLM
 
+import small_models
 from vocabshift.evaluation.harness.border import BorderLM, is_touched, shared_length
 from vocabshift.evaluation.harness.run import _accelerate_as_it_was
-from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.added_tokens import AddedToken
-from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.tokenizer import Tokenizer
 
 QUESTION = "Who sat?\nA. the cat\nB. the day\nAnswer:"
 LETTERS = (" A", " B", " C", " D")
 
 
 def make_tokenizer(*merges: tuple[str, str]) -> Any:
-    """The 256 bytes, some merges anywhere in a text, and an end token, as transformers has it."""
-    tokens = [*byte_level.ALPHABET, *("".join(merge) for merge in merges)]
-    spec = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
-    return Tokenizer(
-        BpeModel({token: i for i, token in enumerate(tokens)}, merges),
-        pre_tokenizer={**spec, "use_regex": False},
-        decoder={**spec, "use_regex": False},
-        added_tokens=(AddedToken("<|end|>", len(tokens)),),
-        config={"eos_token": "<|end|>", "bos_token": "<|end|>"},
-    ).to_hf()
+    return small_models.joining_tokenizer(*merges).to_hf()
 
 
 PLAIN = make_tokenizer(("Ġ", "A"), ("t", "h"), ("th", "e"))
@@ -210,7 +198,7 @@ def test_the_shared_boundary_leaves_something_of_each() -> None:
 
 
 def generated(lm: Any, prompts: list[str], n_new: int = 6) -> list[str]:
-    options = {"until": ["<|end|>"], "max_gen_toks": n_new, "do_sample": False}
+    options = {"until": ["</s>"], "max_gen_toks": n_new, "do_sample": False}
     requests = asked([(prompt, options) for prompt in prompts], "generate_until")
     return list(lm.generate_until(requests, disable_tqdm=True))
 
@@ -228,7 +216,7 @@ def test_a_prompt_that_ends_inside_a_superword_may_go_on_in_it(
 ) -> None:
     """A model that loves " on the" writes " the" after "sat on", and keeps to " on" otherwise."""
     lm = make_lm(BorderLM, WORDS, batch_size)
-    loved = [WORDS.convert_tokens_to_ids(token) for token in ("ĠonĠthe", "Ġmat", "<|end|>")]
+    loved = [WORDS.convert_tokens_to_ids(token) for token in ("ĠonĠthe", "Ġmat", "</s>")]
     onlys = WORDS.convert_tokens_to_ids("Ġthe")
     head = lm.model.forward
 
