@@ -7,8 +7,8 @@ log P(line) - log P(prompt), the value of `harness --border heal`.
 
     python benchmarks/healing.py MODEL TEXT --lines 200
 
-prints the number of prompts, the share that is healed, and bits per byte, over all prompts and over
-the healed ones, of the next words (`--bytes 1`: the next word alone).
+prints bits per byte of the next words (`--bytes 1`: of the next word alone) for all prompts, for
+those that are healed, and for those where a token of the line spans the end of the prompt.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ import torch
 from vocabshift.models.healing import PromptHealer
 from vocabshift.models.load import load_causal_model, load_tokenizer
 from vocabshift.tokenizer.formats.load import open_tokenizer
+
+GROUPS = ("prompts", "healed", "spanned")
 
 
 class Prices:
@@ -73,8 +75,8 @@ def main() -> None:
     model = load_causal_model(args.model)
     prices = Prices(model, [] if hf.bos_token_id is None else [hf.bos_token_id])
     draw = random.Random(7)
-    sums: dict[tuple[str, bool], list[float]] = {}
-    n_prompts = n_healed = 0
+    sums: dict[tuple[str, str], list[float]] = {}
+    counts = dict.fromkeys(GROUPS, 0)
 
     def encode(text: str) -> list[int]:
         return [int(i) for i in tokenizer.encode_batch([text])[0]]
@@ -102,20 +104,22 @@ def main() -> None:
         )
         exact = sum(taken(prices.rows(given[:shared], whole[shared:]), whole[shared:]))
         exact -= sum(taken(prices.rows(given[:shared], given[shared:]), given[shared:]))
-        n_prompts, n_healed = n_prompts + 1, n_healed + bool(tail)
+        is_in = (True, bool(tail), whole[: len(given)] != given)
+        groups = [name for name, belongs in zip(GROUPS, is_in, strict=True) if belongs]
+        for group in groups:
+            counts[group] += 1
         size = len(rest.encode())
         totals = {way: sum(bits) for way, bits in found.items()} | {"exact": exact}
         for way, bits in totals.items():
-            for group in {False, bool(tail)}:
+            for group in groups:
                 place = sums.setdefault((way, group), [0.0, 0.0])
                 place[0] += bits
                 place[1] += size
-    print(f"{n_prompts} prompts, {n_healed} healed ({n_healed / n_prompts:.1%})")
-    for group, name in ((False, "all prompts"), (True, "healed prompts")):
+    for group, n_prompts in counts.items():
         for way in ("as it is", "healed", "exact"):
-            if (way, group) in sums:
+            if n_prompts:
                 bits, size = sums[way, group]
-                print(f"{name:15} {way:9} {bits / size:.4f} bits per byte of {size:,.0f}")
+                print(f"{n_prompts:5} {group:8} {way:9} {bits / size:.4f} of {size:,.0f} bytes")
 
 
 if __name__ == "__main__":
