@@ -132,18 +132,17 @@ class BorderLM(HFLM):  # type: ignore[misc]
         """What lm-eval is to score, so that requests that are not touched get its very digits.
 
         The padding of a batch changes the last digits. So where batches hold several requests,
-        touched ones keep their places (without strings: their values are not cached), but for those
-        that are empty and that lm-eval refuses.
+        touched ones keep their places (without strings: their values are not cached). Those without
+        an id to score have no place of their own: lm-eval refuses them, or reuses another's logits.
         """
         if len(touched) == len(requests):
             return []
         is_single = self.batch_size == 1
         places = [i for i in range(len(requests)) if not (is_single and i in touched)]
-        keys = {(*given, *scored[:-1]) for _, given, scored in requests if scored}
         return [
             (i, (None if i in touched else requests[i][0], requests[i][1], requests[i][2]))
             for i in places
-            if requests[i][2] or (self.logits_cache and tuple(requests[i][1]) in keys)
+            if requests[i][2] or i not in touched
         ]
 
     def _score(self, strings: list[tuple[str, str]], options: Any) -> list[tuple[float, bool]]:
