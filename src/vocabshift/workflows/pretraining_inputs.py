@@ -17,7 +17,7 @@ from vocabshift.cpt.packed_ids import FILE as PACKED
 from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.cpt.run_config import TRACKERS, CptConfig
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.models.folder import find_model, load_own_tokenizer
+from vocabshift.models.folder import load_own_tokenizer, require_model
 from vocabshift.models.shards import FLOATS, open_checkpoint
 from vocabshift.surgery.matching import TRANSFER_MAP
 from vocabshift.text.corpus import Corpus
@@ -68,11 +68,7 @@ def open_inputs(config: CptConfig) -> Inputs:
     VocabMismatchError for packed ids of another tokenizer, CorpusError if there is no text.
     """
     check_trackers(config.trackers)
-    folder = find_model(config.model)
-    if folder is None:
-        raise FileNotFoundError(
-            f"{config.model} is no model: there are no weights beside a config.json"
-        )
+    folder = require_model(config.model)
     tokenizer = load_own_tokenizer(folder)
     if not isinstance(tokenizer, Tokenizer):
         raise InvalidTokenizerError(
