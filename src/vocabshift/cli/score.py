@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from vocabshift.cli.console import progress_bar
 
     corpus = Corpus.from_specs(args.text, documents=args.documents or "line")
-    with progress_bar() as progress:
+    with progress_bar(unit="tokens") as progress:
         args.scored = score_to_file(
             args.models,
             corpus,

@@ -193,6 +193,8 @@ def _document_nats(
     )
     try:
         with lack_of_memory(advice):
+            if progress is not None:
+                progress("score", 0, total)
             check_causal(model)
             for batch in _batches(windows, batch_tokens):
                 for window, value in zip(batch, _window_nats(model, batch), strict=True):
