@@ -20,7 +20,7 @@ from vocabshift.cli.options import (
     size,
     threads,
 )
-from vocabshift.cli.source import add_source, require_source, source_of, tokenizer_of
+from vocabshift.cli.source import add_source, require_source, source_of, text_of, tokenizer_of
 from vocabshift.cli.subjects import add_pattern
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def _adapt_model(args: argparse.Namespace, corpus: Corpus) -> dict[str, Any]:
             args.model,
             corpus,
             args.out,
-            text=vs.Corpus.from_specs(args.text) if args.text else None,
+            text=text_of(args.text, args) if args.text else None,
             init=args.init or TransferOptions.init,
             donor=args.donor,
             with_score=not args.no_score,

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_threads, add_verb, threads
+from vocabshift.cli.source import add_errors, text_of
 from vocabshift.cli.subjects import add_pattern
 from vocabshift.workflows.tokenizers import CHECKED, FAULTS, advice, check_tokenizers
 
@@ -32,6 +33,7 @@ def add_parser(subparsers: Any) -> None:
         "tokenizers", metavar="TOKENIZER", nargs="+", help="folder, file or Hub name"
     )
     add_many(parser, "--text", metavar="SPEC", help="text to encode and decode as well")
+    add_errors(parser)
     add_pattern(parser)
     parser.add_argument("--strict", action="store_true", help="exit with 2 if anything is amiss")
     parser.add_argument("--details", action="store_true", help="list the tokens themselves")
@@ -41,11 +43,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Check each tokenizer."""
-    from vocabshift import Corpus
-
     entries = check_tokenizers(
         args.tokenizers,
-        Corpus.from_specs(args.text) if args.text else None,
+        text_of(args.text, args) if args.text else None,
         pattern=args.pattern,
         details=args.details,
         threads=threads(args),

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_threads, add_verb, positive, threads
+from vocabshift.cli.source import add_errors, text_of
 from vocabshift.cli.subjects import add_pattern, defaults_of
 from vocabshift.workflows.compare import compare_to_file
 
@@ -30,6 +31,7 @@ def add_parser(subparsers: Any) -> None:
     add_many(
         parser, "--text", metavar="SPEC", required=True, help="[lang=]PATH|DIR|GLOB|hf:DATASET"
     )
+    add_errors(parser)
     defaults = defaults_of(compare_to_file)
     parser.add_argument(
         "--lines",
@@ -57,13 +59,12 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Compare, and write the HTML page if requested."""
-    from vocabshift import Corpus
     from vocabshift.workflows.compare import comparison_object
 
     args.comparison = compare_to_file(
         args.tokenizer_a,
         args.tokenizer_b,
-        Corpus.from_specs(args.text),
+        text_of(args.text, args),
         pattern=args.pattern,
         n_lines=args.lines,
         n_changes=args.changes,

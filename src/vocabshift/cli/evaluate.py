@@ -7,6 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import UsageError, add_many, add_threads, add_verb, threads
+from vocabshift.cli.source import add_errors, text_of
 from vocabshift.cli.subjects import add_pattern, defaults_of
 from vocabshift.workflows.evaluate import evaluate_to_files, metric_groups
 
@@ -106,6 +107,7 @@ def add_parser(subparsers: Any) -> None:
     add_pattern(parser)
     _add_files(parser)
     add_threads(parser)
+    add_errors(parser)
     parser.set_defaults(run=run, show=show, status=lambda *_: 0)
 
 
@@ -121,7 +123,6 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Measure, and write the requested files."""
-    from vocabshift import Corpus
     from vocabshift.cli.console import print_line, progress_bar
 
     if not args.text and not args.morphemes:
@@ -130,8 +131,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         )
     if args.leading_space and not args.morphemes:
         raise UsageError("--leading-space is about the words of --morphemes; leave it out")
-    corpus = Corpus.from_specs(args.text) if args.text else None
-    frequencies = Corpus.from_specs(args.frequencies) if args.frequencies else None
+    corpus = text_of(args.text, args) if args.text else None
+    frequencies = text_of(args.frequencies, args) if args.frequencies else None
     with progress_bar() as progress:
         args.evaluation = evaluate_to_files(
             args.tokenizers,

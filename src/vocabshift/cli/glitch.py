@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_threads, add_verb, positive, threads
+from vocabshift.cli.source import add_errors, text_of
 from vocabshift.cli.subjects import defaults_of
 from vocabshift.workflows.glitch import DTYPES, INDICATORS, glitch_to_files
 
@@ -49,6 +50,7 @@ def add_parser(subparsers: Any) -> None:
         "--reserve-dummies, else rows beyond the tokenizer, impossible bytes, unused tokens",
     )
     add_many(parser, "--corpus", metavar="SPEC", help="text in which tokens are counted")
+    add_errors(parser)
     parser.add_argument(
         "--verify",
         metavar="N",
@@ -77,10 +79,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Search, and write the requested files."""
-    from vocabshift import Corpus
     from vocabshift.cli.console import progress_bar
 
-    corpus = Corpus.from_specs(args.corpus) if args.corpus else None
+    corpus = text_of(args.corpus, args) if args.corpus else None
     with progress_bar() as progress:
         args.found = glitch_to_files(
             args.model,

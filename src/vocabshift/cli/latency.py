@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_verb, natural, positive
+from vocabshift.cli.source import add_errors, text_of
 from vocabshift.cli.subjects import defaults_of
 from vocabshift.workflows.measure_models import DTYPES, measure_latency
 
@@ -34,6 +35,7 @@ def add_parser(subparsers: Any) -> None:
         help="model folder or Hub name; with --server the name that the server knows",
     )
     add_many(parser, "--text", metavar="SPEC", required=True, help="text to make prompts of")
+    add_errors(parser)
     add_many(
         parser, "--server", metavar="URL", help="ask servers: one for all models, or one for each"
     )
@@ -64,10 +66,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Time the models, and write the rows if requested."""
-    from vocabshift import Corpus
     from vocabshift.cli.console import progress_bar
 
-    corpus = Corpus.from_specs(args.text)
+    corpus = text_of(args.text, args)
     with progress_bar() as progress:
         found = measure_latency(
             args.models,

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_verb
+from vocabshift.cli.source import add_errors, text_of
 from vocabshift.workflows.evaluate import NORMALIZER_HELP, NORMALIZERS, normalizer_effect
 
 if TYPE_CHECKING:
@@ -26,14 +27,13 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("text", metavar="SPEC", nargs="+", help="[lang=]PATH|DIR|GLOB|hf:DATASET")
     parser.add_argument("--normalizer", metavar="STEP[+STEP…]", required=True, help=NORMALIZER_HELP)
+    add_errors(parser)
     parser.set_defaults(run=run, show=show, status=lambda *_: 0)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Measure."""
-    from vocabshift import Corpus
-
-    return normalizer_effect(Corpus.from_specs(args.text), args.normalizer)
+    return normalizer_effect(text_of(args.text, args), args.normalizer)
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import add_many, add_verb, positive
+from vocabshift.cli.source import add_errors, text_of
 from vocabshift.cli.subjects import add_models, defaults_of, loading
 from vocabshift.workflows.measure_models import score_to_file
 
@@ -38,6 +39,7 @@ def add_parser(subparsers: Any) -> None:
         parser, "--text", metavar="SPEC", help="[lang=]PATH|DIR|GLOB|hf:DATASET", required=True
     )
     parser.add_argument("--documents", choices=("line", "file"), help="a .txt is one per line/file")
+    add_errors(parser)
     parser.add_argument(
         "--context",
         metavar="N",
@@ -64,10 +66,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Score, compare, and write the rows if requested."""
-    from vocabshift import Corpus
     from vocabshift.cli.console import progress_bar
 
-    corpus = Corpus.from_specs(args.text, documents=args.documents or "line")
+    corpus = text_of(args.text, args, documents=args.documents)
     with progress_bar(unit="tokens") as progress:
         args.scored = score_to_file(
             args.models,

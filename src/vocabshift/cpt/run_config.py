@@ -37,6 +37,7 @@ class CptConfig:
     control: str | None = None  # the model before its tokenizer was changed
     control_data: tuple[str, ...] = ()  # if `data` is packed: the same text, for the control
     documents: str = "line"  # of a .txt: "line" or "file"
+    errors: str = "strict"  # of bytes that are not UTF-8: "strict" or "replace"
     new_ids: tuple[int, ...] | None = None  # None: from the token map in the model's folder
     dtype: str = "auto"  # of the output; "auto": that of the model's stored weights
     cpu: bool = False  # even if there is a GPU
@@ -48,6 +49,7 @@ class CptConfig:
 
     def __post_init__(self) -> None:
         _check_choice("documents", self.documents, ("line", "file"))
+        _check_choice("errors", self.errors, ("strict", "replace"))
         _check_choice("dtype", self.dtype, DTYPES)
         for tracker in self.trackers:
             _check_choice("trackers", tracker, tuple(TRACKERS))

@@ -81,7 +81,7 @@ def open_inputs(config: CptConfig) -> Inputs:
                 f"held_out is scored in bits per byte, which the objective "
                 f"{config.loop.objective!r} does not have; leave it out"
             )
-        held_out = Corpus.from_specs(config.held_out, documents=config.documents)  # type: ignore[arg-type]
+        held_out = _corpus(config, config.held_out)
         held_out.require_text()
     elif config.evaluate_bytes is not None:
         raise ValueError("evaluate_bytes is given without held_out, the text to evaluate on")
@@ -130,12 +130,17 @@ def _is_packed(data: tuple[str, ...]) -> bool:
     return len(data) == 1 and (Path(data[0]) / PACKED).exists()
 
 
+def _corpus(config: CptConfig, specs: tuple[str, ...]) -> Corpus:
+    # The config has checked that these are the literals that a corpus takes.
+    return Corpus.from_specs(specs, documents=config.documents, errors=config.errors)  # type: ignore[arg-type]
+
+
 def _data(config: CptConfig, tokenizer: Tokenizer) -> PackedIds | Corpus:
     if _is_packed(config.data):
         packed = PackedIds.open(config.data[0])
         packed.require(tokenizer)
         return packed
-    corpus = Corpus.from_specs(config.data, documents=config.documents)  # type: ignore[arg-type]
+    corpus = _corpus(config, config.data)
     if any(part.weight != 1 for part in corpus.parts):
         raise ValueError("every document is packed once; leave out the @WEIGHT of data")
     return corpus
