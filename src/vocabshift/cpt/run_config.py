@@ -20,6 +20,10 @@ TRACKERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",)}
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
+_COUNTS = (
+    *("evaluate_bytes", "checkpoint_steps", "keep_checkpoints", "keep_models"),
+    *("evaluate_tasks_limit", "evaluate_tasks_batch_size"),
+)
 _PHASE = {each.name: each for each in dataclasses.fields(Phase)}
 _LOOP = {each.name: each for each in dataclasses.fields(LoopConfig)}
 
@@ -34,6 +38,12 @@ class CptConfig:
     phases: tuple[Phase, ...]
     held_out: tuple[str, ...] = ()  # SPECs, for bits per byte per language
     evaluate_bytes: int | None = None  # of text between two evaluations; None: first and last
+    save_models: bool = False  # a model folder at each evaluation, in OUT/models
+    keep_models: int | None = None  # number of newest ones kept; None: all
+    evaluate_tasks: tuple[str, ...] = ()  # of lm-eval, as `harness` names them; at each evaluation
+    evaluate_tasks_limit: int | None = None  # only the first questions of each task
+    evaluate_tasks_data: str | None = None  # folder with the tasks' files; None: from the Hub
+    evaluate_tasks_batch_size: int = 1  # questions run at once
     control: str | None = None  # the model before its tokenizer was changed
     control_data: tuple[str, ...] = ()  # if `data` is packed: the same text, for the control
     documents: str = "line"  # of a .txt: "line" or "file"
@@ -53,7 +63,7 @@ class CptConfig:
         _check_choice("dtype", self.dtype, DTYPES)
         for tracker in self.trackers:
             _check_choice("trackers", tracker, tuple(TRACKERS))
-        for name in ("evaluate_bytes", "checkpoint_steps", "keep_checkpoints"):
+        for name in _COUNTS:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} is {value}; at least 1 is needed")

@@ -40,7 +40,7 @@ def files_of(folder: str | Path) -> list[Sent]:
     """Every file of the folder, by name; ValueError where one of them must not go.
 
     Unfinished work (`.partial`, beside the folder or in it) and links stop everything; hidden
-    files are left out.
+    files are left out, and `models/`, what `cpt` saved at evaluations.
     """
     path = Path(folder)
     if not path.is_dir():
@@ -51,7 +51,7 @@ def files_of(folder: str | Path) -> list[Sent]:
     sent = []
     for file in sorted(path.rglob("*")):
         name = file.relative_to(path).as_posix()
-        if any(part.startswith(".") for part in Path(name).parts):
+        if any(part.startswith(".") for part in Path(name).parts) or name.startswith("models/"):
             continue
         if ".partial" in file.suffixes:
             raise ValueError(f"{file} is unfinished; remove it or write the folder again")

@@ -51,15 +51,21 @@ class Inputs:
 
     def facts(self) -> dict[str, Any]:
         """Plain JSON values by which a later process recognises the same inputs."""
-        files = sorted(self.folder.glob("*.safetensors")) or sorted(self.folder.glob("*.bin"))
-        stored = [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files]
         return {
-            "model": stored,
-            "config.json": f"{zlib.crc32((self.folder / 'config.json').read_bytes()):08x}",
+            **model_key(self.folder),
             "tokenizer": fingerprint(self.tokenizer),
             "data": data_key(self.data),
             "new_ids": f"{len(self.new_ids)} ids, {zlib.crc32(repr(self.new_ids).encode()):08x}",
         }
+
+
+def model_key(folder: Path) -> dict[str, Any]:
+    """Plain JSON values by which a later process recognises a model's weights and config."""
+    files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("*.bin"))
+    return {
+        "model": [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files],
+        "config.json": f"{zlib.crc32((folder / 'config.json').read_bytes()):08x}",
+    }
 
 
 def open_inputs(config: CptConfig) -> Inputs:
@@ -68,6 +74,7 @@ def open_inputs(config: CptConfig) -> Inputs:
     VocabMismatchError for packed ids of another tokenizer, CorpusError if there is no text.
     """
     check_trackers(config.trackers)
+    _check_tasks(config)
     folder = require_model(config.model)
     tokenizer = load_own_tokenizer(folder)
     if not isinstance(tokenizer, Tokenizer):
@@ -83,8 +90,11 @@ def open_inputs(config: CptConfig) -> Inputs:
             )
         held_out = _corpus(config, config.held_out)
         held_out.require_text()
-    elif config.evaluate_bytes is not None:
-        raise ValueError("evaluate_bytes is given without held_out, the text to evaluate on")
+    elif config.evaluate_bytes is not None and not (config.save_models or config.evaluate_tasks):
+        raise ValueError(
+            "evaluate_bytes is given without anything to do at an evaluation: name held_out, the "
+            "text to evaluate on, or set save_models or evaluate_tasks"
+        )
     return Inputs(
         folder=folder,
         tokenizer=tokenizer,
@@ -104,6 +114,27 @@ def check_trackers(names: tuple[str, ...]) -> None:
                 f"the tracker {name!r} is not installed; run: pip install {packages[0]}, or leave "
                 "it out of trackers"
             )
+
+
+def _check_tasks(config: CptConfig) -> None:
+    """Refuse early tasks that cannot be run, or that could not be named."""
+    if not config.evaluate_tasks:
+        return
+    from vocabshift.evaluation.harness.known_tasks import requests_of
+
+    if config.loop.objective != "causal":
+        raise ValueError(
+            f"evaluate_tasks needs a causal language model, and the objective is "
+            f"{config.loop.objective!r}; leave it out"
+        )
+    if importlib.util.find_spec("lm_eval") is None:
+        raise ImportError(
+            "evaluate_tasks needs lm-eval; install it with: pip install 'vocabshift[eval]'"
+        )
+    requests_of(config.evaluate_tasks)
+    data = config.evaluate_tasks_data
+    if data is not None and not Path(data).is_dir():
+        raise FileNotFoundError(f"evaluate_tasks_data: {data} is no folder")
 
 
 def data_key(data: PackedIds | Corpus) -> str:
