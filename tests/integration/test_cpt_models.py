@@ -7,6 +7,9 @@ import os
 import random
 import shutil
 import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,23 +63,28 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+def toml_file(place: Path, folder: Path, **keys: Any) -> Path:
+    given = {
+        "model": str(place / "model"),
+        "data": [f"en={place / 'en.txt'}"],
+        "out": str(folder / "out"),
+        "sequence_length": 32,
+        "batch_size": 4,
+        "cpu": True,
+        **keys,
+    }
+    lines = [f"{key} = {json.dumps(value)}\n" for key, value in given.items()]
+    file = folder / "cpt.toml"
+    file.write_text("".join(lines) + PHASES, encoding="utf-8")
+    return file
+
+
 @pytest.fixture
 def cpt(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Cpt:
     """Runs the verb on a TOML file; its JSON, or its last line of error."""
 
     def go(*words: str, status: int = 0, **keys: Any) -> Any:
-        given = {
-            "model": str(place / "model"),
-            "data": [f"en={place / 'en.txt'}"],
-            "out": str(tmp_path / "out"),
-            "sequence_length": 32,
-            "batch_size": 4,
-            "cpu": True,
-            **keys,
-        }
-        lines = [f"{key} = {json.dumps(value)}\n" for key, value in given.items()]
-        file = tmp_path / "cpt.toml"
-        file.write_text("".join(lines) + PHASES, encoding="utf-8")
+        file = toml_file(place, tmp_path, **keys)
         code = main(["cpt", str(file), *words, "--json"])
         streams = capsys.readouterr()
         assert code == status, streams.err
@@ -329,5 +337,47 @@ def test_people_see_tasks_and_saved_models(
     assert 0 == main(["cpt", str(tmp_path / "cpt.toml")])
     streams = capsys.readouterr()
     assert "sib200/acc/en" in streams.out
-    assert "saved: models/step-000000000" in streams.err
+    assert f"saved: {tmp_path}/out.partial/checkpoints/models/step-000000000" in streams.err
     assert "; sib200/acc en " in streams.err
+
+
+def test_two_processes_write_once(place: Path, tmp_path: Path, with_tasks: dict[str, Any]) -> None:
+    """One model and one set of figures at each evaluation; the last model is the output."""
+    file = toml_file(place, tmp_path, save_models=True, **with_tasks)
+    launch(["cpt", str(file), "--json"])
+    out = tmp_path / "out"
+    evaluations = records(out, "evaluation")
+    assert all(each["tasks"] for each in evaluations)
+    names = [each["model"] for each in evaluations]
+    assert sorted(names) == sorted(f"models/{each.name}" for each in (out / "models").iterdir())
+    assert are_equal(out, out / names[-1])
+
+
+def launch(words: list[str]) -> None:
+    """Run the command line in two processes, with the variables that accelerate launch sets."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {
+        **os.environ,
+        "WORLD_SIZE": "2",
+        "LOCAL_WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "ACCELERATE_USE_CPU": "true",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+    }
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "vocabshift", *words],
+            env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    for process in started:
+        _, said = process.communicate(timeout=900)
+        assert 0 == process.returncode, said

@@ -96,7 +96,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     flags = {name: table.pop(name) for name in _FLAGS if name in table}
     fill(args, flags, path or "key=value")
     config = CptConfig.from_mapping(table)
-    with progress_bar(in_bytes=True) as packing, _watched(config.phases) as on_record:
+    out = config.as_control().out if args.control else config.out
+    work = f"{out}.partial/checkpoints"
+    with progress_bar(in_bytes=True) as packing, _watched(config.phases, work) as on_record:
         result = continue_pretraining(
             config,
             control=args.control,
@@ -154,7 +156,7 @@ def _set(table: dict[str, Any], text: str) -> None:
 
 
 @contextmanager
-def _watched(phases: Any) -> Iterator[Callable[[dict[str, Any]], None]]:
+def _watched(phases: Any, work: str) -> Iterator[Callable[[dict[str, Any]], None]]:
     """A progress bar in bytes on a terminal; otherwise an occasional line on stderr."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
@@ -173,7 +175,7 @@ def _watched(phases: Any) -> Iterator[Callable[[dict[str, Any]], None]]:
         number = record["phase"]
         if record["kind"] == "evaluation":
             console.print(
-                f"after {record['run_bytes']:,} bytes{_evaluated(record)}",
+                f"after {record['run_bytes']:,} bytes{_evaluated(record, work)}",
                 markup=False,
                 highlight=False,
                 soft_wrap=True,
@@ -195,7 +197,8 @@ def _watched(phases: Any) -> Iterator[Callable[[dict[str, Any]], None]]:
         yield on_record
 
 
-def _evaluated(record: dict[str, Any]) -> str:
+def _evaluated(record: dict[str, Any], work: str) -> str:
+    """What an evaluation found, and where its model is while the run goes on."""
     parts = []
     if record["bits_per_byte"]:
         bits = ", ".join(f"{k} {v:.4f}" for k, v in record["bits_per_byte"].items())
@@ -206,7 +209,7 @@ def _evaluated(record: dict[str, Any]) -> str:
     parts += [
         "; {task} failed: {reason}".format_map(row) for row in record.get("task_failures", ())
     ]
-    parts += [f"; saved: {record['model']}"] if "model" in record else []
+    parts += [f"; saved: {work}/{record['model']}"] if "model" in record else []
     return "".join(parts)
 
 

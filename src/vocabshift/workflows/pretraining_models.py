@@ -13,7 +13,8 @@ import random
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,16 +75,23 @@ class Judge:
         name = f"step-{run_steps:09}"
         # A name with a dot in front is removed when a run begins.
         folder = self._work / MODELS / name if config.save_models else self._work / f".{name}"
+        # Bars of transformers and lm-eval would tear the run's own, and fill a log.
+        with redirect_stderr(StringIO()):
+            found = self._found(folder, name, is_first=run_steps == 0)
+        self._accelerator.wait_for_everyone()
+        return found
+
+    def _found(self, folder: Path, name: str, *, is_first: bool) -> dict[str, Any]:
+        config = self._config
         self._write(folder)
         found: dict[str, Any] = {"model": f"{MODELS}/{name}"} if config.save_models else {}
         if self._accelerator.is_main_process:
             if config.save_models:
                 self._drop(name)
             if config.evaluate_tasks:
-                found |= self._run_tasks(folder, is_first=run_steps == 0)
+                found |= self._run_tasks(folder, is_first=is_first)
             if not config.save_models:
                 shutil.rmtree(folder)
-        self._accelerator.wait_for_everyone()
         return found
 
     def _write(self, folder: Path) -> None:
