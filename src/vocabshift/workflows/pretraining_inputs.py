@@ -92,8 +92,8 @@ def open_inputs(config: CptConfig) -> Inputs:
         held_out.require_text()
     elif config.evaluate_bytes is not None and not (config.save_models or config.evaluate_tasks):
         raise ValueError(
-            "evaluate_bytes is given without anything to do at an evaluation: name held_out, the "
-            "text to evaluate on, or set save_models or evaluate_tasks"
+            "evaluate_bytes is given without held_out, the text to evaluate on, and without "
+            "save_models and evaluate_tasks, so that there is nothing to do"
         )
     return Inputs(
         folder=folder,

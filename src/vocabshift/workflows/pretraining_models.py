@@ -9,16 +9,13 @@ the random state is put back.
 from __future__ import annotations
 
 import json
-import random
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, redirect_stderr
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext, redirect_stderr
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from vocabshift.cpt.checkpoints import (
     EXPORT,
@@ -29,6 +26,7 @@ from vocabshift.cpt.checkpoints import (
     save_model,
     write_model,
 )
+from vocabshift.cpt.loop import kept_random_state
 from vocabshift.models.folder import require_model, write_old_rope_keys
 from vocabshift.storage.checkpoints import read_phase
 from vocabshift.storage.outcome import outcome
@@ -117,7 +115,7 @@ class Judge:
         from vocabshift.evaluation.harness.run import run_harness
 
         config = self._config
-        with _random_state(self._accelerator.device):
+        with kept_random_state(self._accelerator.device):
             report = run_harness(
                 [folder],
                 config.evaluate_tasks,
@@ -133,20 +131,6 @@ class Judge:
         for row in rows:
             del row["subject"]
         return {"tasks": rows} | ({"task_failures": failures} if failures else {})
-
-
-@contextmanager
-def _random_state(device: Any) -> Iterator[None]:
-    """Put back the random states of Python, numpy and torch, which lm-eval seeds anew."""
-    import torch
-
-    plain, of_numpy = random.getstate(), np.random.get_state()
-    try:
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            yield
-    finally:
-        random.setstate(plain)
-        np.random.set_state(of_numpy)
 
 
 def task_values(record: Mapping[str, Any]) -> dict[str, float]:
