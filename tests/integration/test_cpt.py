@@ -265,7 +265,7 @@ def test_dtype_of_the_output(cpt: Cpt, place: Path, tmp_path: Path) -> None:
         ({"sequence_length": 100}, None, "the model has 64 positions"),
         ({"n_bytes": "lots"}, "", "is not a size"),
         ({"schedule": "linear"}, None, "schedule is 'linear'; known are 'cosine', 'wsd'"),
-        ({"model": "nowhere/at/all"}, None, "is no model"),
+        ({"model": "nowhere/at/all"}, None, "no such file or folder"),
         ({"data": ["nowhere.txt"]}, None, "nowhere.txt"),
         ({"data": []}, None, "nothing to train"),
         ({"evaluate_bytes": 100}, None, "without held_out"),

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from strategies import examples, text
 from vocabshift import _core
+from vocabshift.text.documents import as_utf8, read_lines, stream_blocks
 
 THREADS = 3
 BROKEN = {
@@ -236,3 +237,19 @@ def test_where_a_str_is_asked_for_bytes_are_refused(name: str) -> None:
         STRINGS[name](b"a\xe0\xa4")  # type: ignore[arg-type]
     with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
         STRINGS[name]("a\ud800")
+
+
+@given(st.lists(st.sampled_from([*BROKEN.values(), b"\n", b"\r\n", b"a", "\u0915".encode()])))
+@example([b"\xf0\x9f", b"\n", b"\x98\x80"])
+def test_replacements_are_python_s_for_blocks_of_any_size(parts: list[bytes]) -> None:
+    """No character spans a line end, so that blocks of lines are repaired one by one."""
+    content = b"".join(parts)
+    wanted = content.decode("utf-8", "replace")
+    lines = [line.removesuffix("\r") for line in wanted.split("\n")[:-1]] + [wanted.split("\n")[-1]]
+    for block_bytes in (1, 3, 1000):
+        blocks = stream_blocks(
+            [content[at : at + 2] for at in range(0, len(content), 2)], block_bytes=block_bytes
+        )
+        found = [text for block in read_lines(blocks, "here", "replace") for text in block.texts()]
+        assert [line for line in lines if line] == found
+    assert wanted.encode() == as_utf8(content, "here", "replace")

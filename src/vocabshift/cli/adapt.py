@@ -9,7 +9,14 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.fields import add_fields, given
-from vocabshift.cli.inputs import add_pattern, add_source, require_source, source_of, tokenizer_of
+from vocabshift.cli.inputs import (
+    add_pattern,
+    add_source,
+    require_source,
+    source_of,
+    text_of,
+    tokenizer_of,
+)
 from vocabshift.cli.options import (
     Parser,
     UsageError,
@@ -239,7 +246,7 @@ def _adapt_model(args: argparse.Namespace, corpus: Corpus) -> dict[str, Any]:
             args.model,
             corpus,
             args.out,
-            text=vs.Corpus.from_specs(args.text) if args.text else None,
+            text=text_of(args.text, args) if args.text else None,
             init=args.init or TransferOptions.init,
             donor=args.donor,
             with_score=not args.no_score,

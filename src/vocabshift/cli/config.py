@@ -21,7 +21,8 @@ from vocabshift.cli.options import UsageError
 
 _NOT_IN_FILES = {"config", "help", "json", "traceback"}
 _KEY = re.compile(r"[A-Za-z_][\w.-]*=")
-_WITH_VALUE = ("-j", "--threads", "--config")  # flags of `cpt` that take a value
+_WITH_VALUE = ("-j", "--threads", "--config", "--export", "-o", "--out")
+"""Flags of `cpt` that take a value."""
 
 
 def add_config(parser: argparse.ArgumentParser, *, keys: str) -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.progress import Progress
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 PIPE_WIDTH = 160
 """Columns of a table that goes to a file or a pipe, where rich would assume 80 and cut."""
 
+LINE_SECONDS = 30.0
+"""Between two lines of progress where stderr is no terminal."""
+
+_RATE_SECONDS = 300.0  # a batch of a slow model takes seconds: rate and time left need several
 _REPORT = "this is a fault of vocabshift: please report it with the lines that --traceback shows"
 
 
@@ -49,27 +55,47 @@ def print_line(message: str) -> None:
 
 
 @contextmanager
-def progress_bar(*, in_bytes: bool = False) -> Iterator[Progress]:
-    """Show a progress bar on stderr for each phase; silent if stderr is not a terminal.
+def progress_bar(*, in_bytes: bool = False, unit: str = "") -> Iterator[Progress]:
+    """Show progress on stderr, with its rate and the time left: a bar for each phase on a terminal.
 
-    `in_bytes`: progress is reported in bytes, so show MB and MB/s.
+    Elsewhere (a log file, a pipe) a plain line every LINE_SECONDS. `in_bytes`: progress is reported
+    in bytes, so show MB and MB/s. `unit`: what is counted otherwise, such as "tokens".
     """
     from rich.console import Console
+
+    console = Console(file=sys.stderr)
+    if console.is_terminal:
+        with _bars(console, in_bytes=in_bytes, unit=unit) as report:
+            yield report
+    else:
+        yield _lines("bytes" if in_bytes else unit)
+
+
+@contextmanager
+def _bars(console: Console, *, in_bytes: bool, unit: str) -> Iterator[Progress]:
     from rich.progress import (
         BarColumn,
         DownloadColumn,
+        ProgressColumn,
+        Task,
         TextColumn,
         TimeElapsedColumn,
+        TimeRemainingColumn,
         TransferSpeedColumn,
     )
     from rich.progress import Progress as Bars
+    from rich.text import Text
 
-    console = Console(file=sys.stderr)
-    columns = (
-        *(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()),
-        *((DownloadColumn(), TransferSpeedColumn()) if in_bytes else ()),
-    )
-    with Bars(*columns, console=console, disable=not console.is_terminal) as bars:
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            rate = task.finished_speed or task.speed
+            return Text(_rate(rate, unit) if rate else "")
+
+    columns: list[ProgressColumn] = [TextColumn("{task.description}"), BarColumn()]
+    columns += [TimeElapsedColumn(), TimeRemainingColumn()]
+    columns += [DownloadColumn(), TransferSpeedColumn()] if in_bytes else []
+    columns += [Rate()] if unit else []
+    with Bars(*columns, console=console, speed_estimate_period=_RATE_SECONDS) as bars:
         tasks: dict[str, Any] = {}
 
         def report(phase: str, done: int, total: int | None = None) -> None:
@@ -78,6 +104,34 @@ def progress_bar(*, in_bytes: bool = False) -> Iterator[Progress]:
             bars.update(tasks[phase], completed=done, total=total)
 
         yield report
+
+
+def _lines(unit: str) -> Progress:
+    """A report that prints a line when the last one is LINE_SECONDS ago."""
+    begun: dict[str, tuple[float, int]] = {}  # of each phase: the time and what was done by then
+    last_line = time.monotonic()
+
+    def report(phase: str, done: int, total: int | None = None) -> None:
+        nonlocal last_line
+        now = time.monotonic()
+        began, first = begun.setdefault(phase, (now, done))
+        if now - last_line < LINE_SECONDS:
+            return
+        last_line = now
+        rate = (done - first) / (now - began) if now > began else 0.0
+        of = "" if total is None else f" of {total:,}"
+        parts = [f"{phase}: {done:,}{of}{unit and ' '}{unit}"]
+        if rate:
+            parts.append(_rate(rate, unit))
+        if rate and total is not None:
+            parts.append(f"{timedelta(seconds=round((total - done) / rate))} left")
+        print_line(", ".join(parts))
+
+    return report
+
+
+def _rate(rate: float, unit: str) -> str:
+    return f"{rate:,.{0 if rate >= 10 else 1}f}{unit and ' '}{unit}/s"
 
 
 def show_summary(console: Console, title: str, facts: Mapping[str, Any], then: str) -> None:

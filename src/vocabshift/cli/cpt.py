@@ -25,6 +25,7 @@ from vocabshift.cli.options import UsageError, add_threads, add_verb, size, thre
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 _SIZES = ("n_bytes", "evaluate_bytes")  # may be written "2GB"
 _FLAGS = ("threads", "force", "no_resume")  # also allowed in the file
@@ -46,7 +47,8 @@ def add_parser(subparsers: Any) -> None:
         "continue the pre-training of a model",
         _DESCRIPTION,
         "  vocabshift cpt cpt.toml\n"
-        "  vocabshift cpt cpt.toml n_bytes=200MB learning_rate=1e-4 out=runs/short --control\n",
+        "  vocabshift cpt cpt.toml n_bytes=200MB learning_rate=1e-4 out=runs/short --control\n"
+        "  vocabshift cpt --export runs/short.partial -o runs/so-far\n",
     )
     add_config(parser, keys="the keys of docs/cpt.md (of a phase: phases.0.key=value)")
     parser.add_argument(
@@ -61,6 +63,13 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--force", action="store_true", help="replace the output where it exists already"
     )
+    parser.add_argument(
+        "--export",
+        metavar="CHECKPOINT",
+        help="train nothing: write the newest checkpoint in OUT.partial (or that of a folder "
+        "step-…) as a model folder, named by -o",
+    )
+    parser.add_argument("-o", "--out", metavar="DIR", help="of --export: the folder to write")
     add_threads(parser)
     parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)
 
@@ -68,16 +77,28 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Train and write the folder; processes other than the first print nothing."""
     from vocabshift.cli.console import progress_bar
-    from vocabshift.workflows.continue_pretraining import CptConfig, continue_pretraining
+    from vocabshift.workflows.continue_pretraining import (
+        CptConfig,
+        continue_pretraining,
+        export_checkpoint,
+    )
 
     path, keys = split_given(args)
+    if args.export is not None:
+        if path is not None or keys or args.control or args.out is None:
+            raise UsageError("--export takes a checkpoint and -o DIR, and no CONFIG.toml or key")
+        return export_checkpoint(args.export, args.out, force=args.force)
+    if args.out is not None:
+        raise UsageError("-o belongs to --export; the output of a run is its key out (out=DIR)")
     if path is None and not keys:
         raise UsageError(f"CONFIG.toml is required (see: {args.parser.prog} --help)")
     table = read_config(path, keys)
     flags = {name: table.pop(name) for name in _FLAGS if name in table}
     fill(args, flags, path or "key=value")
     config = CptConfig.from_mapping(table)
-    with progress_bar(in_bytes=True) as packing, _watched(config.phases) as on_record:
+    out = config.as_control().out if args.control else config.out
+    work = f"{out}.partial/checkpoints"
+    with progress_bar(in_bytes=True) as packing, _watched(config.phases, work) as on_record:
         result = continue_pretraining(
             config,
             control=args.control,
@@ -135,7 +156,7 @@ def _set(table: dict[str, Any], text: str) -> None:
 
 
 @contextmanager
-def _watched(phases: Any) -> Iterator[Callable[[dict[str, Any]], None]]:
+def _watched(phases: Any, work: str) -> Iterator[Callable[[dict[str, Any]], None]]:
     """A progress bar in bytes on a terminal; otherwise an occasional line on stderr."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
@@ -153,9 +174,8 @@ def _watched(phases: Any) -> Iterator[Callable[[dict[str, Any]], None]]:
         nonlocal last_line
         number = record["phase"]
         if record["kind"] == "evaluation":
-            bits = ", ".join(f"{k} {v:.4f}" for k, v in record["bits_per_byte"].items())
             console.print(
-                f"after {record['run_bytes']:,} bytes, bits per byte: {bits}",
+                f"after {record['run_bytes']:,} bytes{_evaluated(record, work)}",
                 markup=False,
                 highlight=False,
                 soft_wrap=True,
@@ -177,6 +197,22 @@ def _watched(phases: Any) -> Iterator[Callable[[dict[str, Any]], None]]:
         yield on_record
 
 
+def _evaluated(record: dict[str, Any], work: str) -> str:
+    """What an evaluation found, and where its model is while the run goes on."""
+    parts = []
+    if record["bits_per_byte"]:
+        bits = ", ".join(f"{k} {v:.4f}" for k, v in record["bits_per_byte"].items())
+        parts.append(f", bits per byte: {bits}")
+    parts += [
+        f"; {row['metric']} {row['language']} {row['value']:.4f}" for row in record.get("tasks", ())
+    ]
+    parts += [
+        "; {task} failed: {reason}".format_map(row) for row in record.get("task_failures", ())
+    ]
+    parts += [f"; saved: {work}/{record['model']}"] if "model" in record else []
+    return "".join(parts)
+
+
 def _facts(record: dict[str, Any]) -> str:
     parts = [
         f"loss {record['loss']:.4f}",
@@ -189,22 +225,36 @@ def _facts(record: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def _before_and_after(title: str, key: str, rows: list[dict[str, Any]]) -> Table:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for name in (key, "before", "after", "change"):
+        table.add_column(name, justify="left" if name == key else "right")
+    for row in rows:
+        before, after = row["before"], row["after"]
+        change = None if after is None else after - before
+        numbers = ("" if each is None else f"{each:.4f}" for each in (before, after, change))
+        table.add_row(row[key], *numbers)
+    return table
+
+
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
     if not result:
         return
-    from rich.table import Table
-
     from vocabshift.cli.console import show_summary
 
+    if "n_steps" not in result:  # of --export
+        facts = {"written to": result["out"], "after steps": result["run_steps"]}
+        facts["after bytes of text"] = result["run_bytes"]
+        show_summary(console, "checkpoint", facts, f"vocabshift score {result['out']} --text SPEC")
+        return
     if result["bits_per_byte"]:
-        table = Table(title="bits per byte, held out", title_justify="left")
-        for name in ("language", "before", "after", "change"):
-            table.add_column(name, justify="left" if name == "language" else "right")
-        for row in result["bits_per_byte"]:
-            numbers = (row["before"], row["after"], row["after"] - row["before"])
-            table.add_row(row["language"], *(f"{number:.4f}" for number in numbers))
-        console.print(table)
+        rows = result["bits_per_byte"]
+        console.print(_before_and_after("bits per byte, held out", "language", rows))
+    if result.get("tasks"):
+        console.print(_before_and_after("tasks", "task", result["tasks"]))
     facts = {
         "written to": result["out"],
         "steps": result["n_steps"],

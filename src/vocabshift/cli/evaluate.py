@@ -10,7 +10,7 @@ import argparse
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.inputs import add_pattern, defaults_of
+from vocabshift.cli.inputs import add_errors, add_pattern, defaults_of, text_of
 from vocabshift.cli.options import UsageError, add_many, add_threads, add_verb, threads
 from vocabshift.workflows.evaluate import (
     NORMALIZER_HELP,
@@ -38,14 +38,13 @@ def add_normalize(subparsers: Any) -> None:
     )
     parser.add_argument("text", metavar="SPEC", nargs="+", help="[lang=]PATH|DIR|GLOB|hf:DATASET")
     parser.add_argument("--normalizer", metavar="STEP[+STEP…]", required=True, help=NORMALIZER_HELP)
+    add_errors(parser)
     parser.set_defaults(run=run_normalize, show=show_normalize, status=lambda *_: 0)
 
 
 def run_normalize(args: argparse.Namespace) -> dict[str, Any]:
     """Measure."""
-    from vocabshift import Corpus
-
-    return normalizer_effect(Corpus.from_specs(args.text), args.normalizer)
+    return normalizer_effect(text_of(args.text, args), args.normalizer)
 
 
 def show_normalize(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
@@ -171,6 +170,7 @@ def add_evaluate(subparsers: Any) -> None:
     add_pattern(parser)
     _add_files(parser)
     add_threads(parser)
+    add_errors(parser)
     parser.set_defaults(run=run_evaluate, show=show_evaluate, status=lambda *_: 0)
 
 
@@ -186,7 +186,6 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 
 def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
     """Measure, and write the requested files."""
-    from vocabshift import Corpus
     from vocabshift.cli.console import print_line, progress_bar
 
     if not args.text and not args.morphemes:
@@ -195,8 +194,8 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
         )
     if args.leading_space and not args.morphemes:
         raise UsageError("--leading-space is about the words of --morphemes; leave it out")
-    corpus = Corpus.from_specs(args.text) if args.text else None
-    frequencies = Corpus.from_specs(args.frequencies) if args.frequencies else None
+    corpus = text_of(args.text, args) if args.text else None
+    frequencies = text_of(args.frequencies, args) if args.frequencies else None
     with progress_bar() as progress:
         args.evaluation = evaluate_to_files(
             args.tokenizers,

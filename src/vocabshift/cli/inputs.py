@@ -81,7 +81,7 @@ def defaults_of(function: Callable[..., object]) -> dict[str, Any]:
 
 CORPUS = "[lang=]PATH|DIR|GLOB|hf:DATASET[@WEIGHT]"
 
-_CHOICES = ("languages", "documents", "max_roman_words", "language_bytes", "draw_seed")
+_CHOICES = ("languages", "documents", "errors", "max_roman_words", "language_bytes", "draw_seed")
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
@@ -99,6 +99,7 @@ def add_choices(parser: argparse.ArgumentParser) -> None:
     """Add the flags for which parts of a corpus are read and how documents are split."""
     add_many(parser, "--languages", metavar="L", help="use only these labels of the corpus")
     parser.add_argument("--documents", choices=("line", "file"), help="a .txt is one per line/file")
+    add_errors(parser)
     parser.add_argument(
         "--max-roman-words",
         metavar="N",
@@ -113,6 +114,15 @@ def add_choices(parser: argparse.ArgumentParser) -> None:
         "documents drawn at random",
     )
     parser.add_argument("--draw-seed", metavar="N", type=natural, help="which documents (0)")
+
+
+def add_errors(parser: argparse.ArgumentParser) -> None:
+    """Add `--errors`, which `text_of` and `corpus_of` read."""
+    parser.add_argument(
+        "--errors",
+        choices=("strict", "replace"),
+        help="bytes of text that are not UTF-8: an error (default), or U+FFFD in their place",
+    )
 
 
 def require_source(args: argparse.Namespace, see: str) -> None:
@@ -136,19 +146,15 @@ def source_of(args: argparse.Namespace) -> Corpus | CountFolder:
 
 def held_out_of(args: argparse.Namespace) -> Corpus:
     """The text of `--held-out`: whole, whatever parts of the corpus are chosen."""
-    import vocabshift as vs
-
-    return vs.Corpus.from_specs(args.held_out, documents=args.documents or "line")
+    return text_of(args.held_out, args, documents=args.documents)
 
 
 def corpus_of(specs: Sequence[str], args: argparse.Namespace) -> Corpus:
     """The corpus of the specs, with the flags of `add_choices` applied in their order."""
-    import vocabshift as vs
-
     budgets = language_budgets(args.language_bytes or ())
     if args.draw_seed is not None and not budgets:
         raise UsageError("--draw-seed chooses what --language-bytes takes; give both")
-    corpus = vs.Corpus.from_specs(specs, documents=args.documents or "line")
+    corpus = text_of(specs, args, documents=args.documents)
     if args.languages:
         corpus = corpus.select(args.languages)
     if args.max_roman_words is not None:
@@ -158,6 +164,15 @@ def corpus_of(specs: Sequence[str], args: argparse.Namespace) -> Corpus:
         of = {part.language: every for part in corpus.parts} if every else {}
         corpus = corpus.limit_bytes(of | budgets, seed=args.draw_seed or 0)
     return corpus
+
+
+def text_of(specs: Sequence[str], args: argparse.Namespace, *, documents: Any = None) -> Corpus:
+    """The corpus of the specs as they are, with the flag of `add_errors`."""
+    import vocabshift as vs
+
+    return vs.Corpus.from_specs(
+        specs, documents=documents or "line", errors=args.errors or "strict"
+    )
 
 
 def language_budgets(words: Sequence[str]) -> dict[str | None, int]:

@@ -9,7 +9,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.inputs import defaults_of
+from vocabshift.cli.inputs import (
+    add_errors,
+    defaults_of,
+    text_of,
+)
 from vocabshift.cli.options import add_many, add_threads, add_verb, natural, positive, threads
 from vocabshift.workflows.glitch import DTYPES, INDICATORS, glitch_to_files
 from vocabshift.workflows.measure_models import measure_latency
@@ -54,6 +58,7 @@ def add_glitch(subparsers: Any) -> None:
         "--reserve-dummies, else rows beyond the tokenizer, impossible bytes, unused tokens",
     )
     add_many(parser, "--corpus", metavar="SPEC", help="text in which tokens are counted")
+    add_errors(parser)
     parser.add_argument(
         "--verify",
         metavar="N",
@@ -82,10 +87,9 @@ def add_glitch(subparsers: Any) -> None:
 
 def run_glitch(args: argparse.Namespace) -> dict[str, Any]:
     """Search, and write the requested files."""
-    from vocabshift import Corpus
     from vocabshift.cli.console import progress_bar
 
-    corpus = Corpus.from_specs(args.corpus) if args.corpus else None
+    corpus = text_of(args.corpus, args) if args.corpus else None
     with progress_bar() as progress:
         args.found = glitch_to_files(
             args.model,
@@ -187,6 +191,7 @@ def add_latency(subparsers: Any) -> None:
         help="model folder or Hub name; with --server the name that the server knows",
     )
     add_many(parser, "--text", metavar="SPEC", required=True, help="text to make prompts of")
+    add_errors(parser)
     add_many(
         parser, "--server", metavar="URL", help="ask servers: one for all models, or one for each"
     )
@@ -217,10 +222,9 @@ def add_latency(subparsers: Any) -> None:
 
 def run_latency(args: argparse.Namespace) -> dict[str, Any]:
     """Time the models, and write the rows if requested."""
-    from vocabshift import Corpus
     from vocabshift.cli.console import progress_bar
 
-    corpus = Corpus.from_specs(args.text)
+    corpus = text_of(args.text, args)
     with progress_bar() as progress:
         found = measure_latency(
             args.models,

@@ -8,7 +8,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.inputs import add_choices, add_pattern, corpus_of, tokenizer_of, words_of
+from vocabshift.cli.inputs import (
+    add_choices,
+    add_pattern,
+    corpus_of,
+    text_of,
+    tokenizer_of,
+    words_of,
+)
 from vocabshift.cli.options import add_many, add_threads, add_verb, positive, share, threads
 
 if TYPE_CHECKING:
@@ -81,8 +88,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.picture:
         check_picture(args.picture)
     corpus = corpus_of(args.corpus, args)
-    unit: Any = args.documents or "line"
-    text = vs.Corpus.from_specs(args.text, documents=unit) if args.text else None
+    text = text_of(args.text, args, documents=args.documents) if args.text else None
     with progress_bar() as progress:
         found = vs.plan(
             tokenizer_of(args),

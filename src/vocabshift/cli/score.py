@@ -5,7 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.inputs import add_models, defaults_of, loading
+from vocabshift.cli.inputs import (
+    add_errors,
+    add_models,
+    defaults_of,
+    loading,
+    text_of,
+)
 from vocabshift.cli.options import add_many, add_verb, positive
 from vocabshift.workflows.measure_models import score_to_file
 
@@ -38,6 +44,7 @@ def add_parser(subparsers: Any) -> None:
         parser, "--text", metavar="SPEC", help="[lang=]PATH|DIR|GLOB|hf:DATASET", required=True
     )
     parser.add_argument("--documents", choices=("line", "file"), help="a .txt is one per line/file")
+    add_errors(parser)
     parser.add_argument(
         "--context",
         metavar="N",
@@ -64,11 +71,10 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Score, compare, and write the rows if requested."""
-    from vocabshift import Corpus
     from vocabshift.cli.console import progress_bar
 
-    corpus = Corpus.from_specs(args.text, documents=args.documents or "line")
-    with progress_bar() as progress:
+    corpus = text_of(args.text, args, documents=args.documents)
+    with progress_bar(unit="tokens") as progress:
         args.scored = score_to_file(
             args.models,
             corpus,

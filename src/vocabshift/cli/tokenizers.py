@@ -11,7 +11,12 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.inputs import add_pattern, defaults_of
+from vocabshift.cli.inputs import (
+    add_errors,
+    add_pattern,
+    defaults_of,
+    text_of,
+)
 from vocabshift.cli.options import UsageError, add_many, add_threads, add_verb, positive, threads
 from vocabshift.workflows.compare import compare_to_file
 from vocabshift.workflows.tokenizers import (
@@ -45,6 +50,7 @@ def add_check(subparsers: Any) -> None:
         "tokenizers", metavar="TOKENIZER", nargs="+", help="folder, file or Hub name"
     )
     add_many(parser, "--text", metavar="SPEC", help="text to encode and decode as well")
+    add_errors(parser)
     add_pattern(parser)
     parser.add_argument("--strict", action="store_true", help="exit with 2 if anything is amiss")
     parser.add_argument("--details", action="store_true", help="list the tokens themselves")
@@ -54,11 +60,9 @@ def add_check(subparsers: Any) -> None:
 
 def run_check(args: argparse.Namespace) -> dict[str, Any]:
     """Check each tokenizer."""
-    from vocabshift import Corpus
-
     entries = check_tokenizers(
         args.tokenizers,
-        Corpus.from_specs(args.text) if args.text else None,
+        text_of(args.text, args) if args.text else None,
         pattern=args.pattern,
         details=args.details,
         threads=threads(args),
@@ -167,6 +171,7 @@ def add_compare(subparsers: Any) -> None:
     add_many(
         parser, "--text", metavar="SPEC", required=True, help="[lang=]PATH|DIR|GLOB|hf:DATASET"
     )
+    add_errors(parser)
     defaults = defaults_of(compare_to_file)
     parser.add_argument(
         "--lines",
@@ -194,13 +199,12 @@ def add_compare(subparsers: Any) -> None:
 
 def run_compare(args: argparse.Namespace) -> dict[str, Any]:
     """Compare, and write the HTML page if requested."""
-    from vocabshift import Corpus
     from vocabshift.workflows.compare import comparison_object
 
     args.comparison = compare_to_file(
         args.tokenizer_a,
         args.tokenizer_b,
-        Corpus.from_specs(args.text),
+        text_of(args.text, args),
         pattern=args.pattern,
         n_lines=args.lines,
         n_changes=args.changes,

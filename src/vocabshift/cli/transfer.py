@@ -5,7 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.inputs import add_pattern, tokenizer_of
+from vocabshift.cli.inputs import (
+    add_errors,
+    add_pattern,
+    text_of,
+    tokenizer_of,
+)
 from vocabshift.cli.options import (
     Parser,
     UsageError,
@@ -55,6 +60,7 @@ def _add_options(parser: Parser) -> None:
     )
     add_many(parser, "--text", metavar="SPEC", help="for auto: text to try initializers on")
     add_many(parser, "--corpus", metavar="SPEC", help="for focus: text of the new tokenizer")
+    add_errors(parser)
     parser.add_argument("--donor", metavar="MODEL", help="for omp: a model with the new tokens")
     parser.add_argument(
         "--overrides",
@@ -106,7 +112,6 @@ def _add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Transfer and write the output folder."""
-    import vocabshift as vs
     from vocabshift.workflows.transfer import (
         TransferOptions,
         transfer_back_to_folder,
@@ -131,7 +136,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         init=args.init,
         pad_to_multiple_of=args.pad_to_multiple_of,
         donor=args.donor,
-        corpus=vs.Corpus.from_specs(args.corpus) if args.corpus else None,
+        corpus=text_of(args.corpus, args) if args.corpus else None,
         overrides=args.overrides or None,
         reserve_dummies=args.reserve_dummies or TransferOptions.reserve_dummies,
         complete_bytes=args.complete_bytes,
@@ -141,7 +146,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         tokenizer_of(args),
         args.out,
         options,
-        text=vs.Corpus.from_specs(args.text) if args.text else None,
+        text=text_of(args.text, args) if args.text else None,
         tokenizer_source=args.tokenizer,
         force=args.force,
         hard_links=args.hard_links,

@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,10 +127,10 @@ def disk_errors(place: Path) -> Iterator[None]:
 
 # The checkpoints of a run.
 
-RUN = "run.json"
-_STEPS = "steps"
+RUN, EXPORT = "run.json", "export.json"
+STEPS = "steps"
 _NAME = re.compile(r"step-[0-9]{9}")
-_WEIGHTS, _MOMENTS = "weights.safetensors", "moments.safetensors"
+WEIGHTS, _MOMENTS = "weights.safetensors", "moments.safetensors"
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,11 +150,12 @@ class StepCheckpoints:
         folder: Path,
         facts: Mapping[str, Any],
         *,
+        export: Mapping[str, Any] | None = None,
         every_steps: int | None = None,
         every_seconds: float | None = 900.0,
         keep: int = 2,
     ) -> None:
-        """`facts`: plain JSON values that the weights depend on.
+        """`facts`: plain JSON values that the weights depend on; `export`: others, for readers.
 
         Raises ValueError, naming the first difference, if `folder` holds checkpoints of a run with
         other facts. `every_seconds` counts from the end of the last checkpoint. None disables
@@ -162,11 +164,11 @@ class StepCheckpoints:
         if keep < 1:
             raise ValueError(f"{keep} checkpoints to keep; at least 1 is needed")
         self.folder = folder
-        self._facts = json.loads(json.dumps(facts))
+        self._facts, self._export = json.loads(json.dumps(facts)), dict(export or {})
         self._every_steps, self._every_seconds, self._keep = every_steps, every_seconds, keep
         self._last = time.monotonic()
         _refuse_another(folder, self._facts)
-        self._kept = Checkpoints(folder / _STEPS, config_hash(self._facts))
+        self._kept = Checkpoints(folder / STEPS, config_hash(self._facts))
 
     def is_due(self, n_steps: int) -> bool:
         """Whether to save after `n_steps` steps of the run."""
@@ -184,15 +186,16 @@ class StepCheckpoints:
         def write(folder: Path) -> None:
             folder.mkdir()
             with disk_errors(folder):
-                save_file(weights, folder / _WEIGHTS)
+                save_file(weights, folder / WEIGHTS)
                 save_file(moments, folder / _MOMENTS)
 
-        file = self.folder / RUN
-        if not file.exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            partial = file.with_suffix(".partial")
-            partial.write_text(json.dumps(self._facts, indent=1) + "\n", encoding="utf-8")
-            partial.replace(file)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for name, value in ((RUN, self._facts), (EXPORT, self._export)):
+            file = self.folder / name
+            if not file.exists():
+                partial = file.with_suffix(".partial")
+                partial.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+                partial.replace(file)
         self._kept.save(f"step-{n_steps:09}", write, info)
         for name in self._names()[: -self._keep]:
             self._kept.drop(name)
@@ -205,12 +208,12 @@ class StepCheckpoints:
         for name in reversed(self._names()):
             found = self._kept.load(name)
             if found is not None:
-                weights, moments = (load_file(found.path / file) for file in (_WEIGHTS, _MOMENTS))
+                weights, moments = (load_file(found.path / file) for file in (WEIGHTS, _MOMENTS))
                 return SavedStep(found.info, weights, moments)
         return None
 
     def _names(self) -> list[str]:
-        steps = self.folder / _STEPS
+        steps = self.folder / STEPS
         entries = steps.iterdir() if steps.is_dir() else ()
         return sorted(entry.name for entry in entries if _NAME.fullmatch(entry.name))
 
@@ -252,35 +255,37 @@ def _flat(value: Any, name: str = "") -> list[tuple[str, Any]]:
 MAX_SHARD_SIZE = "5GB"
 
 
-def write_model(model: Any, folder: Path, accelerator: Accelerator, *, dtype: str) -> None:
+def write_model(
+    model: Any, folder: Path, accelerator: Accelerator, *, dtype: str, is_kept: bool = False
+) -> None:
     """Write the weights as `dtype` ("float32", "bfloat16"…); all processes call it together.
 
-    Afterwards the model itself has that dtype, unless it is sharded.
+    `is_kept`: a copy on the CPU is written, and training can go on. Otherwise the model itself has
+    that dtype afterwards, unless it is sharded.
     """
-    import torch
-
-    wanted = getattr(torch, dtype)
-    if accelerator.is_fsdp2:
-        parameters = dict(model.named_parameters())
-        whole = whole_weights(parameters, on_main=accelerator.is_main_process)
-        if accelerator.is_main_process:
-            _save(_undivided(model, whole, wanted), folder)
-    elif accelerator.is_main_process:
-        _save(model.to(wanted), folder)
+    is_main = accelerator.is_main_process
+    if is_kept or accelerator.is_fsdp2:
+        whole = whole_weights(dict(model.named_parameters()), on_main=is_main)
+        model = _undivided(model, whole) if is_main else model
+    if is_main:
+        save_model(model, folder, dtype)
     accelerator.wait_for_everyone()
 
 
-def _save(model: Any, folder: Path) -> None:
+def save_model(model: Any, folder: Path, dtype: str) -> None:
+    """Write a model that is whole as `dtype`, which it has afterwards."""
+    import torch
+
     with disk_errors(folder):
-        model.save_pretrained(folder, max_shard_size=MAX_SHARD_SIZE)
+        model.to(getattr(torch, dtype)).save_pretrained(folder, max_shard_size=MAX_SHARD_SIZE)
 
 
-def _undivided(model: Any, weights: Tensors, dtype: Any) -> Any:
+def _undivided(model: Any, weights: Tensors) -> Any:
     """A model of the same kind with these weights."""
     import torch
 
     with torch.device("meta"):
-        plain = type(model)(model.config)
+        plain = type(model)(deepcopy(model.config))
     persistent = {
         name: value.to("cpu")
         for name, value in model.state_dict().items()
@@ -289,4 +294,4 @@ def _undivided(model: Any, weights: Tensors, dtype: Any) -> Any:
     plain.load_state_dict({**persistent, **weights}, strict=False, assign=True)
     plain.tie_weights()
     plain.generation_config = model.generation_config
-    return plain.to(dtype)
+    return plain

@@ -9,9 +9,12 @@ tokenizers are comparable.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from vocabshift.cpt.config import NEW_ROWS, LoopConfig, NewRows, Phase, phase_parameters
 from vocabshift.cpt.objectives import special_ids
@@ -231,6 +234,23 @@ def _kept_state(model: Any) -> Iterator[None]:
             yield
     finally:
         model.train(was_training)
+
+
+@contextmanager
+def kept_random_state(device: Any) -> Iterator[None]:
+    """Put back the random states of Python, numpy and torch after the block, which may seed them.
+
+    `device`: that of the model in training, as torch has it.
+    """
+    import torch
+
+    plain, of_numpy = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            yield
+    finally:
+        random.setstate(plain)
+        np.random.set_state(of_numpy)
 
 
 @contextmanager

@@ -227,7 +227,8 @@ class Run:
         if not (at.is_evaluated or is_inside) and hooks.evaluate is not None:
             values = hooks.evaluate(ModelView(state.wrapped, self._model))
             if hooks.on_evaluation:
-                hooks.on_evaluation(Evaluation(state.index, at.step, at.run_bytes, values))
+                evaluation = Evaluation(state.index, at.step, at.run_bytes, values, at.run_steps)
+                hooks.on_evaluation(evaluation)
         at.is_evaluated = True
 
     def _stop_wrong(self, state: PhaseState, wrong: str, loss: float, norm: float) -> None:

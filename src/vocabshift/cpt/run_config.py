@@ -20,6 +20,10 @@ TRACKERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",)}
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
+_COUNTS = (
+    *("evaluate_bytes", "checkpoint_steps", "keep_checkpoints", "keep_models"),
+    *("evaluate_tasks_limit", "evaluate_tasks_batch_size"),
+)
 _PHASE = {each.name: each for each in dataclasses.fields(Phase)}
 _LOOP = {each.name: each for each in dataclasses.fields(LoopConfig)}
 
@@ -34,9 +38,16 @@ class CptConfig:
     phases: tuple[Phase, ...]
     held_out: tuple[str, ...] = ()  # SPECs, for bits per byte per language
     evaluate_bytes: int | None = None  # of text between two evaluations; None: first and last
+    save_models: bool = False  # a model folder at each evaluation, in OUT/models
+    keep_models: int | None = None  # number of newest ones kept; None: all
+    evaluate_tasks: tuple[str, ...] = ()  # of lm-eval, as `harness` names them; at each evaluation
+    evaluate_tasks_limit: int | None = None  # only the first questions of each task
+    evaluate_tasks_data: str | None = None  # folder with the tasks' files; None: from the Hub
+    evaluate_tasks_batch_size: int = 1  # questions run at once
     control: str | None = None  # the model before its tokenizer was changed
     control_data: tuple[str, ...] = ()  # if `data` is packed: the same text, for the control
     documents: str = "line"  # of a .txt: "line" or "file"
+    errors: str = "strict"  # of bytes that are not UTF-8: "strict" or "replace"
     new_ids: tuple[int, ...] | None = None  # None: from the token map in the model's folder
     dtype: str = "auto"  # of the output; "auto": that of the model's stored weights
     cpu: bool = False  # even if there is a GPU
@@ -48,10 +59,11 @@ class CptConfig:
 
     def __post_init__(self) -> None:
         _check_choice("documents", self.documents, ("line", "file"))
+        _check_choice("errors", self.errors, ("strict", "replace"))
         _check_choice("dtype", self.dtype, DTYPES)
         for tracker in self.trackers:
             _check_choice("trackers", tracker, tuple(TRACKERS))
-        for name in ("evaluate_bytes", "checkpoint_steps", "keep_checkpoints"):
+        for name in _COUNTS:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} is {value}; at least 1 is needed")

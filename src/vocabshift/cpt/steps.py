@@ -50,6 +50,7 @@ class Evaluation:
     step: int  # within the phase; 0: before its first
     run_bytes: int  # bytes of text seen in all phases
     values: Mapping[str, float]
+    run_steps: int = 0  # steps of all phases
 
 
 @dataclass(frozen=True, kw_only=True)

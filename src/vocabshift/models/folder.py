@@ -50,9 +50,27 @@ def find_model(source: Any) -> Path | None:
     return _from_hub(str(source))
 
 
+def require_model(source: str | Path, *, advice: str = "") -> Path:
+    """The folder of a model, as `find_model` finds it; FileNotFoundError where there is none.
+
+    `advice`: what to do with a folder that holds no model.
+    """
+    folder = find_model(source)
+    if folder is not None:
+        return folder
+    if not hub.is_there(source) and (hub.is_offline() or not hub.is_hub_name(source)):
+        raise hub.missing(str(source))
+    raise FileNotFoundError(
+        f"{source} is no model: there are no weights beside a config.json{advice and '; '}{advice}"
+    )
+
+
 def check_folder(source: str | Path) -> None:
-    """FileNotFoundError for a file, and for a folder without a config.json; a name passes."""
+    """FileNotFoundError for a file, for a folder without a config.json, and for a path that is not
+    there; a name that the Hub could have passes."""
     path = Path(source)
+    if not hub.is_there(source) and not hub.is_hub_name(source):
+        raise hub.missing(str(source))
     if path.is_file() or (path.is_dir() and not (path / "config.json").is_file()):
         raise FileNotFoundError(f"{source} is no model folder: it holds no config.json")
 

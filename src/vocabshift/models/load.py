@@ -16,6 +16,7 @@ from typing import Any
 
 from vocabshift.errors import VocabMismatchError
 from vocabshift.models.quantized import loading_advice, quantization_method
+from vocabshift.storage.hub import hub_error, is_there
 
 DTYPES = ("float32", "bfloat16", "float16", "auto")
 """What weights may be loaded as; "auto" is the checkpoint's own."""
@@ -188,6 +189,8 @@ def _load_config(source: str | Path, *, trust_remote_code: bool) -> Any:
     try:
         return AutoConfig.from_pretrained(source, trust_remote_code=trust_remote_code)
     except Exception as error:  # whatever transformers' checks of its many configs raise
+        if not is_there(source):
+            raise hub_error(str(source), "give its config", error) from error
         raise _not_loaded(source, error) from error
 
 

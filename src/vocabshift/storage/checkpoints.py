@@ -164,6 +164,17 @@ class Checkpoints:
         return record is not None and (_FORMAT, self._key) == (record["format"], record["key"])
 
 
+def read_phase(place: Path) -> Saved | None:
+    """A finished phase by its folder, every checksum verified; None if it is missing or damaged.
+
+    Unlike `Checkpoints`, this changes nothing on disk: the run may still be going on.
+    """
+    record = _read_record(place)
+    if record is None or record["format"] != _FORMAT or not _is_whole(place / _DATA, record):
+        return None
+    return _saved(place, record)
+
+
 def _checked(phase: str) -> str:
     if not _NAME.fullmatch(phase):
         raise ValueError(f"phase {phase!r}: a name of letters, digits, spaces, _ and - is needed")

@@ -17,6 +17,28 @@ from typing import Any
 _NAME = re.compile(
     r"(?!.*(?:--|\.\.|\.git$))(?=.{1,96}$)[A-Za-z0-9](?:[\w.-]*\w)?(?:/[A-Za-z0-9](?:[\w.-]*\w)?)?"
 )
+_NOT_FETCHED = "{}: no such file or folder, and it could not be fetched from the Hugging Face Hub: "
+_OFFLINE = (
+    "HF_HUB_OFFLINE is set and the cache holds no copy; check the path, or unset HF_HUB_OFFLINE"
+)
+_NO_NETWORK = (
+    "the Hub cannot be reached and the cache holds no copy; check the path, or the network"
+)
+_REASONS = {
+    "OfflineModeIsEnabled": _OFFLINE,
+    "GatedRepoError": "the repository is gated; accept its terms on huggingface.co and log in with "
+    "`hf auth login`",
+    "RepositoryNotFoundError": "no such repository, or a private one; check the path or the "
+    "spelling, or log in with `hf auth login`",
+    "ConnectError": _NO_NETWORK,  # httpx and httpx2
+    "ConnectTimeout": _NO_NETWORK,
+    "ProxyError": _NO_NETWORK,
+    "gaierror": _NO_NETWORK,
+    "MaxRetryError": _NO_NETWORK,  # requests, below huggingface_hub 1
+    "LocalEntryNotFoundError": _NO_NETWORK,  # all that transformers keeps of the others
+}
+"""Class of an error of the Hub's client, or of its network library -> what it means; the first
+that fits. By name, because the client changed its network library twice."""
 _FILE_SUFFIXES = {".json", ".model", ".gguf", ".tiktoken", ".txt", ".bin"}
 
 
@@ -26,12 +48,51 @@ def is_hub_name(source: str | Path) -> bool:
     return Path(name).suffix not in _FILE_SUFFIXES and bool(_NAME.fullmatch(name))
 
 
-def hub_error(name: str, wanted: str, error: Exception) -> FileNotFoundError:
-    """The error of a failed download, in one line: "the Hub does not `wanted`", and the reason."""
-    reason = " ".join(str(error).split())[:160] or type(error).__name__
-    return FileNotFoundError(
-        f"{name} is no file or folder here, and the Hub does not {wanted}: {reason}"
-    )
+def is_there(source: str | Path) -> bool:
+    """Whether a file or folder has this name; False for names that none can have."""
+    try:
+        return Path(source).exists()
+    except (OSError, ValueError):  # too long, or with a zero byte
+        return False
+
+
+def missing(name: str) -> FileNotFoundError:
+    """The error of a name that is no file or folder, where the Hub need not or may not be asked."""
+    if is_hub_name(name):
+        return FileNotFoundError(f"{_NOT_FETCHED.format(name)}{_OFFLINE}")
+    where = "" if Path(name).is_absolute() else f" (it is relative to {Path.cwd()})"
+    return FileNotFoundError(f"{name[:200]}: no such file or folder; check the path{where}")
+
+
+def hub_error(name: str, wanted: str, error: BaseException) -> FileNotFoundError:
+    """The error of a failed download, in one line: no such path, and why the Hub does not help.
+
+    `wanted`: what was asked of the Hub, as in "the Hub does not give its weights".
+    """
+    return FileNotFoundError(f"{_NOT_FETCHED.format(name)}{_why(wanted, error)}")
+
+
+def _why(wanted: str, error: BaseException) -> str:
+    """What a user can act on, found among the errors that led to this one."""
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    kinds = {base.__name__ for each in chain for base in type(each).__mro__}
+    if "IncompleteSnapshotError" not in kinds:
+        for name, reason in _REASONS.items():
+            if name in kinds:
+                return _OFFLINE if reason == _NO_NETWORK and is_offline() else reason
+    said = " ".join(str(error).split())[:160] or type(error).__name__
+    return f"the Hub does not {wanted}: {said}"
+
+
+def is_offline() -> bool:
+    """Whether the user has switched the Hub off (`HF_HUB_OFFLINE`)."""
+    from huggingface_hub import constants
+
+    return bool(constants.HF_HUB_OFFLINE)
 
 
 def download(
@@ -43,7 +104,7 @@ def download(
     repository can have this name or the download fails.
     """
     if not is_hub_name(name):
-        raise FileNotFoundError(f"{name[:200]} does not exist")
+        raise missing(name)
     from huggingface_hub import snapshot_download
 
     skipped = None if nested else ["*/*"]
@@ -118,7 +179,7 @@ def files_of(folder: str | Path) -> list[Sent]:
     """Every file of the folder, by name; ValueError where one of them must not go.
 
     Unfinished work (`.partial`, beside the folder or in it) and links stop everything; hidden
-    files are left out.
+    files are left out, and `models/`, what `cpt` saved at evaluations.
     """
     path = Path(folder)
     if not path.is_dir():
@@ -129,7 +190,7 @@ def files_of(folder: str | Path) -> list[Sent]:
     sent = []
     for file in sorted(path.rglob("*")):
         name = file.relative_to(path).as_posix()
-        if any(part.startswith(".") for part in Path(name).parts):
+        if any(part.startswith(".") for part in Path(name).parts) or name.startswith("models/"):
             continue
         if ".partial" in file.suffixes:
             raise ValueError(f"{file} is unfinished; remove it or write the folder again")

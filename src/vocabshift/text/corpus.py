@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from vocabshift.errors import CorpusError
-from vocabshift.text.documents import Documents
+from vocabshift.text.documents import Documents, TextErrors
 from vocabshift.text.files import find
 from vocabshift.text.readers import (
     DocumentUnit,
@@ -21,6 +21,7 @@ from vocabshift.text.readers import (
     Source,
     StandardInputSource,
     TextsSource,
+    check_errors,
     check_unit,
 )
 from vocabshift.text.selection import (
@@ -55,48 +56,58 @@ class Corpus:
         files: Mapping[str, Paths],
         *,
         documents: DocumentUnit = "line",
+        errors: TextErrors = "strict",
         column: str | None = None,
         weights: Mapping[str, float] | None = None,
     ) -> Corpus:
         """Corpus of {language: path, or a list of paths}; a path may be a folder or a glob.
 
         Paths are taken literally, except for `~` and globs. `documents="file"` makes every text
-        file one document, its line ends included. `column` names the text column of .jsonl, .json
-        and .parquet files (default: `text`). `weights` default to 1.
+        file one document, its line ends included. `errors="replace"` puts U+FFFD in the place of
+        bytes that are not UTF-8, which otherwise are a CorpusError. `column` names the text column
+        of .jsonl, .json and .parquet files (default: `text`). `weights` default to 1.
         """
         if not isinstance(files, Mapping):
             raise TypeError(
                 f"files is {type(files).__name__}; give {{language: path}}, or use from_specs"
             )
         check_unit(documents)
+        check_errors(errors)
         parts = [
-            Part(FileSource(str(path), find(path), documents, column), language, weight)
+            Part(FileSource(str(path), find(path), documents, column, errors), language, weight)
             for language, weight in _weighted(files, weights)
             for path in _as_list(files[language])
         ]
         return cls(parts)
 
     @classmethod
-    def from_specs(cls, specs: Iterable[str], *, documents: DocumentUnit = "line") -> Corpus:
+    def from_specs(
+        cls,
+        specs: Iterable[str],
+        *,
+        documents: DocumentUnit = "line",
+        errors: TextErrors = "strict",
+    ) -> Corpus:
         """Corpus of SPECs, as on the command line (`vocabshift.text.spec` has the grammar).
 
         Without `lang=` the language is None; it is never guessed from file or folder names.
-        `documents` as in `from_files`.
+        `documents` and `errors` as in `from_files`.
         """
         if isinstance(specs, str):
             raise TypeError("specs is a str; give a list of SPECs")
         check_unit(documents)
+        check_errors(errors)
         parts = []
         for text in specs:
             spec = parse_spec(text)
             source: Source
             if isinstance(spec.place, Local):
                 place, column = spec.place.place, spec.place.column
-                source = FileSource(place, find(place), documents, column)
+                source = FileSource(place, find(place), documents, column, errors)
             elif isinstance(spec.place, HubDataset):
                 source = HubSource(spec.place)
             else:
-                source = StandardInputSource(documents)
+                source = StandardInputSource(documents, errors)
             parts.append(Part(source, spec.language, spec.weight))
         return cls(parts)
 

@@ -6,19 +6,21 @@ a compressed one is joined from its chunks. Memory is bounded by the block and t
 mapped file must not be truncated while it is read.
 
 A line ends at `\n` or `\r\n`, which are not part of the document; a lone `\r` does not end a line.
-Empty lines are skipped; lines of spaces are documents. Bytes must be UTF-8 and are not altered: a
-byte order mark at the start of a text file is part of its first document.
+Empty lines are skipped; lines of spaces are documents. Bytes must be UTF-8, or are made so on
+request, and are not altered otherwise: a byte order mark at the start of a text file is part of its
+first document.
 """
 
 from __future__ import annotations
 
+import codecs
 import mmap
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from threading import Semaphore, Thread
-from typing import IO, TypeVar
+from typing import IO, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,9 @@ from vocabshift.errors import CorpusError
 from vocabshift.text.files import File, read_chunks, unreadable
 
 Item = TypeVar("Item")
+
+TextErrors = Literal["strict", "replace"]
+"""What to do with bytes that are not UTF-8: raise a CorpusError, or put U+FFFD in their place."""
 
 BLOCK_BYTES = 16 << 20
 """Target size of a block; a longer document makes a longer block."""
@@ -149,45 +154,91 @@ def stream_blocks(chunks: Iterable[bytes], *, block_bytes: int = BLOCK_BYTES) ->
         yield at, b"".join(waiting)
 
 
-def read_lines(blocks: Iterable[Block], source: str) -> Iterator[Documents]:
+def read_lines(
+    blocks: Iterable[Block], source: str, errors: TextErrors = "strict"
+) -> Iterator[Documents]:
     """Every non-empty line as a document."""
-    for offset, data in blocks:
-        check_utf8(data, source, offset)
-        starts, ends = _core.line_spans(data)
+    for data, starts, ends in _lines(blocks, source, errors):
+        lines = Documents(data, starts, ends, source=source)
         has_text = starts < ends
         if not has_text.all():
-            starts, ends = starts[has_text], ends[has_text]
-        if len(starts):
-            yield Documents(data, starts, ends, source=source)
+            lines = lines.where(has_text)
+        if len(lines):
+            yield lines
 
 
-def split_lines(blocks: Iterable[Block], source: str) -> Iterator[str]:
+def split_lines(
+    blocks: Iterable[Block], source: str, errors: TextErrors = "strict"
+) -> Iterator[str]:
     """Every line as a string, empty ones included, so that lines can be numbered."""
-    for offset, data in blocks:
-        check_utf8(data, source, offset)
-        starts, ends = _core.line_spans(data)
+    for data, starts, ends in _lines(blocks, source, errors):
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             yield str(data[start:end], "utf-8")
 
 
-def read_whole(file: File) -> bytes:
-    """The whole content, validated; it is held in memory."""
-    data = b"".join(read_chunks(file))
-    check_utf8(data, str(file.path))
-    return data
+def _lines(
+    blocks: Iterable[Block], source: str, errors: TextErrors
+) -> Iterator[tuple[bytes | memoryview, NDArray[np.int64], NDArray[np.int64]]]:
+    """Valid UTF-8 with the spans of all lines in it, block by block."""
+    n_lines = 0
+    for offset, block in blocks:
+        # A character never spans blocks, which end at line ends: each is repaired by itself.
+        data = as_utf8(block, source, errors, offset=offset, n_lines=n_lines)
+        starts, ends = _core.line_spans(data)
+        n_lines += len(starts)
+        yield data, starts, ends
 
 
-def check_utf8(data: bytes | memoryview, source: str, offset: int = 0) -> None:
-    """Raise CorpusError with the position of the first byte that is not UTF-8.
+def read_whole(file: File, errors: TextErrors = "strict") -> bytes:
+    """The whole content, valid UTF-8; it is held in memory."""
+    return bytes(as_utf8(b"".join(read_chunks(file)), str(file.path), errors))
 
-    `offset` is the offset of `data` in the file, or in the decompressed content of the file.
+
+def as_utf8(
+    data: bytes | memoryview,
+    source: str,
+    errors: TextErrors = "strict",
+    *,
+    offset: int = 0,
+    n_lines: int = 0,
+) -> bytes | memoryview:
+    """The data itself if it is UTF-8; if not, with `errors="replace"` repaired, else a CorpusError.
+
+    Replaced is every maximal subpart of an ill-formed sequence, by one U+FFFD, as Unicode
+    recommends (3.9, U+FFFD Substitution of Maximal Subparts) and Python does. The error names byte
+    offset and line. `offset` and `n_lines`: what lies before `data` in the file, or in the
+    decompressed content of the file.
     """
     invalid = _core.first_invalid_utf8(data)
-    if invalid >= 0:
-        raise CorpusError(
-            f"{source}: not UTF-8 at byte offset {offset + invalid}; convert it, for example with "
-            "iconv, or leave it out"
+    if invalid < 0:
+        return data
+    if errors == "replace":
+        return str(data, "utf-8", "replace").encode()
+    line = n_lines + bytes(data[:invalid]).count(b"\n") + 1
+    found = bytes(data[invalid : invalid + 4])
+    if _is_cut(found):
+        what = (
+            f"the text ends inside a character, of which {len(found)} of "
+            f"{_LENGTHS[found[0] >> 4]} bytes are there; it was cut off: cut or fetch it anew,"
         )
+    else:
+        what = f"byte 0x{found[0]:02x} is part of no character; convert it, for example with iconv,"
+    raise CorpusError(
+        f"{source}: not UTF-8 at byte offset {offset + invalid}, line {line}: {what} leave it out, "
+        "or read it with --errors replace, which puts U+FFFD there"
+    )
+
+
+_LENGTHS = {0xC: 2, 0xD: 2, 0xE: 3, 0xF: 4}
+"""Bytes of a character, by the upper half of its first byte."""
+
+
+def _is_cut(rest: bytes) -> bool:
+    """Whether the text ends with `rest`, at most 4 bytes, and it begins a longer character."""
+    try:
+        return not codecs.getincrementaldecoder("utf-8")().decode(rest)
+    except UnicodeDecodeError:
+        return False
 
 
 # Reading ahead: one thread checks and cuts a block. The threads that count words or encode would

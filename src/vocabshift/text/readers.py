@@ -20,7 +20,8 @@ from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, get_args
 from vocabshift.errors import CorpusError
 from vocabshift.text.documents import (
     Documents,
-    check_utf8,
+    TextErrors,
+    as_utf8,
     mapped_blocks,
     pack,
     read_blocks,
@@ -52,6 +53,12 @@ def check_unit(unit: str) -> None:
         raise ValueError(f"documents is {unit!r}; it must be 'line' or 'file'")
 
 
+def check_errors(errors: str) -> None:
+    """Raise ValueError unless `errors` is "strict" or "replace"."""
+    if errors not in get_args(TextErrors):
+        raise ValueError(f"errors is {errors!r}; it must be 'strict' or 'replace'")
+
+
 class Source(Protocol):
     """A source of documents."""
 
@@ -75,6 +82,7 @@ class FileSource:
     files: tuple[File, ...]
     unit: DocumentUnit = "line"
     column: str | None = None
+    errors: TextErrors = "strict"  # of bytes that are not UTF-8
 
     def __post_init__(self) -> None:
         for file in self.files:
@@ -101,7 +109,8 @@ class FileSource:
             return
         for is_text, files in groupby(self.files, key=lambda file: file.is_text):
             if is_text:  # together: a folder of code has thousands of small files
-                yield from pack(map(read_whole, files), self.name)
+                whole = (read_whole(file, self.errors) for file in files)
+                yield from pack(whole, self.name)
             else:
                 for file in files:
                     yield from self._read_file(file)
@@ -109,11 +118,13 @@ class FileSource:
     def _read_file(self, file: File) -> Iterator[Documents]:
         source = str(file.path)
         if file.format == "txt":
-            yield from read_lines(read_blocks(file), source)
+            yield from read_lines(read_blocks(file), source, self.errors)
         elif file.format == "jsonl":
-            yield from pack(read_json_lines(read_blocks(file), source, self.column), source)
+            blocks = read_blocks(file)
+            yield from pack(read_json_lines(blocks, source, self.column, self.errors), source)
         elif file.format == "json":
-            yield from pack(read_json(read_whole(file), source, self.column), source)
+            data = read_whole(file, self.errors)
+            yield from pack(read_json(data, source, self.column), source)
         else:
             yield from pack(read_parquet(file, self.column), source)
 
@@ -144,8 +155,8 @@ class StandardInputSource:
     name = "standard input"
     n_bytes_hint = None
 
-    def __init__(self, unit: DocumentUnit = "line") -> None:
-        self._unit = unit
+    def __init__(self, unit: DocumentUnit = "line", errors: TextErrors = "strict") -> None:
+        self._unit, self._errors = unit, errors
         self._spooled: IO[bytes] | None = None
 
     def read(self) -> Iterator[Documents]:
@@ -153,12 +164,11 @@ class StandardInputSource:
         if self._spooled is None:
             self._spooled = self._spool()
         if self._unit == "line":
-            yield from read_lines(mapped_blocks(self._spooled), self.name)
+            yield from read_lines(mapped_blocks(self._spooled), self.name, self._errors)
             return
         self._spooled.seek(0)
-        data = self._spooled.read()
-        check_utf8(data, self.name)
-        yield from pack([data], self.name)
+        data = as_utf8(self._spooled.read(), self.name, self._errors)
+        yield from pack([bytes(data)], self.name)
 
     def _spool(self) -> IO[bytes]:
         stream = getattr(sys.stdin, "buffer", None)
@@ -225,6 +235,8 @@ def _facts(part: Part) -> list[Any]:
     assert isinstance(part.source, FileSource)
     files = [_file_facts(file) for file in part.source.files]
     source = [part.source.unit, part.source.column, files]
+    if part.source.errors != "strict":  # not in the key of older runs
+        source.append(part.source.errors)
     return [part.language, part.weight, *source, *(choice.facts for choice in part.choices)]
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift.errors import CorpusError
-from vocabshift.text.documents import Block, split_lines
+from vocabshift.text.documents import Block, TextErrors, split_lines
 from vocabshift.text.files import File, read_chunks
 from vocabshift.text.spec import HubDataset
 
@@ -34,9 +34,11 @@ _DEFAULT_COLUMN = "text"
 _BYTE_ORDER_MARK = "\ufeff"
 
 
-def read_json_lines(blocks: Iterable[Block], source: str, column: str | None) -> Iterator[bytes]:
+def read_json_lines(
+    blocks: Iterable[Block], source: str, column: str | None, errors: TextErrors = "strict"
+) -> Iterator[bytes]:
     """Texts of JSON lines; a CorpusError gives the number of the bad line (from 1)."""
-    for number, line in enumerate(split_lines(blocks, source), start=1):
+    for number, line in enumerate(split_lines(blocks, source, errors), start=1):
         text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
         if not text or text.isspace():
             continue

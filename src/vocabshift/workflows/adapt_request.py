@@ -12,7 +12,7 @@ from typing import Any
 
 from vocabshift.errors import CorpusError, InvalidTokenizerError
 from vocabshift.extension.options import ExtensionOptions, repaired
-from vocabshift.models.folder import find_model, load_own_tokenizer
+from vocabshift.models.folder import load_own_tokenizer, require_model
 from vocabshift.pruning.options import PruningOptions, parse_keep
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.held_out import EVERY, hold_out
@@ -21,12 +21,7 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 
 def open_model(model: str | Path) -> tuple[Path, Tokenizer]:
     """Open a model's folder and its tokenizer, which must be of a kind that can learn."""
-    folder = find_model(model)
-    if folder is None:
-        raise FileNotFoundError(
-            f"{model} is no model: there are no weights beside a config.json; adapt_tokenizer "
-            "takes a tokenizer alone"
-        )
+    folder = require_model(model, advice="adapt_tokenizer takes a tokenizer alone")
     old = load_own_tokenizer(folder)
     if not isinstance(old, Tokenizer):
         raise InvalidTokenizerError(

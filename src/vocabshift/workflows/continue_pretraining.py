@@ -7,7 +7,6 @@ same call resumes it. Every process of `accelerate launch` makes the call.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,16 +23,25 @@ from vocabshift.progress import Progress
 from vocabshift.storage.outcome import Outcome, config_hash, outcome
 from vocabshift.storage.output import CHECKPOINTS, check_free
 from vocabshift.workflows.pretraining_inputs import Inputs, check_same_text, data_key, open_inputs
+from vocabshift.workflows.pretraining_models import (
+    MODELS,
+    TRAINING,
+    Judge,
+    copy_beside,
+    export_checkpoint,
+    export_command,
+    export_facts,
+    has_checkpoint,
+    summary_of_tasks,
+    task_values,
+)
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
     from vocabshift.cpt.steps import Evaluation, Step
 
-__all__ = ["CptConfig", "continue_pretraining"]
-
-_BESIDE = ("*.json", "*.jinja", "*.model", "*.py", "*.txt", "LICENSE*", "NOTICE*")
-_WRITTEN = ("config.json", "generation_config.json", "*.index.json", "vocabshift.json")
+__all__ = ["CptConfig", "continue_pretraining", "export_checkpoint"]
 
 
 def continue_pretraining(
@@ -78,7 +86,8 @@ def continue_pretraining(
             data = _packed(inputs, accelerator, partial, threads, progress)
             if control:
                 check_same_text(given, data)  # also when it was packed just now
-            with _told(own, accelerator, partial, on_record) as told:
+            judge = Judge(own, inputs, accelerator, model, partial / CHECKPOINTS)
+            with _told(own, accelerator, partial, on_record, judge) as told:
                 pretrain(
                     model,
                     inputs.tokenizer,
@@ -93,7 +102,7 @@ def continue_pretraining(
                     evaluate_bytes=own.evaluate_bytes,
                     on_evaluation=told.evaluation,
                 )
-            figures = summary(told.log.records())
+            figures = summary(told.log.records()) | summary_of_tasks(told.log.records())
             write_model(model, partial, accelerator, dtype=inputs.dtype)
             if accelerator.is_main_process:
                 _write_beside(own, inputs, output, figures)
@@ -113,12 +122,16 @@ def _model(config: CptConfig, inputs: Inputs) -> Any:
 
 
 def _scorer(config: CptConfig, inputs: Inputs) -> Callable[[Any], dict[str, float]] | None:
-    """Model -> bits per byte of the held-out text by language, in windows of sequence length."""
+    """Model -> bits per byte of the held-out text by language, in windows of sequence length.
+
+    Without such text, a function to the empty table if anything else is done at an evaluation.
+    """
     from vocabshift.evaluation.scoring.score import score
 
     held_out, context = inputs.held_out, config.loop.sequence_length
     if held_out is None:
-        return None
+        is_evaluated = config.save_models or config.evaluate_tasks
+        return (lambda _: {}) if is_evaluated else None
 
     def bits(model: Any) -> dict[str, float]:
         rows = score(model, inputs.tokenizer, held_out, context=context)
@@ -135,11 +148,23 @@ def _shared_folder(
     if accelerator.is_main_process:
         with outcome("cpt", out, force=force, keep_checkpoints=True, resume=resume) as output:
             accelerator.wait_for_everyone()
-            yield output
+            with _export_named(output.folder):
+                yield output
     else:
         accelerator.wait_for_everyone()
         yield Outcome("cpt", out, out.with_name(out.name + ".partial"))
     accelerator.wait_for_everyone()
+
+
+@contextmanager
+def _export_named(partial: Path) -> Iterator[None]:
+    """Add the command that exports a checkpoint to an error that leaves one behind."""
+    try:
+        yield
+    except BaseException as error:
+        if has_checkpoint(partial / CHECKPOINTS):
+            error.add_note(f"as a model folder until then: {export_command(partial)}")
+        raise
 
 
 def _checkpoints(
@@ -151,9 +176,11 @@ def _checkpoints(
         **config.loop.mathematics(),
         "mixed_precision": accelerator.mixed_precision,
     }
+    folder = partial / CHECKPOINTS / TRAINING
     return StepCheckpoints(
-        partial / CHECKPOINTS / "training",
+        folder,
         facts,
+        export=export_facts(inputs, folder),
         every_steps=config.checkpoint_steps,
         every_seconds=60 * config.checkpoint_minutes if config.checkpoint_minutes else None,
         keep=config.keep_checkpoints,
@@ -192,10 +219,11 @@ def _told(
     accelerator: Accelerator,
     partial: Path,
     on_record: Callable[[Record], None] | None,
+    judge: Judge,
 ) -> Iterator[_Told]:
     """The receiver of step reports; trackers flush when the block ends."""
     try:
-        yield _Told(config, accelerator, partial, on_record)
+        yield _Told(config, accelerator, partial, on_record, judge)
     finally:
         for tracker in getattr(accelerator, "trackers", ()):
             tracker.finish()
@@ -210,9 +238,10 @@ class _Told:
         accelerator: Accelerator,
         partial: Path,
         on_record: Callable[[Record], None] | None,
+        judge: Judge,
     ) -> None:
         self.log = RunLog(partial / CHECKPOINTS / LOG)
-        self._accelerator, self._on_record = accelerator, on_record
+        self._accelerator, self._on_record, self._judge = accelerator, on_record, judge
         self._has_trackers = bool(config.trackers)
         if config.trackers:
             accelerator.init_trackers("vocabshift-cpt", config={"model": config.model})
@@ -224,9 +253,10 @@ class _Told:
         self._tell(record, {name: record[name] for name in names if name in record})
 
     def evaluation(self, evaluation: Evaluation) -> None:
-        """Report a score on the held-out text."""
+        """Report the score on the held-out text, the saved model and the tasks on it."""
+        record = evaluation_record(evaluation) | self._judge.after(evaluation.run_steps)
         values = {f"bits_per_byte/{name}": value for name, value in evaluation.values.items()}
-        self._tell(evaluation_record(evaluation), values)
+        self._tell(record, values | task_values(record))
 
     def _tell(self, record: Record, values: Mapping[str, float]) -> None:
         if self._has_trackers:
@@ -241,19 +271,14 @@ class _Told:
 def _write_beside(
     config: CptConfig, inputs: Inputs, output: Outcome, figures: Mapping[str, Any]
 ) -> None:
-    """Write the unchanged tokenizer, the log and the provenance."""
-    from vocabshift.models.folder import write_old_rope_keys
-
+    """Write the unchanged tokenizer, the log, the saved models and the provenance."""
     partial = output.folder
-    skipped = {file for pattern in _WRITTEN for file in inputs.folder.glob(pattern)}
-    for file in {file for pattern in _BESIDE for file in inputs.folder.glob(pattern)} - skipped:
-        if file.is_file():
-            shutil.copyfile(file, partial / file.name)
-    write_old_rope_keys(partial / "config.json")
+    copy_beside(inputs.folder, partial)
     work = partial / CHECKPOINTS
     (work / LOG).rename(partial / LOG)
-    if (work / "trackers").exists():
-        (work / "trackers").rename(partial / "trackers")
+    for name in ("trackers", MODELS):
+        if (work / name).exists():
+            (work / name).rename(partial / name)
     said = {key: value for key, value in figures.items() if "second" not in key}
     asked = {key: value for key, value in config.to_dict().items() if key != "out"}
     output.record(asked, said, corpus_fingerprint=data_key(inputs.data))

@@ -84,7 +84,10 @@ def harness_to_file(
     """
     from vocabshift.evaluation.harness.known_tasks import requests_of
     from vocabshift.evaluation.harness.run import run_harness
+    from vocabshift.models.folder import check_folder
 
+    for model in models:
+        check_folder(model)
     requests = requests_of(tasks, shots)
     settings = {
         "limit": limit,

@@ -17,7 +17,7 @@ from vocabshift.cpt.packed_ids import FILE as PACKED
 from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.cpt.run_config import TRACKERS, CptConfig
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.models.folder import find_model, load_own_tokenizer
+from vocabshift.models.folder import load_own_tokenizer, require_model
 from vocabshift.models.load import load_configs
 from vocabshift.models.quantized import quantization_method
 from vocabshift.models.shards import FLOATS, open_checkpoint
@@ -53,15 +53,21 @@ class Inputs:
 
     def facts(self) -> dict[str, Any]:
         """Plain JSON values by which a later process recognises the same inputs."""
-        files = sorted(self.folder.glob("*.safetensors")) or sorted(self.folder.glob("*.bin"))
-        stored = [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files]
         return {
-            "model": stored,
-            "config.json": f"{zlib.crc32((self.folder / 'config.json').read_bytes()):08x}",
+            **model_key(self.folder),
             "tokenizer": fingerprint(self.tokenizer),
             "data": data_key(self.data),
             "new_ids": f"{len(self.new_ids)} ids, {zlib.crc32(repr(self.new_ids).encode()):08x}",
         }
+
+
+def model_key(folder: Path) -> dict[str, Any]:
+    """Plain JSON values by which a later process recognises a model's weights and config."""
+    files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("*.bin"))
+    return {
+        "model": [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files],
+        "config.json": f"{zlib.crc32((folder / 'config.json').read_bytes()):08x}",
+    }
 
 
 def open_inputs(config: CptConfig) -> Inputs:
@@ -70,11 +76,8 @@ def open_inputs(config: CptConfig) -> Inputs:
     VocabMismatchError for packed ids of another tokenizer, CorpusError if there is no text.
     """
     check_trackers(config.trackers)
-    folder = find_model(config.model)
-    if folder is None:
-        raise FileNotFoundError(
-            f"{config.model} is no model: there are no weights beside a config.json"
-        )
+    _check_tasks(config)
+    folder = require_model(config.model)
     tokenizer = load_own_tokenizer(folder)
     if not isinstance(tokenizer, Tokenizer):
         raise InvalidTokenizerError(
@@ -93,10 +96,13 @@ def open_inputs(config: CptConfig) -> Inputs:
                 f"held_out is scored in bits per byte, which the objective "
                 f"{config.loop.objective!r} does not have; leave it out"
             )
-        held_out = Corpus.from_specs(config.held_out, documents=config.documents)  # type: ignore[arg-type]
+        held_out = _corpus(config, config.held_out)
         held_out.require_text()
-    elif config.evaluate_bytes is not None:
-        raise ValueError("evaluate_bytes is given without held_out, the text to evaluate on")
+    elif config.evaluate_bytes is not None and not (config.save_models or config.evaluate_tasks):
+        raise ValueError(
+            "evaluate_bytes is given without held_out, the text to evaluate on, and without "
+            "save_models and evaluate_tasks, so that there is nothing to do"
+        )
     return Inputs(
         folder=folder,
         tokenizer=tokenizer,
@@ -116,6 +122,27 @@ def check_trackers(names: tuple[str, ...]) -> None:
                 f"the tracker {name!r} is not installed; run: pip install {packages[0]}, or leave "
                 "it out of trackers"
             )
+
+
+def _check_tasks(config: CptConfig) -> None:
+    """Refuse early tasks that cannot be run, or that could not be named."""
+    if not config.evaluate_tasks:
+        return
+    from vocabshift.evaluation.harness.known_tasks import requests_of
+
+    if config.loop.objective != "causal":
+        raise ValueError(
+            f"evaluate_tasks needs a causal language model, and the objective is "
+            f"{config.loop.objective!r}; leave it out"
+        )
+    if importlib.util.find_spec("lm_eval") is None:
+        raise ImportError(
+            "evaluate_tasks needs lm-eval; install it with: pip install 'vocabshift[eval]'"
+        )
+    requests_of(config.evaluate_tasks)
+    data = config.evaluate_tasks_data
+    if data is not None and not Path(data).is_dir():
+        raise FileNotFoundError(f"evaluate_tasks_data: {data} is no folder")
 
 
 def data_key(data: PackedIds | Corpus) -> str:
@@ -142,12 +169,17 @@ def _is_packed(data: tuple[str, ...]) -> bool:
     return len(data) == 1 and (Path(data[0]) / PACKED).exists()
 
 
+def _corpus(config: CptConfig, specs: tuple[str, ...]) -> Corpus:
+    # The config has checked that these are the literals that a corpus takes.
+    return Corpus.from_specs(specs, documents=config.documents, errors=config.errors)  # type: ignore[arg-type]
+
+
 def _data(config: CptConfig, tokenizer: Tokenizer) -> PackedIds | Corpus:
     if _is_packed(config.data):
         packed = PackedIds.open(config.data[0])
         packed.require(tokenizer)
         return packed
-    corpus = Corpus.from_specs(config.data, documents=config.documents)  # type: ignore[arg-type]
+    corpus = _corpus(config, config.data)
     if any(part.weight != 1 for part in corpus.parts):
         raise ValueError("every document is packed once; leave out the @WEIGHT of data")
     return corpus

@@ -26,7 +26,7 @@ def test_json_has_no_nan() -> None:
         console.print_json({"value": float("nan")})
 
 
-def test_progress_is_silent_without_a_terminal(capsys) -> None:
+def test_progress_of_short_work_is_silent_without_a_terminal(capsys) -> None:
     """A log file is not filled with bars."""
     with console.progress_bar() as report:
         report("count", 0, 10)
@@ -34,6 +34,44 @@ def test_progress_is_silent_without_a_terminal(capsys) -> None:
         report("merge", 3, None)
     streams = capsys.readouterr()
     assert ("", "") == (streams.out, streams.err)
+
+
+def test_progress_of_long_work_is_a_line_now_and_then(capsys, monkeypatch) -> None:
+    """With rate and time left, on stderr alone; the clock here is the test's own."""
+    clock = [100.0]
+    monkeypatch.setattr(console.time, "monotonic", lambda: clock[0])
+    with console.progress_bar(unit="tokens") as report:
+        report("base", 0, 11_000)
+        for clock[0], done in ((110.0, 1_000), (131.0, 3_100), (132.0, 3_200), (162.0, 6_200)):
+            report("base", done, 11_000)
+        clock[0] = 192.0
+        report("merge", 3, None)
+    streams = capsys.readouterr()
+    assert "" == streams.out
+    assert [
+        "vocabshift: base: 3,100 of 11,000 tokens, 100 tokens/s, 0:01:19 left",
+        "vocabshift: base: 6,200 of 11,000 tokens, 100 tokens/s, 0:00:48 left",
+        "vocabshift: merge: 3 tokens",
+    ] == streams.err.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [({"unit": "tokens"}, "tokens/s"), ({"in_bytes": True}, "kB"), ({}, "0:00:00")],
+)
+def test_a_terminal_shows_a_bar_with_rate_and_time_left(
+    options, shown, capsys, monkeypatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "150")
+    with console.progress_bar(**options) as report:
+        for done in (0, 5_000, 11_000):
+            report("base", done, 11_000)
+    streams = capsys.readouterr()
+    assert "" == streams.out
+    assert "base" in streams.err
+    assert shown in streams.err
 
 
 def test_summary(capsys) -> None:

@@ -155,7 +155,10 @@ def test_what_is_refused(base: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
         (("extend", str(base), "--n-tokens", "5", "-o", out), "--corpus (or --counts)"),
         (("extend", str(base), *text, "--n-tokens", "0", "-o", out), "at least 1"),
         (("extend", str(base), *text, "--n-tokens", "5", "-o", str(base)), "input"),
-        (("extend", "nowhere/none.json", *text, "--n-tokens", "5", "-o", out), "does not exist"),
+        (
+            ("extend", "nowhere/none.json", *text, "--n-tokens", "5", "-o", out),
+            "no such file or folder",
+        ),
         (("plan", str(base), *text, "--picture", "p.jpeg"), ".svg"),
         (("plan", str(base), *text, "--model", str(tmp_path)), "config.json"),
         (("adapt", str(base), *text, "--n-tokens", "9999", "-o", out), "can be"),

@@ -52,6 +52,35 @@ def test_nothing_is_left_where_it_fails(
     assert ["en.txt", "hi.txt"] == sorted(path.name for path in tmp_path.iterdir())
 
 
+def test_text_that_was_cut_is_counted_with_replacements(
+    texts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same words as of the text repaired by Python, for any number of threads."""
+    cut = tmp_path / "cut.txt"
+    cut.write_bytes(b"to be \xff\n" + "घर और घर".encode()[:-2])
+    repaired = tmp_path / "repaired.txt"
+    repaired.write_text(cut.read_bytes().decode("utf-8", "replace"), encoding="utf-8")
+    for name, words in (
+        ("wanted", [f"hi={repaired}"]),
+        ("one", [f"hi={cut}", "--errors", "replace"]),
+        ("three", [f"hi={cut}", "--errors", "replace", "-j", "3"]),
+    ):
+        assert 0 == main(["count", *words, "-o", str(tmp_path / name)])
+    capsys.readouterr()
+    assert 2 == main(["count", f"hi={cut}", "-o", str(tmp_path / "none")])
+    assert "--errors replace" in capsys.readouterr().err
+    counts = [
+        {
+            file.name: file.read_bytes()
+            for file in (tmp_path / name).iterdir()
+            if file.suffix == ".parquet"
+        }
+        for name in ("wanted", "one", "three")
+    ]
+    assert counts[0]
+    assert counts[0] == counts[1] == counts[2]
+
+
 def test_without_pyarrow(
     texts: list[str],
     tmp_path: Path,

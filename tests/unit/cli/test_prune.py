@@ -101,8 +101,11 @@ def test_the_table_for_people(
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--corpus", "TEXT", "-o", "OUT"], "--n-tokens or --vocab-size"),
-        (["--n-tokens", "1", "--vocab-size", "9", "--dry-run"], "--n-tokens or --vocab-size"),
+        (["--corpus", "TEXT", "-o", "OUT"], "--vocab-size or --until"),
+        (
+            ["--n-tokens", "1", "--vocab-size", "9", "--dry-run"],
+            "--vocab-size or --until",
+        ),
         (["--n-tokens", "1", "--corpus", "TEXT"], "give -o DIR, or --dry-run"),
         (["--n-tokens", "1", "--corpus", "TEXT", "-o", "OUT", "--dry-run"], "give -o DIR"),
         (["--n-tokens", "1", "-o", "OUT"], "--corpus (or --counts) is required"),
@@ -163,6 +166,6 @@ def test_the_flags_know_the_orders(base: Path, capsys: pytest.CaptureFixture[str
         assert (f"--order {order} looks at text" in said) == (order in NEED_COUNTS)
 
 
-def test_help_has_two_examples(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prune", "--help"]) == 0
-    assert capsys.readouterr().out.count("  vocabshift prune ") == 2
+    assert capsys.readouterr().out.count("  vocabshift prune ") == 3

@@ -25,7 +25,7 @@ class FakeCorpus:
         self.specs, self.documents, self.chosen = specs, documents, chosen
 
     @classmethod
-    def from_specs(cls, specs, documents="line"):
+    def from_specs(cls, specs, documents="line", errors="strict"):
         return cls(specs, documents)
 
     def require_text(self) -> None:

@@ -49,6 +49,7 @@ def work():
     assert accelerator.num_processes == 2
 
     def tell(name, model, steps):
+        write_model(model, out / f"{name}-kept", accelerator, dtype="float32", is_kept=True)
         write_model(model, out / name, accelerator, dtype="float32")
         if accelerator.is_main_process:
             facts = [[step.loss, step.gradient_norm, step.n_tokens] for step in steps]
@@ -203,6 +204,9 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
         assert [step[2] for step in got] == [step[2] for step in expected]
         np.testing.assert_allclose(np.array(got), np.array(expected), rtol=2e-5)
         weights = load_file(tmp_path / name / "model.safetensors")
+        kept = load_file(tmp_path / f"{name}-kept" / "model.safetensors")
+        assert weights.keys() == kept.keys()
+        assert all(torch.equal(value, weights[each]) for each, value in kept.items())
         for parameter, value in model.named_parameters():
             torch.testing.assert_close(weights[parameter], value.detach(), rtol=1e-4, atol=1e-5)
     model = tiny_llama(tied=False)

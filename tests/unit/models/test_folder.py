@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -99,10 +100,10 @@ FAILURES = {
     "without a word": RuntimeError(),
 }
 REASONS = {
-    "full disk": "No space left on device",
+    "full disk": r"\[Errno 28\] No space left on device",
     "lost connection": "connection reset by peer",
-    "gated": "GatedRepoError by the stand-in",
-    "no such repository": "RepositoryNotFoundError by the stand-in",
+    "gated": "the repository is gated; accept its terms",
+    "no such repository": "no such repository, or a private one",
     "file is gone": "RemoteEntryNotFoundError by the stand-in",
     "without a word": "RuntimeError",
 }
@@ -119,10 +120,12 @@ def test_weights_that_do_not_arrive_are_an_error(
 ) -> None:
     """Taken for a tokenizer, the model would be left out without a word."""
     _hub(monkeypatch, ["config.json", "model.safetensors"], _failure(kind))
-    with pytest.raises(FileNotFoundError, match=f"someone/model .*weights: .*{REASONS[kind]}") as e:
+    with pytest.raises(
+        FileNotFoundError, match=f"someone/model: .*(weights|Hub): {REASONS[kind]}"
+    ) as e:
         find_model("someone/model")
     assert "\n" not in str(e.value)
-    with pytest.raises(FileNotFoundError, match=f"give the model: .*{REASONS[kind]}"):
+    with pytest.raises(FileNotFoundError, match=f"(give the model|Hub): {REASONS[kind]}"):
         open_saved("someone/model")
 
 
@@ -132,10 +135,10 @@ def test_a_listing_that_fails_is_an_error(
 ) -> None:
     """Unless the cache holds the model; a cache without weights says nothing of the repository."""
     _hub(monkeypatch, _failure(kind), _answer("NotCached"))
-    with pytest.raises(FileNotFoundError, match=f"whether it is a model: .*{REASONS[kind]}"):
+    with pytest.raises(FileNotFoundError, match=f"(whether it is a model|Hub): {REASONS[kind]}"):
         find_model("someone/model")
     _hub(monkeypatch, _failure(kind), tmp_path)
-    with pytest.raises(FileNotFoundError, match=f"whether it is a model: .*{REASONS[kind]}"):
+    with pytest.raises(FileNotFoundError, match=f"(whether it is a model|Hub): {REASONS[kind]}"):
         find_model("someone/model")
     for name in ("config.json", "model.safetensors"):
         (tmp_path / name).write_text("")
@@ -198,7 +201,7 @@ def test_adapt_ends_with_the_reason(
     arguments = ["adapt", "someone/model", "--corpus", f"en={text}", "-o", str(out)]
     assert 2 == main([*arguments, "--n-tokens", "10"])
     said = capsys.readouterr().err
-    assert REASONS[kind] in said
+    assert re.search(REASONS[kind], said)
     assert "Traceback" not in said
     assert 1 == len(said.strip().splitlines())
     assert not out.exists()

@@ -59,7 +59,7 @@ def test_what_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert tmp_path == hub.cached("a/b", ("*.json",), wanted="give it")
     top = {"name": "a/b", "allow_patterns": ["*.json"], "ignore_patterns": ["*/*"]}
     assert [{**top, "ignore_patterns": None}, top, {**top, "local_files_only": True}] == asked
-    with pytest.raises(FileNotFoundError, match=r"^no/such/folder does not exist$"):
+    with pytest.raises(FileNotFoundError, match=r"^no/such/folder: no such file or folder; check"):
         hub.download("no/such/folder", ("*.json",))
     assert 3 == len(asked)
 
@@ -83,13 +83,61 @@ def test_a_failed_download_says_why(
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
     monkeypatch.setattr(huggingface_hub, "list_repo_files", fail)
-    said = f"^a/b is no file or folder here, and the Hub does not %s: {reason}$"
+    said = (
+        "^a/b: no such file or folder, and it could not be fetched from the Hugging Face Hub: "
+        f"the Hub does not %s: {reason}$"
+    )
     with pytest.raises(FileNotFoundError, match=said % "give its weights"):
         hub.download("a/b", ("*.json",), wanted="give its weights")
     with pytest.raises(FileNotFoundError, match=said % "list it"):
         hub.list_files("a/b", wanted="list it")
     with pytest.raises(type(error)):  # of its own disk the cache says so itself
         hub.cached("a/b", ("*.json",), wanted="give it")
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_offline", "advice"),
+    [
+        ("OfflineModeIsEnabled", True, "unset HF_HUB_OFFLINE"),
+        ("LocalEntryNotFoundError", True, "unset HF_HUB_OFFLINE"),  # as transformers has it
+        ("LocalEntryNotFoundError", False, "cannot be reached"),
+        ("ConnectError", False, "cannot be reached"),
+        ("RepositoryNotFoundError", False, "no such repository, or a private one"),
+        ("GatedRepoError", False, "the repository is gated"),
+    ],
+)
+def test_what_a_user_can_act_on_is_said_instead_of_the_client_s_words(
+    kind: str, is_offline: bool, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever error of a chain it is found in, and without "Name or service not known"."""
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", is_offline)
+    outer = OSError("Got: [Errno -2] Name or service not known")
+    outer.__cause__ = type(kind, (Exception,), {})()
+    message = str(hub.hub_error("a/b", "give it", outer))
+    assert advice in message
+    assert "service" not in message
+
+
+def test_an_incomplete_cache_is_no_missing_repository() -> None:
+    """The cache does hold a part of it: the client's own words say which."""
+    error = type("IncompleteSnapshotError", (Exception,), {})("weights are missing")
+    error.__cause__ = type("OfflineModeIsEnabled", (Exception,), {})()
+    message = str(hub.hub_error("a/b", "give its weights", error))
+    assert message.endswith("the Hub does not give its weights: weights are missing")
+
+
+@pytest.mark.parametrize(
+    ("name", "place"), [("no/such/dir", "it is relative to"), ("/no/such/dir", "check the path")]
+)
+def test_a_missing_path_is_called_one(name: str, place: str) -> None:
+    message = str(hub.missing(name))
+    assert message.startswith(f"{name}: no such file or folder; check the path")
+    assert place in message
+    assert "Hub" not in message
+
+
+def test_no_file_has_an_impossible_name() -> None:
+    assert [True, False, False] == [hub.is_there(name) for name in (".", "a\0b", "a" * 5000)]
 
 
 def test_offline_there_is_no_list_and_the_cache_may_be_empty(

@@ -8,7 +8,7 @@ import pytest
 
 from vocabshift.errors import CorpusError
 from vocabshift.text.documents import (
-    check_utf8,
+    as_utf8,
     read_blocks,
     read_lines,
     read_whole,
@@ -75,14 +75,46 @@ def test_bytes_that_are_not_utf8_are_located(tmp_path: Path) -> None:
     """The offset is that in the file, whichever block it is in."""
     path = tmp_path / "a.txt"
     path.write_bytes("एक\nदो\n".encode() + b"\xff\n")
-    with pytest.raises(CorpusError, match=r"a\.txt: not UTF-8 at byte offset 14;"):
+    with pytest.raises(
+        CorpusError, match=r"a\.txt: not UTF-8 at byte offset 14, line 3: byte 0xff"
+    ):
         list(read_lines(read_blocks(File(path, "txt"), block_bytes=4), str(path)))
-    with pytest.raises(CorpusError, match=r"a\.txt: not UTF-8 at byte offset 14;"):
+    with pytest.raises(
+        CorpusError, match=r"a\.txt: not UTF-8 at byte offset 14, line 3: byte 0xff"
+    ):
         read_whole(File(path, "txt"))
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"a\n\xe0\xa4", "offset 2, line 2: the text ends inside a character, of which 2 of 3"),
+        (b"\xf0\x9f\x98", "offset 0, line 1: the text ends inside a character, of which 3 of 4"),
+        (b"\n\n\xc3", "offset 2, line 3: the text ends inside a character, of which 1 of 2"),
+        (b"\xe0\xa4\n", "offset 0, line 1: byte 0xe0 is part of no character"),
+        (b"\r\na\x80", "offset 3, line 2: byte 0x80 is part of no character"),
+        (b"a\xff", "offset 1, line 1: byte 0xff is part of no character"),
+        (b"\xf0\x9f\x98a", "offset 0, line 1: byte 0xf0 is part of no character"),
+    ],
+)
+def test_a_cut_is_told_from_other_bytes(content: bytes, what: str, tmp_path: Path) -> None:
+    """iconv would not help with text that was cut; both can be read with U+FFFD."""
+    path = tmp_path / "a.txt"
+    path.write_bytes(content)
+    for read in (
+        lambda: list(read_lines(read_blocks(File(path, "txt"), block_bytes=1), "a.txt")),
+        lambda: list(split_lines([(0, content)], "a.txt")),
+        lambda: read_whole(File(path, "txt")),
+    ):
+        with pytest.raises(CorpusError) as caught:
+            read()
+        assert what in str(caught.value)
+        assert ("iconv" in str(caught.value)) == ("part of no character" in what)
+        assert "--errors replace" in str(caught.value)
 
 
 @pytest.mark.parametrize("data", [b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe0\xa4"])
 def test_utf8_is_checked_strictly(data: bytes) -> None:
     """Overlong forms, surrogates, what lies above Unicode, and characters cut short."""
     with pytest.raises(CorpusError, match="offset 12"):
-        check_utf8(b"ab" + data, "here", 10)
+        as_utf8(b"ab" + data, "here", offset=10)

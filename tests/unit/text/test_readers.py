@@ -9,11 +9,13 @@ import lzma
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import zstandard
 
 from vocabshift.errors import CorpusError
+from vocabshift.text.corpus import Corpus
 from vocabshift.text.files import find
 from vocabshift.text.readers import FileSource, Source, StandardInputSource, TextsSource
 
@@ -102,6 +104,51 @@ def test_standard_input_must_be_utf8(monkeypatch: pytest.MonkeyPatch, unit: str)
     pipe(monkeypatch, b"ab\n\xff")
     with pytest.raises(CorpusError, match="standard input: not UTF-8 at byte offset 3"):
         texts(StandardInputSource(unit))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("unit", "found"), [("line", ["ab", "c\ufffd", "\ufffd"]), ("file", ["ab\nc\ufffd\n\ufffd"])]
+)
+def test_standard_input_with_replacements(
+    monkeypatch: pytest.MonkeyPatch, unit: Any, found: list[str]
+) -> None:
+    pipe(monkeypatch, b"ab\nc\xff\n\xe0\xa4")
+    source = StandardInputSource(unit, "replace")
+    assert found == texts(source) == texts(source)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "found"),
+    [
+        ("a.txt", b"a\xff\n\xe0\xa4", ["a\ufffd", "\ufffd"]),
+        ("a.jsonl", b'{"text": "a\xff"}\n{"text": "b\xe0\xa4"}\n', ["a\ufffd", "b\ufffd"]),
+        ("a.json", b'[{"text": "a\xff"}, "b\xe0\xa4"]', ["a\ufffd", "b\ufffd"]),
+    ],
+)
+def test_every_format_of_text_takes_replacements(
+    name: str, content: bytes, found: list[str], tmp_path: Path
+) -> None:
+    """Compressed too; without them the file is refused."""
+    (tmp_path / name).write_bytes(content)
+    (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content))
+    for path in (tmp_path / name, tmp_path / f"{name}.gz"):
+        files = {"hi": path}
+        corpus = Corpus.from_files(files, errors="replace")
+        assert found == [text for _, text in corpus.texts()]
+        assert found == [
+            text for _, text in Corpus.from_specs([str(path)], errors="replace").texts()
+        ]
+        with pytest.raises(CorpusError, match=rf"{name}.*: not UTF-8 at byte offset .*, line 1"):
+            list(Corpus.from_files(files).texts())
+
+
+def test_replacements_are_asked_for_by_name() -> None:
+    for make in (
+        lambda: Corpus.from_files({"hi": "a.txt"}, errors="ignore"),  # type: ignore[arg-type]
+        lambda: Corpus.from_specs(["a.txt"], errors="ignore"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(ValueError, match="errors is 'ignore'; it must be 'strict'"):
+            make()
 
 
 def test_closed_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:

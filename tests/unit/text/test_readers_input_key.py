@@ -45,6 +45,7 @@ def test_whatever_matters_changes_the_key(file: Path) -> None:
         key(f"hi={file}"),
         key(f"{file}@2"),
         key(f"{file}", documents="file"),
+        key(f"{file}", errors="replace"),
         key(f"{other}"),
         key(f"{file}", f"{other}"),
         key(f"{other}", f"{file}"),

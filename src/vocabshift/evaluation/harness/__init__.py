@@ -1,5 +1,6 @@
 """lm-eval on several checkpoints, with the papers' tasks."""
 
-from vocabshift.evaluation.harness.run import TASKS
+from pathlib import Path
 
-__all__ = ["TASKS"]  # where it was before 0.2
+TASKS = Path(__file__).with_name("tasks")
+"""Our task folder, for lm-eval's --include_path."""

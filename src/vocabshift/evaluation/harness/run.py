@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from vocabshift.evaluation.harness import TASKS
 from vocabshift.evaluation.harness.data import BuiltTasks, with_files
 from vocabshift.evaluation.harness.known_tasks import (
     BORDERS,
@@ -39,9 +40,6 @@ from vocabshift.evaluation.lines.subject import subject_names
 from vocabshift.models.load import check_model, load_causal_model, load_tokenizer
 from vocabshift.progress import Progress
 from vocabshift.results import Results
-
-TASKS = Path(__file__).with_name("tasks")
-"""Our task folder, for lm-eval's --include_path."""
 
 _SEED = 1234  # lm-eval's own, of examples and of numpy and torch
 _BOOTSTRAPS = 100_000  # lm-eval's own, for metrics whose error has no formula

@@ -184,6 +184,7 @@ def _document_nats(
     """Negative log-likelihoods of the documents, (n_documents,); the model keeps its mode."""
     nats = np.zeros(n_documents)
     done, total = 0, sum(window.ids.size for window in windows)
+    report = progress or (lambda *_: None)
     was_training = model.training
     model.eval()
     advice = (
@@ -192,13 +193,13 @@ def _document_nats(
     )
     try:
         with lack_of_memory(advice):
+            report("score", 0, total)
             check_causal(model)
             for batch in _batches(windows, batch_tokens):
                 for window, value in zip(batch, _window_nats(model, batch), strict=True):
                     nats[window.document] += value
                 done += sum(window.ids.size for window in batch)
-                if progress is not None:
-                    progress("score", done, total)
+                report("score", done, total)
     finally:
         model.train(was_training)
     return nats

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.storage.hub import download
+from vocabshift.storage.hub import download, is_there
 from vocabshift.tokenizer.components import SentencePieceRules
 from vocabshift.tokenizer.formats import (
     gguf,
@@ -105,12 +105,7 @@ def local_path(source: str | Path) -> Path:
 
     FileNotFoundError where there is neither.
     """
-    path = Path(source)
-    try:
-        exists = path.exists()
-    except (OSError, ValueError):  # a name too long, or with a zero byte
-        exists = False
-    return path if exists else download(str(source), _HUB_FILES)
+    return Path(source) if is_there(source) else download(str(source), _HUB_FILES)
 
 
 def load_folder(folder: str | Path) -> Tokenizer:
