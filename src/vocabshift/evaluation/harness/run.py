@@ -25,6 +25,7 @@ from vocabshift.evaluation.harness.known_tasks import (
     BORDERS,
     FAMILIES,
     SUITES,
+    TASKS,
     TaskRequest,
     requests_of,
 )
@@ -39,9 +40,6 @@ from vocabshift.evaluation.lines.subject import subject_names
 from vocabshift.models.load import check_model, load_causal_model, load_tokenizer
 from vocabshift.progress import Progress
 from vocabshift.results import Results
-
-TASKS = Path(__file__).with_name("tasks")
-"""Our task folder, for lm-eval's --include_path."""
 
 _SEED = 1234  # lm-eval's own, of examples and of numpy and torch
 _BOOTSTRAPS = 100_000  # lm-eval's own, for metrics whose error has no formula
