@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.inputs import add_models, defaults_of, loading
 from vocabshift.cli.options import UsageError, add_many, add_verb, natural, positive
-from vocabshift.cli.subjects import add_models, defaults_of, loading
 from vocabshift.workflows.harness import BORDERS, KEPT, harness_to_file, known_tasks
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ class HarnessRun:
         """Rows, failures, notes, the border's rule with the requests that it changes ("touched",
         of "requests"), and the papers' numbers, as plain JSON values."""
         from vocabshift.evaluation.harness.rows import touched_counts
-        from vocabshift.report.task_table import beside
+        from vocabshift.report.model_tables import beside
 
         return {
             "results": self.report.results.to_dicts(),
@@ -169,6 +169,6 @@ def known_tasks() -> dict[str, Any]:
 
 def harness_table(run: HarnessRun) -> Table:
     """The terminal output: one row per task and language, next to the papers' numbers."""
-    from vocabshift.report.task_table import beside, task_table
+    from vocabshift.report.model_tables import beside, task_table
 
     return task_table(run.report.results, beside(run.report.results))
