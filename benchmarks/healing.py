@@ -9,6 +9,8 @@ log P(line) - log P(prompt), the value of `harness --border heal`.
 
 prints bits per byte of the next words (`--bytes 1`: of the next word alone) for all prompts, for
 those that are healed, and for those where a token of the line spans the end of the prompt.
+`--questions` asks for the next three words of a line instead, with three words of each of three
+other lines as wrong answers, and prints the accuracy for each value of `harness --border`.
 """
 
 from __future__ import annotations
@@ -62,13 +64,71 @@ def healed(rows: Any, ids: list[int], healer: PromptHealer, tail: bytes) -> list
     return bits
 
 
+def questions_of(lines: list[str]) -> list[tuple[str, list[str], int]]:
+    """(context, four answers, the right one): the next three words, or those of other lines."""
+    draw = random.Random(3)
+    parts = []
+    for line in lines:
+        words = line.split(" ")
+        for _ in range(2 if len(words) >= 14 else 0):
+            cut = draw.randrange(6, len(words) - 3)
+            parts.append((" ".join(words[max(0, cut - 12) : cut]), " ".join(words[cut : cut + 3])))
+    questions = []
+    for number, (context, right) in enumerate(parts):
+        others = draw.sample([i for i in range(len(parts)) if i != number], 3)
+        answers = [parts[i][1] for i in others]
+        place = draw.randrange(4)
+        questions.append((context, [*answers[:place], right, *answers[place:]], place))
+    return questions
+
+
+def ask(model: str, lines: list[str]) -> None:
+    """Accuracy by `--border`, and how often answers with a token across the border are chosen."""
+    from lm_eval.api.instance import Instance
+
+    from vocabshift.evaluation.harness.border import is_touched
+    from vocabshift.evaluation.harness.run import _language_model
+
+    questions = questions_of(lines)
+    lm = _language_model(model, 16, "float32", "auto", "heal", trust_remote_code=False)
+    pairs = [(context, f" {text}") for context, answers, _ in questions for text in answers]
+    touched = [
+        is_touched(lm.tok_encode(context), lm.tok_encode(context + a)) for context, a in pairs
+    ]
+    n_hit = sum(any(touched[i : i + 4]) for i in range(0, len(pairs), 4))
+    print(f"{len(questions)} questions, {sum(touched)} answers touched in {n_hit} of them")
+    requests = [Instance("loglikelihood", {}, pair, i) for i, pair in enumerate(pairs)]
+    for border in ("heal", "split", "lm-eval"):
+        lm.border = border
+        values = [value for value, _ in lm.loglikelihood(requests, disable_tqdm=True)]
+        chosen: dict[str, list[bool]] = {}
+        for number, (_, _, right) in enumerate(questions):
+            own = range(4 * number, 4 * number + 4)
+            best = max(own, key=values.__getitem__)
+            is_right = best == own[right]
+            chosen.setdefault("accuracy", []).append(is_right)
+            if any(touched[i] for i in own):
+                chosen.setdefault("of questions with a touched answer", []).append(is_right)
+            for i in own:
+                if touched[i]:
+                    name = "right" if i == own[right] else "wrong"
+                    chosen.setdefault(f"chosen of touched {name} answers", []).append(i == best)
+        for name, found in chosen.items():
+            print(f"{border:8} {name}: {sum(found) / len(found):.3f} of {len(found)}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("model")
     parser.add_argument("text", type=Path)
     parser.add_argument("--lines", type=int, default=200)
     parser.add_argument("--bytes", type=int, default=60, help="of the rest that are priced")
+    parser.add_argument("--questions", action="store_true", help="accuracy by --border instead")
     args = parser.parse_args()
+    lines = args.text.read_text(encoding="utf-8").splitlines()
+    if args.questions:
+        ask(args.model, lines)
+        return
     hf = load_tokenizer(args.model)
     tokenizer = open_tokenizer(hf)
     healer = PromptHealer(tokenizer)
@@ -81,7 +141,7 @@ def main() -> None:
     def encode(text: str) -> list[int]:
         return [int(i) for i in tokenizer.encode_batch([text])[0]]
 
-    for line in args.text.read_text(encoding="utf-8").splitlines()[: args.lines]:
+    for line in lines[: args.lines]:
         places = [i for i, letter in enumerate(line) if letter == " " and 20 <= i < len(line) - 20]
         if not places:
             continue

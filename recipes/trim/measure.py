@@ -63,8 +63,8 @@ def bits(model: Any, tokenizer: Any, texts: dict[str, list[str]], **facts: Any) 
             **facts,
             "text": row.language,
             "value": round(row.value, 5),
-            "low": None if row.low is None else round(row.low, 5),
-            "high": None if row.high is None else round(row.high, 5),
+            "low": None if row.ci_low is None else round(row.ci_low, 5),
+            "high": None if row.ci_high is None else round(row.ci_high, 5),
             "documents": row.n,
         }
         for row in rows

@@ -20,9 +20,11 @@ PAGES = [
 
 OTHER_PROGRAMS = {
     "CONTRIBUTING.md": {"--only"},
+    "docs/judging-models.md": {"--questions"},
+    "docs/superwords.md": {"--bytes", "--lines"},
     "recipes/accelerate/README.md": {"--config_file", "--machine_rank", "--main_process_ip"},
 }
-"""Flags of accelerate and of tools/ that pages name; beside them the recipes' own."""
+"""Flags of accelerate, benchmarks/ and tools/ that pages name; beside them the recipes' own."""
 
 RECIPES = {"--smoke"}
 

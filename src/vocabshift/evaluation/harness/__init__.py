@@ -1,6 +1,5 @@
 """lm-eval on several checkpoints, with the papers' tasks."""
 
-from pathlib import Path
+from vocabshift.evaluation.harness.known_tasks import TASKS
 
-TASKS = Path(__file__).with_name("tasks")
-"""Our task folder, for lm-eval's --include_path."""
+__all__ = ["TASKS"]  # where it was before 0.2

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from vocabshift.results import UNLABELLED
+
+TASKS = Path(__file__).with_name("tasks")
+"""Our task folder, for lm-eval's --include_path."""
 
 IST = "IST"  # 2511.03237, section 4.2, 4.6 and appendix B
 BORDERS = ("heal", "split", "lm-eval")

@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift.evaluation.harness import TASKS
 from vocabshift.evaluation.harness.data import BuiltTasks, with_files
 from vocabshift.evaluation.harness.known_tasks import (
     BORDERS,
     FAMILIES,
     SUITES,
+    TASKS,
     TaskRequest,
     requests_of,
 )
