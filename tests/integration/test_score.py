@@ -146,7 +146,7 @@ def test_tables_for_people(place: Path, capsys: pytest.CaptureFixture[str]) -> N
     ("words", "message"),
     [
         ("{tokenizer} --text {en}", "no config.json"),
-        ("{nothing}/here/it/is --text {en}", "cannot be loaded"),
+        ("{nothing}/here/it/is --text {en}", "no such file or folder"),
         ("{bare} --text {en}", "tokenizer"),
         ("{mixed} --text {en}", "needs 305 embedding rows and the model has 288"),
         ("{bert} --text {en}", "no causal language model"),
