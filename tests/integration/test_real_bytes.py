@@ -28,7 +28,6 @@ from vocabshift.workflows.adapt_tokenizer import adapt_to_folder
 from vocabshift.workflows.extend import ExtensionOptions, extend_to_folder
 from vocabshift.workflows.prune import prune_to_folder
 
-pytest.importorskip("real_model", reason="the fixtures of a real model are not there")
 pytestmark = pytest.mark.real
 
 TABLE = "model.embed_tokens.weight"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.languages import UNLABELLED
-from vocabshift.text.sentences import SentencePolicy
+from vocabshift.text.writing import SentencePolicy
 from vocabshift.tokenizer.added_tokens import RESERVED, AddedToken, use_of
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, tokens_by_id
 from vocabshift.tokenizer.corpus_reader import added_splitter

@@ -162,6 +162,7 @@ def missing_extra(error: BaseException) -> str | None:
         "transformers": "hf",
         "accelerate": "hf",
         "jinja2": "hf",
+        "gguf": "gguf",
         "huggingface_hub": "hf",
         "pyarrow": "data",
         "datasets": "data",

@@ -9,6 +9,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.fields import add_fields, flags_of, given
+from vocabshift.cli.inputs import add_pattern, add_source, require_source, source_of, tokenizer_of
 from vocabshift.cli.options import (
     Parser,
     UsageError,
@@ -18,8 +19,6 @@ from vocabshift.cli.options import (
     positive,
     threads,
 )
-from vocabshift.cli.source import add_source, require_source, source_of, tokenizer_of
-from vocabshift.cli.subjects import add_pattern
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -170,6 +170,18 @@ def share(text: str) -> float:
     return value
 
 
+def percentage(text: str) -> float:
+    """Parse "0.5%" (or the share itself, 0.005), as argparse's `type`."""
+    number, percent, rest = text.strip().partition("%")
+    try:
+        value = float(number) / (100 if percent else 1)
+    except ValueError:
+        value = -1.0
+    if rest or not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share from 0% to 100%; write 0.5%")
+    return value
+
+
 def size(text: str) -> int:
     """Parse a positive number of bytes, such as "8GB" or "512MiB", as argparse's `type`."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(i?)B?", text.strip(), re.IGNORECASE)

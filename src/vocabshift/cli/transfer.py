@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.inputs import add_pattern, tokenizer_of
 from vocabshift.cli.options import (
     Parser,
     UsageError,
@@ -14,8 +15,6 @@ from vocabshift.cli.options import (
     add_verb,
     positive,
 )
-from vocabshift.cli.source import tokenizer_of
-from vocabshift.cli.subjects import add_pattern
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,7 +29,8 @@ def add_parser(subparsers: Any) -> None:
         "transfer",
         "move a model onto another tokenizer",
         "Give a causal language model the embeddings that another tokenizer needs, and write\n"
-        "model and tokenizer as one folder. Needs the [hf] extra.",
+        "model and tokenizer as one folder. Of a quantized model all but embeddings and head is\n"
+        "copied byte for byte; these must not be quantized. Needs the [hf] extra.",
         "  vocabshift transfer models/llama runs/ist --init auto --text hi=hindi.txt -o llama-ist\n"
         "  vocabshift transfer llama-ist-trained --back --initial models/llama -o llama-back\n",
     )

@@ -33,10 +33,9 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.normalize import normalizer_function
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.added_tokens import AddedToken
-from vocabshift.tokenizer.components import SPACE
+from vocabshift.tokenizer.components import SPACE, SentencePieceRules
 from vocabshift.tokenizer.metaspace_reader import require_metaspace
 from vocabshift.tokenizer.model import Merge, compile_merges
-from vocabshift.tokenizer.piece_rules import SentencePieceRules
 from vocabshift.tokenizer.token_bytes import is_byte_level
 from vocabshift.tokenizer.tokenizer import Tokenizer
 

@@ -20,8 +20,8 @@ from vocabshift.extension.baselines import (
 from vocabshift.extension.continued import Additions, check_room, extended, holes, learn
 from vocabshift.extension.counting import CountedText, TextCounts, TrainingInput, count_text
 from vocabshift.extension.effect import Effect, ceilings_of, measure, measure_by_encoding
-from vocabshift.extension.options import ExtensionOptions
-from vocabshift.extension.pre_tokenizer_repair import (
+from vocabshift.extension.options import (
+    ExtensionOptions,
     RepairDrift,
     repair_drift,
     repaired,

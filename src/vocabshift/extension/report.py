@@ -14,7 +14,7 @@ from typing import Any
 from vocabshift.checks.drift import SAMPLE_BYTES, sample
 from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.extension.effect import Effect
-from vocabshift.extension.pre_tokenizer_repair import RepairDrift
+from vocabshift.extension.options import RepairDrift
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.missing_bytes import LostCharacters

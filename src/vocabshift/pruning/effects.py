@@ -12,6 +12,7 @@ from itertools import islice
 import numpy as np
 
 from vocabshift.pruning.counts import Progress, Source, TokenCounts, count_tokens, documents_of
+from vocabshift.pruning.stopping import PruningStep
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.missing_bytes import LostCharacters
@@ -132,6 +133,7 @@ class PruneReport:
     corpus_fingerprint: str | None
     warnings: tuple[str, ...]
     lost_characters: LostCharacters
+    steps: tuple[PruningStep, ...] = ()  # what `until` tried, by tokens removed
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""`prune`: remove tokens from a tokenizer without making the remaining ones unreachable.
+"""Remove tokens from a tokenizer without making the remaining ones unreachable.
 
 Owns the order of the steps: cheap checks first, then counts of the text, then the removal, and then
 a check of the result: no token became unreachable, and text round-trips as before.
@@ -6,8 +6,8 @@ a check of the result: no token became unreachable, and text round-trips as befo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import math
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -37,13 +37,20 @@ from vocabshift.pruning.options import (
     kept_scripts,
     kept_tokens,
     number_of_tokens,
-    parse_keep,
 )
 from vocabshift.pruning.orders import Vocabulary, removal_order
 from vocabshift.pruning.protection import characters_of, protected, require_prunable, spelled
+from vocabshift.pruning.stopping import (
+    FINEST,
+    MEASURES,
+    Measure,
+    PruningStep,
+    change_of,
+    most_removable,
+)
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, ids_without
-from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer, open_tokenizer
+from vocabshift.tokenizer.formats.load import as_tokenizer, open_tokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.missing_bytes import LostCharacters, with_missing_bytes
 from vocabshift.tokenizer.pipeline import check_threads
@@ -51,66 +58,8 @@ from vocabshift.tokenizer.splits import Flags, Int64s, Splits
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
+_Kind = TypeVar("_Kind", bound=AnyTokenizer)
 _NO_SCRIPTS = (*CLASSES, "Unknown", "Common", "Inherited")
-
-
-def prune(
-    tokenizer: TokenizerLike,
-    corpus: Source | None = None,
-    *,
-    n_tokens: int | None = None,
-    vocab_size: int | None = None,
-    order: str = "leaf-frequency",
-    keep: Iterable[str] = (),
-    keep_ids: bool = False,
-    unreachable_first: bool = False,
-    drop_unseen_characters: bool = False,
-    complete_bytes: bool = False,
-    threads: int = 1,
-) -> Tokenizer | UnigramOrWordPieceTokenizer:
-    """Remove `n_tokens` tokens from a tokenizer, or all but `vocab_size`; return the smaller one.
-
-    Special and added tokens, bytes, characters and "<0xNN>" are never removed, nor is a token that
-    a remaining token is made of. The same text gives the same result.
-
-    tokenizer: one of ours, a `tokenizers` or fast transformers tokenizer, or a path or Hub name;
-        BPE, Unigram or WordPiece.
-    corpus: a Corpus or, for byte-level BPE, a CountFolder; the orders "leaf-id" and "id" need no
-        text.
-    n_tokens, vocab_size: the number of tokens to remove, or to keep in the model; one of them.
-    order: "leaf-frequency" (tokens that nothing is made of, the rarest first), "leaf-id" (of these
-        the highest id), "merge" (the rarest in any merge; BPE alone), "frequency" (the rarest in
-        the end), "id" (the highest id, with what is made of it), "script" (scripts that the text
-        uses least).
-    keep: further tokens to keep: a token, "file:PATH" (one a line), "script:Deva",
-        "language:LABEL" (the tokens that the text of that label uses).
-    keep_ids: leave ids as they are, with holes; otherwise they are packed densely in the old order.
-        Not for Unigram.
-    unreachable_first: first the tokens that their own merges cannot make; BPE alone.
-    drop_unseen_characters: of Unigram and WordPiece, also remove single characters that the
-        corpus does not have; text with these then has unknown tokens.
-    complete_bytes: first add tokens for the bytes that the vocabulary lacks and that UTF-8 can
-        hold; BPE alone. They count in `vocab_size`.
-    threads: for encoding; the result does not depend on it.
-
-    ValueError if more tokens are to be removed than can be, or if text is needed and not given;
-    InvalidTokenizerError for a tokenizer that cannot be read or split into its parts; CorpusError
-    for text that cannot be read or yields no token.
-
-    Source: "Teaching Old Tokenizers New Words", section 4; `pruning.orders` says where we differ.
-    Unigram and WordPiece are ours.
-    """
-    options = PruningOptions(
-        order=order,
-        n_tokens=n_tokens,
-        vocab_size=vocab_size,
-        keep=parse_keep(keep),
-        keep_ids=keep_ids,
-        unreachable_first=unreachable_first,
-        drop_unseen_characters=drop_unseen_characters,
-        complete_bytes=complete_bytes,
-    )
-    return prune_with_report(tokenizer, corpus, options, threads=threads, measure=False).tokenizer
 
 
 def prune_with_report(
@@ -120,12 +69,14 @@ def prune_with_report(
     *,
     threads: int = 1,
     measure: bool = True,
+    held_out: Measure | None = None,
     progress: Progress | None = None,
 ) -> Pruning:
     """`prune`, with the id map, the removed ids and a report.
 
     `measure`: encode the corpus again, for bytes per token before and after and the round trip.
     `corpus` may be SourceCounts: what it has counted already is not counted again.
+    `held_out`: the measure that `options.until` limits.
     """
     counted = SourceCounts.of(corpus)
     corpus = counted.source
@@ -161,10 +112,14 @@ def prune_with_report(
         None if counts is None else counts.weighted,
         unreachable_first=options.unreachable_first,
     )
+    steps: list[PruningStep] = []
+    if options.until is not None:
+        n, steps = _last_within(
+            base, value, found.ids, options, held_out=held_out, progress=progress
+        )
     removed = found.ids[:n]
 
-    old_to_new = ids_without(value, removed.tolist(), keep_ids=options.keep_ids)
-    pruned = value.renumbered(old_to_new)
+    pruned, old_to_new = _without(value, removed, options)
     before, after = _names(value, splits.unreachable), _names(pruned, pruned.splits().unreachable)
     if after - before:
         raise UnreachableTokenError(
@@ -194,9 +149,59 @@ def prune_with_report(
         corpus_fingerprint=None if counts is None else counts.fingerprint,
         warnings=(*loss_warnings(lost), *tie_warnings(n, n_ties)),
         lost_characters=lost,
+        steps=tuple(steps),
     )
+    return Pruning(pruned, _id_map(base, pruned, old_to_new), removed, report)
+
+
+def _without(
+    tokenizer: _Kind, removed: Int64s, options: PruningOptions
+) -> tuple[_Kind, dict[int, int]]:
+    """The tokenizer without these ids, and the new id of each that stays."""
+    old_to_new = ids_without(tokenizer, removed.tolist(), keep_ids=options.keep_ids)
+    return tokenizer.renumbered(old_to_new), old_to_new
+
+
+def _id_map(base: AnyTokenizer, pruned: AnyTokenizer, old_to_new: dict[int, int]) -> TokenIdMap:
+    """The map of the base's own tokens; tokens for missing bytes come after them."""
     kept = {old: new for old, new in old_to_new.items() if old < base.row_count}
-    return Pruning(pruned, TokenIdMap.between(base, pruned, kept), removed, report)
+    return TokenIdMap.between(base, pruned, kept)
+
+
+def _last_within(
+    base: AnyTokenizer,
+    tokenizer: AnyTokenizer,
+    order: Int64s,
+    options: PruningOptions,
+    *,
+    held_out: Measure | None,
+    progress: Progress | None,
+) -> tuple[int, list[PruningStep]]:
+    """How many tokens of the order go by `options.until`, and the steps tried.
+
+    `tokenizer`: `base`, with tokens for its missing bytes if they are asked for.
+    """
+    assert options.until is not None
+    if held_out is None:
+        raise ValueError("until needs held-out text to measure on")
+    before = held_out(base, None)
+    finest = max(1, len(order) // FINEST) if options.by == MEASURES[0] else 1
+    n_steps = max(1, math.ceil(math.log2(max(1, len(order) / finest)))) + 1
+    tried: list[int] = []
+
+    def try_out(n: int) -> PruningStep:
+        pruned, old_to_new = _without(tokenizer, order[:n], options)
+        values = held_out(pruned, _id_map(base, pruned, old_to_new))
+        tried.append(n)
+        if progress is not None:
+            progress("vocabularies tried", len(tried), n_steps)
+        return PruningStep(
+            n, tokenizer.vocab_size - n, values, change_of(options.by, before, values)
+        )
+
+    n, steps = most_removable(len(order), try_out, options.until, finest=finest)
+    unpruned = PruningStep(0, base.vocab_size, before, 0.0)
+    return n, [unpruned, *steps]
 
 
 def number_removable(tokenizer: Any) -> int:

@@ -29,7 +29,7 @@ from vocabshift.text.patterns import (
     to_spec,
 )
 from vocabshift.text.regexes import join_words
-from vocabshift.text.sentences import SentencePolicy
+from vocabshift.text.writing import SentencePolicy
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.added_tokens import vocab_with
 from vocabshift.tokenizer.corpus_reader import normalizer_name

@@ -16,9 +16,8 @@ from vocabshift.extension.options import ExtensionOptions
 from vocabshift.models.folder import find_model, number_of_parameters, size_of_weights
 from vocabshift.progress import Progress
 from vocabshift.results import Results
-from vocabshift.storage.outcome import Outcome, outcome
+from vocabshift.storage.outcome import Outcome, outcome, read_provenance
 from vocabshift.storage.output import CHECKPOINTS
-from vocabshift.storage.provenance import read_provenance
 from vocabshift.surgery.methods import check_init
 from vocabshift.surgery.options import AUTO, TransferOptions
 from vocabshift.surgery.report import TransferReport

@@ -1,8 +1,8 @@
 """Several tokenizers by name: loaded, and checked one after the other.
 
-Owns which of them a pattern applies to (those that cannot be read without one) and the plain
-values in which a check is reported. Other rooms are imported on use, so that the command line can
-show its choices at once.
+Owns which of them a pattern applies to (those that cannot be read without one) and the plain values
+in which a check is reported. Other rooms are imported on use, so that the command line can show its
+choices at once.
 """
 
 from __future__ import annotations

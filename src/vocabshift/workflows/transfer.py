@@ -12,8 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.storage.outcome import check_output
-from vocabshift.storage.provenance import read_provenance
+from vocabshift.storage.outcome import check_output, read_provenance
 from vocabshift.surgery.methods import INITIALIZERS, init_names
 from vocabshift.surgery.options import AUTO, Score, TransferOptions
 
