@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 
 from reference import lost as slow
 from vocabshift.checks.check import check
-from vocabshift.demo import sample_texts
+from vocabshift.demo.story import beginnings
 from vocabshift.surgery.report import TransferReport
 from vocabshift.surgery.transfer import transfer_folder
 from vocabshift.text.corpus import Corpus
@@ -28,7 +28,6 @@ from vocabshift.workflows.adapt_tokenizer import adapt_to_folder
 from vocabshift.workflows.extend import ExtensionOptions, extend_to_folder
 from vocabshift.workflows.prune import prune_to_folder
 
-pytest.importorskip("real_model", reason="the fixtures of a real model are not there")
 pytestmark = pytest.mark.real
 
 TABLE = "model.embed_tokens.weight"
@@ -50,7 +49,7 @@ def tables(smollm2: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    return Corpus.from_texts(sample_texts.beginnings(40))
+    return Corpus.from_texts(beginnings(40))
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,30 @@ class TokenCounts:
             n_bytes, n_tokens = totals[group.language]
             totals[group.language] = (n_bytes + group.n_bytes, n_tokens + int(counts.sum()))
         return totals
+
+
+class SourceCounts:
+    """A text whose tokens are counted once for each tokenizer.
+
+    An object replaces its source in a pruning, and keeps the counts as long as it exists.
+    """
+
+    def __init__(self, source: Source | None) -> None:
+        self.source = source
+        self._counts: dict[str, TokenCounts] = {}
+
+    @classmethod
+    def of(cls, source: Source | SourceCounts | None) -> SourceCounts:
+        """The source itself if it is a SourceCounts, else a new one."""
+        return source if isinstance(source, SourceCounts) else cls(source)
+
+    def count(self, tokenizer: AnyTokenizer, **run: Any) -> TokenCounts:
+        """`count_tokens` of the source, with its options; nothing is counted a second time."""
+        assert self.source is not None
+        key = tokenizer.fingerprint
+        if key not in self._counts:
+            self._counts[key] = count_tokens(tokenizer, self.source, **run)
+        return self._counts[key]
 
 
 def require_tokens(counts: TokenCounts, name: str) -> None:

@@ -16,9 +16,9 @@ from vocabshift.errors import UnreachableTokenError
 from vocabshift.pruning.counts import (
     Progress,
     Source,
+    SourceCounts,
     TokenCounts,
     check_counted,
-    count_tokens,
     require_tokens,
 )
 from vocabshift.pruning.effects import (
@@ -64,7 +64,7 @@ _NO_SCRIPTS = (*CLASSES, "Unknown", "Common", "Inherited")
 
 def prune_with_report(
     tokenizer: Any,
-    corpus: Source | None,
+    corpus: Source | SourceCounts | None,
     options: PruningOptions,
     *,
     threads: int = 1,
@@ -75,8 +75,11 @@ def prune_with_report(
     """`prune`, with the id map, the removed ids and a report.
 
     `measure`: encode the corpus again, for bytes per token before and after and the round trip.
+    `corpus` may be SourceCounts: what it has counted already is not counted again.
     `held_out`: the measure that `options.until` limits.
     """
+    counted = SourceCounts.of(corpus)
+    corpus = counted.source
     check_source(options, corpus)
     check_threads(threads)
     base = open_tokenizer(tokenizer)
@@ -96,7 +99,7 @@ def prune_with_report(
     n = number_of_tokens(value, options, int(np.count_nonzero(removable)))
 
     counts, own = _count(
-        value, corpus, options, measure=measure, threads=threads, progress=progress
+        value, counted, options, measure=measure, threads=threads, progress=progress
     )
     if options.keep.languages and own is not None:
         used = own.of_languages(set(options.keep.languages)) > 0
@@ -232,7 +235,7 @@ def _removable(
 
 def _count(
     tokenizer: AnyTokenizer,
-    source: Source | None,
+    counted: SourceCounts,
     options: PruningOptions,
     *,
     measure: bool,
@@ -243,18 +246,18 @@ def _count(
 
     The orders use counts without merge skipping; only "frequency" uses the tokenizer's own.
     """
-    if source is None:
+    if counted.source is None:
         return None, None
     by_merges = tokenizer.without_merge_skipping()
     orders_by_own = options.order == "frequency" or by_merges is tokenizer
     first = tokenizer if orders_by_own else by_merges
-    counts = count_tokens(first, source, threads=threads, progress=progress)
+    counts = counted.count(first, threads=threads, progress=progress)
     require_tokens(counts, tokenizer.name)
     if orders_by_own:
         return counts, counts
     if not (measure or options.keep.languages):
         return counts, None
-    own = count_tokens(tokenizer, source, threads=threads, phase="encode", progress=progress)
+    own = counted.count(tokenizer, threads=threads, phase="encode", progress=progress)
     return counts, own
 
 

@@ -16,15 +16,15 @@ from vocabshift.models.load import load_model
 from vocabshift.models.saved import SavedModel, check_whole, open_saved
 from vocabshift.models.tables import Matrices, Table, block_length, find_matrices
 from vocabshift.surgery import config_ids
-from vocabshift.surgery.matching import TRANSFER_MAP, check_kinds, match, token_ids
+from vocabshift.surgery.matching import TRANSFER_MAP, check_kinds, match
 from vocabshift.surgery.output import SmallFiles, TableFill, write_folder, write_loaded
 from vocabshift.surgery.report import TransferReport
 from vocabshift.surgery.rows import put_rows
 from vocabshift.surgery.special_ids import match_specials, roles_of_config
 from vocabshift.surgery.stream import transfer_key
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, ids_of_tokens
+from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.id_map import load as load_id_map
-from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 BACK = "back"
 
@@ -63,10 +63,10 @@ def transfer_back_folder(
     changes = config_ids.taken_over(model, old)
     report = TransferReport(
         n_copied=len(kept),
-        n_initialized=len(token_ids(first)) - len(kept),
-        n_removed=len(token_ids(current)) - len(set(kept.values())),
+        n_initialized=len(ids_of_tokens(first)) - len(kept),
+        n_removed=len(ids_of_tokens(current)) - len(set(kept.values())),
         tied=matrices.tied,
-        vocab_size=len(token_ids(first)),
+        vocab_size=len(ids_of_tokens(first)),
         rows=old_tables.rows,
         old_rows=matrices.rows,
         init=BACK,
@@ -108,33 +108,28 @@ def _said_by(model: Any) -> tuple[str, ...]:
 def _kept_ids(
     model_source: str | Path,
     old: Any,
-    first: Tokenizer | UnigramOrWordPieceTokenizer,
-    current: Tokenizer | UnigramOrWordPieceTokenizer,
+    first: AnyTokenizer,
+    current: AnyTokenizer,
 ) -> dict[int, int]:
     """First id -> current id of every token that both have."""
     file = Path(model_source) / TRANSFER_MAP
     if file.is_file():
         id_map = load_id_map(file)
-        if isinstance(first, UnigramOrWordPieceTokenizer) or isinstance(
-            current, UnigramOrWordPieceTokenizer
-        ):
-            check_kinds(first, current, id_map)
-        else:
+        if not check_kinds(first, current, id_map):
             id_map.check(first, current)
         return {old_id: new_id for new_id, old_id in id_map.new_to_old().items()}
-    if isinstance(first, UnigramOrWordPieceTokenizer) or isinstance(
-        current, UnigramOrWordPieceTokenizer
-    ):
+    if not first.kind == current.kind == "BPE":
         raise VocabMismatchError(
             f"{model_source} holds no {TRANSFER_MAP}, and without it nothing is known"
         )
-    specials = match_specials(first, current, roles_of_config(old.config))
+    ours, theirs = as_tokenizer(first), as_tokenizer(current)
+    specials = match_specials(ours, theirs, roles_of_config(old.config))
     if specials.tokenizer.row_count != current.row_count:
         raise VocabMismatchError(
             "the model's tokenizer lacks special tokens of the initial one, so that is not the "
             "model that was transferred; name that one with --initial"
         )
-    return match(first, current, specials.new_to_old).old_to_new
+    return match(ours, theirs, specials.new_to_old).old_to_new
 
 
 def _check_pair(matrices: Matrices, old_tables: Matrices, kept: dict[int, int]) -> None:

@@ -90,17 +90,21 @@ def open_tokenizers(old: Any, new: Any, options: TransferOptions) -> tuple[Any, 
     old, new = open_tokenizer(old), open_tokenizer(new)
     assert options.id_map is None or isinstance(options.id_map, TokenIdMap)
     check_tokenizers(old, new, options.id_map)
-    if options.complete_bytes:
-        new = with_missing_bytes(as_tokenizer(new))
+    new = with_additions(new, options)
     check_loss(old, new)
-    return old, with_dummies(new, options.reserve_dummies)
+    return old, new
 
 
-def with_dummies(new: Any, n: int) -> Any:
-    """The new tokenizer with `n` tokens that no text has; ValueError where it takes none."""
-    if n and not isinstance(new, Tokenizer):
-        raise ValueError(f"reserve_dummies is for BPE tokenizers; {new.name} is a {new.kind} one")
-    return with_unused(new, n) if n else new
+def with_additions(new: Any, options: TransferOptions) -> Any:
+    """The new tokenizer with its missing bytes and with tokens that no text has, where asked for.
+
+    ValueError for a tokenizer that takes none.
+    """
+    for name in ("complete_bytes", "reserve_dummies"):
+        if getattr(options, name) and new.kind != "BPE":
+            raise ValueError(f"{name} is for BPE tokenizers; {new.name} is a {new.kind} one")
+    whole = with_missing_bytes(as_tokenizer(new)) if options.complete_bytes else new
+    return with_unused(whole, options.reserve_dummies) if options.reserve_dummies else whole
 
 
 def check_usable(old: Tokenizer, new: Tokenizer) -> None:
@@ -117,6 +121,8 @@ def check_usable(old: Tokenizer, new: Tokenizer) -> None:
 
 def check_loss(old: AnyTokenizer, new: AnyTokenizer) -> None:
     """VocabMismatchError where the new tokenizer lacks bytes of characters that the old one has."""
+    if new.kind != "BPE":
+        return  # characters that a pruning took out are meant to be lost
     lost = np.setdiff1d(lost_characters(new), lost_characters(old))
     if len(lost):
         named = ", ".join(names_of(lost[:SHOWN])) + (", …" if len(lost) > SHOWN else "")

@@ -15,9 +15,10 @@ from typing import Any
 from vocabshift.models.folder import load_own_tokenizer
 from vocabshift.models.load import load_configs
 from vocabshift.surgery.checks import open_tokenizers, opened
-from vocabshift.surgery.matching import match_tokenizers, token_names
+from vocabshift.surgery.matching import match_tokenizers
 from vocabshift.surgery.options import TransferOptions
 from vocabshift.surgery.row_sources import RowSources
+from vocabshift.tokenizer.any_tokenizer import tokens_by_id
 from vocabshift.tokenizer.id_map import TokenIdMap
 
 
@@ -57,7 +58,7 @@ def token_lists(
     match = match_tokenizers(
         old, new, config=config, id_map=options.id_map, overrides=options.overrides
     )
-    return _lists(match.sources, token_names(old), token_names(match.tokenizer))
+    return _lists(match.sources, tokens_by_id(old), tokens_by_id(match.tokenizer))
 
 
 def _lists(sources: RowSources, old: Mapping[int, str], new: Mapping[int, str]) -> TokenLists:

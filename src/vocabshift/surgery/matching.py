@@ -20,10 +20,11 @@ from vocabshift.surgery.overrides import Overrides, resolve
 from vocabshift.surgery.row_sources import Ids, RowSources
 from vocabshift.surgery.special_ids import SpecialTokens, match_specials, roles_of_config
 from vocabshift.tokenizer import token_bytes
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, ids_of_tokens
+from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint
-from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 TRANSFER_MAP = "transfer_map.json"
 """Beside a transferred model: which id each token of its first tokenizer has.
@@ -53,8 +54,8 @@ class TokenMatch:
 
 
 def match_tokenizers(
-    old: Tokenizer | UnigramOrWordPieceTokenizer,
-    new: Tokenizer | UnigramOrWordPieceTokenizer,
+    old: AnyTokenizer,
+    new: AnyTokenizer,
     *,
     config: Any,
     id_map: TokenIdMap | None,
@@ -65,19 +66,17 @@ def match_tokenizers(
     `id_map` and `overrides` (as the user wrote them) go before bytes. VocabMismatchError for what
     does not belong together, ValueError for overrides of a tokenizer that takes none.
     """
-    if isinstance(old, UnigramOrWordPieceTokenizer) and isinstance(
-        new, UnigramOrWordPieceTokenizer
-    ):
+    if old.kind != "BPE":
         assert id_map is not None
         if overrides:
             raise ValueError(f"overrides are not taken for a {old.kind} tokenizer")
         return TokenMatch(*match_by_map(old, new, id_map), id_map)
-    assert isinstance(old, Tokenizer) and isinstance(new, Tokenizer)
-    decided = resolve(overrides, old, new)
-    specials = match_specials(old, new, roles_of_config(config), decided.same)
+    ours, theirs = as_tokenizer(old), as_tokenizer(new)
+    decided = resolve(overrides, ours, theirs)
+    specials = match_specials(ours, theirs, roles_of_config(config), decided.same)
     kept = None if id_map is None else id_map.new_to_old()
-    sources = match(old, specials.tokenizer, specials.new_to_old, kept, decided)
-    return TokenMatch(specials, sources, map_of(old, specials.tokenizer, sources), len(decided))
+    sources = match(ours, specials.tokenizer, specials.new_to_old, kept, decided)
+    return TokenMatch(specials, sources, map_of(ours, specials.tokenizer, sources), len(decided))
 
 
 def match(
@@ -124,7 +123,7 @@ def match(
         made=_array(unknown),
         pieces=pieces,
         offsets=offsets,
-        old_ids=_array(sorted(token_ids(old))),
+        old_ids=_array(sorted(ids_of_tokens(old))),
         ambiguous=_ambiguous(old_bytes, by_bytes),
     )
 
@@ -200,30 +199,12 @@ def map_of(old: Tokenizer, tokenizer: Tokenizer, sources: RowSources) -> TokenId
     )
 
 
-def token_ids(tokenizer: Tokenizer | UnigramOrWordPieceTokenizer) -> set[int]:
-    """Every id that names a token."""
-    return set(token_names(tokenizer))
-
-
-def token_names(tokenizer: Tokenizer | UnigramOrWordPieceTokenizer) -> dict[int, str]:
-    """Id -> token, as the vocabulary spells it."""
-    vocab = (
-        tokenizer.vocab
-        if isinstance(tokenizer, UnigramOrWordPieceTokenizer)
-        else tokenizer.model.vocab
-    )
-    names = {token_id: token for token, token_id in vocab.items()}
-    return names | {token.id: token.content for token in tokenizer.added_tokens}
-
-
-def check_kinds(old: Any, new: Any, id_map: TokenIdMap | None) -> bool:
+def check_kinds(old: AnyTokenizer, new: AnyTokenizer, id_map: TokenIdMap | None) -> bool:
     """Whether both are Unigram or WordPiece, and the map is theirs.
 
     VocabMismatchError for one of these with another kind, or without a map.
     """
-    plain = [
-        tokenizer for tokenizer in (old, new) if isinstance(tokenizer, UnigramOrWordPieceTokenizer)
-    ]
+    plain = [tokenizer for tokenizer in (old, new) if tokenizer.kind != "BPE"]
     if not plain:
         return False
     if len(plain) == 1:
@@ -242,11 +223,11 @@ def check_kinds(old: Any, new: Any, id_map: TokenIdMap | None) -> bool:
 
 
 def match_by_map(
-    old: UnigramOrWordPieceTokenizer, new: UnigramOrWordPieceTokenizer, id_map: TokenIdMap
+    old: AnyTokenizer, new: AnyTokenizer, id_map: TokenIdMap
 ) -> tuple[SpecialTokens, RowSources]:
     """Special ids and rows as the map says; VocabMismatchError for a token it lacks."""
     new_to_old = id_map.new_to_old()
-    new_ids, old_ids = token_ids(new), token_ids(old)
+    new_ids, old_ids = ids_of_tokens(new), ids_of_tokens(old)
     unknown = sorted(new_ids - new_to_old.keys())
     if unknown or not set(new_to_old.values()) <= old_ids:
         raise VocabMismatchError(

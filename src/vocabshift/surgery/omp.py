@@ -119,13 +119,13 @@ class Donor:
     def load(cls, source: str | Path) -> Donor:
         """From a model folder or Hub name; of safetensors only the tables are read."""
         tokenizer = load_own_tokenizer(source)
-        if not isinstance(tokenizer, Tokenizer):
+        if tokenizer.kind != "BPE":
             raise VocabMismatchError(
                 f"the donor's tokenizer is a {tokenizer.kind} one; a BPE tokenizer is needed"
             )
         saved = open_saved(source)
         if saved is not None:
-            return cls._of_tables(saved.matrices, tokenizer)
+            return cls._of_tables(saved.matrices, as_tokenizer(tokenizer))
         return cls.of_model(load_model(source), tokenizer)
 
     @classmethod

@@ -26,9 +26,8 @@ from vocabshift.surgery import config_ids
 from vocabshift.surgery.matching import TRANSFER_MAP
 from vocabshift.surgery.report import TransferReport, serving_notes
 from vocabshift.surgery.stream import Fill, check_space, plan_shards, transfer_key, write_shards
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap
-from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 PROCESSORS = (
     "processor_config.json",
@@ -53,7 +52,7 @@ class TableFill:
 class SmallFiles:
     """What the files other than the shards say."""
 
-    tokenizer: Tokenizer | UnigramOrWordPieceTokenizer
+    tokenizer: AnyTokenizer
     changes: list[config_ids.Change]
     move: Callable[[int], int | None]  # old id -> new id, None for a token that is gone
     id_map: TokenIdMap | None
@@ -62,7 +61,7 @@ class SmallFiles:
 
 def write_loaded(
     model: Any,
-    tokenizer: Tokenizer | UnigramOrWordPieceTokenizer,
+    tokenizer: AnyTokenizer,
     out: str | Path,
     report: TransferReport,
     *,
@@ -129,7 +128,7 @@ def _write_small(saved: SavedModel, small: SmallFiles, partial: Path, rows: int)
 
 def _write_about(
     partial: Path,
-    tokenizer: Tokenizer | UnigramOrWordPieceTokenizer,
+    tokenizer: AnyTokenizer,
     id_map: TokenIdMap | None,
     config: Mapping[str, Any],
     report: TransferReport,

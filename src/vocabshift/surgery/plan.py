@@ -21,10 +21,10 @@ from vocabshift.surgery.methods import InitRequest, candidates, prepare
 from vocabshift.surgery.options import AUTO, Score, TransferOptions
 from vocabshift.surgery.report import TransferReport
 from vocabshift.surgery.rows import InitContext, check_rows, move_rows, padded_rows
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.missing_bytes import LostCharacters
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +40,8 @@ class Plan:
 def make_plan(
     model: Any,
     matrices: Matrices,
-    old: Tokenizer | UnigramOrWordPieceTokenizer,
-    new: Tokenizer | UnigramOrWordPieceTokenizer,
+    old: AnyTokenizer,
+    new: AnyTokenizer,
     options: TransferOptions,
 ) -> Plan:
     """The new place of every row and id; `model`: any object with the configs of one.

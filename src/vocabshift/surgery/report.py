@@ -11,7 +11,7 @@ from typing import Any
 
 from vocabshift.text.patterns import NAMED, from_spec
 from vocabshift.tokenizer.missing_bytes import LostCharacters
-from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.token_bytes import is_byte_level
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ _SLOWER = (
 
 def pattern_name(tokenizer: Any) -> str | None:
     """The pattern of a widely known pre-tokenizer, or None for any other."""
-    if not isinstance(tokenizer, Tokenizer) or not tokenizer.model.is_byte_level:
+    if tokenizer.kind != "BPE" or not is_byte_level(tokenizer):
         return None
     pattern = from_spec(tokenizer.pre_tokenizer)
     return next((name for name in _GGUF_NAMES if pattern and NAMED[name] == pattern), None)

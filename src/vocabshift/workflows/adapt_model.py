@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from vocabshift.extension.counting import TextCounts
 from vocabshift.extension.options import ExtensionOptions
 from vocabshift.models.folder import find_model, number_of_parameters, size_of_weights
 from vocabshift.progress import Progress
@@ -39,7 +38,7 @@ from vocabshift.workflows.adapt_card import (
 )
 from vocabshift.workflows.adapt_request import check_options, learned_and_judged, open_model
 from vocabshift.workflows.adapt_tokenizer import Adaptation, First, adapt_tokenizer
-from vocabshift.workflows.plan import plan
+from vocabshift.workflows.plan import CorpusCounts, plan
 from vocabshift.workflows.transfer import bits_per_byte, notes_of
 
 SCORE_BYTES = 20_000
@@ -168,7 +167,7 @@ def adapt_model(
         now = transfer_folder(folder, old, out, force=force, dry_run=True)  # refuses early
         scorer = _Scorer(excerpt(judged, score_bytes) if with_score else None, device, progress)
         scorer.read(folder, old, BEFORE)
-        counts = TextCounts(learned)  # the plan and the adaptation count the same words
+        counts = CorpusCounts.of(learned)  # the plan and the adaptation count the same words
         chosen = n_tokens
         if chosen is None:
             found = plan(old, counts, text=judged, sampling_alpha=sampling_alpha, **run)

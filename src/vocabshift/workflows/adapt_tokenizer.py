@@ -29,7 +29,7 @@ from vocabshift.tokenizer.id_map import TokenIdMap, chained
 from vocabshift.tokenizer.missing_bytes import LostCharacters
 from vocabshift.tokenizer.pretrained_folder import write_files
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.workflows.plan import plan
+from vocabshift.workflows.plan import CorpusCounts, plan
 
 First = Literal["prune", "extend"]
 
@@ -69,7 +69,7 @@ class Adaptation:
 
 def adapt_tokenizer(
     tokenizer: TokenizerLike,
-    corpus: Corpus | TextCounts,
+    corpus: Corpus | TextCounts | CorpusCounts,
     *,
     n_tokens: int,
     first: First = "prune",
@@ -119,7 +119,7 @@ def adapt_tokenizer(
         normalizer=normalizer,
         sampling_alpha=sampling_alpha,
     )
-    counts = TextCounts.of(corpus)  # every attempt splits the text alike
+    counts = CorpusCounts.of(corpus)  # every attempt splits the text alike
     kept = parse_keep(keep)
     run = _prune_first if first == "prune" else _extend_first
     pruning_options = {"order": order, "keep": kept, "threads": threads, "progress": progress}
@@ -194,8 +194,9 @@ def adapt_to_folder(
     shared: dict[str, Any] = {"sampling_alpha": sampling_alpha}
     run: dict[str, Any] = {"threads": threads, "progress": progress}
     with outcome("adapt", out, inputs=[tokenizer, corpus, *inputs], force=force) as output:
+        base = as_tokenizer(tokenizer)  # opened, compiled and split into parts once
         if n_tokens is None:
-            n_tokens = plan(tokenizer, corpus, **shared, **run).exchange_of(pre_tokenizer)
+            n_tokens = plan(base, corpus, **shared, **run).exchange_of(pre_tokenizer)
         asked = {
             "n_tokens": n_tokens,
             "first": first,
@@ -206,35 +207,36 @@ def adapt_to_folder(
             **({"complete_bytes": True} if complete_bytes else {}),
             **shared,
         }
-        adaptation = adapt_tokenizer(tokenizer, corpus, **asked, **run)
+        adaptation = adapt_tokenizer(base, corpus, **asked, **run)
+        id_map = chained(tokenizer, adaptation.id_map, adaptation.tokenizer.vocab)
         write_files(adaptation.tokenizer, output.folder)
         return output.record(
-            asked | {"old": adaptation.id_map.old},
+            asked | {"old": id_map.old},
             adaptation.to_dict(),
             corpus_fingerprint=adaptation.extension.corpus_fingerprint,
-            id_map=adaptation.id_map,
+            id_map=id_map,
         )
 
 
-def _prune(base: Tokenizer, counts: TextCounts, n: int, run: Mapping[str, Any]) -> Pruning:
+def _prune(base: Tokenizer, counts: CorpusCounts, n: int, run: Mapping[str, Any]) -> Pruning:
     options = PruningOptions(order=run["order"], n_tokens=n, keep=run["keep"], keep_ids=True)
     return prune_with_report(
-        base, counts.source, options, threads=run["threads"], progress=run["progress"]
+        base, counts.tokens, options, threads=run["threads"], progress=run["progress"]
     )
 
 
 def _prune_first(
-    base: Tokenizer, counts: TextCounts, options: ExtensionOptions, pruning: dict[str, Any]
+    base: Tokenizer, counts: CorpusCounts, options: ExtensionOptions, pruning: dict[str, Any]
 ) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
     pruned = _prune(base, counts, options.n_tokens, pruning)
-    extension = _extend(as_tokenizer(pruned.tokenizer), counts, options, pruning)
+    extension = _extend(as_tokenizer(pruned.tokenizer), counts.words, options, pruning)
     return _with_old_ids(extension.tokenizer, base), extension.report, pruned.report
 
 
 def _extend_first(
-    base: Tokenizer, counts: TextCounts, options: ExtensionOptions, pruning: dict[str, Any]
+    base: Tokenizer, counts: CorpusCounts, options: ExtensionOptions, pruning: dict[str, Any]
 ) -> tuple[Tokenizer, ExtensionReport, PruneReport]:
-    extension = _extend(base, counts, options, pruning)
+    extension = _extend(base, counts.words, options, pruning)
     n = extension.report.n_added
     pruned = _prune(extension.tokenizer, counts, n, pruning)
     result = _moved_into_holes(as_tokenizer(pruned.tokenizer), base.row_count)

@@ -20,6 +20,7 @@ from vocabshift.extension.counting import TextCounts
 from vocabshift.extension.effect import Effect, Growth, grow, steps
 from vocabshift.models.facts import ModelFacts, model_facts
 from vocabshift.progress import Progress
+from vocabshift.pruning.counts import SourceCounts
 from vocabshift.pruning.options import PruningOptions
 from vocabshift.pruning.prune import number_removable, prune_with_report
 from vocabshift.text.corpus import Corpus
@@ -125,9 +126,25 @@ MAX_LOSS = 0.01
 """Share of its bytes per token that an exchange may cost a language before anything is learned."""
 
 
+@dataclass(frozen=True)
+class CorpusCounts:
+    """A text whose words and tokens are counted once, for a plan and the exchange after it."""
+
+    words: TextCounts
+    tokens: SourceCounts
+
+    @classmethod
+    def of(cls, source: Corpus | TextCounts | CorpusCounts) -> CorpusCounts:
+        """The source itself if it is a CorpusCounts, else a new one."""
+        if isinstance(source, CorpusCounts):
+            return source
+        words = TextCounts.of(source)
+        return cls(words, SourceCounts(words.source))
+
+
 def plan(
     tokenizer: TokenizerLike,
-    corpus: Corpus | TextCounts,
+    corpus: Corpus | TextCounts | CorpusCounts,
     *,
     text: Corpus | None = None,
     max_tokens: int = MAX_TOKENS,
@@ -159,35 +176,21 @@ def plan(
         raise ValueError(f"bandwidth is {bandwidth}; give bytes per second above 0")
     base = as_tokenizer(tokenizer)
     facts = None if model is None else model_facts(model)
-    counts = TextCounts.of(corpus)
-    if not isinstance(counts.source, Corpus):
+    counts = CorpusCounts.of(corpus)
+    source = counts.words.source
+    if not isinstance(source, Corpus):
         raise CorpusError(
             "plan encodes the text itself, which counted words are not; give --corpus"
         )
-    learned_from, judged_on = counts.source, text
+    learned_from, judged_on = source, text
     if judged_on is None:
-        learned_from, judged_on = hold_out(counts.source)
-        counts = TextCounts(learned_from)
-    grown = grow(
-        base,
-        counts,
-        judged_on,
-        max_tokens=max_tokens,
-        sampling_alpha=sampling_alpha,
-        threads=threads,
-        progress=progress,
-    )
+        learned_from, judged_on = hold_out(source)
+        counts = CorpusCounts.of(learned_from)
+    run: dict[str, Any] = {"max_tokens": max_tokens, "threads": threads, "progress": progress}
+    grown = grow(base, counts.words, judged_on, sampling_alpha=sampling_alpha, **run)
     judged = grown[0].effect
     n_bytes = {row.language: row.n_bytes for row in judged.languages}
-    removed, n_removable = _shrink(
-        base,
-        learned_from,
-        judged_on,
-        n_bytes,
-        max_tokens=max_tokens,
-        threads=threads,
-        progress=progress,
-    )
+    removed, n_removable = _shrink(base, counts.tokens, judged_on, n_bytes, **run)
     rows = [
         *(_priced(row, base, facts, bandwidth) for row in removed),
         *(_priced(row, base, facts, bandwidth) for growth in grown for row in _growth_rows(growth)),
@@ -246,7 +249,7 @@ def _by_language(effect: Effect, n: int) -> dict[str, float]:
 
 def _shrink(
     base: Tokenizer,
-    corpus: Corpus,
+    corpus: SourceCounts,
     judged_on: Corpus,
     n_bytes: Mapping[str, int],
     *,

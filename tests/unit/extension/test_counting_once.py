@@ -14,10 +14,12 @@ from vocabshift.extension.counting import TextCounts, count_metaspace
 from vocabshift.extension.effect import measure
 from vocabshift.extension.extend import extend_with_report
 from vocabshift.extension.options import ExtensionOptions
+from vocabshift.pruning import counts as token_counts
 from vocabshift.text.counting import CorpusReader
+from vocabshift.tokenizer.formats import load
 from vocabshift.tokenizer.formats.sentencepiece import Piece, PieceType, Settings, from_pieces
-from vocabshift.workflows.adapt_tokenizer import adapt_tokenizer
-from vocabshift.workflows.plan import plan
+from vocabshift.workflows.adapt_tokenizer import adapt_to_folder, adapt_tokenizer
+from vocabshift.workflows.plan import CorpusCounts, plan
 
 ENGLISH = "the cat and the other cat sat by the heater\nanother day, another letter\n" * 30
 HINDI = "राम घर गया और सीता घर आई\nहिन्दी में राम घर आया\nसीता की किताब मेज पर है\n" * 30
@@ -80,6 +82,46 @@ def test_a_plan_and_what_follows_share_the_counts(
     alone = adapt_tokenizer(base, corpus, n_tokens=5)
     assert alone.to_dict() == adapted.to_dict()
     assert alone.tokenizer.model.vocab == adapted.tokenizer.model.vocab
+
+
+def test_tokens_of_the_base_are_counted_once(
+    base: vs.Tokenizer, corpus: vs.Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the plan and for all attempts of the exchange."""
+    original = token_counts.count_tokens
+    of_base: list[str] = []
+
+    def count_tokens(tokenizer: Any, *args: Any, **options: Any) -> Any:
+        of_base.extend(["base"] if tokenizer is base else [])
+        return original(tokenizer, *args, **options)
+
+    monkeypatch.setattr(token_counts, "count_tokens", count_tokens)
+    adapted = adapt_tokenizer(base, vs.Corpus.from_texts(["kissa"]), n_tokens=20)
+    assert adapted.extension.n_added < 20
+    assert ["base"] == of_base
+    counts = CorpusCounts.of(corpus)
+    held_out = vs.Corpus.from_texts({"en": ["another cat"], "hi": ["राम आया"]})
+    plan(base, counts, text=held_out, max_tokens=20)
+    shared = adapt_tokenizer(base, counts, n_tokens=5)
+    assert ["base"] * 2 == of_base
+    alone = adapt_tokenizer(base, corpus, n_tokens=5)
+    assert alone.to_dict() == shared.to_dict()
+
+
+def test_a_folder_is_opened_once_for_plan_and_exchange(
+    base: vs.Tokenizer, corpus: vs.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = base.save_pretrained(tmp_path / "base")
+    original = load.load_folder
+    opened: list[str] = []
+
+    def load_folder(source: Any) -> vs.Tokenizer:
+        opened.append(Path(source).name)
+        return original(source)
+
+    monkeypatch.setattr(load, "load_folder", load_folder)
+    adapt_to_folder(folder, corpus, tmp_path / "out")
+    assert 1 == opened.count("base")
 
 
 def test_shared_counts_change_nothing(base: vs.Tokenizer, corpus: vs.Corpus) -> None:

@@ -222,6 +222,8 @@ def test_what_makes_no_sense_for_these_kinds_is_refused(plain: Backend, tmp_path
         prune(plain, CORPUS, n_tokens=1, order="merge")
     with pytest.raises(ValueError, match="no merges that could fail"):
         prune(plain, CORPUS, n_tokens=1, unreachable_first=True)
+    with pytest.raises(ValueError, match="leave complete_bytes out"):
+        prune(plain, CORPUS, n_tokens=1, complete_bytes=True)
 
 
 def test_other_kinds_are_refused(word_level: Path) -> None:

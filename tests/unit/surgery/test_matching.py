@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
+from vocabshift.surgery.checks import with_additions
 from vocabshift.surgery.matching import match
+from vocabshift.surgery.options import TransferOptions
 from vocabshift.surgery.overrides import Overrides
 from vocabshift.surgery.row_sources import RowSources
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 
 def _made(mapping: RowSources) -> dict[int, list[int]]:
@@ -99,6 +103,16 @@ def test_new_special_token_is_made_of_its_text(make_byte_level) -> None:
     old, new = make_byte_level(), make_byte_level(specials=("ab",))
     vocab = old.model.vocab
     assert {256: [vocab["a"], vocab["b"]]} == _made(match(old, new, {}))
+
+
+@pytest.mark.parametrize("option", ["complete_bytes", "reserve_dummies"])
+def test_nothing_is_added_to_other_kinds(option: str) -> None:
+    """Rows of new tokens of a Unigram tokenizer cannot be made of old ones."""
+    model = {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}
+    unigram = UnigramOrWordPieceTokenizer.from_json({"model": model, "added_tokens": []})
+    assert with_additions(unigram, TransferOptions()) is unigram
+    with pytest.raises(ValueError, match=f"{option} is for BPE tokenizers; .* a Unigram one"):
+        with_additions(unigram, TransferOptions(**{option: 1}))
 
 
 def test_token_without_any_piece_has_none(make_byte_level, make_metaspace) -> None:
