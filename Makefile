@@ -6,6 +6,9 @@
 
 PYTHON ?= python3
 DEMO_OUT ?= demo-out
+# Text for `make demo-real`, one document a line; without English, our own texts are taken.
+ENGLISH ?= $(wildcard ../shared/data/train/en.txt.zst)
+HINDI ?= $(wildcard ../shared/data/train/hi.txt.zst)
 # Tests that share what is costly to load go to one worker: a module, or a group that has a name.
 PYTEST_FLAGS ?= -n 2 --dist loadgroup
 MINUTES ?= 10
@@ -23,10 +26,11 @@ CPP := $(shell find cpp -name '*.h' -o -name '*.cpp' | grep -v tables)
 TEST_ENV := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false \
             PYTHONDONTWRITEBYTECODE=
 
-.PHONY: help demo test check fuzz lint format bench clean
+.PHONY: help demo demo-real test check fuzz lint format bench clean
 
 help:
 	@echo "make demo    walk text -> tokenizer -> model -> measured difference (4 minutes at most)"
+	@echo "make demo-real  trim a real model, SmolLM2, for English; extend it to Hindi (HINDI=FILE)"
 	@echo "make test    run all tests"
 	@echo "make fuzz    drawn tests with examples that nobody has seen, for MINUTES=$(MINUTES)"
 	@echo "make check   editable build, lint, the quick tests of what changed since main"
@@ -37,6 +41,11 @@ help:
 
 demo: $(VENV)/.demo
 	$(BIN)/vocabshift demo --force -o $(DEMO_OUT)
+
+demo-real: $(VENV)/.demo-real
+	PYTHON=$(BIN)/python recipes/smollm2/get.sh
+	$(BIN)/python recipes/smollm2/demo.py runs/smollm2/model -o runs/demo-real \
+	  $(if $(ENGLISH),--english $(ENGLISH)) $(if $(HINDI),--hindi $(HINDI))
 
 test: $(VENV)/.dev
 	$(TEST_ENV) $(BIN)/python -m pytest --import-mode=importlib $(PYTEST_FLAGS)
@@ -78,6 +87,10 @@ clean:
 $(VENV)/.demo: $(SOURCES)
 	$(call install,hf)
 
+COMMA := ,
+$(VENV)/.demo-real: $(SOURCES)
+	$(call install,hf$(COMMA)gguf)
+
 $(VENV)/.dev: $(SOURCES)
 	$(call install,dev)
 
@@ -96,5 +109,5 @@ $(VENV)/.editable: $(CORE)
 	@echo "building vocabshift in place, with what tests need in $(VENV) (a few minutes at first)"
 	$(PIP) install -c constraints.txt 'scikit-build-core>=0.11' 'pybind11>=3.0' cmake ninja
 	$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev]'
-	@rm -f $(VENV)/.demo $(VENV)/.dev
+	@rm -f $(VENV)/.demo $(VENV)/.demo-real $(VENV)/.dev
 	@touch $@

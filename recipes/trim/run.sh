@@ -6,7 +6,7 @@
 #   recipes/trim/run.sh --smoke             our own sample texts, one step: a few minutes
 #
 # Variables, with their defaults:
-#   MODEL=runs/smollm2             what recipes/smollm2/get.sh writes; it is called where this is missing
+#   MODEL=runs/smollm2-16/model    what recipes/smollm2/get.sh writes, in 16 bits; made where missing
 #   DATA=../shared/data-unpacked   train/{en,de,code}.txt, eval/, as its unpack.sh leaves it
 #   OUT=runs/trim                  models and results.jsonl; a model that is there is not made again
 #   RECORD=1                       also put the results beside the README, and write its tables
@@ -14,7 +14,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 PYTHON=${PYTHON:-python3}
-MODEL=${MODEL:-runs/smollm2}
+MODEL=${MODEL:-runs/smollm2-16/model}
 DATA=${DATA:-../shared/data-unpacked}
 OUT=${OUT:-runs/trim}
 export HF_HUB_DISABLE_PROGRESS_BARS=1
@@ -37,7 +37,9 @@ else
   TEXTS=("en=$DATA/eval/sib200-flores/en.txt" "de=$DATA/eval/sib200-flores/de.txt"
     "code=$DATA/eval/code/python.txt")
 fi
-[ -e "$MODEL/config.json" ] || recipes/smollm2/get.sh "$MODEL"
+if [ ! -e "$MODEL" ]; then
+  PYTHON=$PYTHON DTYPE=bfloat16 OUT=$(dirname "$MODEL") recipes/smollm2/get.sh
+fi
 
 vocabshift() { "$PYTHON" -m vocabshift "$@"; }
 
