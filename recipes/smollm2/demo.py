@@ -1,6 +1,6 @@
 """SmolLM2 trimmed for English and, where Hindi text is given, extended to Hindi. No training.
 
-    python recipes/smollm2/demo.py runs/smollm2/model -o runs/demo-real [--english FILE --hindi FILE]
+    python recipes/smollm2/demo.py runs/smollm2/model [--english FILE] [--hindi FILE]
 
 Without a file, English is learned from the sample texts of the package and its documentation. Each
 model answers prompts, and a table compares size, speed, bytes per token and bits per byte on text
@@ -160,10 +160,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", type=Path, help="what recipes/smollm2/get.sh wrote")
     parser.add_argument("-o", "--out", type=Path, default=Path("runs/demo-real"))
-    parser.add_argument(
-        "--hindi", type=Path, metavar="FILE", help="Hindi text, one document a line"
-    )
+    parser.add_argument("--english", type=Path, metavar="FILE", help="text, one document a line")
+    parser.add_argument("--hindi", type=Path, metavar="FILE", help="text, one document a line")
     args = parser.parse_args()
+    logging.disable_progress_bar()
     start = time.perf_counter()
     console = Console(width=100)
     args.out.mkdir(parents=True, exist_ok=True)
@@ -177,9 +177,7 @@ def main() -> None:
         console.print("left out: the extension to Hindi (give HINDI=FILE, one document a line)")
 
     columns = {name: measure(folder, texts.held_out) for name, folder in models.items()}
-    table = Table(
-        title="SmolLM2-135M-Instruct; the new models are not trained", title_justify="left"
-    )
+    table = Table(title="SmolLM2-135M-Instruct; nothing is trained", title_justify="left")
     table.add_column("")
     for name in columns:
         table.add_column(name, justify="right")
