@@ -25,7 +25,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
 import vocabshift as vs
-from vocabshift.demo import sample_texts
+from vocabshift.demo.story import write_split
 from vocabshift.text.held_out import excerpt, hold_out
 from vocabshift.workflows.prune import prune_to_folder
 from vocabshift.workflows.transfer import transfer_to_folder
@@ -50,7 +50,7 @@ class Texts:
 def english() -> tuple[list[str], list[str]]:
     """Training and held-out lines: our sample sentences, and the documentation to train on."""
     with tempfile.TemporaryDirectory() as folder:
-        train, held_out = sample_texts.write_split(Path(folder) / "texts")
+        train, held_out = write_split(Path(folder) / "texts")
         own, unseen = (
             part["eng"].read_text(encoding="utf-8").splitlines() for part in (train, held_out)
         )
