@@ -1,7 +1,7 @@
 """The config.json of a model, from the metadata of a GGUF file.
 
 Owns which architectures it knows, the names of their keys (gguf/constants.py of
-llama.cpp) and what is not written but built into llama.cpp (src/models). Reads no weights but the
+llama.cpp) and what is not written but built into its graphs of models. Reads no weights but the
 factors into which llama.cpp's converter turns Llama-3's rope scaling.
 """
 
@@ -30,7 +30,7 @@ _CLASSES = {
 }
 ROPE_FACTORS = "rope_freqs.weight"
 _LARGEST_GEMMA = {"gemma2": 46, "gemma3": 62}
-"""Layers of the 27B models, whose attention is scaled by another size (llama.cpp, src/models)."""
+"""Layers of the 27B models, whose attention is scaled by another size (in llama.cpp)."""
 
 
 class Metadata:

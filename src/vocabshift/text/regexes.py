@@ -107,7 +107,7 @@ DEEPSEEK = (
     "[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
 )
 
-# Steps that GGUF files name and no pattern of ours has (llama.cpp, src/llama-vocab.cpp).
+# Steps that GGUF files name and no pattern of ours has (llama.cpp, llama-vocab.cpp).
 
 _CASED_LETTERS = (
     "A-Za-z\u00b5\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u01ba\u01bc-\u01bf\u01c4-\u0293\u0295-"

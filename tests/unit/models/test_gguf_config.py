@@ -32,7 +32,7 @@ def config_of(architecture: str, *, general: dict[str, Any] | None = None, **key
 
 @pytest.mark.parametrize(("architecture", "largest"), [("gemma2", 46), ("gemma3", 62)])
 def test_attention_of_the_largest_gemmas_has_another_scale(architecture: str, largest: int) -> None:
-    """27B: hidden size / heads; all others: the size of a head (llama.cpp, src/models)."""
+    """27B: hidden size / heads; all others: the size of a head (in llama.cpp)."""
     small = config_of(architecture, attention__key_length=32, attention__value_length=32)
     assert 32 == small["query_pre_attn_scalar"]
     keys = {"attention__key_length": 32, "attention__value_length": 32, "block_count": largest}

@@ -4,7 +4,7 @@ Owns what the `tokenizer.ggml.*` keys mean (github.com/ggml-org/ggml/blob/master
 `gguf_header` reads them. Tensors are never touched.
 
 Byte-level BPE ("gpt2") only *names* its pre-tokenizer in `tokenizer.ggml.pre`. The names are those
-of llama.cpp (src/llama-vocab.cpp). Normalizer and merge skipping are those of the vendor's own
+of llama.cpp (llama-vocab.cpp). Normalizer and merge skipping are those of the vendor's own
 tokenizer.json where it is known, else llama.cpp's. "llama" and "gemma4" are SentencePiece-like.
 """
 

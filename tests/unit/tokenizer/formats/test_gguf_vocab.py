@@ -59,7 +59,7 @@ def test_command_r_splits_digits_and_composes(
 def test_named_pre_tokenizers(
     gguf_file: Write, gguf_metadata: dict[str, Any], pre: str, text: str, pieces: list[str]
 ) -> None:
-    """Cut by hand, by the regexes of llama.cpp's src/llama-vocab.cpp."""
+    """Cut by hand, by the regexes of llama.cpp's llama-vocab.cpp."""
     backend = from_gguf(gguf_file(gguf_metadata | {"tokenizer.ggml.pre": pre})).backend
     assert pieces == [piece for piece, _ in backend.pre_tokenizer.pre_tokenize_str(text)]
 
