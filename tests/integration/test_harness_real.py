@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip("lm_eval")
-pytest.importorskip("real_model")
 
 import torch
 from lm_eval.api.instance import Instance

@@ -153,6 +153,19 @@ def test_one_pass_of_the_model_serves_all_letters(monkeypatch: pytest.MonkeyPatc
     assert [1] == widths
 
 
+def test_logits_are_not_shared_by_ids_that_begin_at_different_places() -> None:
+    """After "x on " two questions have the same logits, of which one scores three and one the last;
+    lm-eval's cache would give both the first."""
+    lm = make_lm(BorderLM, WORDS)
+    pairs = [("x on th", "e"), ("x on t", "h")]
+    for (context, answer), value in zip(pairs, values(lm, pairs), strict=True):
+        given, whole = WORDS.encode(context), WORDS.encode(context + answer)
+        n = shared_length([given, whole])
+        expected = log_p(lm, given[:n], whole[n:]) - log_p(lm, given[:n], given[n:])
+        assert value == pytest.approx(expected, abs=1e-5)
+    assert lm.logits_cache
+
+
 def test_the_request_cache_gets_the_value_of_the_rule() -> None:
     """Once and whole: never lm-eval's slice."""
     lm = make_lm(BorderLM, ONE_LETTER, 4)
