@@ -129,9 +129,9 @@ def main() -> None:
 
 def copy_samples(folder: Path, names: tuple[str, ...]) -> None:
     """Texts of the package, as a folder."""
-    from vocabshift.demo import sample_texts
+    from vocabshift.demo import story
 
-    source = Path(sample_texts.__file__).parent / "texts"
+    source = Path(story.__file__).parent / "texts"
     for name in names:
         (folder / f"{name}.txt").write_bytes((source / f"{name}.txt").read_bytes())
 

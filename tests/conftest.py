@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from real_model import LACKING, find_smollm2
+
 # No test asks for time: Hypothesis' deadline fails a machine that is busy, not the code.
 _UNTIMED = settings(
     deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -54,15 +56,34 @@ def shared_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return Path(unpacked)
     if not (SHARED / "unpack.sh").exists():
         pytest.skip("../shared/data is not there: real corpora and vendor tokenizers are needed")
-    # One copy for all workers of a run: the parent of the base temp folder is shared by them.
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared-data"
+    folder = _for_all_workers(tmp_path_factory) / "shared-data"
     with _Lock(folder.with_suffix(".lock")):
         subprocess.run(
             [SHARED / "unpack.sh", folder, "train", "eval", "tasks", "tokenizers"],
             check=True,
             capture_output=True,
         )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def smollm2_gguf() -> Path:
+    """The file of SmolLM2-135M-Instruct; the test skips where it is not installed."""
+    file = find_smollm2()
+    if file is None or find_spec("gguf") is None or find_spec("transformers") is None:
+        pytest.skip(LACKING if file is None else "needs the extras gguf and hf")
+    return file
+
+
+@pytest.fixture(scope="session")
+def smollm2(smollm2_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same as a folder, in 32 bits, converted once in a run: read it, do not write to it."""
+    folder = _for_all_workers(tmp_path_factory) / "smollm2"
+    with _Lock(folder.with_suffix(".lock")):
+        if not folder.exists():
+            from vocabshift import convert_gguf
+
+            convert_gguf(smollm2_gguf, folder, dtype="float32")
     return folder
 
 
@@ -88,6 +109,12 @@ def chromium() -> Iterator[Any]:
         browser = running.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+def _for_all_workers(factory: pytest.TempPathFactory) -> Path:
+    """A folder of this run; the parent of the base temp folder is shared by all workers."""
+    base = factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 class _Lock:

@@ -158,6 +158,20 @@ def tiny_tokenizer() -> Tokenizer:
     )
 
 
+def joining_tokenizer(*merges: tuple[str, str]) -> Tokenizer:
+    """256 bytes and these merges, at any place of a text, spaces included; SPECIALS after them."""
+    tokens = list(dict.fromkeys([*byte_level.ALPHABET, *("".join(merge) for merge in merges)]))
+    spec = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    return Tokenizer(
+        BpeModel({token: i for i, token in enumerate(tokens)}, merges),
+        pre_tokenizer={**spec, "use_regex": False},
+        decoder={**spec, "use_regex": False},
+        added_tokens=tuple(AddedToken(text, len(tokens) + i) for i, text in enumerate(SPECIALS)),
+        config={"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"},
+        name="joining",
+    )
+
+
 def write_rows(
     place: Path,
     tokenizer: Tokenizer,

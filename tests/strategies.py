@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from vocabshift.text.sentences import TERMINALS
+from vocabshift.text.writing import TERMINALS
 
 _USUAL_EXAMPLES = 100  # of a test that does not say how many, in the profile "fixed"
 

@@ -2,7 +2,7 @@
 // joiners, and the letters that a virama joins to it. What is no such syllable is cut as words are.
 //
 // Which scripts are written in syllables, which signs join letters and which sequences join
-// without one of these is policy, handed in (src/vocabshift/text/syllables.py has the regex that
+// without one of these is policy, handed in (src/vocabshift/text/writing.py has the regex that
 // this equals).
 #pragma once
 

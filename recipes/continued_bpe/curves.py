@@ -33,8 +33,7 @@ from vocabshift.extension.baselines import (
 from vocabshift.extension.continued import Additions, extended, learn
 from vocabshift.extension.counting import TrainingInput, count_text
 from vocabshift.extension.effect import Effect, measure, measure_by_encoding
-from vocabshift.extension.options import ExtensionOptions
-from vocabshift.extension.pre_tokenizer_repair import repaired
+from vocabshift.extension.options import ExtensionOptions, repaired
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.splits import unreachable_tokens

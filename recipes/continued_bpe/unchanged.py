@@ -15,7 +15,7 @@ from pathlib import Path
 
 import regex
 
-from vocabshift.extension.pre_tokenizer_repair import repaired
+from vocabshift.extension.options import repaired
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.formats.load import load_tokenizer

@@ -125,10 +125,10 @@ prepare_sample_texts() {
 import sys
 from pathlib import Path
 
-from vocabshift.demo import sample_texts
+from vocabshift.demo import story
 
 folder = Path(sys.argv[1])
-sample_texts.write_split(folder)
+story.write_split(folder)
 for kind, names in (("sib200-flores", "*.txt"), ("code", "code.jsonl")):
     target = folder / "eval" / kind
     target.mkdir(parents=True)

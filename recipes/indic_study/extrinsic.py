@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 import vocabshift as vs
+from vocabshift.cli.inputs import add_choices, corpus_of
 from vocabshift.cli.options import Parser, add_many, positive
-from vocabshift.cli.source import add_choices, corpus_of
 from vocabshift.cpt.loop import LoopConfig, Phase, pretrain
 from vocabshift.demo.walk import one_thread
 from vocabshift.evaluation.scoring.score import score_documents

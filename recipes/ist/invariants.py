@@ -25,7 +25,7 @@ import tokenizers
 from vocabshift import _core
 from vocabshift.checks.check import check
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.sentences import SentencePolicy
+from vocabshift.text.writing import SentencePolicy
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.token_bytes import token_bytes

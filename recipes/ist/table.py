@@ -17,9 +17,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from vocabshift.report import escape
 from vocabshift.report.paper_tables import paper_tables
-from vocabshift.report.table_formats import Cell, Row, Sheet, to_markdown
+from vocabshift.report.table_formats import Cell, Row, Sheet, escape_markdown, to_markdown
 from vocabshift.report.tables import MEAN
 from vocabshift.results import read_results
 
@@ -50,7 +49,7 @@ def phases(reports: Iterable[str]) -> str:
         name, _, path = named.partition("=")
         report = json.loads(Path(path).read_text(encoding="utf-8"))
         for phase in report["phases"]:
-            cells = (escape.markdown(name), escape.markdown(phase["name"]))
+            cells = (escape_markdown(name), escape_markdown(phase["name"]))
             peak = f"{phase['peak_rss_bytes'] / 1e6:,.0f}"
             lines.append(f"| {' | '.join(cells)} | {phase['seconds']:.1f} | {peak} |")
     return "\n".join(lines) + "\n"

@@ -33,8 +33,8 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     from vocabshift.evaluation.scoring.score_models import score_models as score_models
     from vocabshift.extension.extend import extend as extend
     from vocabshift.extension.options import ExtensionOptions as ExtensionOptions
+    from vocabshift.models.gguf import convert_gguf as convert_gguf
     from vocabshift.playground.app import open_playground as open_playground
-    from vocabshift.pruning.prune import prune as prune
     from vocabshift.results import Result as Result
     from vocabshift.results import Results as Results
     from vocabshift.results import read_results as read_results
@@ -64,6 +64,7 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     )
     from vocabshift.workflows.measure_models import measure_latency as measure_latency
     from vocabshift.workflows.plan import plan as plan
+    from vocabshift.workflows.prune import prune as prune
     from vocabshift.workflows.transfer import transfer as transfer
 
 __version__ = "0.1.0"
@@ -100,8 +101,8 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.evaluation.scoring.score_models": ("score_models",),
     "vocabshift.extension.extend": ("extend",),
     "vocabshift.extension.options": ("ExtensionOptions",),
+    "vocabshift.models.gguf": ("convert_gguf",),
     "vocabshift.playground.app": ("open_playground",),
-    "vocabshift.pruning.prune": ("prune",),
     "vocabshift.results": (
         "Result",
         "Results",
@@ -133,6 +134,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.workflows.continue_pretraining": ("continue_pretraining",),
     "vocabshift.workflows.measure_models": ("measure_latency",),
     "vocabshift.workflows.plan": ("plan",),
+    "vocabshift.workflows.prune": ("prune",),
     "vocabshift.workflows.transfer": ("transfer",),
 }
 """Every public name, by the module that it is loaded from."""

@@ -14,7 +14,7 @@ from real_text import eval_lines, mixture
 from vocabshift import _core
 from vocabshift.checks.check import check
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.sentences import TERMINALS
+from vocabshift.text.writing import TERMINALS
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.formats.load import load_tokenizer

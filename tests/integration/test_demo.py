@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vocabshift.cli.main import main
-from vocabshift.demo import sample_texts, walk
+from vocabshift.demo import story, walk
 from vocabshift.results import Results
 
 TINY = walk.Plan(
@@ -39,7 +39,7 @@ def test_every_figure_is_there(out: Path) -> None:
         "bytes_per_token": [walk.BASE, walk.IST],
         "bits_per_byte": [walk.BEFORE, walk.CONTROL, walk.MOVED, walk.ADAPTED],
     }
-    labels = {*sample_texts.languages(), *sample_texts.GROUPS}
+    labels = {*story.languages(), *story.GROUPS}
     assert results.distinct("metric") == list(subjects)
     for metric, names in subjects.items():
         assert results.where(metric=metric).distinct("subject") == names
@@ -51,7 +51,7 @@ def test_training_helps(out: Path) -> None:
     """Even so little further training makes the moved model better than it was."""
     results = Results.from_jsonl((out / "results.jsonl").read_text(encoding="utf-8"))
     before, after = (
-        results.value(subject, sample_texts.INDIAN, "bits_per_byte")
+        results.value(subject, story.INDIAN, "bits_per_byte")
         for subject in (walk.MOVED, walk.ADAPTED)
     )
     assert after < before

@@ -15,8 +15,8 @@ from vocabshift.extension.continued import extended, learn
 from vocabshift.extension.counting import count_metaspace
 from vocabshift.extension.effect import measure
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.components import SentencePieceRules
 from vocabshift.tokenizer.metaspace_reader import GroupCutter, ceilings
-from vocabshift.tokenizer.piece_rules import SentencePieceRules
 from vocabshift.tokenizer.splits import unreachable_tokens
 
 pytestmark = pytest.mark.shared

@@ -48,6 +48,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         small_models.save(model, tokenizer, place / name)
     small_models.save(small_models.build("llama", tokenizer), tokenizer, place / "broken")
     (place / "broken" / "model.safetensors").write_bytes(b"no weights")
+    joining = small_models.joining_tokenizer((":", "Ġ"), (":Ġ", "t"), ("t", "h"), ("th", "e"))
+    model = small_models.build("llama", joining, max_position_embeddings=1024)
+    small_models.save(model, joining, place / "joining")
     data = place / "data"
     for language in ("en", "et"):
         for split, times in (("train", 2), ("dev", 1), ("test", 3)):
@@ -200,6 +203,33 @@ def test_equals_log_likelihoods_summed_without_lm_eval(
     assert row["value"] == pytest.approx(n_right / len(lines))
 
 
+def test_answers_that_share_a_token_with_their_context_are_counted(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each topic after "is:" begins in a token ": ": a row, a count and a note for that model."""
+    options = ["--data", place / "data", "--limit", 3, "--shots", 0, "--batch-size", 2]
+    words = [place / "joining", place / "one", "--tasks", "sib200:en", *options]
+    plain: set[float] = set()
+    for border in ("heal", "split", "lm-eval"):
+        status, found = run_json(capsys, *words, "--border", border)
+        assert (status, border) == (0, found["border"])
+        rows = {(row["subject"], row["metric"]): row for row in found["results"]}
+        touched = rows.pop(("joining", "sib200/touched"))
+        assert (1.0, 21, "en") == (touched["value"], touched["n"], touched["language"])
+        assert {("joining", "sib200/acc"), ("one", "sib200/acc")} == set(rows)
+        plain.add(rows["one", "sib200/acc"]["value"])
+        count = {"subject": "joining", "task": "sib200", "language": "en"}
+        assert [count | {"requests": 21, "touched": 21}] == found["touched"]
+        (note,) = found["notes"]
+        assert "21 of 21 requests" in note
+        assert ("lm-eval loses the first words" in note) == (border == "lm-eval")
+    assert len(plain) == 1
+    assert main(["harness", *map(str, words)]) == 0
+    said = capsys.readouterr()
+    assert "sib200/touched" in said.out
+    assert "21 of 21 requests" in said.out + said.err
+
+
 def test_what_fails_is_told_and_the_rest_goes_on(
     place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,6 +303,7 @@ def test_prompts_that_do_not_fit_are_told(place: Path, capsys: pytest.CaptureFix
         ("{one} --tasks sib200:en --data {nothing}", "is no folder"),
         ("{one} --tasks sib200:en --output {one}", "also an input"),
         ("{one} --tasks sib200:en --batch-size many", "'many'"),
+        ("{one} --tasks sib200:en --border none", "'none'"),
         ("{one}", "--tasks"),
         ("--tasks sib200", "MODEL"),
     ],
@@ -378,3 +409,5 @@ def test_tasks_are_named_from_python(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [r.label for r in requests_of(["sib200:hi,ta", "xcopa:ta"])] == asked
     with pytest.raises(ValueError, match="sib200"):
         vs.run_harness([], ["sib200:xx"])
+    with pytest.raises(ValueError, match="heal, split, lm-eval"):
+        vs.run_harness([], ["sib200:hi"], border="none")

@@ -138,12 +138,12 @@ def test_tokens_without_text_have_a_table_too(capsys: pytest.CaptureFixture[str]
     """A model may write nothing but rows beyond its tokenizer: 0 bytes a second."""
     from argparse import Namespace
 
-    from vocabshift.cli import console, latency
+    from vocabshift.cli import console, models
 
     rows = [vs.Result("m", "en", "output_bytes_per_second", 0.0, 4, 0.0, 0.0)]
     spread = [{"subject": "m", "language": "en", "metric": rows[0].metric, "sd": 0.0}]
     result = {"results": vs.Results(rows).to_dicts(), "spread": spread}
-    latency.show(Namespace(repeats=2, output=None), result, console.stdout())
+    models.show(Namespace(repeats=2, output=None), result, console.stdout())
     assert "bytes/s" in capsys.readouterr().out
 
 

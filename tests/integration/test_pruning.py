@@ -12,10 +12,11 @@ import pytest
 from real_text import vendor
 from vendor_checks import decoded
 from vocabshift.pruning.options import PruningOptions
-from vocabshift.pruning.prune import prune, prune_with_report
+from vocabshift.pruning.prune import prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.byte_level import ALPHABET
 from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.workflows.prune import prune
 
 pytestmark = pytest.mark.shared
 

@@ -20,7 +20,7 @@ import pytest
 import vocabshift as vs
 from small_models import build, old_tokenizer, save
 from vocabshift import METRICS
-from vocabshift.demo import sample_texts
+from vocabshift.demo import story
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -171,7 +171,7 @@ def test_every_command_runs(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     models = {}
     for name, kind in HUB.items():
-        tokenizer = old_tokenizer(sample_texts.beginnings(100)["eng"], size=700)
+        tokenizer = old_tokenizer(story.beginnings(100)["eng"], size=700)
         place = tmp_path / "hub" / name.replace("/", "--")
         models[name] = str(save(build(kind, tokenizer), tokenizer, place))
     programs = tmp_path / "bin"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import vocabshift as vs
-from vocabshift.demo.sample_texts import write_split
+from vocabshift.demo.story import write_split
 from vocabshift.evaluation.compare import compare
 from vocabshift.evaluation.evaluate import evaluate
 from vocabshift.evaluation.lines.views import token_views

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import vocabshift as vs
-from vocabshift.demo.sample_texts import beginnings
+from vocabshift.demo.story import beginnings
 
 pytest.importorskip("uvicorn", reason="needs the [serve] extra")
 

@@ -12,7 +12,7 @@ import pytest
 from tokenizers import Tokenizer as Backend
 
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.sentences import TERMINALS
+from vocabshift.text.writing import TERMINALS
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.pretrained_folder import check_auto

@@ -397,7 +397,8 @@ def test_bad_input(folder, old, new, tmp_path) -> None:
         transfer(model, old=wider, new=new)
     lacking = {token: i for token, i in new.model.vocab.items() if token != "Ġ"}
     poor = replace(new, model=replace(new.model, vocab=lacking, merges=()))
-    with pytest.raises(VocabMismatchError, match="lacks some of the 256 bytes"):
+    lost = r"lacks bytes and would lose 1 assigned .*\(U\+0020\).*--complete-bytes"
+    with pytest.raises(VocabMismatchError, match=lost):
         transfer_folder(path, poor, out)
     with pytest.raises(ValueError, match="pad_to_multiple_of is 0"):
         transfer(model, old=old, new=new, pad_to_multiple_of=0)
@@ -405,16 +406,9 @@ def test_bad_input(folder, old, new, tmp_path) -> None:
 
 
 def test_damaged_model_folders(folder, new, tmp_path) -> None:
-    """A quantized model, a truncated shard, a missing tensor, a missing tokenizer."""
+    """A truncated shard, a missing tensor, a missing tokenizer."""
     model, path = folder("llama")
-    out, config_file = tmp_path / "out", path / "config.json"
-    text = config_file.read_text(encoding="utf-8")
-    config = json.loads(text) | {"quantization_config": {"quant_method": "gptq", "bits": 4}}
-    config_file.write_text(json.dumps(config), encoding="utf-8")
-    with pytest.raises(ValueError, match="is quantized"):
-        transfer_folder(path, new, out)
-    config_file.write_text(text, encoding="utf-8")
-
+    out = tmp_path / "out"
     weights = path / "model.safetensors"
     data = weights.read_bytes()
     weights.write_bytes(data[: len(data) // 2])

@@ -18,6 +18,7 @@ transformers = pytest.importorskip("transformers")
 
 from safetensors.torch import load_file  # noqa: E402
 
+import quantized_models  # noqa: E402
 import small_models  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
 from vocabshift.errors import VocabMismatchError  # noqa: E402
@@ -223,11 +224,12 @@ def test_chat_template_texts_are_tokens_of_the_new_tokenizer(old, new, tmp_path)
     assert auto.convert_tokens_to_ids("</s>") == ids[-1]
 
 
-@pytest.mark.parametrize("method", ["gptq", "awq", "bitsandbytes", "fp8"])
-def test_quantized_is_refused_with_advice(moved, method) -> None:
+@pytest.mark.parametrize("kind", ["gptq-head", "awq-head", "bitsandbytes-4-head", "fp8-head"])
+def test_quantized_tables_are_refused_with_advice(old, new, tmp_path, kind) -> None:
     """bitsandbytes and its kin: what to do instead is said."""
-    with pytest.raises(ValueError, match=r"quantized.*transfer the unquantized checkpoint"):
-        moved("llama", _edit("config.json", quantization_config={"quant_method": method}))
+    source = quantized_models.save(kind, old, tmp_path / "model")
+    with pytest.raises(ValueError, match=r"quantized.*Take the unquantized checkpoint: transfer"):
+        transfer_folder(source, new, tmp_path / "out")
 
 
 def test_llama3_67_133_every_text_decodes_to_itself(moved) -> None:

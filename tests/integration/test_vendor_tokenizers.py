@@ -9,6 +9,7 @@ import pytest
 
 from real_text import vendor
 from vendor_checks import vendor_params
+from vocabshift.tokenizer.formats.gguf import from_metadata
 from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import to_json
@@ -27,6 +28,14 @@ SENTENCEPIECE = {
     "llama2": "llama2/tokenizer.model",
     **{name: CONVERTED[name] for name in ("mistral7b-v1", "mistral7b-v3")},
 }
+GGUF_NAMES = {
+    "llama3": "llama-bpe",
+    "llama4": "llama4",
+    "qwen25": "qwen2",
+    "mistral-nemo": "tekken",
+    **dict.fromkeys(("mistral7b-v1", "mistral7b-v3"), "default"),
+}
+"""What `tokenizer.ggml.pre` says of each."""
 P50K = "p50k_r50k/p50k_base.tiktoken"
 HF_FILES = {name: f"{name}/tokenizer.json" for name in ("anthropic-claude2", "deepseek")}
 TRICKY = (
@@ -156,6 +165,24 @@ def test_gguf_vocabularies_are_the_same_after_saving(
         # Command-R composes (NFC); Gemma's "▁" cannot be told from a space.
         if lossless and "▁" not in text:
             assert decoded == text
+
+
+@pytest.mark.parametrize("name", vendor_params(GGUF_NAMES))
+def test_the_name_in_a_gguf_file_means_the_vendors_pre_tokenizer(
+    shared_data: Path, texts: tuple[str, ...], name: str
+) -> None:
+    """A vendor's tokenizer, written as llama.cpp's converter writes it, encodes as before."""
+    pytest.importorskip("gguf")
+    from gguf_files import vocabulary
+
+    original = vendor(shared_data / "tokenizers-hf" / name)
+    keys = vocabulary(original, GGUF_NAMES[name])
+    if not original.model.is_byte_level:
+        keys["tokenizer.ggml.remove_extra_whitespaces"] = False
+    read = from_metadata(keys)
+    assert ids(read, texts) == ids(original, texts)
+    with_special = [read.backend.encode(text).ids for text in texts[:20]]
+    assert with_special == [original.backend.encode(text).ids for text in texts[:20]]
 
 
 @pytest.mark.parametrize("name", vendor_params(["gguf-command-r"]))

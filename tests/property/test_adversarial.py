@@ -16,12 +16,12 @@ import pytest
 from vocabshift.errors import CorpusError
 from vocabshift.extension.extend import extend_with_report
 from vocabshift.extension.options import ExtensionOptions
-from vocabshift.pruning.prune import prune
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.recipes import RECIPES
+from vocabshift.workflows.prune import prune
 
 N = 60_000  # characters
 rng = np.random.default_rng(0)

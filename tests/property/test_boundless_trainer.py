@@ -14,7 +14,7 @@ from vocabshift import _core
 from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Pattern, Split, sentence_split
-from vocabshift.text.sentences import SentencePolicy
+from vocabshift.text.writing import SentencePolicy
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.splits import unreachable_tokens

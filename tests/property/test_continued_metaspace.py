@@ -17,6 +17,7 @@ from vocabshift.extension.continued import extended, learn
 from vocabshift.extension.counting import count_metaspace
 from vocabshift.extension.effect import measure
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.components import SentencePieceRules
 from vocabshift.tokenizer.formats.sentencepiece import Piece, PieceType, Settings, from_pieces
 from vocabshift.tokenizer.metaspace_reader import (
     DECIMAL_DIGITS,
@@ -24,7 +25,6 @@ from vocabshift.tokenizer.metaspace_reader import (
     GroupCutter,
     ceilings,
 )
-from vocabshift.tokenizer.piece_rules import SentencePieceRules
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
 

@@ -17,7 +17,7 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.languages import MATRA_SCRIPTS, MEETEI_MAYEK_LETTERS
 from vocabshift.text.patterns import get_pattern
-from vocabshift.text.sentences import TERMINALS
+from vocabshift.text.writing import TERMINALS
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.splits import unreachable_tokens

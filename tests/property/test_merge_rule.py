@@ -15,8 +15,7 @@ from strategies import LETTERS, MARKS, documents, examples, terminals, words
 from vocabshift import _core
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED
-from vocabshift.text.sentences import TERMINALS
-from vocabshift.text.syllables import LINKERS
+from vocabshift.text.writing import LINKERS, TERMINALS
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.splits import unreachable_tokens

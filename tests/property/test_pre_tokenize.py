@@ -33,8 +33,7 @@ from vocabshift.text.regexes import (
     TEKKEN,
     join_words,
 )
-from vocabshift.text.sentences import TERMINALS, SentencePolicy
-from vocabshift.text.syllables import CONJUNCTS, LINKERS, SYLLABLES
+from vocabshift.text.writing import CONJUNCTS, LINKERS, SYLLABLES, TERMINALS, SentencePolicy
 
 POLICIES = {
     "no period": SentencePolicy(ascii_period="never"),
@@ -53,7 +52,7 @@ STEPS = (
     *(step for pattern in REPAIRED.values() for step in pattern),
     *(step for policy in POLICIES.values() for step in sentence_split(policy)),
 )
-NATIVE = {name: pattern for name, pattern in NAMED.items() if name != "deepseek"}
+NATIVE = {name: pattern for name, pattern in NAMED.items() if name not in ("qwen35", "deepseek")}
 PATTERNS = {
     **NATIVE,
     **REPAIRED,

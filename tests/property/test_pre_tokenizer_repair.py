@@ -14,7 +14,7 @@ from reference.pre_tokenize import without_followers
 from strategies import emoji_and_marks, examples
 from strategies import text as texts
 from vocabshift.checks.reachability import unreachable_by_pipeline
-from vocabshift.extension.pre_tokenizer_repair import repair_drift, repaired
+from vocabshift.extension.options import repair_drift, repaired
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer

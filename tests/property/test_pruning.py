@@ -14,7 +14,7 @@ from reference import prune as slow
 from strategies import documents, examples
 from vocabshift.pruning.options import PruningOptions, parse_keep
 from vocabshift.pruning.orders import ORDERS, Vocabulary, made_counts, removal_order
-from vocabshift.pruning.prune import prune, prune_with_report
+from vocabshift.pruning.prune import prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import to_spec
 from vocabshift.tokenizer import byte_level
@@ -24,6 +24,7 @@ from vocabshift.tokenizer.model import BpeModel
 from vocabshift.tokenizer.splits import NONE, split_tokens, unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.byte_level import BpeTrainer
+from vocabshift.workflows.prune import prune
 
 ALPHABET = "abc"
 SPECIAL = AddedToken("<s>", 0)

@@ -18,7 +18,7 @@ from vocabshift.checks.check import check
 from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Pattern, Split, sentence_split
-from vocabshift.text.sentences import TERMINALS, SentencePolicy
+from vocabshift.text.writing import TERMINALS, SentencePolicy
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.splits import unreachable_tokens

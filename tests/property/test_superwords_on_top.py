@@ -20,7 +20,7 @@ from vocabshift.checks.drift import drift
 from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Split
-from vocabshift.text.sentences import TERMINALS
+from vocabshift.text.writing import TERMINALS
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.formats.encoder import Encoder

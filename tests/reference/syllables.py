@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vocabshift import _core
-from vocabshift.text.syllables import CONJUNCTS, LINKERS
+from vocabshift.text.writing import CONJUNCTS, LINKERS
 
 ZWJ = "\u200d"
 

@@ -31,7 +31,7 @@ FLOORS = (
 )
 DEEPEST_CHAIN = 6
 LONGEST_FILE = 300
-MOST_FILES = 290  # a bound that should only ever sink
+MOST_FILES = 268  # a bound that should only ever sink
 
 # Rooms that may import a package from outside; a room that is not named may not, not even inside a
 # function. `_core` counts: who uses the core directly must keep its promises.
@@ -41,6 +41,7 @@ MAY_IMPORT = {
     "accelerate": {"cpt", "evaluation"},
     "lm_eval": {"evaluation"},
     "liger_kernel": {"cpt"},
+    "gguf": {"models"},
     "scipy": {"evaluation", "trainers"},
     "rapidfuzz": {"evaluation"},
     "tiktoken": {"tokenizer"},
@@ -163,7 +164,7 @@ def test_what_is_imported_is_declared() -> None:
     """`pyproject.toml` names these, or what it names depends on them."""
     declared = {
         *("numpy", "tokenizers", "regex", "safetensors", "zstandard", "rich", "sentencepiece"),
-        *("google", "gguf", "vocabshift", *MAY_IMPORT),
+        *("google", "vocabshift", *MAY_IMPORT),
     }
     imported = {
         (module, outside)

@@ -21,6 +21,14 @@ from vocabshift.checks.vocabulary import (
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, ids_of_tokens
 from vocabshift.tokenizer.formats.load import TokenizerLike, open_tokenizer
+from vocabshift.tokenizer.missing_bytes import (
+    NEVER_IN_UTF8,
+    hex_of,
+    losing_bytes,
+    lost_characters,
+    missing_bytes,
+    names_of,
+)
 from vocabshift.tokenizer.pipeline import check_threads
 from vocabshift.tokenizer.token_bytes import is_superword
 
@@ -43,7 +51,11 @@ class CheckReport:
     only_in_rare_contexts: tuple[str, ...]  # of these, those that a rarer context yields
     only_by_merge_skipping: tuple[str, ...]  # of `unreachable`, those that a text yields even so
     byte_pieces: int  # tokens that stand for one byte
-    missing_byte_pieces: tuple[str, ...]  # bytes that the model lacks, and loses
+    missing_byte_pieces: tuple[str, ...]  # bytes that the vocabulary lacks
+    losing_bytes: tuple[str, ...]  # of these, "04": text with assigned characters is lost
+    unassigned_bytes: tuple[str, ...]  # "F1": only unassigned characters are spelt with them
+    never_bytes: tuple[str, ...]  # "C0": no UTF-8 has them
+    lost_characters: tuple[str, ...]  # "U+0004": assigned, and the vocabulary has no bytes for them
     partial_utf8: tuple[str, ...]  # not whole UTF-8, single bytes left out
     superwords: tuple[str, ...]  # text on both sides of a space
     terminal_spanning: tuple[str, ...]  # a sentence end inside the token
@@ -73,11 +85,14 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """Whether every token can be produced, no byte is lost and every text round-trips."""
+        """Whether every token can be produced, no character is lost and every text round-trips.
+
+        Missing bytes that no assigned character is spelt with lose nothing.
+        """
         return not (
             self.unreachable
             or len(self.unreachable_by_pipeline or ()) > len(self.only_in_rare_contexts)
-            or self.missing_byte_pieces
+            or self.lost_characters
             or self.missing_rows
             or self.round_trip_failures
         )
@@ -122,6 +137,7 @@ def check(
         ),
         byte_pieces=len(value.byte_pieces()),
         missing_byte_pieces=value.missing_byte_pieces(),
+        **_missing(value),
         partial_utf8=tuple(token for token, data in tokens.items() if is_partial(data)),
         superwords=tuple(token for token, data in tokens.items() if is_superword(data)),
         terminal_spanning=terminal_spanning(tokens),
@@ -136,6 +152,17 @@ def check(
         model_rows=model_rows,
         languages=() if corpus is None else check_text(value, corpus, threads),
     )
+
+
+def _missing(tokenizer: AnyTokenizer) -> dict[str, tuple[str, ...]]:
+    """The missing bytes by what they lose, and the lost characters."""
+    missing, losing = missing_bytes(tokenizer), losing_bytes(tokenizer)
+    return {
+        "losing_bytes": hex_of(losing),
+        "unassigned_bytes": hex_of(b for b in missing if b not in (*losing, *NEVER_IN_UTF8)),
+        "never_bytes": hex_of(byte for byte in missing if byte in NEVER_IN_UTF8),
+        "lost_characters": names_of(lost_characters(tokenizer)),
+    }
 
 
 def _ordinary_tokens(tokenizer: AnyTokenizer) -> dict[str, bytes]:

@@ -17,7 +17,7 @@ from vocabshift.tokenizer import metaspace_reader
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.corpus_reader import TokenizerReader
 from vocabshift.tokenizer.formats.load import as_tokenizer
-from vocabshift.tokenizer.pre_tokenizer_repair import repair_words
+from vocabshift.tokenizer.pipeline import repair_words
 from vocabshift.tokenizer.token_bytes import is_byte_level, is_metaspace
 from vocabshift.tokenizer.tokenizer import Tokenizer
 

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.languages import UNLABELLED
-from vocabshift.text.sentences import SentencePolicy
+from vocabshift.text.writing import SentencePolicy
 from vocabshift.tokenizer.added_tokens import RESERVED, AddedToken, use_of
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, tokens_by_id
 from vocabshift.tokenizer.corpus_reader import added_splitter
 from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.missing_bytes import NEVER_IN_UTF8
 from vocabshift.tokenizer.token_bytes import is_byte_level, is_superword, token_bytes
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
@@ -176,9 +177,6 @@ def bytes_per_token(tokenizer: Any, corpus: Corpus, *, threads: int = 1) -> dict
 
 MOST = 10_000
 """Reference tokens that may be asked for; ten are enough for a mean, a hundred for a threshold."""
-
-NEVER_IN_UTF8 = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))
-"""Bytes that occur in no UTF-8 text."""
 
 # Subtle: not a name that `use_of` takes for a vendor's reserved token: a transfer would copy
 # that token's row.

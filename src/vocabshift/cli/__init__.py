@@ -1,1 +1,1 @@
-"""The command line: one file per verb, registered in `main`."""
+"""The command line: one file per verb or group of verbs, registered in `main`."""

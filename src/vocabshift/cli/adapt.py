@@ -9,6 +9,14 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.fields import add_fields, given
+from vocabshift.cli.inputs import (
+    add_pattern,
+    add_source,
+    require_source,
+    source_of,
+    text_of,
+    tokenizer_of,
+)
 from vocabshift.cli.options import (
     Parser,
     UsageError,
@@ -20,20 +28,23 @@ from vocabshift.cli.options import (
     size,
     threads,
 )
-from vocabshift.cli.source import add_source, require_source, source_of, text_of, tokenizer_of
-from vocabshift.cli.subjects import add_pattern
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from vocabshift import Corpus
 
-_FIELDS = ("pre_tokenizer", "min_frequency", "sampling_alpha")  # of ExtensionOptions
+_FIELDS = (
+    "pre_tokenizer",
+    "min_frequency",
+    "complete_bytes",
+    "sampling_alpha",
+)  # of ExtensionOptions
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print what was exchanged and the effect on the corpus."""
-    from vocabshift.cli.console import show_summary
+    from vocabshift.cli.console import lost_facts, show_summary
 
     pruning = result["pruning"]
     for warning in pruning["warnings"]:
@@ -46,6 +57,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "removals decided by ties": pruning["n_decided_by_ties"],
         "vocabulary": result["vocab_size"],
         "rows of a model": result["rows"],
+        **lost_facts(result),
     }
     out = result["out"]
     if "card" in result:

@@ -148,6 +148,23 @@ def show_summary(console: Console, title: str, facts: Mapping[str, Any], then: s
     console.print(Text.assemble("next: ", (then, "bold")), soft_wrap=True)
 
 
+def lost_facts(result: Mapping[str, Any]) -> dict[str, str]:
+    """What a summary says about characters that a tokenizer loses; nothing where it lacks none."""
+    lost = result.get("lost_characters")
+    if not lost:
+        return {}
+    facts = {}
+    if lost["bytes_added"]:
+        facts["bytes added"] = " ".join(lost["bytes_added"])
+    if lost["before"] or lost["after"]:
+        more = ", …" if lost["after"] > len(lost["names"]) else ""
+        named = f" ({', '.join(lost['names'])}{more})" if lost["names"] else ""
+        facts["assigned characters lost"] = (
+            f"{lost['before']:,} before, {lost['after']:,} after{named}"
+        )
+    return facts
+
+
 def report_error(error: BaseException, *, with_traceback: bool) -> int:
     """Print the error as one line on stderr; return the exit status."""
     if with_traceback or os.environ.get("VOCABSHIFT_TRACEBACK", "0") not in ("", "0"):
@@ -199,6 +216,7 @@ def missing_extra(error: BaseException) -> str | None:
         "transformers": "hf",
         "accelerate": "hf",
         "jinja2": "hf",
+        "gguf": "gguf",
         "huggingface_hub": "hf",
         "pyarrow": "data",
         "datasets": "data",

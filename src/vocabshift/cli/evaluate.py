@@ -1,4 +1,8 @@
-"""`vocabshift evaluate`: every metric, for any tokenizers on any text."""
+"""The verbs that measure on text: `vocabshift evaluate` and `vocabshift normalize`.
+
+`evaluate` computes every metric, for any tokenizers; `normalize` measures what a normalizer would
+change in text, before training.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,72 @@ import argparse
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.inputs import add_errors, add_pattern, defaults_of, text_of
 from vocabshift.cli.options import UsageError, add_many, add_threads, add_verb, threads
-from vocabshift.cli.source import add_errors, text_of
-from vocabshift.cli.subjects import add_pattern, defaults_of
-from vocabshift.workflows.evaluate import evaluate_to_files, metric_groups
+from vocabshift.workflows.evaluate import (
+    NORMALIZER_HELP,
+    NORMALIZERS,
+    evaluate_to_files,
+    metric_groups,
+    normalizer_effect,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+def add_normalize(subparsers: Any) -> None:
+    """Add the verb `normalize`."""
+    parser = add_verb(
+        subparsers,
+        "normalize",
+        "the share of words that a normalizer changes",
+        "Tell the share of words, and of different words, that a normalizer changes, by language.\n"
+        "What `train --normalizer` gets by the same name travels inside the tokenizer.\n\nsteps:\n"
+        + "\n".join(f"  {name:13} {what}" for name, what in NORMALIZERS.items()),
+        "  vocabshift normalize hi=hindi.txt te=telugu.txt --normalizer fifth-case\n"
+        "  vocabshift normalize eval/*.txt --normalizer joiners+nfc+nukta+vowel-signs --json\n",
+    )
+    parser.add_argument("text", metavar="SPEC", nargs="+", help="[lang=]PATH|DIR|GLOB|hf:DATASET")
+    parser.add_argument("--normalizer", metavar="STEP[+STEP…]", required=True, help=NORMALIZER_HELP)
+    add_errors(parser)
+    parser.set_defaults(run=run_normalize, show=show_normalize, status=lambda *_: 0)
+
+
+def run_normalize(args: argparse.Namespace) -> dict[str, Any]:
+    """Measure."""
+    return normalizer_effect(text_of(args.text, args), args.normalizer)
+
+
+def show_normalize(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
+    """Print table 15 of the Indic study."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from vocabshift.results import Result, Results
+
+    results = Results(Result(**row) for row in result["results"])
+    table = Table(title=Text(result["normalizer"], style="bold"), title_justify="left")
+    table.add_column("language")
+    for column in ("words", "changed", "different words", "changed"):
+        table.add_column(column, justify="right")
+    totals = {metric: [0, 0.0] for metric in results.distinct("metric")}  # words, different ones
+    languages = results.distinct("language")
+    for language in languages:
+        cells = []
+        for metric, total in totals.items():
+            (row,) = results.where(language=language, metric=metric)
+            cells += [f"{row.n:,}", f"{row.value:.2%}"]
+            total[0] += row.n
+            total[1] += row.n * row.value
+        table.add_row(Text(language), *cells)
+    if len(languages) > 1:
+        table.add_section()
+        sums = [cell for n, hit in totals.values() for cell in (f"{n:,}", f"{hit / n:.2%}")]
+        table.add_row("all", *sums, style="bold")
+    console.print(table)
+    if result["inverse"]:
+        console.print(f"inverse: {result['inverse']}", markup=False)
 
 
 _WIDTH, _INDENT = 100, 17  # width in characters of the list of metrics
@@ -36,8 +99,8 @@ def _description() -> str:
     return "\n".join(lines)
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb."""
+def add_evaluate(subparsers: Any) -> None:
+    """Add the verb `evaluate`."""
     parser = add_verb(
         subparsers,
         "evaluate",
@@ -108,7 +171,7 @@ def add_parser(subparsers: Any) -> None:
     _add_files(parser)
     add_threads(parser)
     add_errors(parser)
-    parser.set_defaults(run=run, show=show, status=lambda *_: 0)
+    parser.set_defaults(run=run_evaluate, show=show_evaluate, status=lambda *_: 0)
 
 
 def _add_files(parser: argparse.ArgumentParser) -> None:
@@ -121,7 +184,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace what exists already")
 
 
-def run(args: argparse.Namespace) -> dict[str, Any]:
+def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
     """Measure, and write the requested files."""
     from vocabshift.cli.console import print_line, progress_bar
 
@@ -171,7 +234,7 @@ def _order(text: str) -> float:
     return value
 
 
-def show(args: argparse.Namespace, _result: dict[str, Any], console: Console) -> None:
+def show_evaluate(args: argparse.Namespace, _result: dict[str, Any], console: Console) -> None:
     """Print one table per metric, then the requested comparisons."""
     from vocabshift.workflows.evaluate import evaluation_tables
 

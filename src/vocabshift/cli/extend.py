@@ -9,6 +9,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.fields import add_fields, flags_of, given
+from vocabshift.cli.inputs import add_pattern, add_source, require_source, source_of, tokenizer_of
 from vocabshift.cli.options import (
     Parser,
     UsageError,
@@ -18,8 +19,6 @@ from vocabshift.cli.options import (
     positive,
     threads,
 )
-from vocabshift.cli.source import add_source, require_source, source_of, tokenizer_of
-from vocabshift.cli.subjects import add_pattern
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -184,7 +183,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print the gain by language, and what limits it."""
-    from vocabshift.cli.console import show_summary
+    from vocabshift.cli.console import lost_facts, show_summary
 
     console.print(language_table(result))
     for line in advice(result):
@@ -195,11 +194,13 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "new tokens": result["n_added"],
         "stopped because": REASONS[result["stopped_because"]],
         "of them for missing characters": result["n_characters"],
+        "of them for missing bytes": result["n_bytes_added"],
         "of them unused in this text": result["unused_added"],
         "tokens of the base made reachable": result["n_repaired"],
         "new tokens unreachable": result["unreachable_added"],
         "vocabulary": result["vocab_size"],
         "rows of a model": result["row_count"],
+        **lost_facts(result),
     }
     if "superwords" in result:
         effect = result["superword_effect"]

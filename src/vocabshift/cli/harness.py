@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.inputs import add_models, defaults_of, loading
 from vocabshift.cli.options import UsageError, add_many, add_verb, natural, positive
-from vocabshift.cli.subjects import add_models, defaults_of, loading
-from vocabshift.workflows.harness import KEPT, harness_to_file, known_tasks
+from vocabshift.workflows.harness import BORDERS, KEPT, harness_to_file, known_tasks
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,8 +20,11 @@ papers, or any other task of lm-eval. A task is a name (all its languages), a na
 shows them. Data comes from the Hub, or from files below --data where they are there: the data
 sets' own release files (SIB-200, XCOPA, GSM8K, MGSM, Indic MMLU, FLORES-200), or
 TASK/SPLIT.jsonl for any task of lm-eval. Code of data sets is never run. Intervals are 1.96
-standard errors. A model or task that fails is told and the others go on; with --output what is done
-is kept meanwhile, and the same command goes on from there. Needs the [eval] extra."""
+standard errors. Superword tokenizers have tokens that span the border between a question and its
+answer, of which lm-eval scores only a part, or nothing: --border says what is done instead, and a
+row TASK/touched has the share of such requests. A model or task that fails is told and the others
+go on; with --output what is done is kept meanwhile, and the same command goes on from there. Needs
+the [eval] extra."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -55,6 +58,14 @@ def add_parser(subparsers: Any) -> None:
         default=defaults_of(harness_to_file)["batch_size"],
         help='questions run at once, or "auto" (default: %(default)s)',
     )
+    parser.add_argument(
+        "--border",
+        choices=BORDERS,
+        default=defaults_of(harness_to_file)["border"],
+        help="how an answer is scored if a token spans the border to its context: heal: from the "
+        "last token boundary before it; split: context and answer are encoded apart; lm-eval: as "
+        "lm-eval does, which loses text (default: %(default)s)",
+    )
     parser.add_argument("--output", metavar="FILE", help="also write the rows as JSON lines")
     parser.add_argument("--force", action="store_true", help="replace FILE where it exists already")
     parser.set_defaults(run=run, show=show, status=status)
@@ -81,6 +92,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             shots=args.shots,
             limit=args.limit,
             batch_size=args.batch_size,
+            border=args.border,
             data=args.data,
             output=args.output,
             force=args.force,

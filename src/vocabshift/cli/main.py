@@ -1,9 +1,10 @@
 """The command line: registers the verbs, runs one, and maps its outcome to an exit status.
 
 0: success; 2: bad arguments or input (one line on stderr); 1: an internal error; 130: Ctrl-C. A
-verb is a file with `add_parser(subparsers)`, `run(args) -> dict` (the `--json` object) and
-`show(args, result, console)` for people. It imports the public API and the workflows, and nothing
-below them. Both import their dependencies on first use, so `--help` is fast.
+verb is a function that adds a parser, and with it `run(args) -> dict` (the `--json` object) and
+`show(args, result, console)` for people; verbs of one kind share a file. It imports the public API
+and the workflows, and nothing below them. Both import their dependencies on first use, so `--help`
+is fast.
 """
 
 from __future__ import annotations
@@ -17,26 +18,20 @@ from collections.abc import Sequence
 import vocabshift
 from vocabshift.cli import (
     adapt,
-    card,
-    check,
-    compare,
     console,
-    count,
+    convert,
     cpt,
     demo,
-    encode,
     evaluate,
     extend,
-    glitch,
     harness,
-    latency,
-    normalize,
+    models,
     plan,
+    prepare,
     prune,
     publish,
     score,
-    serve,
-    tables,
+    tokenizers,
     train,
     transfer,
 )
@@ -44,9 +39,13 @@ from vocabshift.cli.config import config_first
 from vocabshift.cli.options import Parser, UsageError
 
 VERBS = (
-    *(demo, normalize, count, train, plan, extend, prune, adapt, transfer),
-    *(evaluate, compare, tables, check, serve, card, publish),
-    *(encode, cpt, score, harness, glitch, latency),
+    *(demo.add_parser, evaluate.add_normalize, prepare.add_count, train.add_parser),
+    *(plan.add_parser, extend.add_parser, prune.add_parser, adapt.add_parser),
+    *(transfer.add_parser, convert.add_parser),
+    *(evaluate.add_evaluate, tokenizers.add_compare, publish.add_tables),
+    *(tokenizers.add_check, tokenizers.add_serve, publish.add_card, publish.add_publish),
+    *(prepare.add_encode, cpt.add_parser, score.add_parser, harness.add_parser),
+    *(models.add_glitch, models.add_latency),
 )
 
 
@@ -68,8 +67,8 @@ def build_parser() -> Parser:
     subparsers = parser.add_subparsers(
         title="verbs", metavar="VERB", dest="verb", required=True, parser_class=Parser
     )
-    for verb in VERBS:
-        verb.add_parser(subparsers)
+    for add in VERBS:
+        add(subparsers)
     return parser
 
 

@@ -87,6 +87,15 @@ def add_output(parser: argparse.ArgumentParser, *, what: str, required: bool = T
     )
 
 
+def add_complete_bytes(parser: argparse.ArgumentParser) -> None:
+    """Add --complete-bytes."""
+    parser.add_argument(
+        "--complete-bytes",
+        action="store_true",
+        help="add tokens for the bytes that the vocabulary lacks and that UTF-8 can hold",
+    )
+
+
 def add_threads(parser: argparse.ArgumentParser) -> None:
     """Add `-j N`; None means all cores available to this process."""
     parser.add_argument(
@@ -158,6 +167,18 @@ def share(text: str) -> float:
         value = 0.0
     if not 0 < value <= 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0 and up to 1")
+    return value
+
+
+def percentage(text: str) -> float:
+    """Parse "0.5%" (or the share itself, 0.005), as argparse's `type`."""
+    number, percent, rest = text.strip().partition("%")
+    try:
+        value = float(number) / (100 if percent else 1)
+    except ValueError:
+        value = -1.0
+    if rest or not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share from 0% to 100%; write 0.5%")
     return value
 
 

@@ -8,9 +8,15 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.inputs import (
+    add_choices,
+    add_pattern,
+    corpus_of,
+    text_of,
+    tokenizer_of,
+    words_of,
+)
 from vocabshift.cli.options import add_many, add_threads, add_verb, positive, share, threads
-from vocabshift.cli.source import add_choices, corpus_of, text_of, tokenizer_of, words_of
-from vocabshift.cli.subjects import add_pattern
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,7 +83,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Learn, measure, and draw the curves if requested."""
     import vocabshift as vs
     from vocabshift.cli.console import progress_bar
-    from vocabshift.workflows.plan_picture import check_picture, draw_plan
+    from vocabshift.workflows.publish import check_picture, draw_plan
 
     if args.picture:
         check_picture(args.picture)
@@ -97,7 +103,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         )
     result = found.to_dict()
     if args.picture:
-        result["picture"] = str(draw_plan(found, args.picture))
+        result["picture"] = str(draw_plan(result, args.picture))
     return result
 
 

@@ -5,18 +5,27 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.inputs import (
+    add_loading,
+    add_pattern,
+    add_source,
+    held_out_of,
+    source_of,
+    tokenizer_of,
+    words_of,
+)
 from vocabshift.cli.options import (
     Parser,
     UsageError,
+    add_complete_bytes,
     add_many,
     add_output,
     add_threads,
     add_verb,
+    percentage,
     positive,
     threads,
 )
-from vocabshift.cli.source import add_source, source_of, tokenizer_of, words_of
-from vocabshift.cli.subjects import add_pattern
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,14 +45,16 @@ def add_parser(subparsers: Any) -> None:
         "  vocabshift prune meta-llama/Llama-3.2-1B --corpus et=et.txt en=en.txt --n-tokens 16000 "
         "-o llama-small\n"
         "  vocabshift prune xlm-roberta-base --corpus hi=hi.txt --vocab-size 60000 "
-        "--keep script:Deva --dry-run --json\n",
+        "--keep script:Deva --dry-run --json\n"
+        "  vocabshift prune models/llama --corpus en=en.txt --until 0.5% --held-out en=other.txt "
+        "-o llama-small\n",
     )
     parser.later(_add_options)
     parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)
 
 
 def _add_options(parser: Parser) -> None:
-    from vocabshift.workflows.prune import ORDERS
+    from vocabshift.workflows.prune import MEASURES, ORDERS
 
     parser.add_argument("tokenizer", metavar="TOKENIZER", help="folder, file or Hub name")
     add_source(parser)
@@ -51,6 +62,24 @@ def _add_options(parser: Parser) -> None:
     parser.add_argument(
         "--vocab-size", metavar="N", type=positive, help="so many stay (model.vocab is counted)"
     )
+    parser.add_argument(
+        "--until",
+        metavar="X%",
+        type=percentage,
+        help="as many go as make the held-out text worse by at most X %%; with several labels, the "
+        "one that loses most",
+    )
+    parser.add_argument(
+        "--by",
+        choices=MEASURES,
+        help="what --until limits: the rise of bits per byte under the model (default), or the "
+        "fall of bytes per token",
+    )
+    add_many(parser, "--held-out", metavar="SPEC", help="the text for --until: [lang=]PATH|…")
+    parser.add_argument(
+        "--model", metavar="MODEL", help="for bits per byte (default: the one in TOKENIZER)"
+    )
+    add_loading(parser)
     parser.add_argument(
         "--order",
         choices=ORDERS,
@@ -76,6 +105,7 @@ def _add_options(parser: Parser) -> None:
         action="store_true",
         help="Unigram, WordPiece: single characters that the corpus does not have may go too",
     )
+    add_complete_bytes(parser)
     parser.add_argument("--dry-run", action="store_true", help="say what would go, write nothing")
     add_pattern(parser)
     add_output(parser, what="folder to write", required=False)
@@ -96,15 +126,22 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             None if args.dry_run else args.out,
             n_tokens=args.n_tokens,
             vocab_size=args.vocab_size,
+            until=args.until,
+            held_out=None if args.held_out is None else held_out_of(args),
+            model=args.model,
+            dtype=args.dtype,
+            device=args.device,
             order=args.order,
             keep=args.keep or (),
             keep_ids=args.keep_ids,
             unreachable_first=args.unreachable_first,
             drop_unseen_characters=args.drop_unseen_characters,
+            complete_bytes=args.complete_bytes,
             base=args.tokenizer,
             threads=threads(args),
             force=args.force,
             progress=progress,
+            **({} if args.by is None else {"by": args.by}),
         )
     for warning in result["warnings"]:
         print_line(f"warning: {warning}")
@@ -116,8 +153,12 @@ def _check(args: argparse.Namespace) -> None:
     from vocabshift.workflows.prune import NEED_COUNTS
 
     see = f"(see: {args.parser.prog} --help)"
-    if (args.n_tokens is None) == (args.vocab_size is None):
-        raise UsageError(f"give --n-tokens or --vocab-size, one of them {see}")
+    if sum(size is not None for size in (args.n_tokens, args.vocab_size, args.until)) != 1:
+        raise UsageError(f"give --n-tokens, --vocab-size or --until, one of them {see}")
+    if (args.until is None) != (args.held_out is None):
+        raise UsageError(f"--until is measured on --held-out: give both, or none of them {see}")
+    if args.until is None and (args.by or args.model):
+        raise UsageError(f"--by and --model are for --until {see}")
     if args.dry_run == bool(args.out):
         raise UsageError(f"give -o DIR, or --dry-run, which writes nothing {see}")
     if not (args.corpus or args.counts) and args.order in NEED_COUNTS:
@@ -130,12 +171,17 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(f"--drop-unseen-characters looks at text: --corpus is required {see}")
 
 
-def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
+def step_of(result: dict[str, Any], n_removed: int) -> dict[str, Any]:
+    """The step of the search that removed so many tokens."""
+    return next(step for step in result["steps"] if step["n_removed"] == n_removed)
+
+
+def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
     from rich.table import Table
     from rich.text import Text
 
-    from vocabshift.cli.console import show_summary
+    from vocabshift.cli.console import lost_facts, show_summary
 
     scripts = [row for row in result["removed_by_script"] if row["removed"]]
     if scripts:
@@ -165,10 +211,17 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "unreachable, before": result["unreachable_before"],
         "unreachable, after": result["unreachable_after"],
     }
+    facts |= lost_facts(result)
     for row in result["languages"]:
         before, after = row["bytes_per_token_before"], row["bytes_per_token_after"]
         label = row["language"] or "all text"
         facts[f"bytes per token, {label}"] = f"{before:.4f} -> {after:.4f}"
+    if result["steps"]:
+        before, after = (step_of(result, n) for n in (0, result["n_removed"]))
+        for label, value in before["values"].items():
+            what = f"held out, {args.by or 'bits-per-byte'}, {label}"
+            facts[what] = f"{value:.4f} -> {after['values'][label]:.4f}"
+        facts["vocabularies tried"] = len(result["steps"]) - 1
     if result["round_trip_documents"]:
         failures, documents = result["round_trip_failures"], result["round_trip_documents"]
         facts["documents that come back as before"] = f"{documents - failures:,} of {documents:,}"

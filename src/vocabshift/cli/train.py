@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.config import add_config, fill_from_config
 from vocabshift.cli.fields import flags_of, given
+from vocabshift.cli.inputs import add_source, source_of
 from vocabshift.cli.options import (
     Parser,
     UsageError,
@@ -22,7 +23,6 @@ from vocabshift.cli.options import (
     size,
     threads,
 )
-from vocabshift.cli.source import add_source, source_of
 
 if TYPE_CHECKING:
     from rich.console import Console

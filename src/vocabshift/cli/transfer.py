@@ -5,9 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.options import Parser, UsageError, add_many, add_output, add_verb, positive
-from vocabshift.cli.source import add_errors, text_of, tokenizer_of
-from vocabshift.cli.subjects import add_pattern
+from vocabshift.cli.inputs import add_errors, add_pattern, text_of, tokenizer_of
+from vocabshift.cli.options import (
+    Parser,
+    UsageError,
+    add_complete_bytes,
+    add_many,
+    add_output,
+    add_verb,
+    positive,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,7 +29,8 @@ def add_parser(subparsers: Any) -> None:
         "transfer",
         "move a model onto another tokenizer",
         "Give a causal language model the embeddings that another tokenizer needs, and write\n"
-        "model and tokenizer as one folder. Needs the [hf] extra.",
+        "model and tokenizer as one folder. Of a quantized model all but embeddings and head is\n"
+        "copied byte for byte; these must not be quantized. Needs the [hf] extra.",
         "  vocabshift transfer models/llama runs/ist --init auto --text hi=hindi.txt -o llama-ist\n"
         "  vocabshift transfer llama-ist-trained --back --initial models/llama -o llama-back\n",
     )
@@ -74,6 +82,7 @@ def _add_options(parser: Parser) -> None:
         help="also add N tokens that no text has: after training, `vocabshift glitch` compares "
         "with them (10 are enough for a mean, 50 for a threshold)",
     )
+    add_complete_bytes(parser)
     parser.add_argument(
         "--dry-run", action="store_true", help="say what would be done, and write nothing"
     )
@@ -105,11 +114,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     )
 
     if args.back or args.initial:
-        is_alone = not (args.tokenizer or args.dry_run or args.details or args.reserve_dummies)
+        changes_tokenizer = args.tokenizer or args.reserve_dummies or args.complete_bytes
+        is_alone = not (changes_tokenizer or args.dry_run or args.details)
         if not (args.back and args.initial and is_alone):
             raise UsageError(
-                "--back takes no TOKENIZER (nor --dry-run, --details, --reserve-dummies) and needs "
-                "--initial: vocabshift transfer MODEL --back --initial OLD_MODEL -o DIR"
+                "--back takes no TOKENIZER (nor --dry-run, --details, --reserve-dummies, "
+                "--complete-bytes) and needs --initial: "
+                "vocabshift transfer MODEL --back --initial OLD_MODEL -o DIR"
             )
         return transfer_back_to_folder(args.model, args.initial, args.out, force=args.force)
     if not args.tokenizer:
@@ -123,6 +134,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         corpus=text_of(args.corpus, args) if args.corpus else None,
         overrides=args.overrides or None,
         reserve_dummies=args.reserve_dummies or TransferOptions.reserve_dummies,
+        complete_bytes=args.complete_bytes,
     )
     return transfer_to_folder(
         args.model,
@@ -141,7 +153,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
-    from vocabshift.cli.console import show_summary
+    from vocabshift.cli.console import lost_facts, show_summary
 
     if "tried" in result:
         console.print(_table(result["tried"]))
@@ -151,10 +163,12 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "embedding rows": result["rows"],
         "rows copied": result["n_copied"],
         f"rows made ({result['init']})": result["n_initialized"],
+        **_by_mean(result),
         "rows dropped": result["n_removed"],
         "several old tokens fit": result["n_ambiguous"],
         "output head": "tied to the embeddings" if result["tied"] else "of its own",
     }
+    facts |= lost_facts(result)
     if "tokenizer_code" in result:
         # transformers overrides the tokenizer class of these model types: see
         # tokenizer/pretrained_folder.py.
@@ -174,6 +188,16 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     if result["dry_run"]:
         facts = {"written": "nothing: a dry run"} | facts
     show_summary(console, "transfer", facts, f"vocabshift evaluate {result['out']} --text SPEC")
+
+
+def _by_mean(result: dict[str, Any]) -> dict[str, str]:
+    """What is said of new tokens of which the old tokenizer knows no byte."""
+    if not result["n_by_mean"]:
+        return {}
+    return {
+        "of them without an old token": f"{result['n_by_mean']:,}: the old tokenizer lacks their "
+        "bytes; they get the mean of the old rows, unless the initializer knows more"
+    }
 
 
 def _sizes(result: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.storage.checkpoints import Checkpoints
-from vocabshift.storage.provenance import config_hash
+from vocabshift.storage.outcome import config_hash
 
 if TYPE_CHECKING:
     import torch

@@ -32,9 +32,8 @@ from vocabshift.cpt.packed_shards import (
 )
 from vocabshift.progress import Progress
 from vocabshift.storage.checkpoints import Checkpoints, Saved
-from vocabshift.storage.outcome import outcome
+from vocabshift.storage.outcome import config_hash, outcome
 from vocabshift.storage.output import CHECKPOINTS
-from vocabshift.storage.provenance import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.documents import Documents
 from vocabshift.text.readers import input_key

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.demo import sample_texts, story
+from vocabshift.demo import story
 
 if TYPE_CHECKING:
     import vocabshift as vs
@@ -137,14 +137,14 @@ def run_demo(
 def _walk(folder: Path, plan: Plan, tell: story.Story) -> dict[str, Any]:
     import vocabshift as vs
 
-    train_files, held_out_files = sample_texts.write_split(folder / "corpus")
+    train_files, held_out_files = story.write_split(folder / "corpus")
     train = vs.Corpus.from_files(train_files)
     held_out = _with_groups(vs.Corpus.from_files(held_out_files))
     tell.texts(len(train_files), _n_bytes(train))
 
     base = vs.BpeTrainer(
         vocab_size=plan.base_vocab_size, pre_tokenizer="o200k", special_tokens=(END_TOKEN,)
-    ).train(train.select(sample_texts.familiar()))
+    ).train(train.select(story.familiar()))
     base = replace(base, config={**base.config, "bos_token": END_TOKEN, "eos_token": END_TOKEN})
     ist = vs.SuperwordTrainer(
         vocab_size=plan.ist_vocab_size, transition=0.9, pre_tokenizer="o200k"
@@ -230,7 +230,7 @@ def _mostly_familiar(corpus: vs.Corpus, every: int) -> vs.Corpus:
     texts: dict[str, list[str]] = {language: [] for language in corpus.languages}
     for language, text in corpus.texts():
         texts[str(language)].append(text)
-    familiar = sample_texts.familiar()
+    familiar = story.familiar()
     return vs.Corpus.from_texts(
         {name: own if name in familiar else own[::every] for name, own in texts.items()}
     )
@@ -238,8 +238,8 @@ def _mostly_familiar(corpus: vs.Corpus, every: int) -> vs.Corpus:
 
 def _with_groups(corpus: vs.Corpus) -> dict[str, list[str]]:
     """Texts by group and by language; the results get rows for both."""
-    texts: dict[str, list[str]] = {group: [] for group in sample_texts.GROUPS}
+    texts: dict[str, list[str]] = {group: [] for group in story.GROUPS}
     for language, text in corpus.texts():
-        texts[sample_texts.group_of(str(language))].append(text)
+        texts[story.group_of(str(language))].append(text)
         texts.setdefault(str(language), []).append(text)
     return {label: of_label for label, of_label in texts.items() if of_label}

@@ -17,8 +17,16 @@ import numpy.typing as npt
 
 from vocabshift.errors import CorpusError
 from vocabshift.evaluation.lines.subject import Subject, engine_of, subjects
-from vocabshift.evaluation.lines.texts import Lines, check_parallel, files_of, read_lines
-from vocabshift.evaluation.lines.words import Bytes, bins_of_lines, bins_of_words, count_words
+from vocabshift.evaluation.lines.texts import (
+    Bytes,
+    Lines,
+    bins_of_lines,
+    bins_of_words,
+    check_parallel,
+    count_words,
+    files_of,
+    read_lines,
+)
 from vocabshift.evaluation.measure import Rows, Task, measure, measure_base, prepare
 from vocabshift.evaluation.metrics.code_switching import mix
 from vocabshift.evaluation.metrics.distribution import ALPHA, check_alpha, find_reference

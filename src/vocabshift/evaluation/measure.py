@@ -17,8 +17,8 @@ from vocabshift.errors import CorpusError, InvalidTokenizerError
 from vocabshift.evaluation.lines.counts import Counts, Ints, count_lines
 from vocabshift.evaluation.lines.placing import flat_spans
 from vocabshift.evaluation.lines.subject import Engine
+from vocabshift.evaluation.lines.texts import Bytes
 from vocabshift.evaluation.lines.token_facts import TokenFacts
-from vocabshift.evaluation.lines.words import Bytes
 from vocabshift.evaluation.metrics import (
     code_switching,
     morph_score,
@@ -26,9 +26,19 @@ from vocabshift.evaluation.metrics import (
     robustness,
     syllable_alignment,
 )
-from vocabshift.evaluation.metrics.bootstrap import Estimate, Terms, estimate, ratio_rows
 from vocabshift.evaluation.metrics.distribution import ALPHA, spread_estimate
-from vocabshift.evaluation.metrics.metric import LOSS, OfPair, OfVocabulary, OnText, Ratio, Spread
+from vocabshift.evaluation.metrics.metric import (
+    LOSS,
+    Estimate,
+    OfPair,
+    OfVocabulary,
+    OnText,
+    Ratio,
+    Spread,
+    Terms,
+    estimate,
+    ratio_rows,
+)
 from vocabshift.evaluation.metrics.morph_score import Morphemes
 from vocabshift.evaluation.metrics.registry import METRICS
 from vocabshift.evaluation.metrics.vocabulary import UsedVocabulary, Vocabulary

@@ -33,10 +33,9 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.normalize import normalizer_function
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.added_tokens import AddedToken
-from vocabshift.tokenizer.components import SPACE
+from vocabshift.tokenizer.components import SPACE, SentencePieceRules
 from vocabshift.tokenizer.metaspace_reader import require_metaspace
 from vocabshift.tokenizer.model import Merge, compile_merges
-from vocabshift.tokenizer.piece_rules import SentencePieceRules
 from vocabshift.tokenizer.token_bytes import is_byte_level
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
@@ -77,7 +76,7 @@ def train_auxiliary(
     base's special tokens and the 256 bytes. There are fewer tokens if the pairs run out. Raises
     ValueError if the base is not byte-level.
     """
-    if not is_byte_level(base) or not base.model.is_byte_level:
+    if not is_byte_level(base):
         raise ValueError(
             f"{base.name} is not byte-level; for a SentencePiece tokenizer use "
             "train_sentencepiece_auxiliary, for others there are no baselines"
@@ -99,7 +98,9 @@ def train_auxiliary(
     )
     images = byte_level.all_to_images(trained.tokens)
     merges = [(images[left], images[right]) for left, right, _ in trained.merges.tolist()]
-    return Auxiliary(tuple(images), tuple(merges))
+    # A byte that the base lacks is no new word: `complete_bytes` adds it, or nothing does.
+    known = [image for image in images[: len(single)] if image in base.model.vocab]
+    return Auxiliary((*known, *images[len(single) :]), tuple(merges))
 
 
 # The four baselines.

@@ -25,6 +25,7 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
 from vocabshift.text.counting import CorpusReader, CountReader
 from vocabshift.text.weighing import WeightedText
+from vocabshift.tokenizer.components import SentencePieceRules
 from vocabshift.tokenizer.corpus_reader import TokenizerReader, reader_of
 from vocabshift.tokenizer.metaspace_reader import (
     COVERAGE,
@@ -33,7 +34,6 @@ from vocabshift.tokenizer.metaspace_reader import (
     require_metaspace,
     with_characters,
 )
-from vocabshift.tokenizer.piece_rules import SentencePieceRules
 from vocabshift.tokenizer.token_bytes import is_metaspace
 from vocabshift.tokenizer.tokenizer import Tokenizer
 

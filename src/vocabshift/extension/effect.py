@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from vocabshift import _core
 from vocabshift.extension.continued import Additions, TrainingBase, learn
 from vocabshift.extension.counting import CountedText, TextCounts, count_text
-from vocabshift.extension.options import ExtensionOptions
-from vocabshift.extension.pre_tokenizer_repair import repaired_if_possible
+from vocabshift.extension.options import ExtensionOptions, repaired_if_possible
 from vocabshift.progress import Progress, in_phase
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.languages import UNLABELLED

@@ -20,8 +20,8 @@ from vocabshift.extension.baselines import (
 from vocabshift.extension.continued import Additions, check_room, extended, holes, learn
 from vocabshift.extension.counting import CountedText, TextCounts, TrainingInput, count_text
 from vocabshift.extension.effect import Effect, ceilings_of, measure, measure_by_encoding
-from vocabshift.extension.options import ExtensionOptions
-from vocabshift.extension.pre_tokenizer_repair import (
+from vocabshift.extension.options import (
+    ExtensionOptions,
     RepairDrift,
     repair_drift,
     repaired,
@@ -33,6 +33,8 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
 from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap, chained, find
+from vocabshift.tokenizer.missing_bytes import LostCharacters, with_missing_bytes
+from vocabshift.tokenizer.pipeline import check_threads
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.token_bytes import is_metaspace
 from vocabshift.tokenizer.tokenizer import Tokenizer
@@ -59,6 +61,7 @@ def extend(
     min_frequency: int = ExtensionOptions.min_frequency,
     max_token_bytes: int | None = ExtensionOptions.max_token_bytes,
     character_coverage: float | None = ExtensionOptions.character_coverage,
+    complete_bytes: bool = ExtensionOptions.complete_bytes,
     fill_holes: bool = ExtensionOptions.fill_holes,
     normalizer: str | None = ExtensionOptions.normalizer,
     sampling_alpha: float | None = ExtensionOptions.sampling_alpha,
@@ -72,21 +75,20 @@ def extend(
     Args:
         tokenizer: ours, a Hugging Face fast tokenizer, or a path.
         corpus: the text to learn from, or a folder of counts.
-        n_tokens: new tokens at most, those for missing characters not counted.
+        n_tokens: new tokens at most, those for missing characters and bytes not counted.
         method: "continued" trains on from the tokenizer's own merges; the baselines are "regen",
             "append", "prepend" and "add-tokens".
         tie_break: what decides between equal counts, "id" or "lexicographic" (as the paper's
             toolkit does).
-        pre_tokenizer: "kept", or "repaired": marks and joiners may follow the letters of a word
-            (byte-level only).
+        pre_tokenizer: "kept", or "repaired": marks and joiners may follow letters (byte-level).
         min_frequency: how often a pair must occur to become a token.
         max_token_bytes: length of the longest new token (byte-level only).
-        character_coverage: share of the text's characters that the vocabulary is to hold, in
-            (0, 1]; missing ones are added first. None adds none. Byte-level vocabularies lack none.
+        character_coverage: share of the text's characters that the vocabulary is to hold; missing
+            ones are added first. None adds none. Byte-level vocabularies lack none.
+        complete_bytes: first add tokens for missing bytes that UTF-8 can hold.
         fill_holes: take ids that no token has before new ones.
         normalizer: Unicode form of the training text; the tokenizer keeps its own normalizer.
-        sampling_alpha: languages count in proportion to bytes ** alpha, in (0, 1]; None: as they
-            are.
+        sampling_alpha: languages count as bytes ** alpha, in (0, 1]; None: as they are.
         threads: the result does not depend on them.
         progress: is called with the phase, the units done and the units in all.
 
@@ -103,6 +105,7 @@ def extend(
         min_frequency=min_frequency,
         max_token_bytes=max_token_bytes,
         character_coverage=character_coverage,
+        complete_bytes=complete_bytes,
         fill_holes=fill_holes,
         normalizer=normalizer,
         sampling_alpha=sampling_alpha,
@@ -131,24 +134,26 @@ def extend_with_report(
             f"corpus is {type(corpus).__name__}; give a Corpus, for example "
             "vs.Corpus.from_files({'hi': 'hindi.txt'})"
         )
-    if threads < 1:
-        raise ValueError(f"threads is {threads}; give at least 1")
+    check_threads(threads)
     base = as_tokenizer(tokenizer)
     check_room(base, options.n_tokens)
-    before = find(tokenizer)
-    if before is not None:
+    if (before := find(tokenizer)) is not None:
         before.require(before.old, fingerprint(base))
-    changed = repaired(base) if options.pre_tokenizer == "repaired" else base
+    free_ids = holes(base) if options.fill_holes else ()
+    whole = with_missing_bytes(base, free_ids) if options.complete_bytes else base
+    changed = repaired(whole) if options.pre_tokenizer == "repaired" else whole
     counting = in_phase(progress, "count")
     counted = count_text(changed, counts, options, threads, counting, with_plain=True)
-    context = _Context(base, changed, counts, counted, corpus, options, threads, progress)
+    context = _Context(whole, changed, counts, counted, corpus, options, threads, progress)
     made = _continue(context) if options.method == "continued" else _baseline(context)
     result, learned = made.tokenizer, made.additions
+    n_bytes_added = whole.vocab_size - base.vocab_size
     report = ExtensionReport(
         method=options.method,
-        n_added=len(learned.tokens),
+        n_added=n_bytes_added + len(learned.tokens),
         n_repaired=learned.n_repaired,
         n_characters=len(learned.characters),
+        n_bytes_added=n_bytes_added,
         n_merges=len(result.model.merges) - len(base.model.merges),
         stopped_because=learned.stopped_because,
         vocab_size=result.vocab_size,
@@ -163,6 +168,7 @@ def extend_with_report(
         other=_other(context),
         cost=made.cost,
         corpus_fingerprint=counted.text.reader.fingerprint,
+        lost_characters=LostCharacters.between(base, result),
     )
     id_map = chained(tokenizer, TokenIdMap.between(base, result), result.model.vocab)
     return Extension(result, id_map, report)
@@ -172,7 +178,7 @@ def extend_with_report(
 class _Context:
     """The values that every step needs."""
 
-    base: Tokenizer
+    base: Tokenizer  # with its missing bytes, if requested
     changed: Tokenizer  # the base, with its pre-tokenizer repaired if requested
     counts: TextCounts  # of the corpus
     counted: TrainingInput  # as the merges of `changed` see the text
@@ -212,8 +218,7 @@ def _continue(context: _Context) -> _Outcome:
     free_ids = holes(context.changed) if options.fill_holes else ()
     result = extended(context.changed, learned, free_ids=free_ids)
     before, after = unreachable_tokens(context.base), unreachable_tokens(result)
-    lost = set(after) - set(before)
-    if lost:
+    if lost := set(after) - set(before):
         n_new = len(lost & set(learned.tokens))
         raise UnreachableTokenError(
             f"extending left {n_new:,} new and {len(lost) - n_new:,} old tokens that the merges "
@@ -226,13 +231,9 @@ def _continue(context: _Context) -> _Outcome:
 
 
 def _nothing_to_learn(context: _Context) -> str:
-    options = context.options
-    often = f" at least {options.min_frequency:,} times" if options.min_frequency > 1 else ""
-    short = (
-        ""
-        if options.max_token_bytes is None
-        else f" and make {options.max_token_bytes} bytes or less"
-    )
+    least, most = context.options.min_frequency, context.options.max_token_bytes
+    often = f" at least {least:,} times" if least > 1 else ""
+    short = "" if most is None else f" and make {most} bytes or less"
     return (
         f"there is nothing to learn for {context.base.name}: no two tokens stand side by side in a "
         f"pre-token of this text{often}{short}; give more text, text of another language, or ask "
@@ -286,8 +287,7 @@ def _other(context: _Context) -> dict[str, Any]:
     if not isinstance(context.corpus, Corpus):
         return {}
     is_repaired = context.changed is not context.base
-    other = context.base if is_repaired else repaired_if_possible(context.base)
-    if other is None:
+    if (other := context.base if is_repaired else repaired_if_possible(context.base)) is None:
         return {}
     counted = count_text(other, context.counts, context.options, context.threads)
     found = {

@@ -8,17 +8,22 @@ pipeline, and text by encoding and decoding it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from vocabshift.checks.drift import SAMPLE_BYTES, sample
 from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.extension.effect import Effect
-from vocabshift.extension.pre_tokenizer_repair import RepairDrift
+from vocabshift.extension.options import RepairDrift
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.missing_bytes import LostCharacters
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
+
+_IN_FORMS_OF_THEIR_OWN = (
+    *("effect", "drift", "other", "unused", "corpus_fingerprint", "cost", "lost_characters"),
+)
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,7 @@ class ExtensionReport:
 
     method: str
     n_added: int  # new tokens
+    n_bytes_added: int  # of the new tokens, bytes that the vocabulary lacked
     n_repaired: int  # of the new merges, those that make a token of the base
     n_characters: int  # of the new tokens, characters that the vocabulary lacked
     n_merges: int  # new merges
@@ -45,14 +51,16 @@ class ExtensionReport:
     a repaired one also `bytes_per_token`, as it was. Empty where there is nothing to repair."""
     cost: Mapping[str, Any] = field(default_factory=dict)  # of a baseline, see `ExtensionCost`
     corpus_fingerprint: str = ""
+    lost_characters: LostCharacters | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         plain = {
             key: getattr(self, key)
             for key in self.__dataclass_fields__
-            if key not in ("effect", "drift", "other", "unused", "corpus_fingerprint", "cost")
+            if key not in _IN_FORMS_OF_THEIR_OWN
         }
+        lost = self.lost_characters
         effect = {} if self.effect is None else self.effect.to_dict()
         drift = {} if self.drift is None else {"drift": self.drift.to_dict()}
         cost = {"cost": dict(self.cost)} if self.cost else {}
@@ -63,6 +71,7 @@ class ExtensionReport:
             **drift,
             **cost,
             "other_pre_tokenizer": dict(self.other),
+            **({} if lost is None else {"lost_characters": asdict(lost)}),
         }
 
 

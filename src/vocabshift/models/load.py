@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import VocabMismatchError
+from vocabshift.models.quantized import loading_advice, quantization_method
 from vocabshift.storage.hub import hub_error, is_there
 
 DTYPES = ("float32", "bfloat16", "float16", "auto")
@@ -24,21 +25,15 @@ DTYPES = ("float32", "bfloat16", "float16", "auto")
 def load_configs(source: str | Path) -> tuple[Any, Any | None]:
     """The config of a model, and its generation config if it has one.
 
-    ValueError for a quantized model, and for one of which transformers knows no config. No code
-    in the folder is run.
+    ValueError for a model of which transformers knows no config. No code in the folder is run.
     """
     config = _load_config(source, trust_remote_code=False)
     from transformers import GenerationConfig
 
     try:
-        text_config = config.get_text_config()
+        quantization_method(config)
     except Exception as error:  # whatever transformers' checks of its many configs raise
         raise _not_loaded(source, error) from error
-    if any(getattr(part, "quantization_config", None) for part in (config, text_config)):
-        raise ValueError(
-            "it is quantized, and rows of a quantized model cannot be averaged; transfer the "
-            f"unquantized checkpoint that {source} was made from, and quantize the result"
-        )
     try:
         generation = GenerationConfig.from_pretrained(source)
     except OSError:
@@ -72,10 +67,14 @@ def model_class(config: Any) -> Any:
 def load_model(source: str | Path, *, dtype: Any = None) -> Any:
     """The model of a folder or Hub name, in the checkpoint's dtype unless a torch dtype is given.
 
-    ValueError for a folder without a complete model. No code in it is run.
+    A quantized one is loaded as transformers does it, which may dequantize it, and on a GPU where
+    there is one: its layers may run on no CPU. ValueError for a folder without a complete model, or
+    one that cannot be loaded here. No code in it is run.
     """
     config, _ = load_configs(source)
-    return _load(model_class(config), source, config, dtype or "auto")
+    is_quantized = quantization_method(config) is not None
+    options = {"device_map": {"": str(torch_device("auto"))}} if is_quantized else {}
+    return _load(model_class(config), source, config, dtype or "auto", **options)
 
 
 def load_causal_model(
@@ -87,9 +86,10 @@ def load_causal_model(
 ) -> Any:
     """The causal language model of a folder or Hub name, in evaluation mode, on `device`.
 
-    `device`: "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1", "mps". ValueError for
-    a model that is not causal, lacks weights, needs code that is not trusted, or does not fit on
-    the device; FileNotFoundError for a folder without a model.
+    `device`: "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1", "mps". A quantized model
+    has its own dtype, unless transformers had to dequantize it. ValueError for
+    a model that is not causal, lacks weights, needs code that is not trusted or a quantizer that
+    is not there, or does not fit on the device; FileNotFoundError for a folder without a model.
     """
     import torch
     from transformers import AutoModelForCausalLM
@@ -99,29 +99,39 @@ def load_causal_model(
     if dtype not in DTYPES:
         raise ValueError(f"unknown dtype {dtype!r}; known are: {', '.join(DTYPES)}")
     kind = dtype if dtype == "auto" else getattr(torch, dtype)
-    model = _load(AutoModelForCausalLM, source, config, kind, trust_remote_code=trust_remote_code)
+    options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
+    is_quantized = quantization_method(config) is not None
+    if is_quantized:
+        # Subtle: some cannot be moved later, and transformers mixes dtypes if it is given another.
+        own = {**options, "device_map": {"": str(place)}}
+        model = _load(AutoModelForCausalLM, source, config, "auto", **own)
+    else:
+        model = _load(AutoModelForCausalLM, source, config, kind, **options)
     try:
+        if quantization_method(model.config) is not None:
+            return model.eval()
+        if is_quantized and kind != "auto":  # it was dequantized
+            model = model.to(kind)
         return model.to(place).eval()
     except Exception as error:  # whatever torch raises of a device
         raise _not_loaded(source, error) from error
 
 
-def _load(
-    loader: Any, source: str | Path, config: Any, dtype: Any, *, trust_remote_code: bool = False
-) -> Any:
+def _load(loader: Any, source: str | Path, config: Any, dtype: Any, **options: Any) -> Any:
     """The model that `loader` returns; ValueError if its weights are incomplete."""
+    method = quantization_method(config)  # now: a model that is dequantized says it no more
     try:
         with _quiet():
             model, loading = loader.from_pretrained(
                 source,
                 config=config,
                 dtype=dtype,
-                trust_remote_code=trust_remote_code,
+                **options,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # reported below, where they can be named
             )
     except Exception as error:  # whatever transformers, safetensors and torch raise of a model
-        raise _not_loaded(source, error) from error
+        raise _not_loaded(source, error, loading_advice(method)) from error
     if loading["mismatched_keys"]:
         name, stored, wanted = sorted(loading["mismatched_keys"])[0]
         raise ValueError(
@@ -261,12 +271,12 @@ def lack_of_memory(advice: str) -> Iterator[None]:
         raise ValueError(advice) from error
 
 
-def _not_loaded(source: str | Path, error: Exception) -> ValueError:
-    return ValueError(f"the model {source} cannot be loaded: {_reason(error)}")
+def _not_loaded(source: str | Path, error: Exception, advice: str = "") -> ValueError:
+    return ValueError(f"the model {source} cannot be loaded: {_reason(error)}{advice}")
 
 
 def _reason(error: Exception) -> str:
-    said = " ".join(str(error).split())[:300]
+    said = " ".join(str(error).split())[:300].rstrip(".")
     return f"{type(error).__name__}: {said}" if isinstance(error, LookupError) else said
 
 

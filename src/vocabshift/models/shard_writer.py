@@ -1,18 +1,20 @@
-"""Shards of a model written again: tables with other rows, all other bytes as they were.
+"""Shards of a model: written again with other tables, all other bytes as they were, or anew.
 
 Owns the copying (a hard link, or the kernel's copy, which shares blocks if the file system supports
-it) and the layout of a changed shard. The caller provides the rows.
+it), the layout of a changed shard, and which tensors of a new model go into which shard. The caller
+provides the rows.
 """
 
 from __future__ import annotations
 
 import errno
+import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vocabshift.models.shards import Shard, StoredTensor, header_bytes
+from vocabshift.models.shards import INDEX, WEIGHTS, Shard, StoredTensor, header_bytes
 
 _BLOCK = 16 << 20  # bytes copied at a time
 _UNDER_WAY = 8  # blocks that the disk may lag before their pages are given back
@@ -82,6 +84,67 @@ def write_shard(shard: Shard, changed: Mapping[str, NewTable], target: Path) -> 
     finally:
         os.close(source)
         os.close(out)
+
+
+@dataclass(frozen=True)
+class NewTensor:
+    """A tensor of a new model; its bytes are asked for when their turn comes."""
+
+    name: str
+    dtype: str  # as the header spells it
+    shape: tuple[int, ...]
+    n_bytes: int
+    blocks: Callable[[], Iterable[memoryview]]
+
+
+def write_new_shards(tensors: Sequence[NewTensor], folder: Path, *, max_bytes: int) -> int:
+    """Write a model into shards of at most `max_bytes`, and their index; the bytes of all shards.
+
+    One shard has no index. A tensor that is larger has a shard of its own.
+    """
+    shards: list[list[NewTensor]] = [[]]
+    for tensor in tensors:
+        if shards[-1] and sum(own.n_bytes for own in shards[-1]) + tensor.n_bytes > max_bytes:
+            shards.append([])
+        shards[-1].append(tensor)
+    if len(shards) == 1:
+        return _write_new_shard(shards[0], folder / WEIGHTS)
+    names = [f"model-{i + 1:05}-of-{len(shards):05}.safetensors" for i in range(len(shards))]
+    written = sum(
+        _write_new_shard(shard, folder / name) for shard, name in zip(shards, names, strict=True)
+    )
+    places = {own.name: name for shard, name in zip(shards, names, strict=True) for own in shard}
+    index = {
+        "metadata": {"total_size": sum(own.n_bytes for own in tensors)},
+        "weight_map": dict(sorted(places.items())),
+    }
+    (folder / INDEX).write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
+    return written
+
+
+def _write_new_shard(tensors: Sequence[NewTensor], target: Path) -> int:
+    entries = [
+        (StoredTensor(own.name, own.dtype, own.shape, 0, own.n_bytes), own.shape, own.n_bytes)
+        for own in tensors
+    ]
+    header = header_bytes(entries, {"format": "pt"})
+    place, n_bytes = len(header), len(header) + sum(own.n_bytes for own in tensors)
+    out = os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        reserve(out, n_bytes)
+        write_all(out, memoryview(header), 0)
+        for own in tensors:
+            start = place
+            for block in own.blocks():
+                write_all(out, block, place)
+                place += len(block)
+            hand_over(out, start, place - start)
+        finish(out)
+    finally:
+        os.close(out)
+    if place != n_bytes:
+        raise RuntimeError(f"{target.name} has {place} bytes, and its header speaks of {n_bytes}")
+    return n_bytes
 
 
 def copy_file(source: Path, target: Path, *, hard_link: bool = False) -> str:

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.models.quantized import quantization_method, quantized_parts, quantized_table
+
 if TYPE_CHECKING:
     import torch
 
@@ -222,15 +224,19 @@ class Matrices:
 def find_matrices(model: Any) -> Matrices:
     """The tables of a model in memory.
 
-    ValueError for models that this cannot change: quantized, on no device, or built by code that
-    does not follow the config's vocab_size.
+    ValueError for models that this cannot change: with quantized tables, on no device, or built
+    by code that does not follow the config's vocab_size. TypeError for one not of transformers.
     """
+    from transformers import PreTrainedModel
+
     name = type(model).__name__
-    refuse_kinds(model, name)
+    if not isinstance(model, PreTrainedModel):
+        raise TypeError(f"{name} is no transformers model; load it with AutoModelForCausalLM")
     known = find_table_names(type(model), model.config)
     tensors = named_tensors(model)
     found: dict[int, Table] = {}
     for table in known:
+        _refuse_quantized(model, table, tensors)
         for alias in table.names:
             tensor = tensors[alias].data
             if tensor.is_meta or not tensor.is_floating_point() or tensor.element_size() < 2:
@@ -262,16 +268,17 @@ def as_table(known: TableName, names: tuple[str, ...], tensor: torch.Tensor) -> 
     )
 
 
-def refuse_kinds(model: Any, name: str) -> None:
-    """ValueError for a quantized model, TypeError for none of transformers."""
-    from transformers import PreTrainedModel
+def _refuse_quantized(model: Any, table: TableName, tensors: dict[str, Any]) -> None:
+    """ValueError if a quantized model holds this table in a quantized form."""
+    import torch
 
-    if not isinstance(model, PreTrainedModel):
-        raise TypeError(f"{name} is no transformers model; load it with AutoModelForCausalLM")
-    if getattr(model, "hf_quantizer", None) is not None or getattr(
-        model.config, "quantization_config", None
-    ):
-        raise ValueError(
-            f"{name} is quantized, and rows of a quantized model cannot be averaged; transfer the "
-            "unquantized checkpoint and quantize the result"
-        )
+    method = quantization_method(model.config)
+    floats = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+    for alias in table.names if method is not None else ():
+        parts = quantized_parts(tensors, alias, is_exact=True) if table.role != "bias" else []
+        for name in (*parts, alias):
+            data = tensors[name].data if name in tensors else None
+            # torchao's tensors say that they are bfloat16, but their class says what they hold.
+            held = data.dtype if type(data) is torch.Tensor else type(data).__name__
+            if name in parts or held not in floats:
+                raise quantized_table(name, held, type(model).__name__, method)

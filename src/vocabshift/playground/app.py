@@ -27,7 +27,7 @@ from starlette.routing import Route
 
 from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.playground.page import Panel, Playground, samples_of
-from vocabshift.report.html.tokens import token_css
+from vocabshift.report.tokenized_line import token_css
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

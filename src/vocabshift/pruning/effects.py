@@ -12,8 +12,10 @@ from itertools import islice
 import numpy as np
 
 from vocabshift.pruning.counts import Progress, Source, TokenCounts, count_tokens, documents_of
+from vocabshift.pruning.stopping import PruningStep
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap
+from vocabshift.tokenizer.missing_bytes import LostCharacters
 from vocabshift.tokenizer.splits import Int64s
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
@@ -130,6 +132,8 @@ class PruneReport:
     round_trip_failures: int  # of these, not given back as the old tokenizer gives them
     corpus_fingerprint: str | None
     warnings: tuple[str, ...]
+    lost_characters: LostCharacters
+    steps: tuple[PruningStep, ...] = ()  # what `until` tried, by tokens removed
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +144,17 @@ class Pruning:
     id_map: TokenIdMap
     removed: Int64s  # (n_removed,) old ids in the order of removal
     report: PruneReport
+
+
+def loss_warnings(lost: LostCharacters) -> tuple[str, ...]:
+    """A warning if the pruned tokenizer loses characters, as the one before it did."""
+    if not lost.after:
+        return ()
+    more = ", …" if lost.after > len(lost.names) else ""
+    return (
+        f"it lacks bytes and loses {lost.after:,} assigned characters ({', '.join(lost.names)}"
+        f"{more}), as it did before; --complete-bytes adds tokens for them",
+    )
 
 
 def tie_warnings(n_removed: int, n_ties: int) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ Unicode's name), `language:LABEL` (what the text of that label uses).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 from vocabshift.pruning.counts import Source, languages_of
 from vocabshift.pruning.orders import NEED_COUNTS, ORDERS, ORDERS_WITHOUT_MERGES
 from vocabshift.pruning.protection import require_prunable
+from vocabshift.pruning.stopping import MEASURES
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
 from vocabshift.text.languages import script_name
@@ -106,7 +108,7 @@ def kept_scripts(keep: Keep, names: list[str], classes: Int64s) -> Flags:
 class PruningOptions:
     """The options of a pruning; ValueError or TypeError for impossible ones.
 
-    Exactly one of `n_tokens` and `vocab_size` is given.
+    Exactly one of `n_tokens`, `vocab_size` and `until` is given.
     """
 
     order: str = "leaf-frequency"
@@ -115,6 +117,10 @@ class PruningOptions:
     """How many tokens go."""
     vocab_size: int | None = None
     """How many tokens of the model stay."""
+    until: float | None = None
+    """As many tokens go as make held-out text worse by at most this share; 0.005 is 0.5 %."""
+    by: str = MEASURES[0]
+    """What `until` limits: one of MEASURES."""
     keep: Keep = field(default_factory=Keep)
     """Tokens that are never removed, in addition to the protected ones."""
     keep_ids: bool = False
@@ -123,15 +129,23 @@ class PruningOptions:
     """First the tokens that their own merges cannot make; BPE alone."""
     drop_unseen_characters: bool = False
     """Characters that the corpus does not have may go too; Unigram and WordPiece alone."""
+    complete_bytes: bool = False
+    """First add tokens for the bytes that the vocabulary lacks and that UTF-8 can hold; BPE alone.
+    They count in `vocab_size`, and not as removed."""
 
     def __post_init__(self) -> None:
         if self.order not in ORDERS:
             raise ValueError(f"unknown order {self.order!r}; known are: {', '.join(ORDERS)}")
         sizes = {"n_tokens": self.n_tokens, "vocab_size": self.vocab_size}
-        if (self.n_tokens is None) == (self.vocab_size is None):
+        if sum(value is not None for value in (*sizes.values(), self.until)) != 1:
             raise ValueError(
-                "give n_tokens (how many go) or vocab_size (how many stay), one of them"
+                "give n_tokens (how many go), vocab_size (how many stay) or until (how much worse "
+                "held-out text may become), one of them"
             )
+        if self.by not in MEASURES:
+            raise ValueError(f"unknown measure {self.by!r}; known are: {', '.join(MEASURES)}")
+        if self.until is not None and not 0 <= self.until < math.inf:
+            raise ValueError(f"until is {self.until}; give a share from 0 up, such as 0.005")
         for name, value in sizes.items():
             if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
                 raise TypeError(f"{name} is {value!r}; give a whole number")
@@ -178,6 +192,10 @@ def check_kind(tokenizer: AnyTokenizer, options: PruningOptions) -> None:
         )
     if options.unreachable_first and tokenizer.kind != "BPE":
         raise ValueError(f"{kind}: it has no merges that could fail; leave unreachable_first out")
+    if options.complete_bytes and tokenizer.kind != "BPE":
+        raise ValueError(
+            f"{kind}, to which nothing can be added without new scores; leave complete_bytes out"
+        )
     if options.drop_unseen_characters and tokenizer.kind == "BPE":
         raise ValueError(
             f"{kind}: its characters are what every token is made of; leave "
@@ -186,9 +204,11 @@ def check_kind(tokenizer: AnyTokenizer, options: PruningOptions) -> None:
 
 
 def number_of_tokens(tokenizer: AnyTokenizer, options: PruningOptions, n_removable: int) -> int:
-    """How many tokens to remove; ValueError if so many cannot be removed."""
+    """How many tokens to remove, or with `until` at most; ValueError if so many cannot be."""
     size = len(tokenizer.vocab)
-    if options.n_tokens is not None:
+    if options.until is not None:
+        n = max(n_removable, 1)
+    elif options.n_tokens is not None:
         n = options.n_tokens
     else:
         assert options.vocab_size is not None

@@ -1,4 +1,4 @@
-"""`prune`: remove tokens from a tokenizer without making the remaining ones unreachable.
+"""Remove tokens from a tokenizer without making the remaining ones unreachable.
 
 Owns the order of the steps: cheap checks first, then counts of the text, then the removal, and then
 a check of the result: no token became unreachable, and text round-trips as before.
@@ -6,8 +6,8 @@ a check of the result: no token became unreachable, and text round-trips as befo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import math
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,7 +21,14 @@ from vocabshift.pruning.counts import (
     count_tokens,
     require_tokens,
 )
-from vocabshift.pruning.effects import PruneReport, Pruning, effects, script_effects, tie_warnings
+from vocabshift.pruning.effects import (
+    PruneReport,
+    Pruning,
+    effects,
+    loss_warnings,
+    script_effects,
+    tie_warnings,
+)
 from vocabshift.pruning.options import (
     Keep,
     PruningOptions,
@@ -30,76 +37,29 @@ from vocabshift.pruning.options import (
     kept_scripts,
     kept_tokens,
     number_of_tokens,
-    parse_keep,
 )
 from vocabshift.pruning.orders import Vocabulary, removal_order
 from vocabshift.pruning.protection import characters_of, protected, require_prunable, spelled
+from vocabshift.pruning.stopping import (
+    FINEST,
+    MEASURES,
+    Measure,
+    PruningStep,
+    change_of,
+    most_removable,
+)
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, ids_without
-from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer, open_tokenizer
+from vocabshift.tokenizer.formats.load import as_tokenizer, open_tokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap
+from vocabshift.tokenizer.missing_bytes import LostCharacters, with_missing_bytes
 from vocabshift.tokenizer.pipeline import check_threads
 from vocabshift.tokenizer.splits import Flags, Int64s, Splits
-from vocabshift.tokenizer.token_bytes import is_complete
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
+_Kind = TypeVar("_Kind", bound=AnyTokenizer)
 _NO_SCRIPTS = (*CLASSES, "Unknown", "Common", "Inherited")
-
-
-def prune(
-    tokenizer: TokenizerLike,
-    corpus: Source | None = None,
-    *,
-    n_tokens: int | None = None,
-    vocab_size: int | None = None,
-    order: str = "leaf-frequency",
-    keep: Iterable[str] = (),
-    keep_ids: bool = False,
-    unreachable_first: bool = False,
-    drop_unseen_characters: bool = False,
-    threads: int = 1,
-) -> Tokenizer | UnigramOrWordPieceTokenizer:
-    """Remove `n_tokens` tokens from a tokenizer, or all but `vocab_size`; return the smaller one.
-
-    Special and added tokens, bytes, characters and "<0xNN>" are never removed, nor is a token that
-    a remaining token is made of. The same text gives the same result.
-
-    tokenizer: one of ours, a `tokenizers` or fast transformers tokenizer, or a path or Hub name;
-        BPE, Unigram or WordPiece.
-    corpus: a Corpus or, for byte-level BPE, a CountFolder; the orders "leaf-id" and "id" need no
-        text.
-    n_tokens, vocab_size: the number of tokens to remove, or to keep in the model; one of them.
-    order: "leaf-frequency" (tokens that nothing is made of, the rarest first), "leaf-id" (of these
-        the highest id), "merge" (the rarest in any merge; BPE alone), "frequency" (the rarest in
-        the end), "id" (the highest id, with what is made of it), "script" (scripts that the text
-        uses least).
-    keep: further tokens to keep: a token, "file:PATH" (one a line), "script:Deva",
-        "language:LABEL" (the tokens that the text of that label uses).
-    keep_ids: leave ids as they are, with holes; otherwise they are packed densely in the old order.
-        Not for Unigram.
-    unreachable_first: first the tokens that their own merges cannot make; BPE alone.
-    drop_unseen_characters: of Unigram and WordPiece, also remove single characters that the
-        corpus does not have; text with these then has unknown tokens.
-    threads: for encoding; the result does not depend on it.
-
-    ValueError if more tokens are to be removed than can be, or if text is needed and not given;
-    InvalidTokenizerError for a tokenizer that cannot be read or split into its parts; CorpusError
-    for text that cannot be read or yields no token.
-
-    Source: "Teaching Old Tokenizers New Words", section 4; `pruning.orders` says where we differ.
-    Unigram and WordPiece are ours.
-    """
-    options = PruningOptions(
-        order=order,
-        n_tokens=n_tokens,
-        vocab_size=vocab_size,
-        keep=parse_keep(keep),
-        keep_ids=keep_ids,
-        unreachable_first=unreachable_first,
-        drop_unseen_characters=drop_unseen_characters,
-    )
-    return prune_with_report(tokenizer, corpus, options, threads=threads, measure=False).tokenizer
 
 
 def prune_with_report(
@@ -109,16 +69,21 @@ def prune_with_report(
     *,
     threads: int = 1,
     measure: bool = True,
+    held_out: Measure | None = None,
     progress: Progress | None = None,
 ) -> Pruning:
     """`prune`, with the id map, the removed ids and a report.
 
     `measure`: encode the corpus again, for bytes per token before and after and the round trip.
+    `held_out`: the measure that `options.until` limits.
     """
     check_source(options, corpus)
     check_threads(threads)
-    value = open_tokenizer(tokenizer)
-    check_kind(value, options)
+    base = open_tokenizer(tokenizer)
+    check_kind(base, options)
+    value: Tokenizer | UnigramOrWordPieceTokenizer = base
+    if options.complete_bytes:
+        value = with_missing_bytes(as_tokenizer(base))
     if corpus is not None:
         check_counted(value, corpus)
     names, classes = classes_of(spelled(value), value.row_count)
@@ -144,10 +109,14 @@ def prune_with_report(
         None if counts is None else counts.weighted,
         unreachable_first=options.unreachable_first,
     )
+    steps: list[PruningStep] = []
+    if options.until is not None:
+        n, steps = _last_within(
+            base, value, found.ids, options, held_out=held_out, progress=progress
+        )
     removed = found.ids[:n]
 
-    old_to_new = ids_without(value, removed.tolist(), keep_ids=options.keep_ids)
-    pruned = value.renumbered(old_to_new)
+    pruned, old_to_new = _without(value, removed, options)
     before, after = _names(value, splits.unreachable), _names(pruned, pruned.splits().unreachable)
     if after - before:
         raise UnreachableTokenError(
@@ -158,6 +127,7 @@ def prune_with_report(
         value, pruned, corpus if measure else None, own, threads=threads, progress=progress
     )
     n_ties = found.n_decided_by_ties(n)
+    lost = LostCharacters.between(base, pruned)
     report = PruneReport(
         kind=value.kind,
         order=options.order,
@@ -174,9 +144,61 @@ def prune_with_report(
         round_trip_documents=measured.documents,
         round_trip_failures=measured.failures,
         corpus_fingerprint=None if counts is None else counts.fingerprint,
-        warnings=(*_warnings(value), *tie_warnings(n, n_ties)),
+        warnings=(*loss_warnings(lost), *tie_warnings(n, n_ties)),
+        lost_characters=lost,
+        steps=tuple(steps),
     )
-    return Pruning(pruned, TokenIdMap.between(value, pruned, old_to_new), removed, report)
+    return Pruning(pruned, _id_map(base, pruned, old_to_new), removed, report)
+
+
+def _without(
+    tokenizer: _Kind, removed: Int64s, options: PruningOptions
+) -> tuple[_Kind, dict[int, int]]:
+    """The tokenizer without these ids, and the new id of each that stays."""
+    old_to_new = ids_without(tokenizer, removed.tolist(), keep_ids=options.keep_ids)
+    return tokenizer.renumbered(old_to_new), old_to_new
+
+
+def _id_map(base: AnyTokenizer, pruned: AnyTokenizer, old_to_new: dict[int, int]) -> TokenIdMap:
+    """The map of the base's own tokens; tokens for missing bytes come after them."""
+    kept = {old: new for old, new in old_to_new.items() if old < base.row_count}
+    return TokenIdMap.between(base, pruned, kept)
+
+
+def _last_within(
+    base: AnyTokenizer,
+    tokenizer: AnyTokenizer,
+    order: Int64s,
+    options: PruningOptions,
+    *,
+    held_out: Measure | None,
+    progress: Progress | None,
+) -> tuple[int, list[PruningStep]]:
+    """How many tokens of the order go by `options.until`, and the steps tried.
+
+    `tokenizer`: `base`, with tokens for its missing bytes if they are asked for.
+    """
+    assert options.until is not None
+    if held_out is None:
+        raise ValueError("until needs held-out text to measure on")
+    before = held_out(base, None)
+    finest = max(1, len(order) // FINEST) if options.by == MEASURES[0] else 1
+    n_steps = max(1, math.ceil(math.log2(max(1, len(order) / finest)))) + 1
+    tried: list[int] = []
+
+    def try_out(n: int) -> PruningStep:
+        pruned, old_to_new = _without(tokenizer, order[:n], options)
+        values = held_out(pruned, _id_map(base, pruned, old_to_new))
+        tried.append(n)
+        if progress is not None:
+            progress("vocabularies tried", len(tried), n_steps)
+        return PruningStep(
+            n, tokenizer.vocab_size - n, values, change_of(options.by, before, values)
+        )
+
+    n, steps = most_removable(len(order), try_out, options.until, finest=finest)
+    unpruned = PruningStep(0, base.vocab_size, before, 0.0)
+    return n, [unpruned, *steps]
 
 
 def number_removable(tokenizer: Any) -> int:
@@ -252,10 +274,3 @@ def _scripts(names: list[str], classes: Int64s) -> Int64s:
     """The classes that are scripts; -1 for digits, punctuation and the like."""
     is_script = np.array([*(name not in _NO_SCRIPTS for name in names), False])
     return np.where(is_script[classes], classes, -1)
-
-
-def _warnings(tokenizer: AnyTokenizer) -> tuple[str, ...]:
-    """What the user should know before trusting the result."""
-    if tokenizer.kind != "BPE" or is_complete(as_tokenizer(tokenizer)):
-        return ()
-    return ("it lacks some of the 256 bytes and has no unknown token: it loses text as it is",)

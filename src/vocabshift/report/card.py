@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vocabshift.evaluation.metrics.registry import describe
-from vocabshift.report import escape
 from vocabshift.report.card_facts import Source, TokenizerFacts, plain_table, training_text
 from vocabshift.report.paper_tables import paper_tables, title_of
 from vocabshift.report.shapes import Measure, Shape
-from vocabshift.report.table_formats import to_markdown
+from vocabshift.report.table_formats import escape_markdown, to_markdown, visible
 from vocabshift.results import WHOLE, Results, stands_apart
 
 FREE_CLASSES = ("open", "copyleft")
@@ -52,7 +51,7 @@ def render_card(
         known = ", ".join(results.distinct("subject")) or "no rows at all"
         raise ValueError(f"the results hold nothing of {name!r}; they hold {known}")
     sections = [
-        f"# {escape.markdown(facts.name)}",
+        f"# {escape_markdown(facts.name)}",
         _what_it_is(facts),
         f"## Use\n\n```python\n{_USE}```",
         training_text(sources),
@@ -133,7 +132,7 @@ def _figures(results: Results, own: Results, name: str, evaluated_on: str) -> st
     metrics = by_language.where(subject=name).distinct("metric")
     n_lines = sorted({row.n for row in by_language.where(subject=name)}) or [0]
     lines = f"{n_lines[0]:,}" + (f" to {n_lines[-1]:,}" if len(n_lines) > 1 else "")
-    where = f"Measured on: {escape.markdown(evaluated_on)}. " if evaluated_on else ""
+    where = f"Measured on: {escape_markdown(evaluated_on)}. " if evaluated_on else ""
     parts = [
         f"## Figures\n\n{where}A value by language rests on {lines} lines; ± is half of "
         "its 95 % bootstrap interval over lines, where one was computed.",
@@ -247,13 +246,13 @@ def _fenced(text: str, language: str) -> list[str]:
     fence = "```"
     while fence in text:
         fence += "`"
-    shown = "\n".join(escape.visible(line) for line in text.split("\n"))
+    shown = "\n".join(visible(line) for line in text.split("\n"))
     return [fence + language, shown, fence]
 
 
 def _list(sentences: Sequence[str]) -> str:
-    return "\n".join(f"- {escape.markdown(sentence)}" for sentence in sentences)
+    return "\n".join(f"- {escape_markdown(sentence)}" for sentence in sentences)
 
 
 def _word(value: Any) -> str:
-    return escape.markdown(str(value))
+    return escape_markdown(str(value))

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.report import escape
-from vocabshift.storage import provenance
+from vocabshift.report.table_formats import escape_markdown
+from vocabshift.storage import outcome
 
 TOKENIZER_FILE = "tokenizer.json"
 SOURCE_COLUMNS = ("source", "bytes", "class", "licence")
@@ -68,10 +68,10 @@ class Source:
 def read_facts(folder: str | Path) -> TokenizerFacts:
     """The facts of a folder that `vocabshift` wrote; InvalidTokenizerError for any other."""
     path = Path(folder)
-    record = path / provenance.FILE
+    record = path / outcome.FILE
     if not (path / TOKENIZER_FILE).is_file() or not record.is_file():
         raise InvalidTokenizerError(
-            f"{path} needs {TOKENIZER_FILE} and {provenance.FILE}, as `vocabshift train` writes "
+            f"{path} needs {TOKENIZER_FILE} and {outcome.FILE}, as `vocabshift train` writes "
             "them: a card says how a tokenizer came about"
         )
     try:
@@ -182,5 +182,5 @@ def _by_size(sources: Sequence[Source]) -> list[Source]:
 def plain_table(head: Sequence[str], rows: Sequence[Sequence[str]], n_words: int) -> str:
     """A Markdown table; its first `n_words` columns are words, the others numbers."""
     rule = ["---" if i < n_words else "---:" for i in range(len(head))]
-    lines = [map(escape.markdown, head), rule, *(map(escape.markdown, row) for row in rows)]
+    lines = [map(escape_markdown, head), rule, *(map(escape_markdown, row) for row in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -20,7 +20,7 @@ from vocabshift.evaluation.compare import (
 )
 from vocabshift.evaluation.lines.views import TokenizedLine
 from vocabshift.report.tables import INVALID, NOTE
-from vocabshift.report.token_segments import Segment, segments
+from vocabshift.report.tokenized_line import Segment, segments
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vocabshift.evaluation.metrics.registry import describe
-from vocabshift.report.escape import visible
-from vocabshift.report.labels import apart, families
+from vocabshift.report.plots import apart, families
+from vocabshift.report.table_formats import visible
 from vocabshift.report.tables import INVALID, decimals, invalid_rows, mean_over, number
 from vocabshift.results import WHOLE, Result, Results
 

@@ -1,19 +1,43 @@
 """A sheet of cells, and its form as Markdown, as LaTeX (booktabs) or as CSV, wide or long.
 
 Owns how a number is written (`Cell.number`, for every format), which of a column is the best, and
-the three syntaxes. What must be escaped is `escape`'s. Knows nothing of the shapes of tables.
+the three syntaxes with what they escape: a name may come from an untrusted file, so it is shown and
+never interpreted. Knows nothing of the shapes of tables.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from vocabshift.report import escape
-
 MISSING = "–"
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "[": "{[}",  # after the end of a row, [ and * would belong to it
+    "*": "{*}",
+    "–": "--",
+    "±": r"$\pm$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    "†": r"$^\dagger$",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,45 +134,45 @@ def to_markdown(sheet: Sheet, *, intervals: bool = False) -> str:
         return number if half is None else f"{number} ±{half}"
 
     lines = [
-        [escape.markdown(sheet.corner), *map(escape.markdown, sheet.columns)],
+        [escape_markdown(sheet.corner), *map(escape_markdown, sheet.columns)],
         ["---", *("---:" for _ in sheet.columns)],
-        *([escape.markdown(row.head), *map(cell, row.cells)] for row in sheet.rows),
+        *([escape_markdown(row.head), *map(cell, row.cells)] for row in sheet.rows),
     ]
     table = "".join("| " + " | ".join(line) + " |\n" for line in lines)
-    notes = "".join(f"- {escape.markdown(note)}\n" for note in sheet.notes)
-    return f"### {escape.markdown(sheet.title)}\n\n{table}" + (f"\n{notes}" if notes else "")
+    notes = "".join(f"- {escape_markdown(note)}\n" for note in sheet.notes)
+    return f"### {escape_markdown(sheet.title)}\n\n{table}" + (f"\n{notes}" if notes else "")
 
 
 def to_latex(sheet: Sheet, *, intervals: bool = False) -> str:
     r"""A `table` float with booktabs rules; best values in \textbf. Also needs graphicx if wide."""
 
     def cell(own: Cell) -> str:
-        number = escape.latex(own.number)
+        number = escape_latex(own.number)
         half = own.half_width if intervals else None
-        number = (rf"\textbf{{{number}}}" if own.is_best else number) + escape.latex(own.mark)
-        return number if half is None else rf"{number} {{\tiny$\pm$\,{escape.latex(half)}}}"
+        number = (rf"\textbf{{{number}}}" if own.is_best else number) + escape_latex(own.mark)
+        return number if half is None else rf"{number} {{\tiny$\pm$\,{escape_latex(half)}}}"
 
     def line(cells: Sequence[str]) -> str:
         return "    " + " & ".join(cells) + r" \\" + "\n"
 
     body = "".join(
         ("    \\midrule\n" if row.begins_group else "")
-        + line([escape.latex(row.head), *map(cell, row.cells)])
+        + line([escape_latex(row.head), *map(cell, row.cells)])
         for row in sheet.rows
     )
     tabular = (
         f"  \\begin{{tabular}}{{@{{}}l{'r' * len(sheet.columns)}@{{}}}}\n    \\toprule\n"
-        + line([escape.latex(sheet.corner), *map(escape.latex, sheet.columns)])
+        + line([escape_latex(sheet.corner), *map(escape_latex, sheet.columns)])
         + f"    \\midrule\n{body}    \\bottomrule\n  \\end{{tabular}}"
     )
     is_wide = len(sheet.columns) > _WIDE
     needs = "booktabs, graphicx" if is_wide else "booktabs"
     if is_wide:
         tabular = f"  \\resizebox{{\\linewidth}}{{!}}{{%\n{tabular}%\n  }}"
-    notes = "".join(f"\n  \\par\\footnotesize {escape.latex(note)}" for note in sheet.notes)
+    notes = "".join(f"\n  \\par\\footnotesize {escape_latex(note)}" for note in sheet.notes)
     return (
         f"% needs: {needs}\n\\begin{{table}}[t]\n  \\centering\n"
-        f"  \\caption{{{escape.latex(sheet.title)}}}\n  \\label{{tab:{sheet.name}}}\n"
+        f"  \\caption{{{escape_latex(sheet.title)}}}\n  \\label{{tab:{sheet.name}}}\n"
         f"  \\small\n{tabular}{notes}\n\\end{{table}}\n"
     )
 
@@ -157,9 +181,9 @@ def to_csv(sheets: Sequence[Sheet]) -> str:
     """Wide: the tables as they stand, one after another; numbers in full, empty where missing."""
 
     def rows(sheet: Sheet) -> list[list[str]]:
-        head = [escape.csv(sheet.corner), *map(escape.csv, sheet.columns)]
-        body = [[escape.csv(row.head), *(_full(c.value) for c in row.cells)] for row in sheet.rows]
-        title = [[escape.csv(sheet.title)]] if len(sheets) > 1 else []
+        head = [escape_csv(sheet.corner), *map(escape_csv, sheet.columns)]
+        body = [[escape_csv(row.head), *(_full(c.value) for c in row.cells)] for row in sheet.rows]
+        title = [[escape_csv(sheet.title)]] if len(sheets) > 1 else []
         return [*title, head, *body]
 
     return "\n".join(_written(rows(sheet)) for sheet in sheets)
@@ -169,7 +193,7 @@ def to_csv_long(sheets: Sequence[Sheet]) -> str:
     """Write the long form: one line for each value, with its interval; no line if missing."""
     rows = [
         [
-            *map(escape.csv, (sheet.name, cell.subject, cell.language, cell.metric)),
+            *map(escape_csv, (sheet.name, cell.subject, cell.language, cell.metric)),
             *(_full(cell.value), str(cell.n), _full(cell.low), _full(cell.high)),
         ]
         for sheet in sheets
@@ -201,3 +225,32 @@ FORMATS: dict[str, Callable[[Sequence[Sheet], bool], str]] = {
     "csv-long": lambda sheets, _: to_csv_long(sheets),
 }
 """Writers by name: (sheets, whether intervals are shown) -> text. Long CSV always has them."""
+
+
+def visible(text: str) -> str:
+    """`text` with control and direction characters spelled out."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def escape_markdown(text: str) -> str:
+    """`text` for a cell or a sentence of GitHub's Markdown: no markup, no HTML, no new cell.
+
+    An underscore between letters or digits stays, for it means nothing there: `mni_Mtei`.
+    """
+    escaped = re.sub(r"([\\`*\[\]|~$])", r"\\\1", visible(text))
+    escaped = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", escaped)
+    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def escape_latex(text: str) -> str:
+    """`text` as LaTeX prints it; no command in it is run."""
+    return "".join(_LATEX.get(c, c) for c in visible(text))
+
+
+def escape_csv(text: str) -> str:
+    """`text` for a CSV cell that no spreadsheet takes for a formula: `'` stands before it then.
+
+    Quoting commas and quotes is the csv module's.
+    """
+    shown = visible(text)
+    return f"'{shown}" if shown.lstrip()[:1] in ("=", "+", "-", "@") else shown

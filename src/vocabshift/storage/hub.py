@@ -1,14 +1,18 @@
-"""Files of the Hugging Face Hub: the only place that downloads.
+"""The Hugging Face Hub: the only place that downloads from it, and the one that uploads to it.
 
-Owns which names a repository can have and the error of a failed download. It is on the lowest
-layer because `tokenizer` and `models` above it both read from the Hub. `report/hub.py` uploads.
+Owns which names a repository can have and the error of a failed download; and of an upload the list
+of files, the files that make it refuse, and the calls of huggingface_hub. A repository is private
+unless asked otherwise. The caller has checked the content of the files. It is on the lowest layer
+because `tokenizer` and `models` above it both read from the Hub.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _NAME = re.compile(
     r"(?!.*(?:--|\.\.|\.git$))(?=.{1,96}$)[A-Za-z0-9](?:[\w.-]*\w)?(?:/[A-Za-z0-9](?:[\w.-]*\w)?)?"
@@ -145,3 +149,108 @@ def cached(name: str, patterns: Iterable[str], *, wanted: str) -> Path | None:
         raise hub_error(name, wanted, error) from None
     except errors.LocalEntryNotFoundError:
         return None
+
+
+CARD_FILE = "README.md"
+_CHECKSUM = re.compile(r"sha256 of tokenizer\.json \| ([0-9a-f]{64})")
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One file that goes to the Hub."""
+
+    name: str  # below the folder, with "/"
+    n_bytes: int
+
+
+def check_repo(repo: str) -> str:
+    """The repository's name, if it is one: `owner/name`, or `name` for one's own; ValueError."""
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
+
+    try:
+        validate_repo_id(repo)
+    except HFValidationError as error:
+        raise ValueError(f"{repo!r} is no name of a repository: {error}") from None
+    return repo
+
+
+def files_of(folder: str | Path) -> list[Sent]:
+    """Every file of the folder, by name; ValueError where one of them must not go.
+
+    Unfinished work (`.partial`, beside the folder or in it) and links stop everything; hidden
+    files are left out, and `models/`, what `cpt` saved at evaluations.
+    """
+    path = Path(folder)
+    if not path.is_dir():
+        raise NotADirectoryError(f"{folder} is no folder")
+    beside = path.resolve().with_name(path.resolve().name + ".partial")
+    if beside.exists():
+        raise ValueError(f"{beside} is work in progress for this folder; finish or remove it")
+    sent = []
+    for file in sorted(path.rglob("*")):
+        name = file.relative_to(path).as_posix()
+        if any(part.startswith(".") for part in Path(name).parts) or name.startswith("models/"):
+            continue
+        if ".partial" in file.suffixes:
+            raise ValueError(f"{file} is unfinished; remove it or write the folder again")
+        if file.is_symlink():
+            raise ValueError(f"{file} is a link; put the file itself there")
+        if file.is_file():
+            sent.append(Sent(name, file.stat().st_size))
+    if not sent:
+        raise ValueError(f"{folder} holds no file")
+    return sent
+
+
+def read_card(folder: str | Path, sha256: str | None = None) -> dict[str, Any]:
+    """The metadata of the folder's card; ValueError where there is none, or it is of another file.
+
+    `sha256`: that of the folder's tokenizer.json, with which what the card says is compared.
+    """
+    from huggingface_hub import ModelCard
+
+    file = Path(folder) / CARD_FILE
+    if not file.is_file():
+        raise ValueError(
+            f"{folder} has no {CARD_FILE}; write one with `vocabshift card {folder} … -o {file}`"
+        )
+    no_metadata = f"{file} has no metadata between --- at its head; the Hub needs them"
+    try:
+        text = file.read_text(encoding="utf-8")
+        if not re.match(r"\s*---[\r\n]", text):  # the library would log a warning of its own
+            raise ValueError(no_metadata)
+        card = ModelCard(text)
+        metadata: dict[str, Any] = card.data.to_dict()  # type: ignore[no-untyped-call]
+    except Exception as error:  # YAML raises classes of its own
+        raise ValueError(f"the metadata of {file} cannot be read: {error}") from None
+    if not metadata:
+        raise ValueError(no_metadata)
+    named = _CHECKSUM.search(card.text)
+    if named and sha256 is not None and named.group(1) != sha256:
+        raise ValueError(
+            f"{file} is the card of another tokenizer.json (sha256 {named.group(1)[:12]}…, and "
+            f"this is {sha256[:12]}…); write it again with `vocabshift card`"
+        )
+    return metadata
+
+
+def upload(
+    folder: str | Path, repo: str, files: Sequence[Sent], *, is_private: bool, message: str
+) -> str:
+    """Make the repository where it is not there and send just these files; the commit's address.
+
+    A repository that is there keeps its visibility.
+    """
+    from huggingface_hub import CommitOperationAdd, HfApi
+
+    api = HfApi()
+    url = api.create_repo(repo, private=is_private, exist_ok=True, repo_type="model")
+    operations = [
+        CommitOperationAdd(path_in_repo=file.name, path_or_fileobj=Path(folder) / file.name)
+        for file in files
+    ]
+    commit = api.create_commit(
+        url.repo_id, operations=operations, commit_message=message, repo_type="model"
+    )
+    return str(commit.commit_url)

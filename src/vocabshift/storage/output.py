@@ -115,8 +115,12 @@ def _alone(partial: Path) -> Iterator[None]:
             raise in_use from None
         except OSError:  # without file locks, two simultaneous starts go unnoticed
             pass
-        if not partial.exists() or not os.path.samestat(os.fstat(descriptor), partial.stat()):
-            raise in_use  # it was renamed to an output since we opened it
+        try:
+            is_same = os.path.samestat(os.fstat(descriptor), partial.stat())
+        except FileNotFoundError:
+            is_same = False
+        if not is_same:  # it was renamed to an output since we opened it
+            raise in_use
         yield
     finally:
         os.close(descriptor)

@@ -13,7 +13,7 @@ from typing import Any
 from vocabshift.errors import VocabMismatchError
 from vocabshift.models.folder import check_paths, load_own_tokenizer
 from vocabshift.models.load import load_model
-from vocabshift.models.saved import SavedModel, open_saved
+from vocabshift.models.saved import SavedModel, check_whole, open_saved
 from vocabshift.models.tables import Matrices, Table, block_length, find_matrices
 from vocabshift.surgery import config_ids
 from vocabshift.surgery.matching import TRANSFER_MAP, check_kinds, match, token_ids
@@ -55,6 +55,8 @@ def transfer_back_folder(
     old_tables = _tables_of(old)
     kept = _kept_ids(model_source, old, first, current)
     saved = open_saved(model_source)
+    if saved is None:
+        check_whole(model_source)
     model: Any = load_model(model_source) if saved is None else saved
     matrices = _tables_of(model)
     _check_pair(matrices, old_tables, kept)

@@ -19,11 +19,17 @@ from vocabshift.surgery.matching import check_kinds
 from vocabshift.surgery.methods import check_init, open_sources
 from vocabshift.surgery.options import AUTO, TransferOptions
 from vocabshift.surgery.row_sources import RowSources
-from vocabshift.tokenizer import token_bytes
-from vocabshift.tokenizer.formats.load import open_tokenizer
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
+from vocabshift.tokenizer.formats.load import as_tokenizer, open_tokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.id_map import find as find_id_map
 from vocabshift.tokenizer.id_map import load as load_id_map
+from vocabshift.tokenizer.missing_bytes import (
+    SHOWN,
+    lost_characters,
+    names_of,
+    with_missing_bytes,
+)
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
@@ -77,13 +83,16 @@ def open_map(given: TokenIdMap | str | Path | None, new: Any) -> TokenIdMap | No
 
 
 def open_tokenizers(old: Any, new: Any, options: TransferOptions) -> tuple[Any, Any]:
-    """Both tokenizers, checked against each other and the map; `new` with its dummies.
+    """Both tokenizers, checked against each other and the map; `new` with what is added to it.
 
     `options`: opened ones. VocabMismatchError where no rows can be moved between the two.
     """
     old, new = open_tokenizer(old), open_tokenizer(new)
     assert options.id_map is None or isinstance(options.id_map, TokenIdMap)
     check_tokenizers(old, new, options.id_map)
+    if options.complete_bytes:
+        new = with_missing_bytes(as_tokenizer(new))
+    check_loss(old, new)
     return old, with_dummies(new, options.reserve_dummies)
 
 
@@ -104,10 +113,17 @@ def check_usable(old: Tokenizer, new: Tokenizer) -> None:
                 f"({model.continuing_subword_prefix or model.end_of_word_suffix!r}); "
                 "only byte-level and SentencePiece spellings can be transferred"
             )
-    if not token_bytes.is_complete(new):
+
+
+def check_loss(old: AnyTokenizer, new: AnyTokenizer) -> None:
+    """VocabMismatchError where the new tokenizer lacks bytes of characters that the old one has."""
+    lost = np.setdiff1d(lost_characters(new), lost_characters(old))
+    if len(lost):
+        named = ", ".join(names_of(lost[:SHOWN])) + (", …" if len(lost) > SHOWN else "")
         raise VocabMismatchError(
-            "the new tokenizer lacks some of the 256 bytes and has no unknown token: it would "
-            "lose text; train it with the whole byte alphabet"
+            f"the new tokenizer lacks bytes and would lose {len(lost):,} assigned characters that "
+            f"the old one keeps ({named}); train it with the whole byte alphabet, or give "
+            "--complete-bytes, which adds the missing bytes as tokens"
         )
 
 

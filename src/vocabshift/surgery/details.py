@@ -44,7 +44,11 @@ def token_lists(
 
     Nothing is written and no weights are read. VocabMismatchError as for the transfer.
     """
-    named = TransferOptions(id_map=options.id_map, overrides=options.overrides)
+    named = TransferOptions(
+        id_map=options.id_map,
+        overrides=options.overrides,
+        complete_bytes=options.complete_bytes,
+    )
     options = opened(named, tokenizer_source)  # a donor need not be loaded
     old, new = open_tokenizers(load_own_tokenizer(model_source), tokenizer_source, options)
     assert options.id_map is None or isinstance(options.id_map, TokenIdMap)

@@ -10,6 +10,7 @@ the names that `init=` takes. torch is imported when a function runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -42,9 +43,11 @@ RowFunction = Callable[["torch.Tensor", "torch.Tensor", int], MakeRows]
 def fvt(old: torch.Tensor, used: torch.Tensor, seed: int) -> MakeRows:  # noqa: ARG001
     """The mean of the rows of a token's old tokens, each counted as often as it occurs.
 
-    With weights: their weighted sum.
+    With weights: their weighted sum. A token without old tokens gets the mean of all rows in use.
     """
     import torch
+
+    mean_row = cache(lambda: mean_and_std(old, used)[0])  # most tables have no use for it
 
     def make(
         pieces: torch.Tensor, offsets: torch.Tensor, weights: torch.Tensor | None = None, /
@@ -56,7 +59,12 @@ def fvt(old: torch.Tensor, used: torch.Tensor, seed: int) -> MakeRows:  # noqa: 
         sums = torch.nn.functional.embedding_bag(
             each, rows, starts, mode="sum", per_sample_weights=by_piece
         )
-        return sums / offsets.diff().unsqueeze(1) if weights is None else sums
+        lengths = offsets.diff()
+        if weights is None:
+            sums /= lengths.clamp_min(1).unsqueeze(1)
+        if bool((lengths == 0).any()):
+            sums[lengths == 0] = mean_row()
+        return sums
 
     return make
 
@@ -151,7 +159,7 @@ def blocks(offsets: npt.NDArray[np.int64], hidden_size: int) -> Iterator[tuple[i
     limit, start = block_length(hidden_size), 0
     while start < len(offsets) - 1:
         stop = int(np.searchsorted(offsets, offsets[start] + limit, side="right")) - 1
-        stop = max(stop, start + 1)
+        stop = min(max(stop, start + 1), start + limit)  # tokens may have no old tokens
         yield start, stop
         start = stop
 

@@ -91,7 +91,6 @@ def match(
 
     `kept`: the same of tokens that a `token_map.json` says to be old ones; others go by bytes.
     `overrides` go before all of these.
-    VocabMismatchError if the old tokenizer gives no token at all for a new token.
     """
     new_bytes = {**token_bytes.token_bytes(new), **_new_specials(new, specials)}
     overrides = overrides or Overrides()
@@ -173,7 +172,8 @@ def _same_strings(old: Tokenizer, new: Tokenizer) -> dict[int, int]:
 
 
 def _pieces(old: Tokenizer, tokens: list[bytes | tuple[int, ...]]) -> tuple[Ids, Ids]:
-    """Old tokens of the new tokens' bytes, or those that were given."""
+    """Old tokens of the new tokens' bytes, or those that were given; none where the old tokenizer
+    lacks every byte."""
     if not tokens:
         return _array(()), np.zeros(1, np.int64)
     find = token_bytes.piece_finder(old)
@@ -181,11 +181,6 @@ def _pieces(old: Tokenizer, tokens: list[bytes | tuple[int, ...]]) -> tuple[Ids,
     offsets = [0]
     for data in tokens:
         flat += data if isinstance(data, tuple) else find(data)
-        if len(flat) == offsets[-1]:
-            raise VocabMismatchError(
-                f"the old tokenizer has no token for any byte of the new token {data!r}; "
-                "it needs all 256 bytes, byte tokens or an unknown token"
-            )
         offsets.append(len(flat))
     return _array(flat), _array(offsets)
 

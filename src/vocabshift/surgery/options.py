@@ -46,3 +46,5 @@ class TransferOptions:
     """New token -> old token, or a list of old tokens; a table, or a JSON or TOML file of it."""
     reserve_dummies: int = 0
     """Special tokens that are added to the new tokenizer and that no text has."""
+    complete_bytes: bool = False
+    """Tokens for the bytes that the new tokenizer lacks are added to it; BPE alone."""

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.models.folder import write_model, write_old_rope_keys, write_tokenizer
+from vocabshift.models.quantized import FILES
 from vocabshift.models.saved import SavedModel
 from vocabshift.models.tables import VOCAB_KEYS, config_parts
+from vocabshift.storage.outcome import write_provenance
 from vocabshift.storage.output import atomic_folder
-from vocabshift.storage.provenance import write_provenance
 from vocabshift.surgery import config_ids
 from vocabshift.surgery.matching import TRANSFER_MAP
 from vocabshift.surgery.report import TransferReport, serving_notes
@@ -117,7 +118,7 @@ def write_folder(
 
 
 def _write_small(saved: SavedModel, small: SmallFiles, partial: Path, rows: int) -> list[str]:
-    """All but the shards; the names of processors and licences among them."""
+    """All but the shards; the names of those that `write_processors` writes."""
     tied = saved.matrices.tied if saved.has_head else None
     write_configs(saved.folder, partial, saved.config, small.changes, n_rows=rows, tied=tied)
     write_old_rope_keys(partial / "config.json")
@@ -176,7 +177,10 @@ def write_configs(
 
 
 def write_processors(source: Path, target: Path, move: Callable[[int], int | None]) -> list[str]:
-    """Copy processor configs with their ids moved, and licences; the names of what was written."""
+    """Copy processor configs with their ids moved, licences and the files of quantizers.
+
+    Returns the names of what was written.
+    """
     written = []
     for name in PROCESSORS:
         if (source / name).is_file():
@@ -186,7 +190,7 @@ def write_processors(source: Path, target: Path, move: Callable[[int], int | Non
                 raise ValueError(f"{source / name} is nested too deeply") from None
             written.append(name)
     for file in sorted(source.iterdir()):
-        if file.is_file() and any(fnmatch(file.name, pattern) for pattern in _LEGAL):
+        if file.is_file() and any(fnmatch(file.name, pattern) for pattern in (*_LEGAL, *FILES)):
             shutil.copyfile(file, target / file.name)
             written.append(file.name)
     return written

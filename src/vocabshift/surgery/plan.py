@@ -22,6 +22,7 @@ from vocabshift.surgery.options import AUTO, Score, TransferOptions
 from vocabshift.surgery.report import TransferReport
 from vocabshift.surgery.rows import InitContext, check_rows, move_rows, padded_rows
 from vocabshift.tokenizer.id_map import TokenIdMap
+from vocabshift.tokenizer.missing_bytes import LostCharacters
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
@@ -87,6 +88,8 @@ def make_plan(
         n_overridden=match.n_overridden,
         ambiguous={new_id: list(old_ids) for new_id, old_ids in sources.ambiguous},
         n_moved=int((sources.copied_from != sources.copied_to).sum()),
+        n_by_mean=len(sources.without_pieces),
+        lost_characters=LostCharacters.between(old, tokenizer),
     )
     return Plan(match, changes, prepare(replace(request, init=init)), report)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vocabshift.text.patterns import NAMED, from_spec
+from vocabshift.tokenizer.missing_bytes import LostCharacters
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
@@ -31,6 +32,10 @@ class TransferReport:
     ambiguous: dict[int, list[int]] = field(default_factory=dict)
     """New id -> old ids: copied by bytes that several old tokens have; one gave the row."""
     n_moved: int = 0  # kept tokens whose id is another now
+    n_by_mean: int = 0
+    """New tokens that the old tokenizer knows no byte of: `init` had no old token to make them of.
+    Initializers that average old tokens give them the mean of all rows."""
+    lost_characters: LostCharacters | None = None  # None: not of BPE
     bytes_before: int = 0  # of the shards; 0 where the model was in memory
     bytes_after: int = 0
     files: dict[str, str] = field(default_factory=dict)  # file -> what was (or will be) done

@@ -8,7 +8,7 @@ Knows nothing of tensors, nor of how tokens are matched (`matching`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -28,6 +28,8 @@ class RowSources:
     made: Ids  # (n_made,) new ids without a counterpart
     pieces: Ids  # (n_pieces,) old ids of all made tokens, one token after the other
     offsets: Ids  # (n_made + 1,) token i of `made` has pieces[offsets[i] : offsets[i + 1]]
+    """A token may have no pieces (its bytes are missing in the old vocabulary): it gets the mean of
+    all old rows."""
     old_ids: Ids  # (n_old,) every id that names a token of the old tokenizer, ascending
     ambiguous: tuple[tuple[int, tuple[int, ...]], ...] = ()
     """(new id, old ids) of copied tokens whose bytes several old tokens have; one was taken."""
@@ -48,6 +50,12 @@ class RowSources:
     def n_made(self) -> int:
         """New tokens whose row is made of several."""
         return len(self.made)
+
+    @property
+    def without_pieces(self) -> Ids:
+        """The made tokens of which the old tokenizer knows no byte, ascending."""
+        has_none: npt.NDArray[np.bool_] = np.diff(self.offsets) == 0
+        return np.asarray(self.made[has_none], dtype=np.int64)
 
     @property
     def n_removed(self) -> int:
@@ -74,34 +82,39 @@ class Sparse:
 def weighted_by_bytes(sources: RowSources, lengths: Mapping[int, int]) -> RowSources:
     """Weight each old token by its bytes; `lengths`: old id -> bytes, 1 where unknown."""
     sizes = np.array([max(lengths.get(i, 1), 1) for i in sources.pieces.tolist()], dtype=float)
-    if not len(sizes):
-        return replace(sources, weights=sizes)
-    totals = np.add.reduceat(sizes, sources.offsets[:-1])
-    return replace(sources, weights=sizes / np.repeat(totals, np.diff(sources.offsets)))
+    lengths_of_made = np.diff(sources.offsets)
+    token = np.repeat(np.arange(sources.n_made), lengths_of_made)
+    totals = np.bincount(token, weights=sizes, minlength=sources.n_made)
+    return replace(sources, weights=sizes / np.repeat(totals, lengths_of_made))
 
 
 def first_pieces(sources: RowSources) -> RowSources:
     """The first old token alone, which the old model would have to predict next."""
-    return _picked(sources, sources.offsets[:-1, None])
+    return _picked(sources, lambda first, _: [first])
 
 
 def last_pieces(sources: RowSources) -> RowSources:
     """The last old token alone, which the old model would just have read."""
-    return _picked(sources, sources.offsets[1:, None] - 1)
+    return _picked(sources, lambda _, last: [last])
 
 
 def first_and_last_pieces(sources: RowSources) -> RowSources:
     """The first and the last old token, half each: for a matrix that is both head and input."""
-    return _picked(sources, np.stack([sources.offsets[:-1], sources.offsets[1:] - 1], axis=1))
+    return _picked(sources, lambda first, last: [first, last])
 
 
-def _picked(sources: RowSources, places: Ids) -> RowSources:
-    """The old tokens at `places` (n_made, n_picked), with equal weights."""
-    n_made, n_picked = places.shape
+def _picked(sources: RowSources, pick: Callable[[Ids, Ids], list[Ids]]) -> RowSources:
+    """Some old tokens of each new one, with equal weights; tokens without any still have none.
+
+    `pick`: from the places of the first and last old token (n,) to the places to take.
+    """
+    has_any = np.diff(sources.offsets) > 0
+    chosen = pick(sources.offsets[:-1][has_any], sources.offsets[1:][has_any] - 1)
+    lengths = np.where(has_any, len(chosen), 0)
     return replace(
         sources,
-        pieces=sources.pieces[places.reshape(-1)],
-        offsets=np.arange(n_made + 1, dtype=np.int64) * n_picked,
+        pieces=sources.pieces[np.stack(chosen, axis=1).reshape(-1)],
+        offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
     )
 
 

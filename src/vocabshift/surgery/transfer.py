@@ -13,7 +13,7 @@ from typing import Any
 
 from vocabshift.models.folder import check_paths, load_own_tokenizer
 from vocabshift.models.load import load_model
-from vocabshift.models.saved import open_saved
+from vocabshift.models.saved import check_whole, open_saved
 from vocabshift.models.tables import Matrices, Table, find_matrices
 from vocabshift.surgery import config_ids
 from vocabshift.surgery.checks import check_options, open_tokenizers, opened
@@ -65,7 +65,8 @@ def transfer_folder(
     """Transfer a saved model with its own tokenizer; write model and tokenizer as one folder.
 
     Safetensors shards are streamed on disk and never loaded: tables get new rows, other tensors are
-    copied byte for byte. With `hard_links` a shard without a table is linked instead, if the file
+    copied byte for byte, whatever they hold: a model of which all but the tables is quantized is
+    moved like any other. With `hard_links` a shard without a table is linked instead, if the file
     system supports it (changing one file in place then changes both). `dtype`: a torch dtype to
     convert to; the model is then loaded whole, like one in another format. The initializer "auto"
     loads it to compare initializers. `dry_run`: check and plan everything, write nothing.
@@ -85,7 +86,9 @@ def transfer_folder(
     saved = open_saved(model_source) if dtype is None else None
     tried: dict[str, float] = {}
     if saved is None or options.init == AUTO:
-        model = load_model(model_source, dtype=dtype)
+        if saved is None:
+            check_whole(model_source, dtype)
+        model = _loaded(model_source, dtype, options.init)
         matrices = find_matrices(model)
         plan = make_plan(model, matrices, old, new, options)
         if saved is None:
@@ -112,6 +115,15 @@ def transfer_folder(
     )
 
 
+def _loaded(model_source: str | Path, dtype: Any, init: str) -> Any:
+    try:
+        return load_model(model_source, dtype=dtype)
+    except ValueError as error:
+        if init != AUTO:
+            raise
+        raise ValueError(f"init 'auto' runs the model, which other ones do not: {error}") from error
+
+
 def _about(
     model_source: str | Path, new: Any, given: TransferOptions, options: TransferOptions
 ) -> dict[str, Any]:
@@ -129,6 +141,8 @@ def _about(
     }
     if given.reserve_dummies:
         config["reserve_dummies"] = given.reserve_dummies
+    if given.complete_bytes:
+        config["complete_bytes"] = True
     return config
 
 
@@ -155,11 +169,12 @@ def _move(model: Any, matrices: Matrices, plan: Plan) -> None:
     # Where a wrapper's config has no such key (Mllama), transformers ties nothing.
     if has_head and getattr(model.config, "tie_word_embeddings", False) != matrices.tied:
         model.config.tie_word_embeddings = matrices.tied  # the tensors are right
-    _follow_padding(model.get_input_embeddings(), model.config)
+    for name in (name for table in matrices.tables for name in table.names):
+        _follow_padding(model.get_submodule(name.rpartition(".")[0]), model.config)
 
 
-def _follow_padding(embeddings: Any, config: Any) -> None:
+def _follow_padding(module: Any, config: Any) -> None:
     """Let the row that gets no gradient be the pad token's, if there was such a row at all."""
-    if getattr(embeddings, "padding_idx", None) is not None:
+    if getattr(module, "padding_idx", None) is not None:
         pad = config.get_text_config().pad_token_id
-        embeddings.padding_idx = pad if isinstance(pad, int) and pad >= 0 else None
+        module.padding_idx = pad if isinstance(pad, int) and pad >= 0 else None

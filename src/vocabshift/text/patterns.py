@@ -14,8 +14,7 @@ from typing import Any, Literal, get_args
 from vocabshift import _core
 from vocabshift.text import regexes
 from vocabshift.text.regexes import join_words, repair_regex
-from vocabshift.text.sentences import SentencePolicy, parse_sentence_regex
-from vocabshift.text.syllables import SYLLABLES, syllable_rules
+from vocabshift.text.writing import SYLLABLES, SentencePolicy, parse_sentence_regex, syllable_rules
 
 Behavior = Literal["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
 
@@ -68,6 +67,11 @@ PATTERNS = (
         ("llama3",),
     ),
     NamedPattern("qwen2", (Split(regexes.QWEN2),), "`cl100k` with digits one by one", ("qwen",)),
+    NamedPattern(
+        "qwen35",
+        (Split(regexes.QWEN35),),
+        "`qwen2` with marks inside words (Qwen3.5; no scanner)",
+    ),
     NamedPattern(
         "o200k",
         (Split(regexes.O200K),),
@@ -225,8 +229,8 @@ def from_spec(spec: Mapping[str, Any] | None) -> Pattern | None:
 def compile_pattern(pattern: Sequence[Split]) -> _core.PreTokenizer | None:
     """The core's scanners for a pattern, or None if only a regex engine can run it.
 
-    The core supports the steps of all named patterns except deepseek, and those of sentence
-    policies, in any number and order.
+    The core supports the steps of all named patterns except qwen35 and deepseek, and those of
+    sentence policies, in any number and order.
     """
     steps = [_step_of(split) for split in pattern]
     if None in steps:

@@ -4,6 +4,11 @@ Owns the components of byte-level and SentencePiece models whose file (rank file
 GGUF) names none: the values are those that transformers' converters write for the same files. Owns
 also where a post-processor holds ids, and which character maps of a normalizer are safe to pass to
 `tokenizers`.
+
+And the rules for strings that may be pieces of a SentencePiece vocabulary: fields of a model's
+TrainerSpec, and the characters with a role of their own. How the rules are applied is the core's
+(`PieceRule`). Sources: sentencepiece_model.proto and trainer_interface.cc of sentencepiece;
+docs/algorithms/continued.md.
 """
 
 from __future__ import annotations
@@ -11,9 +16,43 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from vocabshift.errors import InvalidTokenizerError
+
+NEVER_IN_PIECES = "\x00\t\n \u2585"
+"""No new piece holds one of these. SentencePiece keeps NUL and the tab (its boundary mark) out,
+spells the space "▁", uses U+2585 for unknown text while it trains, and reads its text by lines."""
+
+DECIMAL_DIGITS = "".join(
+    character for character in map(chr, range(0x20000)) if character.isdecimal()
+)
+"""Digits of every script, single pieces under `split_digits`. Subtle: sentencepiece itself
+knows only ASCII and full-width digits (Gemma 4 has Bengali years as pieces); the toolkit of
+"Teaching Old Tokenizers New Words" splits all that Python calls digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentencePieceRules:
+    """Rules of one model; by default those of Llama 2 and Mistral, which the paper's toolkit
+    takes for every model.
+
+    ValueError for a length below 1.
+    """
+
+    max_length: int = 16  # of a piece, in characters
+    split_by_script: bool = True  # no piece of two scripts; kana go with Han
+    split_by_number: bool = True  # otherwise digits go with every script
+    split_digits: bool = True  # each decimal digit is a piece by itself
+    split_by_whitespace: bool = True  # otherwise "▁" may stand inside a piece
+    whitespace_as_suffix: bool = False  # "▁" ends a piece instead of beginning it
+    whitespace_only: bool = True  # pieces of nothing but "▁"
+
+    def __post_init__(self) -> None:
+        if self.max_length < 1:
+            raise ValueError(f"max_length is {self.max_length}; a piece has at least 1 character")
+
 
 Spec = Mapping[str, Any]
 """A component as `tokenizer.json` spells it, for example {"type": "NFC"}."""
@@ -32,9 +71,11 @@ BYTE_LEVEL_DECODER: dict[str, Any] = {
 }
 
 
-def byte_level_processor(bos: tuple[str, int] | None) -> dict[str, Any]:
-    """Post-processor of a byte-level tokenizer, with a bos token (string, id) in front or none."""
-    if bos is None:
+def byte_level_processor(
+    bos: tuple[str, int] | None, eos: tuple[str, int] | None = None
+) -> dict[str, Any]:
+    """Post-processor of a byte-level tokenizer; `bos` and `eos` (string, id) around texts."""
+    if bos is None and eos is None:
         return {
             "type": "ByteLevel",
             "add_prefix_space": False,
@@ -47,20 +88,26 @@ def byte_level_processor(bos: tuple[str, int] | None) -> dict[str, Any]:
         "trim_offsets": False,
         "use_regex": True,
     }
-    return {"type": "Sequence", "processors": [byte_level, bos_template(*bos)]}
+    return {"type": "Sequence", "processors": [byte_level, template(bos, eos)]}
 
 
 def bos_template(bos: str, bos_id: int, eos: tuple[str, int] | None = None) -> dict[str, Any]:
     """The template that puts `bos` before (and `eos` after) each text."""
+    return template((bos, bos_id), eos)
+
+
+def template(bos: tuple[str, int] | None, eos: tuple[str, int] | None) -> dict[str, Any]:
+    """The template that puts a token (string, id), where given, before and after each text."""
 
     def part(sequence: str, type_id: int) -> list[dict[str, Any]]:
-        steps: list[dict[str, Any]] = [{"SpecialToken": {"id": bos, "type_id": type_id}}]
-        steps.append({"Sequence": {"id": sequence, "type_id": type_id}})
+        steps: list[dict[str, Any]] = [{"Sequence": {"id": sequence, "type_id": type_id}}]
+        if bos is not None:
+            steps.insert(0, {"SpecialToken": {"id": bos[0], "type_id": type_id}})
         if eos is not None:
             steps.append({"SpecialToken": {"id": eos[0], "type_id": type_id}})
         return steps
 
-    named = [(bos, bos_id), *([eos] if eos is not None else [])]
+    named = [token for token in (bos, eos) if token is not None]
     return {
         "type": "TemplateProcessing",
         "single": part("A", 0),

@@ -23,10 +23,10 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader, PreparedBlock
 from vocabshift.text.documents import Documents, pack
 from vocabshift.tokenizer.any_tokenizer import Ids, Offsets, join
-from vocabshift.tokenizer.components import SPACE
-from vocabshift.tokenizer.piece_rules import (
+from vocabshift.tokenizer.components import (
     DECIMAL_DIGITS,
     NEVER_IN_PIECES,
+    SPACE,
     SentencePieceRules,
 )
 from vocabshift.tokenizer.pipeline import Pipeline, simple_normalizer

@@ -45,15 +45,6 @@ def is_metaspace(tokenizer: TokenizerParts) -> bool:
     return not is_byte_level(tokenizer) and any(_holds(part, _names_metaspace) for part in parts)
 
 
-def is_complete(tokenizer: TokenizerParts) -> bool:
-    """Whether any text can be expressed: all 256 bytes, or an unknown token, are there."""
-    model = tokenizer.model
-    if is_byte_level(tokenizer):
-        return model.is_byte_level
-    fallback = model.byte_fallback and all(piece in model.vocab for piece in BYTE_PIECES)
-    return fallback or model.unk_token is not None
-
-
 def token_bytes(tokenizer: TokenizerParts) -> dict[int, bytes]:
     """Bytes of every token that is not special, by id; lone-byte pieces come first.
 

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from vocabshift.tokenizer import pretrained_folder, tokenizer_json
 from vocabshift.tokenizer.any_tokenizer import Buffer, Ids, Offsets, decode_flat, ids_without
-from vocabshift.tokenizer.components import with_ids
-from vocabshift.tokenizer.piece_rules import SentencePieceRules
+from vocabshift.tokenizer.components import SentencePieceRules, with_ids
 from vocabshift.tokenizer.pipeline import Pipeline
 from vocabshift.tokenizer.splits import Splits, split_tokens, unreachable_tokens
 from vocabshift.tokenizer.token_bytes import byte_pieces, missing_byte_pieces, token_bytes

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from vocabshift.progress import PhaseProgress, Progress, in_phase
 from vocabshift.storage.checkpoints import Checkpoints
-from vocabshift.storage.provenance import config_hash
+from vocabshift.storage.outcome import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
 from vocabshift.text.counting import CorpusReader, CountReader

@@ -29,7 +29,7 @@ from vocabshift.text.patterns import (
     to_spec,
 )
 from vocabshift.text.regexes import join_words
-from vocabshift.text.sentences import SentencePolicy
+from vocabshift.text.writing import SentencePolicy
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.added_tokens import vocab_with
 from vocabshift.tokenizer.corpus_reader import normalizer_name
@@ -118,11 +118,10 @@ def _check(tokenizer: Tokenizer) -> None:
     name, model = tokenizer.name, tokenizer.model
     spec: Mapping[str, Any] = tokenizer.pre_tokenizer or {}
     last = (spec["pretokenizers"] or [{}])[-1] if spec.get("type") == "Sequence" else spec
-    if not is_byte_level(tokenizer) or not model.is_byte_level or last.get("type") != "ByteLevel":
+    if not is_byte_level(tokenizer) or last.get("type") != "ByteLevel":
         raise ValueError(
-            f"{name} is not byte-level (its pre-tokenizer must end in ByteLevel, and all 256 bytes "
-            "be tokens); superwords can be put on byte-level tokenizers only, such as those of "
-            "Llama-3, Qwen or Mistral Nemo"
+            f"{name} is not byte-level (its pre-tokenizer must end in ByteLevel); superwords can "
+            "be put on byte-level tokenizers only, such as those of Llama-3, Qwen or Mistral Nemo"
         )
     if last.get("add_prefix_space", True):
         raise ValueError(

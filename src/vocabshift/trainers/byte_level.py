@@ -16,7 +16,7 @@ from vocabshift.progress import Progress
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.normalize import normalizer_spec
 from vocabshift.text.patterns import Pattern, get_pattern, to_spec
-from vocabshift.text.syllables import LINKERS
+from vocabshift.text.writing import LINKERS
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.model import BpeModel
 from vocabshift.tokenizer.token_bytes import is_superword

@@ -26,8 +26,8 @@ from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.text.languages import MATRA_SCRIPTS, MEETEI_MAYEK_LETTERS
 from vocabshift.text.patterns import Pattern, compile_pattern, get_pattern
-from vocabshift.text.sentences import TERMINALS
 from vocabshift.text.weighing import WEIGHT_UNIT
+from vocabshift.text.writing import TERMINALS
 from vocabshift.trainers.base import Reader
 from vocabshift.trainers.stages import WordWeight
 from vocabshift.trainers.superword import SuperwordRule, SuperwordTrainer
@@ -69,7 +69,7 @@ class MatraTrainer(SuperwordTrainer):
     becomes c ** alpha, scaled so that all target words together count as before; sentences then
     count alike. "none": everything counts alike."""
     terminal_prohibition: bool = True
-    """No product of stage 2 holds a sentence terminal: ".", newline or one of text/sentences.py."""
+    """No product of stage 2 holds a sentence terminal: ".", newline or one of text/writing.py."""
 
     recipe: ClassVar[str] = "matra"
 

@@ -22,8 +22,8 @@ from vocabshift.progress import Progress
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import Pattern, get_pattern
-from vocabshift.text.sentences import SentencePolicy
 from vocabshift.text.weighing import check_sampling_alpha
+from vocabshift.text.writing import SentencePolicy
 from vocabshift.tokenizer.corpus_reader import TokenizerReader
 from vocabshift.tokenizer.model import MAX_ID
 from vocabshift.tokenizer.token_bytes import is_superword

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.evaluation.evaluate import evaluate
 from vocabshift.evaluation.scoring.score import score
-from vocabshift.models.load import load_model
+from vocabshift.models.load import load_causal_model, load_configs, load_model, torch_device
+from vocabshift.models.quantized import quantization_method
 from vocabshift.report.tables import to_markdown, to_rich
 from vocabshift.results import Result, Results
 from vocabshift.text.corpus import Corpus
@@ -120,9 +121,18 @@ def measure_bits(
 ) -> tuple[Results, str]:
     """Bits per byte of the model in a folder, by language, and the reason if there are none, or "".
 
-    The model is loaded whole (on `device`, by default the CPU) and freed afterwards.
+    The model is loaded whole (on `device`, by default the CPU; a quantized one on a GPU if there
+    is one) and freed afterwards. A quantized one that cannot be loaded here is no error.
     """
-    model = load_model(folder)
+    if quantization_method(load_configs(folder)[0]) is None:
+        model = load_model(folder)
+    else:
+        torch_device(device or "auto")  # an error of the caller
+        try:
+            model = load_causal_model(folder, dtype="auto", device=device or "auto")
+        except ValueError as error:
+            return Results(), f"none: {error}"
+        device = None  # it is there
     if model.config.is_encoder_decoder or not model.can_generate():
         return Results(), f"none: {type(model).__name__} does not predict text from left to right"
     if device is not None:

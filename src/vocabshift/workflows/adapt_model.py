@@ -17,9 +17,8 @@ from vocabshift.extension.options import ExtensionOptions
 from vocabshift.models.folder import find_model, number_of_parameters, size_of_weights
 from vocabshift.progress import Progress
 from vocabshift.results import Results
-from vocabshift.storage.outcome import Outcome, outcome
+from vocabshift.storage.outcome import Outcome, outcome, read_provenance
 from vocabshift.storage.output import CHECKPOINTS
-from vocabshift.storage.provenance import read_provenance
 from vocabshift.surgery.methods import check_init
 from vocabshift.surgery.options import AUTO, TransferOptions
 from vocabshift.surgery.report import TransferReport
@@ -104,6 +103,7 @@ def adapt_model(
     min_frequency: int = ExtensionOptions.min_frequency,
     max_token_bytes: int | None = ExtensionOptions.max_token_bytes,
     character_coverage: float | None = ExtensionOptions.character_coverage,
+    complete_bytes: bool = ExtensionOptions.complete_bytes,
     fill_holes: bool = ExtensionOptions.fill_holes,
     normalizer: str | None = ExtensionOptions.normalizer,
     sampling_alpha: float | None = ExtensionOptions.sampling_alpha,
@@ -127,7 +127,8 @@ def adapt_model(
     force, hard_links, resume: replace `out`, link unchanged shards, reuse the finished work of a
         run that was killed.
     first, order, keep, pre_tokenizer, tie_break, min_frequency, max_token_bytes,
-        character_coverage, fill_holes, normalizer, sampling_alpha: as for `adapt_tokenizer`.
+        character_coverage, complete_bytes, fill_holes, normalizer, sampling_alpha: as for
+        `adapt_tokenizer`.
     threads: the result does not depend on it. progress: called with the phase, the work done and
         the total work.
 
@@ -148,6 +149,7 @@ def adapt_model(
         "tie_break": tie_break,
         "max_token_bytes": max_token_bytes,
         "character_coverage": character_coverage,
+        "complete_bytes": complete_bytes,
         "fill_holes": fill_holes,
         "normalizer": normalizer,
     }

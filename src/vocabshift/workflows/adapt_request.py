@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import CorpusError, InvalidTokenizerError
-from vocabshift.extension.options import ExtensionOptions
-from vocabshift.extension.pre_tokenizer_repair import repaired
+from vocabshift.extension.options import ExtensionOptions, repaired
 from vocabshift.models.folder import load_own_tokenizer, require_model
 from vocabshift.pruning.options import PruningOptions, parse_keep
 from vocabshift.text.corpus import Corpus

@@ -18,7 +18,7 @@ from vocabshift.extension.extend import Extension, extend_with_report
 from vocabshift.extension.options import ExtensionOptions
 from vocabshift.extension.report import ExtensionReport
 from vocabshift.progress import Progress
-from vocabshift.pruning.effects import PruneReport, Pruning
+from vocabshift.pruning.effects import PruneReport, Pruning, loss_warnings
 from vocabshift.pruning.options import PruningOptions, parse_keep
 from vocabshift.pruning.prune import prune_with_report
 from vocabshift.storage.outcome import outcome
@@ -26,6 +26,7 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.any_tokenizer import ids_of_tokens
 from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap, chained
+from vocabshift.tokenizer.missing_bytes import LostCharacters
 from vocabshift.tokenizer.pretrained_folder import write_files
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.workflows.plan import plan
@@ -45,6 +46,7 @@ class Adaptation:
     added: tuple[str, ...]  # tokens that the base lacks, by rank, most useful first
     removed: tuple[str, ...]  # removed tokens of the base, by id
     n_relearned: int  # base tokens removed, then relearned; neither added nor removed
+    lost_characters: LostCharacters
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values. The reports of the two steps describe each step by itself."""
@@ -61,6 +63,7 @@ class Adaptation:
             "n_relearned": self.n_relearned,
             "extension": self.extension.to_dict(),
             "pruning": asdict(self.pruning),
+            "lost_characters": asdict(self.lost_characters),
         }
 
 
@@ -77,6 +80,7 @@ def adapt_tokenizer(
     min_frequency: int = ExtensionOptions.min_frequency,
     max_token_bytes: int | None = ExtensionOptions.max_token_bytes,
     character_coverage: float | None = ExtensionOptions.character_coverage,
+    complete_bytes: bool = ExtensionOptions.complete_bytes,
     fill_holes: bool = ExtensionOptions.fill_holes,
     normalizer: str | None = ExtensionOptions.normalizer,
     sampling_alpha: float | None = ExtensionOptions.sampling_alpha,
@@ -88,11 +92,12 @@ def adapt_tokenizer(
     tokenizer: one of ours, a fast transformers or `tokenizers` one, or a path; it is not changed.
     corpus: text of every language whose quality must be kept: tokens that it does not use are
         removed first. Words that are already counted are not counted again.
-    n_tokens: tokens to exchange; if the text yields fewer new ones, fewer are removed.
+    n_tokens: tokens to exchange; if the text yields fewer new ones, fewer are removed. Tokens for
+        missing bytes (`complete_bytes`) are among the new ones.
     first: the first step, "prune" or "extend".
     order, keep: which tokens are removed, as for `prune`.
-    pre_tokenizer, tie_break, min_frequency, max_token_bytes, character_coverage, fill_holes,
-        normalizer, sampling_alpha: how new tokens are learned, as for `extend`.
+    pre_tokenizer, tie_break, min_frequency, max_token_bytes, character_coverage, complete_bytes,
+        fill_holes, normalizer, sampling_alpha: how new tokens are learned, as for `extend`.
     threads: the result does not depend on it. progress: called with the phase, the work done and
         the total work.
 
@@ -109,6 +114,7 @@ def adapt_tokenizer(
         min_frequency=min_frequency,
         max_token_bytes=max_token_bytes,
         character_coverage=character_coverage,
+        complete_bytes=complete_bytes,
         fill_holes=fill_holes or first == "prune",
         normalizer=normalizer,
         sampling_alpha=sampling_alpha,
@@ -127,6 +133,9 @@ def adapt_tokenizer(
     vocab, before = result.model.vocab, base.model.vocab
     learned = (left + right for left, right in result.model.merges)
     removed = tuple(token for token in before if token not in vocab)
+    if complete_bytes:  # what the pruning by itself loses is added by the other step
+        told = loss_warnings(pruning.lost_characters)
+        pruning = replace(pruning, warnings=tuple(w for w in pruning.warnings if w not in told))
     return Adaptation(
         tokenizer=result,
         id_map=chained(tokenizer, TokenIdMap.between(base, result, _same_ids(base, result)), vocab),
@@ -140,6 +149,7 @@ def adapt_tokenizer(
         ),
         removed=removed,
         n_relearned=pruning.n_removed - len(removed) if first == "prune" else 0,
+        lost_characters=LostCharacters.between(base, result),
     )
 
 
@@ -165,6 +175,7 @@ def adapt_to_folder(
     keep: Iterable[str] = (),
     pre_tokenizer: str = ExtensionOptions.pre_tokenizer,
     min_frequency: int = ExtensionOptions.min_frequency,
+    complete_bytes: bool = ExtensionOptions.complete_bytes,
     sampling_alpha: float | None = ExtensionOptions.sampling_alpha,
     inputs: Iterable[str | Path] = (),
     threads: int = 1,
@@ -192,6 +203,7 @@ def adapt_to_folder(
             "keep": list(keep),
             "pre_tokenizer": pre_tokenizer,
             "min_frequency": min_frequency,
+            **({"complete_bytes": True} if complete_bytes else {}),
             **shared,
         }
         adaptation = adapt_tokenizer(tokenizer, corpus, **asked, **run)
@@ -237,7 +249,7 @@ def _extend_first(
 def _extend(
     base: Tokenizer, counts: TextCounts, options: ExtensionOptions, run: Mapping[str, Any]
 ) -> Extension:
-    """Add `options.n_tokens` new tokens in total, including those for missing characters."""
+    """Add `options.n_tokens` new tokens in total, including missing characters and bytes."""
     n = options.n_tokens
 
     def extended(n_tokens: int) -> Extension:
@@ -247,16 +259,18 @@ def _extend(
         )
 
     extension = extended(n)
-    n_characters = extension.report.n_characters
-    if extension.report.n_added <= n:
+    report = extension.report
+    if report.n_added <= n:
         return extension
-    if n_characters >= n:
+    n_missing = report.n_characters + report.n_bytes_added
+    if n_missing >= n:
         raise ValueError(
-            f"{extension.report.n_added:,} tokens at least would be new, and {n:,} are to be "
-            f"exchanged: the text has {n_characters:,} characters that {base.name} lacks; exchange "
-            f"more than {n_characters:,} tokens"
+            f"{report.n_added:,} tokens at least would be new, and {n:,} are to be exchanged: the "
+            f"text has {report.n_characters:,} characters that {base.name} lacks, and "
+            f"{report.n_bytes_added:,} bytes are to be added; exchange more than {n_missing:,} "
+            "tokens"
         )
-    return extended(n - n_characters)
+    return extended(n - n_missing)
 
 
 def _with_old_ids(tokenizer: Tokenizer, base: Tokenizer) -> Tokenizer:

@@ -20,9 +20,8 @@ from vocabshift.cpt.processes import check_launch, load_accelerate, new_accelera
 from vocabshift.cpt.run_config import CptConfig
 from vocabshift.cpt.steps import LOG, Record, RunLog, evaluation_record, step_record, summary
 from vocabshift.progress import Progress
-from vocabshift.storage.outcome import Outcome, outcome
+from vocabshift.storage.outcome import Outcome, config_hash, outcome
 from vocabshift.storage.output import CHECKPOINTS, check_free
-from vocabshift.storage.provenance import config_hash
 from vocabshift.workflows.pretraining_inputs import Inputs, check_same_text, data_key, open_inputs
 from vocabshift.workflows.pretraining_models import (
     MODELS,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.evaluation.glitch.indicator_names import INDICATORS
+from vocabshift.evaluation.glitch import INDICATORS
 from vocabshift.models.load import DTYPES
 from vocabshift.progress import Progress
 from vocabshift.storage.output import check_free_file, write_whole
@@ -85,7 +85,7 @@ def glitch_to_files(
         lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in tokens)
         write_whole(Path(output), "".join(lines))
     if markdown is not None:
-        from vocabshift.report.glitch_markdown import glitch_markdown
+        from vocabshift.report.model_tables import glitch_markdown
 
         write_whole(Path(markdown), glitch_markdown(facts, tokens))
     if html is not None:

@@ -12,8 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.evaluation.harness.known_tasks import BORDERS
 from vocabshift.progress import Progress
 from vocabshift.storage.output import check_free_file, write_whole
+
+__all__ = ["BORDERS", "KEPT", "HarnessRun", "harness_table", "harness_to_file", "known_tasks"]
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -33,10 +36,13 @@ class HarnessRun:
 
     report: HarnessReport
     kept: Path | None  # the finished rows, if something failed
+    border: str = BORDERS[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Rows, failures, notes and the papers' numbers for them, as plain JSON values."""
-        from vocabshift.report.task_table import beside
+        """Rows, failures, notes, the border's rule with the requests that it changes ("touched",
+        of "requests"), and the papers' numbers, as plain JSON values."""
+        from vocabshift.evaluation.harness.rows import touched_counts
+        from vocabshift.report.model_tables import beside
 
         return {
             "results": self.report.results.to_dicts(),
@@ -45,6 +51,8 @@ class HarnessRun:
                 for f in self.report.failures
             ],
             "notes": list(self.report.notes),
+            "border": self.border,
+            "touched": touched_counts(self.report.results),
             "published": [score.to_dict() for score in beside(self.report.results)],
         }
 
@@ -59,6 +67,7 @@ def harness_to_file(
     data: str | Path | None = None,
     dtype: str = "float32",
     device: str = "auto",
+    border: str = BORDERS[0],
     trust_remote_code: bool = False,
     output: str | Path | None = None,
     force: bool = False,
@@ -87,6 +96,7 @@ def harness_to_file(
         "data": None if data is None else str(data),
         "dtype": dtype,
         "device": device,
+        "border": border,
     }
     out, done = _harness_output(models, settings, output, force=force)
     keep = None if done is None else partial(_keep, done)
@@ -99,6 +109,7 @@ def harness_to_file(
             data=data,
             dtype=dtype,
             device=device,
+            border=border,
             trust_remote_code=trust_remote_code,
             done=done.done if done else None,
             keep=keep,
@@ -114,7 +125,7 @@ def harness_to_file(
         done.remove()
     elif done is not None and done.done:
         kept = done.file
-    return HarnessRun(report, kept)
+    return HarnessRun(report, kept, border)
 
 
 def _keep(done: HarnessProgress, subject: str, request: TaskRequest, rows: Results) -> None:
@@ -161,6 +172,6 @@ def known_tasks() -> dict[str, Any]:
 
 def harness_table(run: HarnessRun) -> Table:
     """The terminal output: one row per task and language, next to the papers' numbers."""
-    from vocabshift.report.task_table import beside, task_table
+    from vocabshift.report.model_tables import beside, task_table
 
     return task_table(run.report.results, beside(run.report.results))

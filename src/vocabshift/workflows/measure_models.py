@@ -176,6 +176,6 @@ def _served(
 
 def latency_table(results: Results) -> Table:
     """The terminal output: models under each language, values with half the 95 % interval."""
-    from vocabshift.report.latency_table import latency_table as table
+    from vocabshift.report.model_tables import latency_table as table
 
     return table(results)

@@ -18,6 +18,8 @@ from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.cpt.run_config import TRACKERS, CptConfig
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.models.folder import load_own_tokenizer, require_model
+from vocabshift.models.load import load_configs
+from vocabshift.models.quantized import quantization_method
 from vocabshift.models.shards import FLOATS, open_checkpoint
 from vocabshift.surgery.matching import TRANSFER_MAP
 from vocabshift.text.corpus import Corpus
@@ -80,6 +82,12 @@ def open_inputs(config: CptConfig) -> Inputs:
     if not isinstance(tokenizer, Tokenizer):
         raise InvalidTokenizerError(
             f"the tokenizer of {config.model} is {tokenizer.kind}, and text is encoded for BPE only"
+        )
+    method = quantization_method(load_configs(folder)[0])
+    if method is not None:
+        raise ValueError(
+            f"{config.model} is quantized ({method}), and quantized weights cannot be trained; "
+            "train the unquantized checkpoint, and quantize the result"
         )
     held_out = None
     if config.held_out:

@@ -1,6 +1,6 @@
-"""Publish results: tables, a model card, a folder on the Hugging Face Hub.
+"""Publish results: tables, pictures, a model card, a folder on the Hugging Face Hub.
 
-Owns the files that each of them reads and writes. `report` renders tables and cards, and talks
+Owns the files that each of them reads and writes. `report` draws and renders; `storage.hub` talks
 to the Hub.
 """
 
@@ -12,12 +12,21 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from vocabshift.report.plots import check_picture, draw_plan
 from vocabshift.report.shapes import SHAPES
 from vocabshift.report.table_formats import FORMATS
 from vocabshift.results import read_results
 from vocabshift.storage.output import check_free_file, write_whole
 
-__all__ = ["FORMATS", "SHAPES", "publish_folder", "write_card", "write_tables"]
+__all__ = [
+    "FORMATS",
+    "SHAPES",
+    "check_picture",
+    "draw_plan",
+    "publish_folder",
+    "write_card",
+    "write_tables",
+]
 
 
 def write_tables(
@@ -148,8 +157,8 @@ def publish_folder(
     Returns plain JSON values: the files with their sizes, the card's metadata, which libraries
     opened the tokenizer, and the address of the upload.
     """
-    from vocabshift.report import hub
     from vocabshift.report.card_facts import TOKENIZER_FILE, sha256_of
+    from vocabshift.storage import hub
 
     repo = hub.check_repo(repo)
     path = Path(folder)

@@ -1,8 +1,8 @@
 """Several tokenizers by name: loaded, and checked one after the other.
 
-Owns which of them a pattern applies to (those that cannot be read without one) and the plain
-values in which a check is reported. Other rooms are imported on use, so that the command line can
-show its choices at once.
+Owns which of them a pattern applies to (those that cannot be read without one) and the plain values
+in which a check is reported. Other rooms are imported on use, so that the command line can show its
+choices at once.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PATTERN_FLAG = "--pattern"
 
+_SHOWN = 8  # lost characters that are named
+
 CHECKED = {
     "vocab_size": "tokens of the model",
     "unreachable": "merges do not rebuild them",
@@ -29,7 +31,8 @@ CHECKED = {
     "unreachable_by_pipeline": "no usual text yields them",
     "only_in_rare_contexts": "of these, some text yields them",
     "byte_pieces": "stand for one byte",
-    "missing_byte_pieces": "bytes that the model loses",
+    "missing_byte_pieces": "bytes that the vocabulary lacks",
+    "lost_characters": "assigned characters that are lost",
     "partial_utf8": "begin or end inside a character",
     "superwords": "text on both sides of a space",
     "terminal_spanning": "a sentence ends inside them",
@@ -44,7 +47,7 @@ CHECKED = {
 }
 """Every count of a check, with what it is for people."""
 
-FAULTS = ("unreachable", "unreachable_by_pipeline", "missing_byte_pieces", "round_trip_failures")
+FAULTS = ("unreachable", "unreachable_by_pipeline", "lost_characters", "round_trip_failures")
 """Those of them that should be 0."""
 
 
@@ -119,7 +122,9 @@ def check_tokenizers(
     Keys: `tokenizer` (the source), every count of `CHECKED` (None if it cannot be determined),
     `languages` with the figures of the corpus, `ok`, and `model_rows` and `missing_rows` if a
     `config.json` in the tokenizer's folder states the rows of its model. `details` adds the tokens
-    themselves and the first lines that do not round-trip. `pattern`: see `load_tokenizers`, which
+    themselves and the first lines that do not round-trip. `missing_bytes`, where bytes are missing,
+    has them by what they lose ("losing", "unassigned", "never", as in `CheckReport`), and the first
+    lost characters. `pattern`: see `load_tokenizers`, which
     also documents the errors. CorpusError for text that cannot be read.
     """
     from vocabshift.checks.check import check
@@ -136,6 +141,13 @@ def check_tokenizers(
             row.to_dict() | {"is_bound": row.is_bound} for row in report.languages
         ]
         entry["ok"] = bool(report.ok)
+        if report.missing_byte_pieces:
+            entry["missing_bytes"] = {
+                "losing": list(report.losing_bytes),
+                "unassigned": list(report.unassigned_bytes),
+                "never": list(report.never_bytes),
+                "lost_characters": list(report.lost_characters[:_SHOWN]),
+            }
         if details:
             entry["details"] = _details(report)
         entries.append(entry)
@@ -160,10 +172,43 @@ def _details(report: CheckReport) -> dict[str, Any]:
 
 
 def advice(entry: dict[str, Any]) -> list[str]:
-    """What the ceilings of a checked tokenizer mean for extending it, in sentences.
+    """What the missing bytes and the ceilings of a checked tokenizer mean, in sentences.
 
-    `entry`: one result of `check_tokenizers`; empty if no ceiling limits an extension.
+    `entry`: one result of `check_tokenizers`; empty if no byte is missing and no ceiling limits an
+    extension.
     """
+    return [*_about_bytes(entry), *_about_ceilings(entry)]
+
+
+def _about_bytes(entry: dict[str, Any]) -> list[str]:
+    missing = entry.get("missing_bytes")
+    if missing is None:
+        return []
+    lines, name = [], entry["tokenizer"]
+    harmless = [
+        f"{len(missing[key])} {what} ({' '.join(missing[key])})"
+        for key, what in (
+            ("never", "that no UTF-8 text holds"),
+            ("unassigned", "that only unassigned characters are spelt with"),
+        )
+        if missing[key]
+    ]
+    if harmless:
+        lines.append(f"Of the 256 bytes {name} lacks {' and '.join(harmless)}: no text needs them.")
+    if missing["losing"]:
+        n_lost = entry["lost_characters"]
+        shown = ", ".join(missing["lost_characters"])
+        more = ", …" if n_lost > len(missing["lost_characters"]) else ""
+        lines.append(
+            f"Of the 256 bytes {name} lacks {len(missing['losing'])} that text may hold "
+            f"({' '.join(missing['losing'])}): of the assigned characters it loses {n_lost:,} "
+            f"({shown}{more}). The flag --complete-bytes of extend, prune, adapt and transfer adds "
+            "tokens for them."
+        )
+    return lines
+
+
+def _about_ceilings(entry: dict[str, Any]) -> list[str]:
     from vocabshift.checks.text import NEAR
 
     bound = [row for row in entry["languages"] if row["is_bound"]]

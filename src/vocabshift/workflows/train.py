@@ -18,9 +18,8 @@ from vocabshift.errors import InvalidTokenizerError, UnreachableTokenError
 from vocabshift.progress import Progress
 from vocabshift.report.tables import vocabulary_table
 from vocabshift.storage.checkpoints import Checkpoints
-from vocabshift.storage.outcome import outcome
+from vocabshift.storage.outcome import config_hash, outcome
 from vocabshift.storage.output import CHECKPOINTS
-from vocabshift.storage.provenance import config_hash
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.pretrained_folder import write_files

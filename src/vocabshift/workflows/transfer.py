@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.storage.outcome import check_output
-from vocabshift.storage.provenance import read_provenance
+from vocabshift.storage.outcome import check_output, read_provenance
 from vocabshift.surgery.methods import INITIALIZERS, init_names
 from vocabshift.surgery.options import AUTO, Score, TransferOptions
 
@@ -63,6 +62,7 @@ def transfer(
     | Mapping[str, str | int | Sequence[str]]
     | None = TransferOptions.overrides,
     reserve_dummies: int = TransferOptions.reserve_dummies,
+    complete_bytes: bool = TransferOptions.complete_bytes,
 ) -> tuple[PreTrainedModel, Tokenizer]:
     """Move `model` from tokenizer `old` to `new`; `model` is changed in place (no copy is made).
 
@@ -83,7 +83,9 @@ def transfer(
     bytes. `overrides` takes precedence over both: {new token: old token, or list of old tokens}, or
     a JSON or TOML file of it. `reserve_dummies`: add this many special tokens to `new` that occur
     in no text, with rows by `init` like other new tokens. They are the reference by which
-    `vocabshift glitch` finds tokens that training never reached.
+    `vocabshift glitch` finds tokens that training never reached. `complete_bytes`: add to `new` a
+    token for each byte that it lacks and that UTF-8 can hold (BPE alone). A new token of which the
+    old tokenizer knows no byte gets the mean of the old rows, if `init` makes rows of old tokens.
 
     Returns the model and the tokenizer to use with it: `new` with its own ids, followed by the
     special tokens of `old` that it lacked. ValueError (often VocabMismatchError) before anything
@@ -101,6 +103,7 @@ def transfer(
         score=score if text is None else bits_per_byte(text),
         overrides=overrides,
         reserve_dummies=reserve_dummies,
+        complete_bytes=complete_bytes,
     )
     tokenizer, _ = transfer_model(model, old=old, new=new, options=options)
     return model, tokenizer
@@ -202,8 +205,10 @@ def _result(out: Path, report: TransferReport, *, dry_run: bool) -> dict[str, An
         {"id": new_id, "old_ids": old_ids} for new_id, old_ids in report.ambiguous.items()
     ]
     result |= {"dry_run": dry_run, "notes": [] if dry_run else notes_of(out)}
-    for key in ("n_moved", "bytes_before", "bytes_after", "files"):
+    for key in ("n_moved", "n_by_mean", "bytes_before", "bytes_after", "files"):
         result[key] = getattr(report, key)
+    if report.lost_characters is not None:
+        result["lost_characters"] = asdict(report.lost_characters)
     if report.tried:
         result["tried"] = [
             {"init": init, "bits_per_byte": bits} for init, bits in report.tried.items()

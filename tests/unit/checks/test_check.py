@@ -142,9 +142,27 @@ def test_bytes_that_are_missing() -> None:
     vocab = {token: i for token, i in sound.model.vocab.items() if token not in ("!", "Ġ")}
     report = check(replace(sound, model=replace(sound.model, vocab=vocab)))
     assert {"!", "Ġ"} == set(report.missing_byte_pieces)
+    assert ("20", "21") == report.losing_bytes
+    assert ("U+0020", "U+0021") == report.lost_characters
     assert 254 == report.byte_pieces
     assert (0, 220) == report.id_holes
     assert not report.ok
+
+
+def test_missing_bytes_that_lose_nothing() -> None:
+    """No UTF-8 has C0 or FF, and F1 begins only unassigned characters: the tokenizer is sound."""
+    sound = holding("ab")
+    gone = {byte_level.to_image(bytes([byte])) for byte in (0xC0, 0xF1, 0xFF)}
+    vocab = {token: i for token, i in sound.model.vocab.items() if token not in gone}
+    report = check(replace(sound, model=replace(sound.model, vocab=vocab)))
+    assert gone == set(report.missing_byte_pieces)
+    assert ((), ("F1",), ("C0", "FF")) == (
+        report.losing_bytes,
+        report.unassigned_bytes,
+        report.never_bytes,
+    )
+    assert () == report.lost_characters
+    assert report.ok
 
 
 def test_byte_pieces_of_sentencepiece(make_metaspace: Callable[..., Tokenizer]) -> None:

@@ -37,7 +37,7 @@ def act(monkeypatch, capsys):
     """Runs `vocabshift act ...`; gives (exit status, stdout, stderr)."""
 
     def run(action, *words: str, status: int = 0) -> tuple[int, str, str]:
-        monkeypatch.setattr(module, "VERBS", (FakeVerb(action, status),))
+        monkeypatch.setattr(module, "VERBS", (FakeVerb(action, status).add_parser,))
         code = main(["act", *words])
         streams = capsys.readouterr()
         return code, streams.out, streams.err

@@ -12,6 +12,7 @@ import pytest
 import vocabshift as vs
 from vocabshift.cli.main import main
 from vocabshift.errors import InvalidTokenizerError
+from vocabshift.tokenizer.missing_bytes import LostCharacters
 
 
 class FakeCorpus:
@@ -95,6 +96,8 @@ def calls(monkeypatch) -> list[tuple]:
             n_overridden=0,
             ambiguous={9: [1, 2]},
             n_moved=4,
+            n_by_mean=21,
+            lost_characters=LostCharacters(7, 6, ("U+0004",), ("F1", "F2")),
             bytes_before=20,
             bytes_after=30,
             files={"model.safetensors": "rewritten"},
@@ -192,6 +195,8 @@ def test_transfer(calls, capsys, tmp_path: Path) -> None:
     expected = {"n_copied": 5, "n_initialized": 3, "n_removed": 2, "vocab_size": 8, "rows": 8}
     expected |= {"out": out, "tied": True, "n_overridden": 0, "n_ambiguous": 1}
     expected["ambiguous"] = [{"id": 9, "old_ids": [1, 2]}]
+    lost = {"before": 7, "after": 6, "names": ["U+0004"], "bytes_added": ["F1", "F2"]}
+    expected |= {"n_by_mean": 21, "lost_characters": lost}
     expected |= {"n_moved": 4, "bytes_before": 20, "bytes_after": 30, "dry_run": False}
     expected |= {"files": {"model.safetensors": "rewritten"}, "notes": []}
     assert {**expected, "init": "fvt"} == _json(capsys, "transfer", "m", "t", "-o", out)
@@ -219,6 +224,10 @@ def test_demo(calls, capsys, tmp_path: Path) -> None:
             ["31,744 (28,000 + 3,744 in stage 2)", "Tamil", "stopped early", "next: vocabshift ev"],
         ),
         (("transfer", "m", "t", "-o", "o"), ["tied to the embeddings", "next: vocabshift"]),
+        (
+            ("transfer", "m", "t", "-o", "o"),
+            ["21: the old tokenizer lacks their bytes", "F1 F2", "7 before, 6 after (U+0004, …)"],
+        ),
     ],
 )
 def test_what_people_see(calls, capsys, tmp_path: Path, monkeypatch, words, shown) -> None:

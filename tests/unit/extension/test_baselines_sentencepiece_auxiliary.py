@@ -19,8 +19,8 @@ from vocabshift.extension.baselines import (
 )
 from vocabshift.extension.report import extension_cost
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.components import SentencePieceRules
 from vocabshift.tokenizer.formats.encoder import Encoder
-from vocabshift.tokenizer.piece_rules import SentencePieceRules
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 Make = Callable[..., Tokenizer]

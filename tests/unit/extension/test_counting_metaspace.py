@@ -15,10 +15,10 @@ from vocabshift.errors import CorpusError
 from vocabshift.extension.continued import extended
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.components import SentencePieceRules
 from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.formats.sentencepiece import Piece, PieceType, Settings, from_pieces
 from vocabshift.tokenizer.metaspace_reader import GroupCutter, ceilings
-from vocabshift.tokenizer.piece_rules import SentencePieceRules
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 MakeTokenizer = Callable[..., Tokenizer]

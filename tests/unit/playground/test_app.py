@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from vocabshift.playground.app import HEADERS, hosts_of, make_app
 from vocabshift.playground.page import Playground
-from vocabshift.report.html import tokens as token_html
+from vocabshift.report import tokenized_line as token_html
 
 HOST = "127.0.0.1:8017"
 OWN = {"Origin": f"http://{HOST}"}

@@ -12,13 +12,14 @@ import vocabshift as vs
 from vocabshift.cli.main import main
 from vocabshift.errors import CorpusError, InvalidTokenizerError
 from vocabshift.pruning.options import PruningOptions, parse_keep
-from vocabshift.pruning.prune import prune, prune_with_report
+from vocabshift.pruning.prune import prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
 from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.components import bos_template
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.byte_level import BpeTrainer
+from vocabshift.workflows.prune import prune
 
 ENGLISH = ["the cat and the other cat sat by the heater", "another day, another letter"] * 3
 HINDI = ["बिल्ली और दूसरी बिल्ली वहाँ बैठी थी", "एक और दिन, एक और चिट्ठी"] * 3

@@ -14,11 +14,12 @@ from vocabshift.cli.main import main
 from vocabshift.errors import CorpusError, InvalidTokenizerError
 from vocabshift.pruning.effects import Pruning
 from vocabshift.pruning.options import PruningOptions, parse_keep
-from vocabshift.pruning.prune import prune, prune_with_report
+from vocabshift.pruning.prune import prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer import id_map
 from vocabshift.tokenizer.formats.load import open_tokenizer
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
+from vocabshift.workflows.prune import prune
 
 CORPUS = Corpus.from_texts({"en": ENGLISH, "hi": HINDI})
 

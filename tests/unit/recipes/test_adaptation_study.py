@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vocabshift.evaluation.metrics.bootstrap import estimate
+from vocabshift.evaluation.metrics.metric import estimate
 
 Program = Callable[[str], ModuleType]
 

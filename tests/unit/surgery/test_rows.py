@@ -149,12 +149,37 @@ def test_rows_that_are_not_finite(make_llama, bad) -> None:
         check_rows(matrices, _map({}, {}, 6), 6)
 
 
+def test_quantized_models_in_memory(make_llama) -> None:
+    """Their plain tables are found; those that are quantized are named, however they hide it."""
+
+    class Packed(torch.Tensor):
+        """Says that it is float32, as torchao's tensors do."""
+
+    def quantized(**head):
+        model = make_llama()
+        model.config.quantization_config = {"quant_method": "gptq"}
+        for name, value in head.items():
+            if name in model.lm_head._parameters:
+                del model.lm_head._parameters[name]
+            if value is not None:
+                model.lm_head.register_buffer(name, value)
+        return model
+
+    assert [6, 6] == [table.rows for table in find_matrices(quantized()).tables]
+    for head, said in (
+        ({"weight": torch.zeros(6, 8, dtype=torch.int8)}, "weight is torch.int8"),
+        ({"weight": torch.zeros(6, 8).to(torch.float8_e4m3fn)}, "weight is torch.float8_e4m3fn"),
+        ({"weight": None, "qweight": torch.zeros(1, 6).int()}, "qweight is torch.int32"),
+        ({"weight_scale": torch.ones(6, 1)}, "weight_scale is torch.float32"),
+        ({"weight": torch.zeros(6, 8).as_subclass(Packed)}, "weight is Packed"),
+    ):
+        message = rf"lm_head\.{said}: this table of LlamaForCausalLM is quantized \(gptq\)"
+        with pytest.raises(ValueError, match=message):
+            find_matrices(quantized(**head))
+
+
 def test_models_that_are_refused(make_llama) -> None:
-    """Quantized, without weights, or no transformers model at all."""
-    quantized = make_llama()
-    quantized.config.quantization_config = {"quant_method": "gptq"}
-    with pytest.raises(ValueError, match="is quantized"):
-        find_matrices(quantized)
+    """Without weights, or no transformers model at all."""
     with torch.device("meta"):
         empty = make_llama()
     with pytest.raises(ValueError, match="on meta; load the model whole"):

@@ -167,7 +167,9 @@ def test_a_bad_behavior_is_refused() -> None:
         Split("a", "isolated")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", [name for name in patterns.NAMED if name != "deepseek"])
+@pytest.mark.parametrize(
+    "name", [name for name in patterns.NAMED if name not in ("qwen35", "deepseek")]
+)
 def test_named_patterns_have_scanners(name: str) -> None:
     scanner = patterns.compile_pattern(patterns.NAMED[name])
     assert scanner is not None
@@ -177,6 +179,7 @@ def test_named_patterns_have_scanners(name: str) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
+        patterns.NAMED["qwen35"],
         patterns.NAMED["deepseek"],
         (Split(regexes.O200K, "Removed"),),
         (Split(regexes.O200K, "Isolated", True),),

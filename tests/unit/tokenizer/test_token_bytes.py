@@ -79,12 +79,3 @@ def test_spelling_is_told_by_the_pipeline(make_byte_level, make_metaspace) -> No
     assert not token_bytes.is_metaspace(make_byte_level())
     assert not token_bytes.is_byte_level(make_metaspace())
     assert token_bytes.is_metaspace(make_metaspace())
-
-
-def test_completeness(make_byte_level, make_metaspace) -> None:
-    """All bytes, all byte pieces, or an unknown token."""
-    whole = make_byte_level()
-    assert token_bytes.is_complete(whole)
-    vocab = {token: i for token, i in whole.model.vocab.items() if token != "Ġ"}
-    assert not token_bytes.is_complete(replace(whole, model=replace(whole.model, vocab=vocab)))
-    assert token_bytes.is_complete(make_metaspace())

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from vocabshift.errors import CorpusError
-from vocabshift.storage.provenance import config_hash
+from vocabshift.storage.outcome import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.tokenizer import Tokenizer

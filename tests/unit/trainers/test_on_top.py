@@ -12,7 +12,7 @@ import pytest
 from vocabshift import _core
 from vocabshift.checks.drift import Drift
 from vocabshift.errors import CorpusError, InvalidTokenizerError, UnreachableTokenError
-from vocabshift.storage.provenance import config_hash
+from vocabshift.storage.outcome import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED, Pattern, Split, from_spec

@@ -10,7 +10,7 @@ import pytest
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
-from vocabshift.storage.provenance import config_hash
+from vocabshift.storage.outcome import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.trainers.base import RunContext, config_of
 from vocabshift.trainers.byte_level import BpeTrainer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vocabshift.storage.provenance import config_hash
+from vocabshift.storage.outcome import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, from_spec
 from vocabshift.trainers.base import config_of

@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vocabshift.evaluation.glitch import indicators
-from vocabshift.evaluation.glitch.classes import JUDGED, TokenKinds, classify, count_ids
-from vocabshift.evaluation.glitch.indicator_names import (
+from vocabshift.evaluation.glitch import (
     AUTO,
     BIAS,
     COSINE,
@@ -25,10 +23,18 @@ from vocabshift.evaluation.glitch.indicator_names import (
     INDICATORS,
     NORM,
     OF_HEAD,
+    indicators,
+)
+from vocabshift.evaluation.glitch.classes import (
+    JUDGED,
+    Threshold,
+    TokenKinds,
+    classify,
+    count_ids,
+    threshold,
 )
 from vocabshift.evaluation.glitch.indicators import Drift, Scores, drift
 from vocabshift.evaluation.glitch.references import Reference, find_reference
-from vocabshift.evaluation.glitch.verdicts import Threshold, threshold
 from vocabshift.evaluation.glitch.verification import Verification, verify
 from vocabshift.models.folder import local_folder
 from vocabshift.models.load import load_causal_model

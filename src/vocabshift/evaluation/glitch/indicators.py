@@ -24,12 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.errors import VocabMismatchError
-from vocabshift.evaluation.glitch.indicator_names import (
-    CENTRED,
-    COSINE,
-    DISTANCE,
-    WITHOUT_COMPONENT,
-)
+from vocabshift.evaluation.glitch import CENTRED, COSINE, DISTANCE, WITHOUT_COMPONENT
 from vocabshift.models.row_blocks import ModelTables, RowTable
 from vocabshift.tokenizer import id_map
 from vocabshift.tokenizer.token_bytes import token_bytes

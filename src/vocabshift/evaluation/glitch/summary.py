@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift.evaluation.glitch import classes
-from vocabshift.evaluation.glitch.classes import CLASSES, JUDGED
+from vocabshift.evaluation.glitch import NORM, classes
+from vocabshift.evaluation.glitch.classes import ACTIONS, CLASSES, JUDGED, PRUNE, action_of
 from vocabshift.evaluation.glitch.find import GlitchReport
-from vocabshift.evaluation.glitch.indicator_names import NORM
 from vocabshift.evaluation.glitch.references import last_of_vocabulary, reference_curve
-from vocabshift.evaluation.glitch.verdicts import ACTIONS, PRUNE, action_of
 from vocabshift.tokenizer.token_bytes import token_bytes
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint

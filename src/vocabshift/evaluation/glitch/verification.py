@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.errors import VocabMismatchError
-from vocabshift.evaluation.glitch.verdicts import verdict_of
+from vocabshift.evaluation.glitch.classes import verdict_of
 from vocabshift.models.load import lack_of_memory, positions_of
 from vocabshift.progress import Progress
 from vocabshift.tokenizer.formats.encoder import Encoder

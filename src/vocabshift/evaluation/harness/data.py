@@ -1,8 +1,8 @@
-"""Task data from local files instead of the Hub: what changes in a task's config.
+"""Tasks built by lm-eval, with data from local files instead of the Hub where there are any.
 
 Two layouts are known below the folder: that of a family (`known_tasks.LocalFiles`: the data
 sets' own release files), and `TASK/SPLIT.jsonl` or `.parquet` for any task of lm-eval, with the
-columns of the Hub. Reads no row; runs no code.
+columns of the Hub. A task that needs a program from the Hub is refused. Runs no model.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.evaluation.harness.known_tasks import LocalFiles, TaskRequest
+from vocabshift.evaluation.harness.rows import lm_eval_log
 
 _SUFFIXES = {".jsonl": "json", ".json": "json", ".parquet": "parquet"}
 _FLORES = "flores200_dataset"
@@ -125,3 +126,66 @@ def _flores(folder: Path) -> dict[str, Any] | None:
     return (
         {"metadata": {"version": 1.0, "folder": str(place.resolve())}} if place.is_dir() else None
     )
+
+
+class BuiltTasks:
+    """Tasks built once for all models; a failure is raised again for each."""
+
+    def __init__(self, manager: Any, folder: Path | None, cache: str) -> None:
+        self._manager, self._folder, self._cache = manager, folder, cache
+        self._built: dict[str, Any] = {}
+
+    def get(self, request: TaskRequest) -> Any:
+        """What lm-eval evaluates: {"tasks", "groups", …}."""
+        if request.label not in self._built:
+            try:
+                self._built[request.label] = self._build(request)
+            except Exception as error:  # the Hub's, datasets' and lm-eval's own
+                self._built[request.label] = error
+        built = self._built[request.label]
+        if isinstance(built, Exception):
+            raise built
+        return built
+
+    def _build(self, request: TaskRequest) -> Any:
+        _refuse_code(self._manager.task_index, request.task)
+        config = self._from_files(request)
+        # lm-eval changes a registered task's config only for the members of a group.
+        changed = {"group": "vocabshift", "task": [{"task": request.task, **(config or {})}]}
+        with lm_eval_log():
+            loaded = self._manager.load([request.task if config is None else changed])
+            if config is not None:
+                loaded = {"tasks": loaded["tasks"], "groups": {}, "group_map": {}}
+        for task in loaded["tasks"].values():
+            if request.shots is not None:
+                task.set_config(key="num_fewshot", value=request.shots)
+            elif task.get_config("num_fewshot") is None:
+                task.set_config(key="num_fewshot", value=0)
+        return loaded
+
+    def _from_files(self, request: TaskRequest) -> dict[str, Any] | None:
+        """What to change in the task's config, where there are files for it."""
+        found = None if self._folder is None else local_config(request, self._folder)
+        if found is None:
+            return None
+        registered = self._manager.task_index[request.task]
+        if registered.kind.name != "TASK":
+            raise ValueError(
+                f"{request.task} is no single task, so that {request.task}/ in {self._folder} "
+                "cannot be its data; name its members, each with a folder of its own"
+            )
+        config = with_known_splits(found, registered.cfg or {}, request)
+        if "dataset_kwargs" in config:  # nothing is left on this disk
+            config["dataset_kwargs"] |= {"cache_dir": self._cache}
+        return config
+
+
+def _refuse_code(index: Mapping[str, Any], task: str) -> None:
+    """ValueError for a metric that is a program on the Hub."""
+    config = getattr(index[task], "cfg", None) or {}
+    for metric in config.get("metric_list") or ():
+        if metric.get("hf_evaluate"):
+            raise ValueError(
+                f"{task} needs the metric {metric['metric']!r} as a program from the Hub, which is "
+                "not run here; choose another task, or run lm-eval itself"
+            )

@@ -14,6 +14,9 @@ from typing import Any
 from vocabshift.results import UNLABELLED
 
 IST = "IST"  # 2511.03237, section 4.2, 4.6 and appendix B
+BORDERS = ("heal", "split", "lm-eval")
+"""How an answer is scored if a token spans the border to its context; the first is the default."""
+
 CONTINUED = "continued BPE"  # section 5.2 and appendix D
 
 

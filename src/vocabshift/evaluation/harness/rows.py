@@ -1,23 +1,35 @@
 """lm-eval's results as rows of Results, its errors as one line each, and the progress file.
 
-Owns the names of metrics, the intervals, and the file `OUTPUT.progress`: a line with the settings,
-then a line for each finished task of a model, from which the same command resumes. A file with
-other settings, or for a model that has changed, is only replaced with `--force`, because it may
-hold hours of work. Knows nothing of how tasks are run; does not import lm-eval.
+Owns the names of metrics, the intervals, lm-eval's warnings, and the file `OUTPUT.progress`: a line
+with the settings, then a line for each finished task of a model, from which the same command
+resumes. A file with other settings, or for a model that has changed, is only replaced with
+`--force`, because it may hold hours of work. Knows nothing of how tasks are run; does not import
+lm-eval.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from vocabshift.evaluation.harness.known_tasks import TaskRequest
 from vocabshift.results import Result, Results
+
+TOUCHED = "touched"
+"""The metric of requests in which a token spans the border of context and answer."""
+
+_EFFECTS = {
+    "heal": "these are scored, or generated, from the last token boundary before it",
+    "split": "context and answer of these are encoded apart; generation's prompts are unchanged",
+    "lm-eval": "lm-eval loses the first words of such answers, or all of them (see --border)",
+}
 
 
 def rows_of(found: Mapping[str, Any], subject: str, request: TaskRequest) -> Results:
@@ -49,6 +61,40 @@ def rows_of(found: Mapping[str, Any], subject: str, request: TaskRequest) -> Res
     if not rows:
         raise ValueError(f"{request.task} gave no figure")
     return Results(rows)
+
+
+def touched_row(counts: Any, subject: str, request: TaskRequest) -> Results:
+    """The share of requests that `border.BorderCounts` calls touched; no row where none is."""
+    if not counts.touched:
+        return Results()
+    share = counts.touched / counts.requests
+    metric = f"{request.name}/{TOUCHED}"
+    return Results([Result(subject, request.language, metric, share, counts.requests)])
+
+
+def touched_counts(results: Results) -> list[dict[str, Any]]:
+    """Plain values for each subject and task that has touched requests."""
+    return [
+        {
+            "subject": row.subject,
+            "task": row.metric.removesuffix(f"/{TOUCHED}"),
+            "language": row.language,
+            "requests": row.n,
+            "touched": round(row.value * row.n),
+        }
+        for row in results
+        if row.metric.endswith(f"/{TOUCHED}")
+    ]
+
+
+def touched_note(rows: Results, subject: str, request: TaskRequest, border: str) -> list[str]:
+    """What to know of a task's figures if a token spans the border in some requests."""
+    return [
+        f"{subject}, {request.label}: a token spans the border of context and answer in "
+        f"{round(row.value * row.n)} of {row.n} requests; " + _EFFECTS[border]
+        for row in rows
+        if row.metric == f"{request.name}/{TOUCHED}"
+    ]
 
 
 def _metrics(values: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -151,3 +197,18 @@ def settings_of(models: Sequence[str | Path], **options: Any) -> dict[str, Any]:
         files = [file.stat().st_mtime_ns for file in path.iterdir()] if path.is_dir() else []
         found[str(path.resolve() if files else model)] = max(files, default=None)
     return {"models": found, **options}
+
+
+@contextmanager
+def lm_eval_log() -> Iterator[list[str]]:
+    """What lm-eval warns of meanwhile, kept from the terminal."""
+    logger = logging.getLogger("lm_eval")
+    said: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    before = logger.propagate, list(logger.handlers)
+    logger.propagate, logger.handlers = False, [handler]
+    try:
+        yield said
+    finally:
+        logger.propagate, logger.handlers = before

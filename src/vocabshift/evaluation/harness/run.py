@@ -2,13 +2,12 @@
 
 Owns how a task is built, run and turned into rows. A failed task is reported, and the others still
 run. `known_tasks` has the tasks, `tasks/` and lm-eval the prompts. Values are lm-eval's own, equal
-to those of `lm_eval.simple_evaluate` for the same task, examples and seeds. No code of a data set
-is run.
+to those of `lm_eval.simple_evaluate` for the same task, examples and seeds, but for answers whose
+first token spans the border to the context (`border`). No code of a data set is run.
 """
 
 from __future__ import annotations
 
-import logging
 import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,9 +20,21 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift.evaluation.harness.data import local_config, with_files, with_known_splits
-from vocabshift.evaluation.harness.known_tasks import FAMILIES, SUITES, TaskRequest, requests_of
-from vocabshift.evaluation.harness.rows import reason_of, rows_of
+from vocabshift.evaluation.harness.data import BuiltTasks, with_files
+from vocabshift.evaluation.harness.known_tasks import (
+    BORDERS,
+    FAMILIES,
+    SUITES,
+    TaskRequest,
+    requests_of,
+)
+from vocabshift.evaluation.harness.rows import (
+    lm_eval_log,
+    reason_of,
+    rows_of,
+    touched_note,
+    touched_row,
+)
 from vocabshift.evaluation.lines.subject import subject_names
 from vocabshift.models.load import check_model, load_causal_model, load_tokenizer
 from vocabshift.progress import Progress
@@ -65,6 +76,7 @@ def run_harness(
     data: str | Path | None = None,
     dtype: str = "float32",
     device: str = "auto",
+    border: str = BORDERS[0],
     trust_remote_code: bool = False,
     done: Mapping[tuple[str, str], Results] | None = None,
     keep: Keep | None = None,
@@ -76,14 +88,18 @@ def run_harness(
     makes of them. Rows: metric "TASK/METRIC" (":FILTER" where lm-eval reads answers in several
     ways), n = questions, interval of 1.96 standard errors as lm-eval gives them. `limit`: only the
     first questions. `batch_size`: a number, or "auto". `data`: a folder with the tasks' files, used
-    where it has them. `done`: rows by (subject, task label) that are there
-    already; `keep` is called with what is new. `models`: folders or Hub names, loaded in `dtype` on
-    `device` ("auto": a GPU where there is one), with code of their own only if
-    `trust_remote_code`. `progress` is called with the
-    subject as phase, tasks done and all tasks. Raises ValueError for an unknown task,
+    where it has them. `border`: how an answer is scored where a token spans the border between
+    context and answer ("heal", "split" or "lm-eval"; see docs/judging-models.md); where any is, a
+    row "TASK/touched" has the share of requests. `done`: rows by (subject, task label) that are
+    there already; `keep` is called with what is new. `models`: folders or Hub names, loaded in
+    `dtype` on `device` ("auto": a GPU where there is one), with code of their own only if
+    `trust_remote_code`. `progress` is called with the subject as phase, tasks done and all tasks.
+    Raises ValueError for an unknown task,
     FileNotFoundError where `data` is no folder, ImportError without lm-eval; whatever else goes
     wrong with one model or task is among the failures.
     """
+    if border not in BORDERS:
+        raise ValueError(f"border is {border!r}; it must be one of {', '.join(BORDERS)}")
     names = [task for task in tasks if isinstance(task, str)]
     requests = [*requests_of(names), *(task for task in tasks if not isinstance(task, str))]
     manager = _task_manager(is_own=_are_own(requests))
@@ -95,7 +111,7 @@ def run_harness(
     rows, failures, notes = Results(), list[Failure](), list[str]()
     known = dict(done or {})
     with tempfile.TemporaryDirectory(prefix="vocabshift-tasks-") as cache:
-        built = _Tasks(manager, folder, cache)
+        built = BuiltTasks(manager, folder, cache)
         for subject, source in zip(subject_names(models), models, strict=True):
             lm: Any = None
             for number, request in enumerate(requests):
@@ -107,69 +123,18 @@ def run_harness(
                         task = built.get(request)
                         if lm is None:
                             lm = _language_model(
-                                source, batch_size, dtype, device, trust_remote_code
+                                source, batch_size, dtype, device, border, trust_remote_code
                             )
                         known[key], said = _evaluate(lm, task, subject, request, limit)
                         notes += said
                         if keep is not None:
                             keep(subject, request, known[key])
                     rows += known[key]
+                    notes += touched_note(known[key], subject, request, border)
                 except Exception as error:  # one task or model must not lose what others gave
                     failures.append(Failure(subject, request.label, reason_of(error)))
             del lm  # before the next one needs the room
     return HarnessReport(rows, tuple(failures), tuple(dict.fromkeys(notes)))
-
-
-class _Tasks:
-    """Tasks built once for all models; a failure is raised again for each."""
-
-    def __init__(self, manager: Any, folder: Path | None, cache: str) -> None:
-        self._manager, self._folder, self._cache = manager, folder, cache
-        self._built: dict[str, Any] = {}
-
-    def get(self, request: TaskRequest) -> Any:
-        """What lm-eval evaluates: {"tasks", "groups", …}."""
-        if request.label not in self._built:
-            try:
-                self._built[request.label] = self._build(request)
-            except Exception as error:  # the Hub's, datasets' and lm-eval's own
-                self._built[request.label] = error
-        built = self._built[request.label]
-        if isinstance(built, Exception):
-            raise built
-        return built
-
-    def _build(self, request: TaskRequest) -> Any:
-        _refuse_code(self._manager.task_index, request.task)
-        config = self._from_files(request)
-        # lm-eval changes a registered task's config only for the members of a group.
-        changed = {"group": "vocabshift", "task": [{"task": request.task, **(config or {})}]}
-        with _log():
-            loaded = self._manager.load([request.task if config is None else changed])
-            if config is not None:
-                loaded = {"tasks": loaded["tasks"], "groups": {}, "group_map": {}}
-        for task in loaded["tasks"].values():
-            if request.shots is not None:
-                task.set_config(key="num_fewshot", value=request.shots)
-            elif task.get_config("num_fewshot") is None:
-                task.set_config(key="num_fewshot", value=0)
-        return loaded
-
-    def _from_files(self, request: TaskRequest) -> dict[str, Any] | None:
-        """What to change in the task's config, where there are files for it."""
-        found = None if self._folder is None else local_config(request, self._folder)
-        if found is None:
-            return None
-        registered = self._manager.task_index[request.task]
-        if registered.kind.name != "TASK":
-            raise ValueError(
-                f"{request.task} is no single task, so that {request.task}/ in {self._folder} "
-                "cannot be its data; name its members, each with a folder of its own"
-            )
-        config = with_known_splits(found, registered.cfg or {}, request)
-        if "dataset_kwargs" in config:  # nothing is left on this disk
-            config["dataset_kwargs"] |= {"cache_dir": self._cache}
-        return config
 
 
 def _are_own(requests: Sequence[TaskRequest]) -> bool:
@@ -190,7 +155,7 @@ def _task_manager(*, is_own: bool) -> Any:
         raise ImportError(  # earlier ones run the scripts of data sets
             f"datasets {datasets.__version__} is too old for harness: pip install 'datasets>=4'"
         )
-    with _log():
+    with lm_eval_log():
         return TaskManager(include_path=str(TASKS), include_defaults=not is_own)
 
 
@@ -204,21 +169,15 @@ def _check_names(requests: Sequence[TaskRequest], index: Mapping[str, Any]) -> N
             )
 
 
-def _refuse_code(index: Mapping[str, Any], task: str) -> None:
-    """ValueError for a metric that is a program on the Hub."""
-    config = getattr(index[task], "cfg", None) or {}
-    for metric in config.get("metric_list") or ():
-        if metric.get("hf_evaluate"):
-            raise ValueError(
-                f"{task} needs the metric {metric['metric']!r} as a program from the Hub, which is "
-                "not run here; choose another task, or run lm-eval itself"
-            )
-
-
-def _language_model(
-    source: str | Path, batch_size: int | str, dtype: str, device: str, trust_remote_code: bool
+def _language_model(  # noqa: PLR0917 (one call)
+    source: str | Path,
+    batch_size: int | str,
+    dtype: str,
+    device: str,
+    border: str,
+    trust_remote_code: bool,
 ) -> Any:
-    from lm_eval.models.huggingface import HFLM
+    from vocabshift.evaluation.harness.border import BorderLM
 
     config = check_model(source, trust_remote_code=trust_remote_code).get_text_config()
     tokenizer = load_tokenizer(source, trust_remote_code=trust_remote_code)
@@ -242,8 +201,14 @@ def _language_model(
             f"the tokenizer of {source} has {len(tokenizer)} tokens and the model "
             f"{model.get_input_embeddings().weight.shape[0]} rows"
         )
-    with _log(), _accelerate_as_it_was():
-        return HFLM(pretrained=model, tokenizer=tokenizer, backend="causal", batch_size=batch_size)
+    with lm_eval_log(), _accelerate_as_it_was():
+        return BorderLM(
+            border=border,
+            pretrained=model,
+            tokenizer=tokenizer,
+            backend="causal",
+            batch_size=batch_size,
+        )
 
 
 @contextmanager
@@ -272,7 +237,8 @@ def _evaluate(
     random.seed(0)  # as simple_evaluate does
     np.random.seed(_SEED)
     torch.manual_seed(_SEED)
-    with _log() as said:
+    lm.reset_counts()
+    with lm_eval_log() as said:
         found = evaluate(lm, loaded, limit=limit, log_samples=False, bootstrap_iters=_BOOTSTRAPS)
     cut = sum("truncat" in line.lower() for line in said)
     notes = []
@@ -281,19 +247,5 @@ def _evaluate(
             f"{subject}, {request.label}: prompts are longer than the model's {lm.max_length} "
             f"positions and were cut on the left ({cut} times)"
         )
-    return rows_of(found, subject, request), notes
-
-
-@contextmanager
-def _log() -> Iterator[list[str]]:
-    """What lm-eval warns of meanwhile, kept from the terminal."""
-    logger = logging.getLogger("lm_eval")
-    said: list[str] = []
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
-    before = logger.propagate, list(logger.handlers)
-    logger.propagate, logger.handlers = False, [handler]
-    try:
-        yield said
-    finally:
-        logger.propagate, logger.handlers = before
+    rows = rows_of(found, subject, request)
+    return rows + touched_row(lm.counts, subject, request), notes

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from vocabshift.errors import CorpusError
-from vocabshift.evaluation.metrics.bootstrap import Terms, estimate
+from vocabshift.evaluation.metrics.metric import Terms, estimate
 from vocabshift.progress import Progress
 from vocabshift.results import UNLABELLED, Result, Results
 

@@ -1,17 +1,19 @@
 """A causal model in this process, as latency measures it: transformers, one request at a time.
 
-Owns loading for speed, the timed `generate`, the bytes of its tokens, and peak memory. Knows
-nothing of repeats or rows.
+Owns loading for speed, the timed `generate`, the bytes of its tokens, and peak memory. Prompts that
+end inside a superword are healed (`models.healing`). Knows nothing of repeats or rows.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
 from vocabshift.evaluation.latency.latency import Answer
+from vocabshift.models.healing import PromptHealer
 from vocabshift.models.load import (
     check_model,
     lack_of_memory,
@@ -20,6 +22,7 @@ from vocabshift.models.load import (
     positions_of,
     torch_device,
 )
+from vocabshift.tokenizer.formats.load import open_tokenizer
 
 if TYPE_CHECKING:
     import torch
@@ -43,22 +46,27 @@ class LocalModel:
         self._tokenizer = tokenizer
         self._n_new = max_new_tokens
         self._text_of = _decoder(tokenizer)
+        self._healer: PromptHealer | None = None
+        with suppress(InvalidTokenizerError, TypeError):  # of a kind that we do not read
+            self._healer = PromptHealer(open_tokenizer(tokenizer))
 
     def ask(self, prompt: str) -> Answer:
         """Time `generate`, and the tokenizer's work before it.
 
-        The end of text is never chosen, so that every model writes `max_new_tokens` tokens.
-        Raises ValueError where prompt and answer have more tokens than the model has positions.
+        What the model generates again of the prompt's end is part of no text. The end of text is
+        never chosen, so that every model writes `max_new_tokens` tokens. Raises ValueError where
+        prompt and answer have more tokens than the model has positions.
         """
         clock = _Clock()
-        ids = self._ids(prompt)
-        written = self._generate(ids, clock)
+        ids, tail = self._ids(prompt)
+        written = self._generate(ids, tail, clock)
         first, last = clock.times[0], clock.times[-1]
+        texts = self._text_of(written[:1]), self._text_of(written[1:])
         return Answer(
             input_tokens=int(ids.shape[1]),
             output_tokens=len(written),
-            first=self._text_of(written[:1]),
-            rest=self._text_of(written[1:]),
+            first=texts[0][len(tail) :],
+            rest=texts[1][max(0, len(tail) - len(texts[0])) :],
             first_token_seconds=first - clock.start,
             seconds=last - clock.start,
         )
@@ -75,17 +83,20 @@ class LocalModel:
             tensor.numel() * tensor.element_size()
             for tensor in (*self._model.parameters(), *self._model.buffers())
         )
-        ids = self._ids(prompt)
+        ids, tail = self._ids(prompt)
         if ids.device.type == "cuda":
             torch.cuda.synchronize(ids.device)
             before = torch.cuda.memory_allocated(ids.device)
             torch.cuda.reset_peak_memory_stats(ids.device)
-            self._generate(ids, None)
+            self._generate(ids, tail, None)
             return int(weights + torch.cuda.max_memory_allocated(ids.device) - before)
-        return int(weights + _peak_of_tensors(lambda: self._generate(ids, None)))
+        return int(weights + _peak_of_tensors(lambda: self._generate(ids, tail, None)))
 
-    def _ids(self, prompt: str) -> torch.Tensor:
-        """Return (1, n) ids on the model's device, with the tokens that start a text."""
+    def _ids(self, prompt: str) -> tuple[torch.Tensor, bytes]:
+        """Return (1, n) ids on the model's device, with the tokens that start a text.
+
+        Tokens at the end that a superword may replace are left out; their bytes are to come first.
+        """
         import torch
 
         ids = self._tokenizer(prompt, verbose=False)["input_ids"]
@@ -96,10 +107,19 @@ class LocalModel:
                 f"{positions} positions of {self._model.name_or_path or 'the model'}; ask for "
                 "shorter prompts or fewer new tokens"
             )
+        n_back, tail = (0, b"") if self._healer is None else self._healer.tail(ids)
         device = self._model.get_input_embeddings().weight.device
-        return torch.tensor([ids], device=device)
+        return torch.tensor([ids[: len(ids) - n_back]], device=device), tail
 
-    def _generate(self, ids: torch.Tensor, streamer: Any) -> list[int]:
+    def _constraints(self, tail: bytes, n_prompt: int) -> Any:
+        from transformers import LogitsProcessorList
+
+        found: Any = LogitsProcessorList  # untyped
+        if self._healer is None or not tail:
+            return found()
+        return found([self._healer.constraint([tail], n_prompt)])
+
+    def _generate(self, ids: torch.Tensor, tail: bytes, streamer: Any) -> list[int]:
         import torch
         import transformers
 
@@ -128,6 +148,7 @@ class LocalModel:
                 attention_mask=torch.ones_like(ids),
                 generation_config=config,
                 streamer=streamer,
+                logits_processor=self._constraints(tail, ids.shape[1]),
             )
         return list(found[0, ids.shape[1] :].tolist())
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from vocabshift.evaluation.lines.placing import place
 from vocabshift.evaluation.lines.subject import Engine
+from vocabshift.evaluation.lines.texts import BINS, Bytes, cut_words, tokens_of_words
 from vocabshift.evaluation.lines.token_facts import TokenFacts, running_sums
-from vocabshift.evaluation.lines.words import BINS, Bytes, cut_words, tokens_of_words
 from vocabshift.tokenizer.any_tokenizer import Ids
 
 Ints = npt.NDArray[np.int64]

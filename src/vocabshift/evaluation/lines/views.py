@@ -20,7 +20,7 @@ from vocabshift.checks.vocabulary_report import SPECIAL, classes_of
 from vocabshift.evaluation.lines.subject import Engine, engine_of
 from vocabshift.evaluation.lines.token_spans import LineSpans, iter_token_spans
 from vocabshift.text.languages import find_language
-from vocabshift.text.syllables import syllable_borders
+from vocabshift.text.writing import syllable_borders
 from vocabshift.tokenizer.token_bytes import is_superword
 
 

@@ -30,8 +30,7 @@ from vocabshift.evaluation.lines.counts import Ints
 from vocabshift.evaluation.lines.placing import FlatSpans, flat_spans
 from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.evaluation.lines.texts import Lines, check_parallel, read_lines
-from vocabshift.evaluation.metrics.bootstrap import Terms, ratio_rows
-from vocabshift.evaluation.metrics.metric import Metric, needing
+from vocabshift.evaluation.metrics.metric import Metric, Terms, needing, ratio_rows
 from vocabshift.results import Result, Results
 
 SPAN_WORDS = 4

@@ -29,14 +29,18 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.evaluation.lines.counts import Counts
-from vocabshift.evaluation.metrics.bootstrap import (
+from vocabshift.evaluation.metrics.metric import (
     Estimate,
     Floats,
+    Metric,
+    OnText,
+    Ratio,
+    Spread,
     Terms,
     interval,
+    needing,
     resampled_sums,
 )
-from vocabshift.evaluation.metrics.metric import Metric, OnText, Ratio, Spread, needing
 from vocabshift.text.languages import find_language
 
 ALPHA = 2.5

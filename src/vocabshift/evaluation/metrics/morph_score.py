@@ -20,8 +20,7 @@ import numpy.typing as npt
 from vocabshift.errors import CorpusError
 from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.evaluation.lines.token_spans import LineSpans, iter_token_spans
-from vocabshift.evaluation.metrics.bootstrap import Terms, ratio_rows
-from vocabshift.evaluation.metrics.metric import Better, Metric
+from vocabshift.evaluation.metrics.metric import Better, Metric, Terms, ratio_rows
 from vocabshift.results import Result, Results
 from vocabshift.text.spec import Local, parse_spec
 

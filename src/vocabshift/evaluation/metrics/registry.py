@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from vocabshift.evaluation.metrics import (
     code_switching,
     distribution,
-    drift,
     morph_score,
     numbers,
     ratios,
@@ -21,13 +20,12 @@ from vocabshift.evaluation.metrics import (
 from vocabshift.evaluation.metrics.metric import Metric
 
 _FAMILIES = (
-    *(ratios, distribution, drift, vocabulary),
-    *(syllable_alignment, numbers, robustness, code_switching, morph_score),
+    *(ratios.METRICS, distribution.METRICS, ratios.DRIFT, vocabulary.METRICS),
+    *(syllable_alignment.METRICS, numbers.METRICS, robustness.METRICS),
+    *(code_switching.METRICS, morph_score.METRICS),
 )
 
-METRICS: dict[str, Metric] = {
-    metric.name: metric for family in _FAMILIES for metric in family.METRICS
-}
+METRICS: dict[str, Metric] = {metric.name: metric for family in _FAMILIES for metric in family}
 """The metrics of `evaluate` by name, in the order in which they are listed and computed."""
 
 GROUPS: Mapping[str, str] = {

@@ -1,7 +1,7 @@
 """Do tokens respect the units that readers see: characters, grapheme clusters, syllables?
 
 Owns the metrics and their counts. The allowed borders of a line are found once for each text, and
-each tokenizer's borders are looked up there. `text.syllables` decides which borders are allowed.
+each tokenizer's borders are looked up there. `text.writing` decides which borders are allowed.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from vocabshift.evaluation.lines.counts import Ints
 from vocabshift.evaluation.lines.placing import FlatSpans, flat_spans
 from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.evaluation.lines.texts import read_lines
-from vocabshift.evaluation.metrics.bootstrap import Terms, ratio_rows
-from vocabshift.evaluation.metrics.metric import Better, Metric
+from vocabshift.evaluation.metrics.metric import Better, Metric, Terms, ratio_rows
 from vocabshift.results import Result, Results
-from vocabshift.text.syllables import grapheme_borders, syllable_borders
+from vocabshift.text.writing import grapheme_borders, syllable_borders
 
 
 def _metric(name: str, label: str, note: str, better: Better = "lower") -> Metric:

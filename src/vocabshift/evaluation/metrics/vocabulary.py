@@ -23,7 +23,7 @@ from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.evaluation.lines.token_facts import TokenFacts
 from vocabshift.evaluation.metrics.metric import Better, Metric, Need, OfPair, OfVocabulary
 from vocabshift.results import WHOLE
-from vocabshift.text.sentences import SentencePolicy
+from vocabshift.text.writing import SentencePolicy
 
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

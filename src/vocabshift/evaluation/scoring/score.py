@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from vocabshift.errors import CorpusError
 from vocabshift.evaluation.lines.placing import is_same
 from vocabshift.evaluation.lines.subject import engine_of
-from vocabshift.evaluation.metrics.bootstrap import estimate
-from vocabshift.evaluation.metrics.metric import LOSS
+from vocabshift.evaluation.metrics.metric import LOSS, estimate
 from vocabshift.evaluation.metrics.registry import BITS_PER_BYTE
 from vocabshift.models.load import check_causal, check_fit, lack_of_memory, positions_of
 from vocabshift.progress import Progress

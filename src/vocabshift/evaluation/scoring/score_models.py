@@ -19,7 +19,7 @@ import numpy as np
 
 from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
 from vocabshift.evaluation.lines.subject import Engine, engine_of, subject_names
-from vocabshift.evaluation.metrics.bootstrap import Floats, estimate, grouped
+from vocabshift.evaluation.metrics.metric import Floats, estimate, grouped
 from vocabshift.evaluation.scoring.score import (
     METRIC,
     DocumentScore,

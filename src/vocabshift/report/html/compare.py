@@ -21,8 +21,8 @@ from vocabshift.report.html.page import (
     write_page,
 )
 from vocabshift.report.html.tables import language_head, sort_heads
-from vocabshift.report.html.tokens import token_line_html, visible_html
 from vocabshift.report.tables import INVALID, NOTE
+from vocabshift.report.tokenized_line import token_line_html, visible_html
 
 
 def write_comparison(comparison: TokenizerComparison, path: str | Path) -> Path:

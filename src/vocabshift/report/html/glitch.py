@@ -12,7 +12,7 @@ from typing import Any
 
 from vocabshift.report.html.page import Section, page_html
 from vocabshift.report.html.svg_charts import Point, scatter
-from vocabshift.report.html.tokens import plain_html, visible_html
+from vocabshift.report.tokenized_line import plain_html, visible_html
 
 Row = Mapping[str, Any]
 

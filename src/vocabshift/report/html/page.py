@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from vocabshift.evaluation.lines.views import LanguageView, TokenizedLine
-from vocabshift.report.html.tokens import (
+from vocabshift.report.tokenized_line import (
     plain_html,
     token_css,
     token_js,

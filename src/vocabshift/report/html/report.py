@@ -22,8 +22,8 @@ from vocabshift.report.html.page import (
 )
 from vocabshift.report.html.svg_charts import Bar, Point, bars, scatter
 from vocabshift.report.html.tables import heat_table, vocabularies_html, whole_table
-from vocabshift.report.html.tokens import visible_html
 from vocabshift.report.tables import INVALID, decimals, invalid_rows, mean_over, number
+from vocabshift.report.tokenized_line import visible_html
 from vocabshift.results import WHOLE, Results, averaged
 
 _RENYI = "renyi_efficiency"

@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from vocabshift.report.html.tokens import plain_html
-from vocabshift.report.labels import apart
+from vocabshift.report.plots import apart
+from vocabshift.report.tokenized_line import plain_html
 
 N_SERIES = 8
 """Colours of tokenizers; charts name what they show beside the colour."""

@@ -14,8 +14,8 @@ from collections.abc import Set as AbstractSet
 from vocabshift.evaluation.lines.views import VocabularyPart
 from vocabshift.evaluation.metrics.registry import describe
 from vocabshift.report.html.svg_charts import N_PARTS, stacked
-from vocabshift.report.html.tokens import plain_html, visible_html
 from vocabshift.report.tables import INVALID, NOTE, decimals, invalid_rows, mean_over, number
+from vocabshift.report.tokenized_line import plain_html, visible_html
 from vocabshift.results import Result, Results, averaged
 
 N_LEVELS = 9

@@ -1,131 +1,26 @@
 """The vocabulary of a GGUF file as a Tokenizer.
 
-Owns the layout of the header (github.com/ggml-org/ggml/blob/master/docs/gguf.md; versions 2 and 3,
-little-endian), read with every length checked against the file's end, and what the
-`tokenizer.ggml.*` keys mean. Tensors are never touched. Written here because a vocabulary of 256
-thousand tokens takes the gguf package 13 seconds, and one second here.
+Owns what the `tokenizer.ggml.*` keys mean (github.com/ggml-org/ggml/blob/master/docs/gguf.md);
+`gguf_header` reads them. Tensors are never touched.
 
-Byte-level BPE ("gpt2") only *names* its pre-tokenizer in `tokenizer.ggml.pre`: the names below are
-llama.cpp's, with the normalizer and merge skipping of the vendor's own tokenizer.json. "llama" and
-"gemma4" are SentencePiece-like.
+Byte-level BPE ("gpt2") only *names* its pre-tokenizer in `tokenizer.ggml.pre`. The names are those
+of llama.cpp (src/llama-vocab.cpp). Normalizer and merge skipping are those of the vendor's own
+tokenizer.json where it is known, else llama.cpp's. "llama" and "gemma4" are SentencePiece-like.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from vocabshift.errors import InvalidTokenizerError
+from vocabshift.text import patterns, regexes
 from vocabshift.tokenizer import components
 from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.formats.gguf_header import read_metadata
 from vocabshift.tokenizer.formats.sentencepiece import Piece, PieceType, Settings, from_pieces
 from vocabshift.tokenizer.model import BpeModel, Merge
 from vocabshift.tokenizer.tokenizer import Tokenizer
-
-MAGIC = b"GGUF"
-_STRING, _ARRAY = 8, 9
-_SCALARS = dict(zip((0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12), "BbHhIif?QqdX", strict=False))
-"""struct code by GGUF type: u8 i8 u16 i16 u32 i32 f32 bool u64 i64 f64."""
-_MAX_KEYS = 1 << 16
-
-
-def read_metadata(data: bytes, *, wanted: Callable[[str], bool]) -> dict[str, Any]:
-    """The metadata of a GGUF file; the values of keys that are not `wanted` are skipped.
-
-    `data` may be a memory map: only the header is read.
-    """
-    reader = _Reader(data)
-    if data[:4] != MAGIC:
-        raise InvalidTokenizerError("this is no GGUF file")
-    reader.at = 4
-    version = reader.scalar("I")
-    if version not in (2, 3):
-        raise InvalidTokenizerError(f"GGUF version {version} is not read; versions 2 and 3 are")
-    _tensor_count, key_count = reader.scalar("Q"), reader.scalar("Q")
-    if key_count > _MAX_KEYS:
-        raise InvalidTokenizerError(f"the GGUF header claims {key_count} keys; it is damaged")
-    metadata: dict[str, Any] = {}
-    for _ in range(key_count):
-        key = reader.string()
-        value = reader.value(reader.scalar("I"), keep=wanted(key))
-        if wanted(key):
-            metadata[key] = value
-    return metadata
-
-
-class _Reader:
-    """A place in the data; every read checks that so many bytes are left."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.end = len(data)
-        self.at = 0
-
-    def take(self, size: int) -> int:
-        """Step over `size` bytes and return where they begin."""
-        start = self.at
-        if size > self.end - start:
-            raise InvalidTokenizerError(
-                f"the GGUF file is cut short or damaged: {size} bytes are said to follow "
-                f"byte {start} of {self.end}"
-            )
-        self.at = start + size
-        return start
-
-    def scalar(self, code: str) -> Any:
-        start = self.take(struct.calcsize(code))
-        return struct.unpack_from("<" + code, self.data, start)[0]
-
-    def string(self) -> str:
-        start = self.take(self.scalar("Q"))
-        try:
-            return self.data[start : self.at].decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise InvalidTokenizerError(
-                f"the string at byte {start} of the GGUF file is not UTF-8: {error.reason}"
-            ) from None
-
-    def value(self, kind: int, *, keep: bool, depth: int = 0) -> Any:
-        if kind == _STRING:
-            return self.string()
-        if kind == _ARRAY and depth == 0:
-            return self.array(keep=keep)
-        if kind not in _SCALARS:
-            raise InvalidTokenizerError(f"the GGUF file holds a value of unknown type {kind}")
-        return self.scalar(_SCALARS[kind])
-
-    def array(self, *, keep: bool) -> list[Any]:
-        kind, count = self.scalar("I"), self.scalar("Q")
-        if kind == _STRING:
-            return self.strings(count)
-        if kind not in _SCALARS:
-            raise InvalidTokenizerError(f"the GGUF file holds an array of unknown type {kind}")
-        code = _SCALARS[kind]
-        start = self.take(count * struct.calcsize(code))
-        return list(struct.unpack_from(f"<{count}{code}", self.data, start)) if keep else []
-
-    def strings(self, count: int) -> list[str]:
-        # A hot loop: 500 thousand merges. Each string takes at least the 8 bytes of its length.
-        if count * 8 > self.end - self.at:
-            self.take(count * 8)
-        data, unpack, at, end = self.data, struct.Struct("<Q").unpack_from, self.at, self.end
-        found = []
-        try:
-            for _ in range(count):
-                (size,) = unpack(data, at)
-                at += 8 + size
-                if at > end:
-                    self.at = end
-                    self.take(size)
-                found.append(data[at - size : at].decode("utf-8"))
-        except (struct.error, UnicodeDecodeError) as error:
-            raise InvalidTokenizerError(
-                f"a string list of the GGUF file is damaged: {error}"
-            ) from None
-        self.at = at
-        return found
-
 
 _ROLES = {"unk": "unknown", "pad": "padding", "sep": "seperator"}  # GGUF's own spelling
 _ROLE_KEYS = {
@@ -138,34 +33,57 @@ _CUT_OUT = {PieceType.UNKNOWN, PieceType.CONTROL, PieceType.USER_DEFINED}
 class _Pre(NamedTuple):
     """The meaning of a name in `tokenizer.ggml.pre`."""
 
-    pattern: str
-    split_digits: bool = False  # each digit alone, before the pattern
+    pattern: str | tuple[str, ...]  # a name, or the regexes of its steps
     ignore_merges: bool = False
     normalizer: str | None = None
+    add_bos: bool = False  # where the file does not say
 
 
-_LLAMA3 = _Pre("cl100k", ignore_merges=True)
-_GPT2 = _Pre("gpt2")
-_DIGITS = _Pre("gpt2", split_digits=True)
-_QWEN2 = _Pre("qwen2", normalizer="NFC")
+_DIGITS = (r"\p{N}", regexes.GPT2)  # each digit alone, before the pattern
 _PRE = {
-    **dict.fromkeys(("llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral"), _LLAMA3),
-    **dict.fromkeys(("dbrx", "smaug-bpe"), _Pre("cl100k")),
-    **dict.fromkeys(("gpt-2", "phi-2", "mpt", "olmo", "jais", "roberta-bpe"), _GPT2),
-    **dict.fromkeys(("starcoder", "refact", "smollm", "codeshell"), _DIGITS),
-    "command-r": _DIGITS._replace(normalizer="NFC"),
-    **dict.fromkeys(("qwen2", "deepseek-r1-qwen"), _QWEN2),
-    "stablelm2": _Pre("qwen2"),
-    "gpt-4o": _Pre("o200k"),
-    "llama4": _Pre("o200k", ignore_merges=True),
-    "tekken": _Pre("tekken", ignore_merges=True),
-    "deepseek-v3": _Pre("deepseek"),
+    name: pre
+    for names, pre in {
+        "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2": _Pre(
+            "cl100k", ignore_merges=True, add_bos=True
+        ),
+        "dbrx smaug-bpe chatglm-bpe": _Pre("cl100k"),
+        "glm4 glm5": _Pre("cl100k", ignore_merges=True),
+        "gpt-2 phi-2 mpt olmo jais roberta-bpe gigachat a.x-4.0 mellum trillion exaone4": _Pre(
+            "gpt2"
+        ),
+        "starcoder refact smollm codeshell exaone minerva-7b mellum2": _Pre(_DIGITS),
+        "command-r": _Pre(_DIGITS, normalizer="NFC"),
+        "qwen2 deepseek-r1-qwen": _Pre("qwen2", normalizer="NFC"),
+        "stablelm2 megrez kormo hunyuan solar-open grok-2": _Pre("qwen2"),
+        "qwen35": _Pre("qwen35", normalizer="NFC"),
+        "gpt-4o kanana2 minimax-m2": _Pre("o200k"),
+        "llama4": _Pre("o200k", ignore_merges=True),
+        "tekken": _Pre("tekken", ignore_merges=True, add_bos=True),
+        "deepseek-v3 hunyuan-dense joyai-llm": _Pre("deepseek"),
+        "deepseek-llm": _Pre(regexes.DEEPSEEK_LLM),
+        "deepseek-coder": _Pre(regexes.DEEPSEEK_CODER),
+        "falcon": _Pre(regexes.FALCON),
+        "superbpe": _Pre(regexes.SUPERBPE),
+        "bloom gpt3-finnish poro-chat": _Pre(regexes.BLOOM),
+        "viking": _Pre((*regexes.BLOOM, r"\p{N}")),
+        "seed-coder": _Pre(regexes.SEED_CODER),
+        "bailingmoe bailingmoe2 llada-moe": _Pre(regexes.BAILING),
+        "tiny_aya cohere2moe": _Pre(regexes.TINY_AYA),
+    }.items()
+    for name in names.split()
 }
 
 
 def from_gguf(data: bytes, *, pattern: str | None = None, name: str = "tokenizer") -> Tokenizer:
     """The Tokenizer of a GGUF file; `pattern` (name or regex) is needed for unknown names."""
     keys = read_metadata(data, wanted=lambda key: key.startswith("tokenizer."))
+    return from_metadata(keys, pattern=pattern, name=name)
+
+
+def from_metadata(
+    keys: Mapping[str, Any], *, pattern: str | None = None, name: str = "tokenizer"
+) -> Tokenizer:
+    """The Tokenizer of the metadata of a GGUF file; `pattern` as for `from_gguf`."""
     kind = keys.get("tokenizer.ggml.model")
     pieces = _pieces(keys)
     if kind == "gpt2":
@@ -184,8 +102,6 @@ def from_gguf(data: bytes, *, pattern: str | None = None, name: str = "tokenizer
 def _byte_level(
     keys: Mapping[str, Any], pieces: list[Piece], pattern: str | None, name: str
 ) -> Tokenizer:
-    from vocabshift.text import patterns
-
     pre_name = keys.get("tokenizer.ggml.pre")
     pre = _PRE.get(pre_name) if isinstance(pre_name, str) else None
     if pre is None and pattern is None:
@@ -193,23 +109,25 @@ def _byte_level(
             f"the GGUF file names the pre-tokenizer {pre_name!r}, which is not known here; name "
             "its pattern with --pattern (pattern=), for example cl100k or gpt2"
         )
+    pre = pre or _Pre("")
     try:
-        steps = patterns.get_pattern(pattern or (pre.pattern if pre else ""))
+        steps = _steps(pattern or pre.pattern)
     except ValueError as error:
         raise InvalidTokenizerError(f"--pattern: {error}") from None
-    if pattern is None and pre and pre.split_digits:
-        steps = (patterns.Split(r"\p{N}"), *steps)
     merges = _merges(keys)
     if merges is None:
         raise InvalidTokenizerError("the GGUF vocabulary is BPE and has no merges")
     vocab = _vocab(pieces)
     roles = _roles(keys, pieces)
-    bos = roles.get("bos") if keys.get("tokenizer.ggml.add_bos_token") else None
+    bos = roles.get("bos") if keys.get("tokenizer.ggml.add_bos_token", pre.add_bos) else None
+    eos = roles.get("eos") if keys.get("tokenizer.ggml.add_eos_token") else None
     return Tokenizer(
-        BpeModel(vocab, tuple(merges), ignore_merges=bool(pre and pre.ignore_merges)),
-        normalizer={"type": pre.normalizer} if pre and pre.normalizer else None,
+        BpeModel(vocab, tuple(merges), ignore_merges=pre.ignore_merges),
+        normalizer={"type": pre.normalizer} if pre.normalizer else None,
         pre_tokenizer=patterns.to_spec(steps),
-        post_processor=components.byte_level_processor((bos, vocab[bos]) if bos else None),
+        post_processor=components.byte_level_processor(
+            (bos, vocab[bos]) if bos else None, (eos, vocab[eos]) if eos else None
+        ),
         decoder=components.BYTE_LEVEL_DECODER,
         added_tokens=tuple(
             AddedToken(piece.text, token_id, special=piece.type != PieceType.USER_DEFINED)
@@ -222,6 +140,12 @@ def _byte_level(
     )
 
 
+def _steps(pattern: str | tuple[str, ...]) -> patterns.Pattern:
+    if isinstance(pattern, tuple):
+        return tuple(map(patterns.Split, pattern))
+    return patterns.get_pattern(pattern)
+
+
 def _sentencepiece(keys: Mapping[str, Any], pieces: list[Piece], name: str) -> Tokenizer:
     """Scores become merges unless the file has them (gemma4); nothing is normalized but " "."""
     ids = {role: keys[key] for role, key in _ROLE_KEYS.items() if key in keys}
@@ -232,6 +156,7 @@ def _sentencepiece(keys: Mapping[str, Any], pieces: list[Piece], name: str) -> T
         add_dummy_prefix=bool(keys.get("tokenizer.ggml.add_space_prefix", True)),
         remove_extra_whitespaces=bool(keys.get("tokenizer.ggml.remove_extra_whitespaces", False)),
         add_bos=bool(keys.get("tokenizer.ggml.add_bos_token", True)),
+        add_eos=bool(keys.get("tokenizer.ggml.add_eos_token", False)),
     )
     merges = _merges(keys)
     return from_pieces(pieces, settings, merges=merges, chat_template=_template(keys), name=name)
@@ -249,7 +174,16 @@ def _pieces(keys: Mapping[str, Any]) -> list[Piece]:
         raise InvalidTokenizerError(
             f"the GGUF file holds {len(tokens)} tokens, {len(types)} types, {len(scores)} scores"
         )
-    return [Piece(*entry) for entry in zip(tokens, scores, types, strict=True)]
+    pieces = [Piece(*entry) for entry in zip(tokens, scores, types, strict=True)]
+    named = {keys.get(key) for key in _ROLE_KEYS.values()}
+    while len(pieces) - 1 not in named and _is_filler(pieces[-1], len(pieces) - 1):
+        pieces.pop()
+    return pieces
+
+
+def _is_filler(piece: Piece, token_id: int) -> bool:
+    """Whether a converter put the token there, because the model has more rows than tokens."""
+    return token_id > 0 and piece.type == PieceType.UNUSED and piece.text == f"[PAD{token_id}]"
 
 
 def _vocab(pieces: list[Piece]) -> dict[str, int]:

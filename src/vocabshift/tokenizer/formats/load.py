@@ -15,15 +15,15 @@ from typing import Any, Protocol
 
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.storage.hub import download, is_there
+from vocabshift.tokenizer.components import SentencePieceRules
 from vocabshift.tokenizer.formats import (
     gguf,
+    gguf_header,
     sentencepiece,
-    sentencepiece_unigram,
     tekken,
     tiktoken,
 )
 from vocabshift.tokenizer.parsed_json import kind_of, parse
-from vocabshift.tokenizer.piece_rules import SentencePieceRules
 from vocabshift.tokenizer.pretrained_folder import config_of_fast, read_config
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
@@ -194,7 +194,7 @@ def _document_of(data: bytes) -> Mapping[str, Any] | None:
         contents = sentencepiece.read_model(data)
         if contents.kind != "Unigram":
             return None
-        return sentencepiece_unigram.to_document(contents.pieces, contents.settings)
+        return sentencepiece.to_document(contents.pieces, contents.settings)
     document = parse(data)
     return None if kind_of(document) == "BPE" else document
 
@@ -219,7 +219,7 @@ def _load_file(file: Path, pattern: str | None, *, name: str) -> Tokenizer:
         head = stream.read(4096)
     if not head:
         raise InvalidTokenizerError("the file is empty")
-    if head.startswith(gguf.MAGIC):
+    if head.startswith(gguf_header.MAGIC):
         with file.open("rb") as stream:
             # Mapped, for a model's GGUF holds gigabytes of tensors after its vocabulary.
             data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)

@@ -1,8 +1,13 @@
-"""SentencePiece BPE models (`tokenizer.model`): pieces, scores and types into a Tokenizer.
+"""SentencePiece models (`tokenizer.model`): BPE into a Tokenizer, Unigram into a `tokenizer.json`.
 
-Owns the schema (sentencepiece_model.proto) and the equivalent `tokenizers` model: merges from
-scores, byte fallback, the space as "▁". GGUF files of this kind use `from_pieces` too. The
+Owns the schema (sentencepiece_model.proto) and the equivalent `tokenizers` models. BPE: merges from
+scores, byte fallback, the space as "▁"; GGUF files of this kind use `from_pieces` too. The
 conversion is that of transformers' LlamaConverter, with legacy behaviour.
+
+Unigram: pieces with their scores, the precompiled character map, spaces as "▁". The tests compare
+it with SentencePiece itself. The ids differ if two segmentations have the same score up to rounding
+(1 line in 800) and, if the model has user-defined pieces, for a text that begins with one or with a
+space, or ends with a space.
 """
 
 from __future__ import annotations
@@ -17,11 +22,10 @@ from typing import Any
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.tokenizer import components
 from vocabshift.tokenizer.added_tokens import AddedToken
-from vocabshift.tokenizer.components import check_charsmap
+from vocabshift.tokenizer.components import SPACE, SentencePieceRules, check_charsmap
 from vocabshift.tokenizer.formats import sentencepiece_proto as protobuf
 from vocabshift.tokenizer.formats import tiktoken
 from vocabshift.tokenizer.model import BpeModel, Merge
-from vocabshift.tokenizer.piece_rules import SentencePieceRules
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _MODEL_TYPES = {1: "Unigram", 2: "BPE", 3: "Word", 4: "Char"}  # TrainerSpec.ModelType
@@ -59,6 +63,7 @@ class Settings:
     remove_extra_whitespaces: bool = True
     charsmap: bytes = b""  # precompiled normalization; empty for identity
     add_bos: bool = True  # the model does not say; Llama and its kin do
+    add_eos: bool = False
     rules: SentencePieceRules | None = None  # that its pieces were trained by, where it says so
 
 
@@ -154,6 +159,7 @@ def from_pieces(
         raise InvalidTokenizerError(f"the ids of {sorted(outside)} lie outside the vocabulary")
     roles = {role: pieces[token_id].text for role, token_id in settings.roles.items()}
     bos = roles.get("bos") if settings.add_bos else None
+    eos = roles.get("eos") if settings.add_eos else None
     return Tokenizer(
         BpeModel(
             vocab,
@@ -167,7 +173,11 @@ def from_pieces(
             charsmap=base64.b64encode(settings.charsmap).decode(),
             collapse=settings.remove_extra_whitespaces,
         ),
-        post_processor=components.bos_template(bos, vocab[bos]) if bos else None,
+        post_processor=components.template(
+            (bos, vocab[bos]) if bos else None, (eos, vocab[eos]) if eos else None
+        )
+        if bos or eos
+        else None,
         decoder=components.metaspace_decoder(strip_prefix=settings.add_dummy_prefix),
         added_tokens=_added_tokens(pieces),
         config={f"{role}_token": text for role, text in roles.items()},
@@ -218,3 +228,72 @@ def _settings(
         charsmap=charsmap,
         rules=protobuf.from_trainer_spec(trainer) if trainer else None,
     )
+
+
+_OUTSIDE = {PieceType.UNKNOWN, PieceType.CONTROL, PieceType.USER_DEFINED}
+
+
+def to_document(pieces: Sequence[Piece], settings: Settings) -> Mapping[str, Any]:
+    """The `tokenizer.json`, parsed; ids are the places of the pieces."""
+    unknown = settings.roles.get("unk")
+    if unknown is None or unknown >= len(pieces):
+        raise InvalidTokenizerError("the SentencePiece Unigram model has no unknown piece")
+    check_charsmap(settings.charsmap)
+    # A user-defined piece cuts the text, and the text after one must not be taken for its
+    # beginning: no prefix, no stripping.
+    has_cuts = any(piece.type == PieceType.USER_DEFINED for piece in pieces)
+    prefixed = "first" if has_cuts else "always"
+    scheme = prefixed if settings.add_dummy_prefix else "never"
+    metaspace = {
+        "type": "Metaspace",
+        "replacement": SPACE,
+        "prepend_scheme": scheme,
+        "split": True,
+    }
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [
+            {
+                "id": token_id,
+                "content": piece.text,
+                "single_word": False,
+                "lstrip": False,
+                "rstrip": False,
+                "normalized": False,
+                "special": piece.type != PieceType.USER_DEFINED,
+            }
+            for token_id, piece in enumerate(pieces)
+            if piece.type in _OUTSIDE
+        ],
+        "normalizer": _normalizer(settings, strips=not has_cuts),
+        "pre_tokenizer": metaspace,
+        "post_processor": None,
+        "decoder": _decoder(settings, metaspace),
+        "model": {
+            "type": "Unigram",
+            "unk_id": unknown,
+            "vocab": [[piece.text, piece.score] for piece in pieces],
+            "byte_fallback": settings.byte_fallback,
+        },
+    }
+
+
+def _normalizer(settings: Settings, *, strips: bool) -> dict[str, Any] | None:
+    steps: list[dict[str, Any]] = []
+    if settings.charsmap:
+        charsmap = base64.b64encode(settings.charsmap).decode()
+        steps.append({"type": "Precompiled", "precompiled_charsmap": charsmap})
+    if settings.remove_extra_whitespaces:
+        if strips:
+            steps.append({"type": "Strip", "strip_left": True, "strip_right": True})
+        steps.append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
+    return {"type": "Sequence", "normalizers": steps} if steps else None
+
+
+def _decoder(settings: Settings, metaspace: dict[str, Any]) -> dict[str, Any]:
+    if not settings.byte_fallback:
+        return metaspace
+    steps = [{"type": "ByteFallback"}, {"type": "Fuse"}, metaspace]
+    return {"type": "Sequence", "decoders": steps}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 
-from vocabshift.tokenizer.piece_rules import SentencePieceRules
+from vocabshift.tokenizer.components import SentencePieceRules
 
 Value = int | bytes
 """A varint as int; a fixed 32 or 64 bit value or a length-delimited one as its bytes."""

@@ -11,7 +11,7 @@ import pytest
 from vocabshift.evaluation.harness.data import local_config, with_files, with_known_splits
 from vocabshift.evaluation.harness.known_tasks import FAMILIES, SUITES, TaskRequest, requests_of
 from vocabshift.evaluation.harness.rows import HarnessProgress, reason_of, rows_of, settings_of
-from vocabshift.report.task_table import published_scores
+from vocabshift.report.model_tables import published_scores
 from vocabshift.results import Result, Results
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import small_models
 from vocabshift.errors import VocabMismatchError
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.added_tokens import AddedToken
@@ -79,6 +80,34 @@ def test_an_answer_is_what_greedy_decoding_gives(tokenizer: Any) -> None:
     assert expected[0] == answer.first
     assert b"".join(expected[1:]) == answer.rest
     assert 0 < answer.first_token_seconds < answer.seconds
+
+
+def test_a_prompt_that_ends_inside_a_superword_is_healed() -> None:
+    """The token before the end is generated again: it is no text of the answer."""
+    import torch
+
+    from vocabshift.evaluation.latency.local import LocalModel
+
+    words = small_models.joining_tokenizer(("o", "n"), ("Ġ", "on"), ("Ġ", "t"), ("Ġon", "Ġt"))
+    hf = words.to_hf()
+    model = make_model(vocab_size=words.row_count, bos_token_id=END, eos_token_id=END)
+    local = LocalModel(model, hf, max_new_tokens=2)
+    given = hf("cat on")["input_ids"]
+    n, on_t = len(given), hf.convert_tokens_to_ids("ĠonĠt")
+    plain = model.forward
+
+    def forward(*args: Any, **options: Any) -> Any:
+        out = plain(*args, **options)
+        out.logits[..., hf.convert_tokens_to_ids("c")] = 1e6  # not allowed at first
+        out.logits[..., on_t] = 1e5
+        return out
+
+    with pytest.MonkeyPatch.context() as patch, torch.inference_mode():
+        patch.setattr(model, "forward", forward)
+        answer = local.ask("cat on")
+        assert (b" t", b"c") == (answer.first, answer.rest)
+        assert (n - 1, 2) == (answer.input_tokens, answer.output_tokens)
+        assert b"c" == local.ask("cat").first
 
 
 def test_sampling_settings_of_a_model_do_not_count(tokenizer: Any) -> None:

@@ -17,9 +17,9 @@ from vocabshift.evaluation.lines import counts as module
 from vocabshift.evaluation.lines import subject as engine_module
 from vocabshift.evaluation.lines.counts import Counts, count_lines
 from vocabshift.evaluation.lines.subject import Engine, engine_of
+from vocabshift.evaluation.lines.texts import bins_of_lines, bins_of_words, count_words
 from vocabshift.evaluation.lines.token_facts import TokenFacts
 from vocabshift.evaluation.lines.token_spans import token_spans
-from vocabshift.evaluation.lines.words import bins_of_lines, bins_of_words, count_words
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.model import BpeModel

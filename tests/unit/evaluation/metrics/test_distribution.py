@@ -9,8 +9,8 @@ import pytest
 
 from reference import metrics as slow
 from vocabshift.evaluation.lines.counts import Counts, LineCounts
-from vocabshift.evaluation.metrics.bootstrap import estimate
 from vocabshift.evaluation.metrics.distribution import check_alpha, renyi, renyi_entropy
+from vocabshift.evaluation.metrics.metric import estimate
 
 
 def _counts(lines: list[list[int]]) -> Counts:

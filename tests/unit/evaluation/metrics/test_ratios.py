@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from vocabshift.evaluation.lines.counts import Counts, LineCounts
-from vocabshift.evaluation.metrics.bootstrap import estimate
-from vocabshift.evaluation.metrics.metric import OnText, Ratio
+from vocabshift.evaluation.metrics.metric import OnText, Ratio, estimate
 from vocabshift.evaluation.metrics.registry import METRICS
 
 

@@ -33,6 +33,66 @@ def test_command_r_splits_digits_and_composes(
     assert pieces == ["a", "Ġ", "1", "2"]
 
 
+@pytest.mark.parametrize(
+    ("pre", "text", "pieces"),
+    [
+        ("smollm", "a 12's", ["a", "Ġ", "1", "2", "'s"]),
+        ("gpt-2", "a 12's", ["a", "Ġ12", "'s"]),
+        ("llama-bpe", "1234 IT'S", ["123", "4", "ĠIT", "'S"]),
+        ("qwen2", "12 कि", ["1", "2", "Ġà¤ķ", "à¤¿"]),
+        ("qwen35", "12 कि", ["1", "2", "Ġà¤ķà¤¿"]),
+        ("tekken", "12 It's", ["1", "2", "ĠIt", "'s"]),
+        ("llama4", "1234 It's", ["123", "4", "ĠIt's"]),
+        ("deepseek-llm", "don't 12\n", ["don", "'", "t", "Ġ", "12", "Ċ"]),
+        ("deepseek-coder", "don't 12\n", ["don", "'", "t", "Ġ", "1", "2", "Ċ"]),
+        ("deepseek-v3", "don't 1234", ["don", "'t", "Ġ", "123", "4"]),
+        ("falcon", "a 1234!? b", ["a", "Ġ", "123", "4", "!?", "Ġb"]),
+        ("starcoder", "a 12", ["a", "Ġ", "1", "2"]),
+        ("superbpe", "two words 1234567", ["twoĠwordsĠ", "1", "234", "567"]),
+        ("bloom", "a b, c", ["a", "Ġb", ",", "Ġc"]),
+        ("viking", "a b12", ["a", "Ġb", "1", "2"]),
+        ("seed-coder", "12!\n", ["1", "2", "!", "Ċ"]),
+        ("bailingmoe", "12!\n\n", ["1", "2", "!ĊĊ"]),
+        ("tiny_aya", "12345 It's", ["12", "345", "ĠIt's"]),
+    ],
+)
+def test_named_pre_tokenizers(
+    gguf_file: Write, gguf_metadata: dict[str, Any], pre: str, text: str, pieces: list[str]
+) -> None:
+    """Cut by hand, by the regexes of llama.cpp's src/llama-vocab.cpp."""
+    backend = from_gguf(gguf_file(gguf_metadata | {"tokenizer.ggml.pre": pre})).backend
+    assert pieces == [piece for piece, _ in backend.pre_tokenizer.pre_tokenize_str(text)]
+
+
+def test_tokens_that_the_file_adds(gguf_file: Write, gguf_metadata: dict[str, Any]) -> None:
+    """BOS by default where llama.cpp adds it by default; EOS where the file says so."""
+
+    def ids(**changes: Any) -> list[int]:
+        keys = {f"tokenizer.ggml.{key}": value for key, value in changes.items()}
+        metadata = {key: v for key, v in (gguf_metadata | keys).items() if v is not None}
+        return list(from_gguf(gguf_file(metadata)).backend.encode("ab").ids)
+
+    assert [0, 258] == ids()
+    assert [0, 258] == ids(add_bos_token=None)
+    assert [258] == ids(add_bos_token=None, pre="smollm")
+    assert [258] == ids(add_bos_token=False)
+    assert [0, 258, 1] == ids(eos_token_id=1, add_eos_token=True)
+    assert [258, 1] == ids(add_bos_token=False, eos_token_id=1, add_eos_token=True)
+    assert [0, 258] == ids(eos_token_id=1)
+
+
+def test_filled_up_rows_are_no_tokens(gguf_file: Write, gguf_metadata: dict[str, Any]) -> None:
+    tokens, types = (gguf_metadata[f"tokenizer.ggml.{key}"] for key in ("tokens", "token_type"))
+    changes = {
+        "tokenizer.ggml.tokens": [*tokens, "[PAD259]", "[PAD260]"],
+        "tokenizer.ggml.token_type": [*types, 5, 5],
+    }
+    assert 259 == from_gguf(gguf_file(gguf_metadata | changes)).row_count
+    changes["tokenizer.ggml.padding_token_id"] = 259  # a role makes it a token
+    tokenizer = from_gguf(gguf_file(gguf_metadata | changes))
+    assert (260, "[PAD259]") == (tokenizer.row_count, tokenizer.config["pad_token"])
+
+
 def test_unknown_pre_tokenizer_needs_a_pattern(
     gguf_file: Write, gguf_metadata: dict[str, Any]
 ) -> None:

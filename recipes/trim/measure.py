@@ -1,0 +1,258 @@
+"""Measure trimmed models beside the model that they come from, into OUT/results.jsonl.
+
+    python recipes/trim/measure.py MODEL OUT --sizes 32768 16384 --text en=FILE… --corpus en=FILE
+
+Rows (`what`): "step", one trimmed model; "bits", its bits per byte of one text; "equal", whether
+texts whose tokens do not change get the same hidden states; "order", English under another order of
+removal; "until", where `prune --until` stops.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import vocabshift as vs
+from vocabshift.models.load import load_causal_model
+from vocabshift.pruning.orders import ORDERS
+from vocabshift.tokenizer.id_map import find
+from vocabshift.workflows.prune import prune_to_folder
+
+sys.path.append(str(Path(__file__).parents[1] / "data"))
+import record
+
+KEY = ("what", "variant", "size", "text", "order", "by")
+VARIANTS = ("en", "en+code", "en+de")
+DOCUMENTS = {"en": 200, "de": 100, "code": 40}
+LINES_OF_CODE = 12  # a document
+MOST_COMPARED = 10  # texts whose hidden states are compared
+UNTIL = {"bits-per-byte": 0.005, "bytes-per-token": 0.01}
+
+
+def held_out(specs: Iterable[str], share: float) -> dict[str, list[str]]:
+    """The first documents of each text; plain code is cut into documents of several lines."""
+    found = {}
+    for label, path in (spec.split("=", 1) for spec in specs):
+        texts = [text for _, text in vs.Corpus.from_specs([f"{label}={path}"]).texts()]
+        if label == "code" and path.endswith(".txt"):
+            at_once = range(0, len(texts), LINES_OF_CODE)
+            texts = ["\n".join(texts[at : at + LINES_OF_CODE]) for at in at_once]
+        n = max(2, round(DOCUMENTS[label] * share))
+        found[label] = [text for text in texts if text.strip()][:n]
+    return found
+
+
+def bits(model: Any, tokenizer: Any, texts: dict[str, list[str]], **facts: Any) -> list[record.Row]:
+    """One row a text."""
+    rows = vs.score(model, tokenizer, texts)
+    return [
+        {
+            "what": "bits",
+            **facts,
+            "text": row.language,
+            "value": round(row.value, 5),
+            "low": None if row.low is None else round(row.low, 5),
+            "high": None if row.high is None else round(row.high, 5),
+            "documents": row.n,
+        }
+        for row in rows
+        if row.metric == "bits_per_byte"
+    ]
+
+
+def unchanged(
+    base: Any, tokenizer: Any, id_map: Any, texts: list[str]
+) -> list[tuple[list[int], list[int]]]:
+    """(old ids, new ids) of the texts whose tokens do not change."""
+    pairs = []
+    for text in texts:
+        old, new = (vs.Encoder(each).encode(text).tolist() for each in (base, tokenizer))
+        if new == id_map.old_to_new[old].tolist():
+            pairs.append((old, new))
+    return pairs
+
+
+def compare(
+    base: Any, model: Any, id_map: Any, pairs: list[tuple[list[int], list[int]]]
+) -> dict[str, Any]:
+    """Hidden states and kept logits of texts whose tokens do not change."""
+    kept = np.flatnonzero(id_map.old_to_new >= 0)
+    places = torch.from_numpy(id_map.old_to_new[kept])
+    same, furthest = 0, 0.0
+    bos = [base.config.bos_token_id], [model.config.bos_token_id]
+    for old, new in pairs:
+        with torch.inference_mode():
+            a, b = (
+                each(torch.tensor([start + ids]), output_hidden_states=True)
+                for each, start, ids in ((base, bos[0], old), (model, bos[1], new))
+            )
+        same += torch.equal(a.hidden_states[-1], b.hidden_states[-1])
+        difference = (a.logits[0][:, torch.from_numpy(kept)] - b.logits[0][:, places]).abs().max()
+        furthest = max(furthest, float(difference))
+    return {"texts": len(pairs), "equal_states": same, "logit_difference": furthest}
+
+
+def speed_and_memory(folder: Path, texts: list[str]) -> dict[str, Any]:
+    """In a process of its own: peak memory, and the speed of reading and of writing text."""
+    command = [sys.executable, __file__, "--one", str(folder)]
+    done = subprocess.run(
+        command, input=json.dumps(texts), text=True, stdout=subprocess.PIPE, check=True
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def one(folder: str) -> None:
+    """What `speed_and_memory` runs: a model alone in a process."""
+    texts = json.load(sys.stdin)
+    model, tokenizer = load_causal_model(folder), vs.load_tokenizer(folder)
+    ids = [vs.Encoder(tokenizer).encode(text) for text in texts]
+    n_tokens, n_bytes = sum(map(len, ids)), sum(len(text.encode()) for text in texts)
+    bos = model.config.bos_token_id
+    inputs = [torch.tensor([[bos, *own.tolist()]]) for own in ids]
+    with torch.inference_mode():
+        model(inputs[0])
+        seconds = []
+        for _ in range(3):
+            start = time.perf_counter()
+            for own in inputs:
+                model(own)
+            seconds.append(time.perf_counter() - start)
+        new = 48
+        start = time.perf_counter()
+        for own in inputs[:2]:
+            model.generate(
+                own[:, :16], min_new_tokens=new, max_new_tokens=new, do_sample=False, pad_token_id=0
+            )
+        writing = time.perf_counter() - start
+    print(
+        json.dumps(
+            {
+                "reads_tokens_per_second": round(n_tokens / min(seconds), 1),
+                "reads_bytes_per_second": round(n_bytes / min(seconds), 1),
+                "writes_tokens_per_second": round(2 * new / writing, 2),
+                "writes_bytes_per_second": round(2 * new / writing * n_bytes / n_tokens, 2),
+                "peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            }
+        )
+    )
+
+
+class Measurements:
+    """The base model, the texts and the file of results; what the file has is not done again."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.model, self.out, self.sizes = args.model, args.out, args.sizes
+        self.file = args.out / "results.jsonl"
+        self.texts = held_out(args.text, 0.02 if args.smoke else 1.0)
+        self.corpus = vs.Corpus.from_specs(args.corpus)
+        self.timed = self.texts["en"][: 2 if args.smoke else 20]
+        self.tokenizer, self.base = vs.load_tokenizer(args.model), load_causal_model(args.model)
+        self.done = {record.key_of(row, KEY) for row in record.read(self.file)}
+
+    def lacks(self, **facts: Any) -> bool:
+        """Whether a row is still to be measured."""
+        return record.key_of(facts, KEY) not in self.done
+
+    def put(self, *rows: record.Row) -> None:
+        """Keep rows, and print them."""
+        record.add(self.file, rows, key=KEY)
+        print(*(json.dumps(row) for row in rows), sep="\n", flush=True)
+
+    def step(self, folder: Path, **facts: Any) -> None:
+        """Everything about one model."""
+        tokenizer, model = vs.load_tokenizer(folder), load_causal_model(folder)
+        self.put(*bits(model, tokenizer, self.texts, **facts))
+        id_map = find(folder)
+        for label, documents in self.texts.items() if id_map is not None else ():
+            pairs = unchanged(self.tokenizer, tokenizer, id_map, documents)
+            row = {"what": "equal", **facts, "text": label, "of": len(documents)}
+            row |= {"unchanged": len(pairs)} | compare(
+                self.base, model, id_map, pairs[:MOST_COMPARED]
+            )
+            self.put(row)
+        encoder = vs.Encoder(tokenizer)
+        n_tokens = sum(len(encoder.encode(text)) for text in self.texts["en"])
+        n_bytes = sum(len(text.encode()) for text in self.texts["en"])
+        row = {
+            "what": "step",
+            **facts,
+            "parameters": sum(own.numel() for own in model.parameters()),
+            "bytes_on_disk": sum(path.stat().st_size for path in folder.glob("*.safetensors")),
+            "bytes_per_token": round(n_bytes / n_tokens, 4),
+        }
+        del model
+        self.put(row | speed_and_memory(folder, self.timed))
+
+    def order(self, name: str, size: int) -> None:
+        """English under another order of removal."""
+        pruned = vs.prune(self.tokenizer, self.corpus, vocab_size=size, order=name)
+        model, tokenizer = vs.transfer(copy.deepcopy(self.base), old=self.tokenizer, new=pruned)
+        english = {"en": self.texts["en"]}
+        self.put(*bits(model, tokenizer, english, variant="en", size=size, order=name))
+
+    def until(self, by: str, limit: float) -> None:
+        """Where `prune --until` stops on the English text."""
+        start = time.perf_counter()
+        judged = vs.Corpus.from_texts({"en": self.texts["en"]})
+        found = prune_to_folder(
+            str(self.model), self.corpus, None, until=limit, by=by, held_out=judged
+        )
+        self.put(
+            {
+                "what": "until",
+                "variant": "en",
+                "by": by,
+                "until": limit,
+                "vocab_size": found["vocab_size"],
+                "seconds": round(time.perf_counter() - start, 1),
+                "steps": [
+                    {"vocab_size": step["vocab_size"], "change": round(step["change"], 5)}
+                    for step in found["steps"]
+                ],
+            }
+        )
+
+
+def main() -> None:
+    """Measure what the file of results lacks."""
+    if sys.argv[1] == "--one":
+        one(sys.argv[2])
+        return
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--sizes", type=int, nargs="+", required=True)
+    parser.add_argument("--text", nargs="+", required=True, help="en=FILE de=FILE code=FILE")
+    parser.add_argument("--corpus", nargs="+", required=True, help="for the orders: en=FILE")
+    parser.add_argument("--smoke", action="store_true", help="hardly any text")
+    args = parser.parse_args()
+    measured = Measurements(args)
+    folders = {("all", measured.tokenizer.vocab_size): args.model}
+    for variant, size in product(VARIANTS, args.sizes):
+        folders[variant, size] = args.out / f"{variant}-{size}"
+    for (variant, size), folder in folders.items():
+        if measured.lacks(what="step", variant=variant, size=size):
+            measured.step(folder, variant=variant, size=size)
+    for name, size in product(ORDERS, args.sizes):
+        if measured.lacks(what="bits", text="en", variant="en", size=size, order=name):
+            measured.order(name, size)
+    for by, limit in UNTIL.items():
+        if measured.lacks(what="until", variant="en", by=by):
+            measured.until(by, limit)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""The verbs that prepare text once for many runs: `vocabshift count` and `vocabshift encode`.
+
+`count` counts the words of a corpus, for all verbs that take counts; `encode` writes packed token
+ids for training.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.cli.fields import add_fields, given
+from vocabshift.cli.inputs import CORPUS, add_choices, add_pattern, corpus_of, tokenizer_of
+from vocabshift.cli.options import (
+    Parser,
+    add_many,
+    add_output,
+    add_threads,
+    add_verb,
+    size,
+    threads,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def add_count(subparsers: Any) -> None:
+    """Add the verb `count`."""
+    parser = add_verb(
+        subparsers,
+        "count",
+        "count the words of a corpus",
+        "Count the pre-tokens of a corpus, by language, and write them as sorted Parquet files.\n"
+        "The text is read once; what is written does not depend on threads or memory.",
+        "  vocabshift count hi=hindi.txt en=english.jsonl.gz --pattern o200k -o counts\n"
+        "  vocabshift count ta=hf:wikimedia/wikipedia:20231101.ta --memory 8GB -o counts-ta\n",
+    )
+    parser.later(_add_count_options)
+    parser.set_defaults(run=run_count, show=show_count, status=lambda *_: 0)
+
+
+def _add_count_options(parser: Parser) -> None:
+    from vocabshift.workflows.prepare import NORMALIZER_HELP
+
+    parser.add_argument("corpus", metavar="SPEC", nargs="+", help=CORPUS)
+    parser.add_argument(
+        "--pattern", metavar="NAME|REGEX", default="o200k", help="pre-tokenizer (default: o200k)"
+    )
+    parser.add_argument("--normalizer", metavar="STEP[+STEP…]", help=NORMALIZER_HELP)
+    add_many(parser, "--special-tokens", metavar="T", help="texts that no word may reach into")
+    add_choices(parser)
+    parser.add_argument(
+        "--memory", metavar="SIZE", type=size, help="budget such as 8GB (default: no limit)"
+    )
+    add_output(parser, what="folder to write")
+    add_threads(parser)
+
+
+def run_count(args: argparse.Namespace) -> dict[str, Any]:
+    """Count, and write the output folder."""
+    from vocabshift.cli.console import progress_bar
+    from vocabshift.workflows.prepare import count_to_folder
+
+    corpus = corpus_of(args.corpus, args)
+    with progress_bar() as progress:
+        return count_to_folder(
+            corpus,
+            args.out,
+            pattern=args.pattern,
+            normalizer=None if args.normalizer == "none" else args.normalizer,
+            special_tokens=args.special_tokens or (),
+            memory_bytes=args.memory or 0,
+            threads=threads(args),
+            force=args.force,
+            progress=progress,
+        )
+
+
+def show_count(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
+    """Print a summary."""
+    from vocabshift.cli.console import show_summary
+
+    facts = {
+        "written to": result["out"],
+        "groups": result["groups"],
+        "documents": result["documents"],
+        "bytes": result["bytes"],
+        "words": result["words"],
+        "corpus fingerprint": result["corpus_fingerprint"],
+    }
+    show_summary(console, "count", facts, f"vocabshift train --counts {result['out']} ...")
+
+
+_NONE = "none"
+_FIELDS = ("format", "shard_tokens")
+
+
+def add_encode(subparsers: Any) -> None:
+    """Add the verb `encode`."""
+    parser = add_verb(
+        subparsers,
+        "encode",
+        "turn text into packed token ids for training",
+        "Encode text once, fast, into files that training maps from disk: uint16 or uint32 ids,\n"
+        "document offsets, the EOS behind every document. Documents stay whole and in order; no\n"
+        "BOS is added. A run that was killed goes on when it is started again (but not from\n"
+        "standard input or the Hub). Special-token strings in the text become special tokens, as\n"
+        "with `tokenizers` and datasets.map; for text from the web, --special-as-text.",
+        "  vocabshift encode meta-llama/Llama-3.2-1B hi=hindi.txt en=english.jsonl.gz -o packed\n"
+        "  vocabshift encode ist 'corpus/*.parquet' --format arrow --eos '</s>' -j 8 -o packed "
+        "--json\n",
+    )
+    parser.later(_add_encode_options)
+    parser.set_defaults(run=run_encode, show=show_encode, status=lambda *_: 0)
+
+
+def _add_encode_options(parser: Parser) -> None:
+    from vocabshift.workflows.prepare import PackOptions
+
+    parser.add_argument("tokenizer", metavar="TOKENIZER", help="folder, file or Hub name")
+    parser.add_argument("specs", metavar="SPEC", nargs="+", help="[lang=]PATH|DIR|GLOB|hf:DATASET")
+    add_choices(parser)
+    parser.add_argument(
+        "--eos", metavar="TOKEN|none", help="after every document (default: the tokenizer's)"
+    )
+    add_fields(parser, PackOptions, _FIELDS)
+    parser.add_argument(
+        "--special-as-text",
+        action="store_true",
+        help="read special-token strings in the text as plain text",
+    )
+    add_pattern(parser)
+    parser.add_argument(
+        "--no-resume", action="store_true", help="start afresh, whatever an earlier run finished"
+    )
+    add_output(parser, what="folder to write")
+    add_threads(parser)
+
+
+def run_encode(args: argparse.Namespace) -> dict[str, Any]:
+    """Encode and write the output folder."""
+    from vocabshift.cli.console import print_line, progress_bar
+    from vocabshift.workflows.prepare import encode_to_folder
+
+    corpus = corpus_of(args.specs, args)
+    with progress_bar(in_bytes=True) as progress:
+        return encode_to_folder(
+            tokenizer_of(args),
+            corpus,
+            args.out,
+            eos=None if args.eos == _NONE else args.eos,
+            without_eos=args.eos == _NONE,
+            parse_special=not args.special_as_text,
+            threads=threads(args),
+            force=args.force,
+            resume=not args.no_resume,
+            progress=progress,
+            note=lambda message: print_line(f"note: {message}"),
+            **given(args, _FIELDS),
+        )
+
+
+def show_encode(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
+    """Print a summary."""
+    from vocabshift.cli.console import show_summary
+
+    eos = result["eos"]
+    facts = {
+        "written to": result["out"],
+        "documents": result["n_documents"],
+        "tokens": result["n_tokens"],
+        "bytes of text": result["n_bytes"],
+        "bytes per token": f"{result['bytes_per_token']:.3f}",
+        "between documents": "nothing" if eos is None else f"{eos['token']} ({eos['id']})",
+        "ids": result["dtype"],
+        "shards": result["shards"],
+        "seconds": f"{result['seconds']:.1f}",
+        "MB/s": f"{result['n_bytes'] / 1e6 / max(result['seconds'], 1e-3):.1f}",
+    }
+    for row in result["languages"]:
+        if row["language"] is not None:
+            facts[f"tokens, {row['language']}"] = row["n_tokens"]
+    then = f"vocabshift.PackedIds.open({result['out']!r}) in Python, to read it"
+    show_summary(console, "encode", facts, then)

@@ -1,0 +1,197 @@
+"""Units of writing: sentences by their terminals, orthographic syllables of India, graphemes.
+
+Terminals of sentences are listed by script, as data that a linguist may change: the superword stage
+never joins words across a sentence end (IST, section 3). Sources: Unicode's Sentence_Terminal
+property for the scripts in use; what an ASCII period means is a policy.
+
+A syllable is a letter with its marks (vowel signs, nukta, anusvara, virama), joiners, and the
+letters that a virama joins to it (conjuncts). Owns which scripts are written so, what joins, and
+the regex; all other text (digits, punctuation, other letters) is cut much as o200k cuts it.
+Graphemes are extended grapheme clusters (UAX 29) by `regex`'s \\X, which follows rule GB9c: a
+conjunct of Devanagari is one cluster. Which scripts have it depends on its Unicode tables.
+"""
+
+from __future__ import annotations
+
+import functools
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from vocabshift import _core
+from vocabshift.text.regexes import CONTRACTION, JOINERS, NOT_LETTERS, PREFIX
+
+if TYPE_CHECKING:
+    import regex
+
+AsciiPeriod = Literal["sentence", "always", "never"]
+
+TERMINALS: dict[str, str] = {
+    "Latin": "!?…‼⁇⁈⁉",
+    "Devanagari": "।॥",  # shared by most scripts of India: danda, double danda
+    "Arabic": "۔؟؝؞",
+    "Meetei_Mayek": "꯫꫰꫱",
+    "Ol_Chiki": "᱾᱿",
+    "Han": "。！？．｡",
+    "Armenian": "։",
+    "Ethiopic": "።፧፨",
+    "Myanmar": "၊။",
+    "Khmer": "។៕",
+    "Tibetan": "།༎",
+    "Sinhala": "෴",
+    "Georgian": "჻",
+}
+"""Characters that end a sentence wherever they stand, by the script they are at home in.
+
+Sentence_Terminal has nothing more for the scripts of the 22 scheduled languages. Added to it: the
+ellipsis, the shads of Tibetan, and what ends sentences in Sinhala and Georgian. Left out of it: the
+full stop (see ascii_period), what is rare or historical among the common marks (the interrobang,
+U+2E2E and later), compatibility forms (U+2024, U+FE12-FE57), and scripts that are not in use here.
+"""
+
+
+@dataclass(frozen=True)
+class SentencePolicy:
+    """Which characters end a sentence, and whether an ASCII period may."""
+
+    terminals: str = "".join(TERMINALS.values())
+    ascii_period: AsciiPeriod = "sentence"
+    """"sentence": a period before whitespace or the end of the text is a boundary (decimals, URLs
+    and code keep theirs; abbreviations lose a superword, never correctness). "always": every period
+    is one, as Matra has it. "never": none is."""
+
+    def __post_init__(self) -> None:
+        if self.ascii_period not in get_args(AsciiPeriod):
+            raise ValueError(
+                f'ascii_period is "sentence", "always" or "never", not {self.ascii_period!r}'
+            )
+        for character in self.terminals:
+            if unicodedata.category(character)[0] in "LMNZC" or character in ".\\]^-[":
+                raise ValueError(
+                    f"{character!r} cannot be a sentence terminal: letters, marks, digits, spaces, "
+                    r"controls and the characters . \ ] ^ - [ have other meanings "
+                    '(for "." see ascii_period)'
+                )
+
+    @property
+    def everywhere(self) -> str:
+        """The characters that end a sentence whatever follows."""
+        return self.terminals + ("." if self.ascii_period == "always" else "")
+
+    @property
+    def regex(self) -> str:
+        """The terminals as the regex that the exported pre-tokenizer carries."""
+        parts = [f"[{self.everywhere}]+"] if self.everywhere else []
+        if self.ascii_period == "sentence":
+            parts.append(_PERIOD)
+        return "|".join(parts)
+
+
+_PERIOD = r"\.(?=\s|$)"
+
+
+def parse_sentence_regex(regex: str) -> SentencePolicy | None:
+    """The policy whose regex this is, or None."""
+    ascii_period: AsciiPeriod = "never"
+    terminals = regex
+    if regex.endswith(_PERIOD):
+        ascii_period = "sentence"
+        terminals = regex.removesuffix(_PERIOD).removesuffix("|")
+    terminals = terminals[1:-2]
+    if terminals.endswith("."):
+        ascii_period = "always"
+        terminals = terminals[:-1]
+    try:
+        policy = SentencePolicy(terminals, ascii_period)
+    except ValueError:
+        return None
+    return policy if regex and policy.regex == regex else None
+
+
+LINKERS: Mapping[str, str] = {
+    "Devanagari": "\u094d",
+    "Bengali": "\u09cd",
+    "Gurmukhi": "\u0a4d",  # not Unicode's: it joins subscripts only, but these always
+    "Gujarati": "\u0acd",
+    "Oriya": "\u0b4d",
+    "Tamil": "",  # the pulli mutes a consonant and joins nothing; see CONJUNCTS
+    "Telugu": "\u0c4d",
+    "Kannada": "\u0ccd",  # not Unicode's: it joins just as Telugu's does
+    "Malayalam": "\u0d4d",
+    "Meetei_Mayek": "\uaaf6",  # the historical virama; the apun iyek (U+ABED) joins nothing
+}
+"""The syllabic scripts of the 22 scheduled languages, and the sign in each that joins the letter
+after it to the one before. Unicode's Indic_Conjunct_Break=Linker (rule GB9c of UAX 29) has all of
+them but two. The other scripts of these languages, Ol Chiki and Arabic, have no such syllables."""
+
+CONJUNCTS = ("க்ஷ", "ஸ்ரீ", "ஶ்ரீ")
+"""Sequences that are one letter though no linker joins them: Tamil kṣa and śrī (two spellings)."""
+
+_SCRIPTS = "".join(rf"\p{{{script}}}" for script in LINKERS)
+_LETTER = rf"(?:{'|'.join(CONJUNCTS)}|[\p{{L}}&&[{_SCRIPTS}]])"
+_LINKER = "[" + "".join(rf"\u{ord(sign):04x}" for sign in "".join(LINKERS.values())) + "]"
+_OTHER = rf"[\p{{L}}&&[^{_SCRIPTS}]]"
+
+SYLLABLES = (
+    rf" ?{_LETTER}(?:[\p{{M}}{JOINERS}]*{_LINKER}\u200d?{_LETTER})*[\p{{M}}{JOINERS}]*|"
+    rf"{PREFIX}{_OTHER}[\p{{M}}{JOINERS}{_OTHER}]*{CONTRACTION}?|{NOT_LETTERS}"
+)
+"""A syllable after an optional space; or a run of letters of all other scripts, with marks and
+joiners; or what else o200k knows. Meant as a step inside words: it cuts no English word that o200k
+leaves whole. ZWJ after a linker asks for another form of the conjunct, and joins; ZWNJ asks for
+no conjunct, and ends the syllable (so does GB9c). Any letter may be joined, where GB9c has
+consonants only: অ্যা is one syllable."""
+
+
+def syllable_rules() -> _core.SyllableRules:
+    """The syllable rules in the form that the core takes."""
+    return _core.SyllableRules(list(LINKERS), "".join(LINKERS.values()), list(CONJUNCTS))
+
+
+def syllable_borders(text: str) -> list[int]:
+    """Where a token may end without cutting an orthographic syllable, as character offsets.
+
+    Ascending, from 1 to len(text); empty for an empty text. Outside of syllables every offset is a
+    border, but never one before a mark: every character keeps its accents.
+    """
+    borders: list[int] = []
+    begin = 0
+    for piece in _scanner().split(text):
+        end = begin + len(piece)
+        after_space = begin + piece.startswith(" ")
+        if after_space < end and _is_syllabic_letter(text[after_space]):
+            borders += range(begin + 1, after_space + 1)
+        else:
+            borders += range(begin + 1, end)
+        borders.append(end)
+        begin = end
+    return [at for at in borders if at == len(text) or not _is_mark(text[at])]
+
+
+@functools.cache
+def _scanner() -> _core.PreTokenizer:
+    return _core.PreTokenizer([syllable_rules()])
+
+
+def _is_syllabic_letter(character: str) -> bool:
+    code = ord(character)
+    return bool(_core.char_class(code) & 7) and _core.script(code) in LINKERS
+
+
+def _is_mark(character: str) -> bool:
+    return bool(_core.char_class(ord(character)) & 8)
+
+
+def grapheme_borders(text: str) -> list[int]:
+    """Where extended grapheme clusters end, as character offsets: ascending, up to len(text)."""
+    if text.isascii() and "\r" not in text:  # "\r\n" is the only cluster of ASCII
+        return list(range(1, len(text) + 1))
+    return [match.end() for match in _cluster().finditer(text)]
+
+
+@functools.cache
+def _cluster() -> regex.Pattern[str]:
+    import regex  # loaded only for graphemes
+
+    return regex.compile(r"\X")

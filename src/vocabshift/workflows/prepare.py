@@ -1,0 +1,132 @@
+"""Text prepared once for many runs: what `vocabshift count` and `vocabshift encode` do.
+
+`text.count_folder` writes counted words, `cpt.pack_corpus` packed token ids. This module opens the
+tokenizer, finds its EOS and sums up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from vocabshift.cpt.pack_corpus import PackOptions, eos_of, pack_corpus
+from vocabshift.cpt.packed_shards import Format
+from vocabshift.progress import Progress, in_phase
+from vocabshift.storage.outcome import check_output, outcome
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.count_folder import write_counts
+from vocabshift.text.counting import CorpusReader
+from vocabshift.text.normalize import NORMALIZER_HELP
+from vocabshift.text.patterns import Pattern, get_pattern
+from vocabshift.text.readers import no_key_reason
+from vocabshift.text.records import check_installed
+from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
+
+__all__ = ["NORMALIZER_HELP", "PackOptions", "count_to_folder", "encode_to_folder"]
+
+
+def count_to_folder(
+    corpus: Corpus,
+    out: str | Path,
+    *,
+    pattern: str | Pattern = "o200k",
+    normalizer: str | None = None,
+    special_tokens: Iterable[str] = (),
+    memory_bytes: int = 0,
+    threads: int = 1,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Count the pre-tokens of a corpus by language, and write them as sorted Parquet files.
+
+    pattern: name of a pattern, or a regex. normalizer: steps applied to the text first; None:
+        none. special_tokens: texts that no word may overlap.
+    out: the folder, which appears whole or not at all. It does not depend on `threads` or memory.
+    memory_bytes: budget for the counts; 0: no limit.
+    progress: called with "count", the bytes done and the total.
+
+    Returns the keys of `vocabshift count --json`. FileExistsError if `out` exists, without
+    `force`; ImportError without pyarrow; CorpusError for text that cannot be read.
+    """
+    check_installed("pyarrow", "count (it writes Parquet)")
+    special = tuple(special_tokens)
+    reader = CorpusReader(corpus, get_pattern(pattern), normalizer, special, by_language=True)
+    with outcome("count", out, inputs=[corpus], force=force) as output:
+        counter = reader.count_words(
+            threads=threads,
+            progress=in_phase(progress, "count"),
+            memory_bytes=memory_bytes,
+            spill_folder=output.folder,
+        )
+        write_counts(counter, reader, output.folder)
+    return {
+        "out": str(out),
+        "groups": len(reader.groups),
+        "documents": reader.n_documents,
+        "bytes": reader.n_bytes,
+        "words": sum(counter.size(group) for group in range(counter.group_count)),
+        "corpus_fingerprint": reader.fingerprint,
+    }
+
+
+def encode_to_folder(
+    tokenizer: TokenizerLike,
+    corpus: Corpus,
+    out: str | Path,
+    *,
+    eos: str | None = None,
+    without_eos: bool = False,
+    format: Format = PackOptions.format,
+    shard_tokens: int = PackOptions.shard_tokens,
+    parse_special: bool = PackOptions.parse_special,
+    threads: int = 1,
+    force: bool = False,
+    resume: bool = True,
+    progress: Progress | None = None,
+    note: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Encode a corpus once into files that training maps from disk.
+
+    eos: token after every document; None: the one that the tokenizer's config names, unless
+        `without_eos`. format, shard_tokens, parse_special: see `PackOptions`.
+    out: the folder, which appears whole or not at all. The same call resumes a run that was
+        killed, unless `resume` is off.
+    progress: called with the phase, the bytes done and the total. note: called with messages for
+        the user, such as that there is no EOS.
+
+    Returns the keys of `vocabshift encode --json`. ValueError for weights and for an EOS that is
+    not a token; FileExistsError if `out` exists, without `force`; CorpusError for text that cannot
+    be read.
+    """
+    check_output(out, corpus, tokenizer, force=force)
+    loaded = as_tokenizer(tokenizer)
+    if eos is None and not without_eos:
+        eos = eos_of(loaded)
+        if eos is None and note is not None:
+            note("the tokenizer names no EOS: nothing stands between documents (see --eos)")
+    options = PackOptions(
+        eos=eos, format=format, shard_tokens=shard_tokens, parse_special=parse_special
+    )
+    if note is not None and (reason := no_key_reason(corpus)) is not None:
+        note(f"this run could not be resumed: {reason}")
+    start = time.perf_counter()
+    header = pack_corpus(
+        loaded,
+        corpus,
+        out,
+        options,
+        threads=threads,
+        force=force,
+        resume=resume,
+        progress=progress,
+    )
+    return {
+        "out": str(out),
+        **{key: header[key] for key in ("n_tokens", "n_documents", "n_bytes", "dtype", "eos")},
+        "bytes_per_token": header["n_bytes"] / max(header["n_tokens"], 1),
+        "seconds": round(time.perf_counter() - start, 3),
+        "shards": len(header["shards"]),
+        "languages": header["languages"],
+    }

@@ -1,0 +1,56 @@
+"""A real model with its own tokenizer: every `--border` gives lm-eval's values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("lm_eval")
+pytest.importorskip("real_model")
+
+import torch
+from lm_eval.api.instance import Instance
+from lm_eval.models.huggingface import HFLM
+
+from vocabshift.evaluation.harness import run as harness
+
+pytestmark = [pytest.mark.real, pytest.mark.slow]
+
+QUESTIONS = [
+    ("The capital of France is", (" Paris", " London", " a city in France")),
+    ("Question: What is 2 + 2?\nA. 3\nB. 4\nAnswer:", (" A", " B")),
+    ("def double(n):\n", ("    return 2 * n\n", "\treturn n + n\n")),
+    ("Water boils at 100 ", ("degrees", "metres")),
+    ("नमस्ते, आप कैसे", (" हैं?", " है")),
+    ("", ("The cat sat.", "Sat cat the.")),
+]
+ASKED = [(context, answer) for context, answers in QUESTIONS for answer in answers]
+
+
+def answers_of(lm: Any) -> tuple[list[tuple[float, bool]], list[str]]:
+    """Values of the answers, and what is generated after two of the contexts."""
+    scored = [Instance("loglikelihood", {}, pair, i) for i, pair in enumerate(ASKED)]
+    options = {"until": ["\n"], "max_gen_toks": 4, "do_sample": False}
+    prompts = [
+        Instance("generate_until", {}, (context, options), i)
+        for i, (context, _) in enumerate(QUESTIONS[:2])
+    ]
+    return lm.loglikelihood(scored, disable_tqdm=True), lm.generate_until(prompts)
+
+
+def test_the_real_model_keeps_lm_evals_values(smollm2: Path) -> None:
+    """To the last digit, in batches of four; none of its tokens spans a border."""
+    ours = harness._language_model(smollm2, 4, "float32", "cpu", "heal", trust_remote_code=False)
+    with harness._accelerate_as_it_was():
+        theirs = HFLM(
+            pretrained=ours.model, tokenizer=ours.tokenizer, backend="causal", batch_size=4
+        )
+    with torch.inference_mode():
+        expected = answers_of(theirs)
+        for border in ("heal", "split", "lm-eval"):
+            ours.border = border
+            assert expected == answers_of(ours)
+    assert 0 == ours.counts.touched
+    assert ours.counts.requests == 3 * (len(ASKED) + 2)

@@ -1,0 +1,57 @@
+"""Recipes that keep their raw results: their READMEs' tables are made of these."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+RECIPES = Path(__file__).resolve().parents[3] / "recipes"
+RECORDED = sorted(file.parent.name for file in RECIPES.glob("*/results.jsonl"))
+
+
+def test_there_are_such_recipes() -> None:
+    assert {"smollm2", "trim"} <= set(RECORDED)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_the_tables_of_a_readme_are_those_of_its_results(program, name: str) -> None:
+    """A table edited by hand, or results without their tables, fail here."""
+    record = program("data/record.py")
+    readme = (RECIPES / name / "README.md").read_text(encoding="utf-8")
+    tables = record.tables_of(RECIPES / name)
+    assert tables
+    assert record.written(readme, tables) == readme
+
+
+def test_a_row_replaces_the_one_of_its_key(program, tmp_path: Path) -> None:
+    record, file = program("data/record.py"), tmp_path / "results.jsonl"
+    key = ("what", "size")
+    record.add(file, [{"what": "b", "size": 2, "value": 1}, {"what": "a", "value": 5}], key=key)
+    record.add(file, [{"what": "b", "size": 2, "value": 3}], key=key)
+    assert [json.loads(line) for line in file.read_text().splitlines()] == [
+        {"size": 2, "value": 3, "what": "b"},
+        {"value": 5, "what": "a"},
+    ]
+
+
+def test_check_finds_a_table_edited_by_hand(
+    program, tmp_path: Path, monkeypatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = program("data/record.py")
+    (tmp_path / "results.jsonl").write_text('{"n": 3}\n')
+    (tmp_path / "tables.py").write_text(
+        "def tables(rows):\n    return {'t': f\"{rows[0]['n']}\"}\n"
+    )
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- t -->\n\n4\n\n<!-- /t -->\n")
+    monkeypatch.setattr(sys, "argv", ["record.py", "--check", str(tmp_path)])
+    assert record.main() == 1
+    assert "differs from its results.jsonl" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", ["record.py", str(tmp_path)])
+    assert record.main() == 0
+    assert "\n3\n" in readme.read_text()
+    monkeypatch.setattr(sys, "argv", ["record.py", "--check", str(tmp_path)])
+    assert record.main() == 0
