@@ -9,11 +9,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.inputs import (
-    add_errors,
-    defaults_of,
-    text_of,
-)
+from vocabshift.cli.inputs import add_errors, defaults_of, text_of
 from vocabshift.cli.options import add_many, add_threads, add_verb, natural, positive, threads
 from vocabshift.workflows.glitch import DTYPES, INDICATORS, glitch_to_files
 from vocabshift.workflows.measure_models import measure_latency

@@ -5,13 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.inputs import (
-    add_errors,
-    add_models,
-    defaults_of,
-    loading,
-    text_of,
-)
+from vocabshift.cli.inputs import add_errors, add_models, defaults_of, loading, text_of
 from vocabshift.cli.options import add_many, add_verb, positive
 from vocabshift.workflows.measure_models import score_to_file
 

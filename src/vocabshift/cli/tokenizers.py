@@ -11,12 +11,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.inputs import (
-    add_errors,
-    add_pattern,
-    defaults_of,
-    text_of,
-)
+from vocabshift.cli.inputs import add_errors, add_pattern, defaults_of, text_of
 from vocabshift.cli.options import UsageError, add_many, add_threads, add_verb, positive, threads
 from vocabshift.workflows.compare import compare_to_file
 from vocabshift.workflows.tokenizers import (
@@ -60,6 +55,7 @@ def add_check(subparsers: Any) -> None:
 
 def run_check(args: argparse.Namespace) -> dict[str, Any]:
     """Check each tokenizer."""
+
     entries = check_tokenizers(
         args.tokenizers,
         text_of(args.text, args) if args.text else None,

@@ -5,12 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.inputs import (
-    add_errors,
-    add_pattern,
-    text_of,
-    tokenizer_of,
-)
+from vocabshift.cli.inputs import add_errors, add_pattern, text_of, tokenizer_of
 from vocabshift.cli.options import (
     Parser,
     UsageError,
