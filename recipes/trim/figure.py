@@ -25,6 +25,8 @@ def draw(rows: list[Row], file: Path) -> None:
 
     english = [row for row in rows if row["what"] == "bits" and row["text"] == "en"]
     [whole] = [row for row in english if row["variant"] == "all"]
+    steps = [row for row in english if row["variant"] == "en" and not row.get("order")]
+    english += [row | {"order": "leaf-frequency"} for row in steps]
     with rc_context({"svg.hashsalt": "vocabshift", "svg.fonttype": "none"}):
         figure = Figure(figsize=(7, 4.2), layout="constrained")
         axes = figure.add_subplot()

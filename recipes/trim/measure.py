@@ -37,6 +37,7 @@ KEY = ("what", "variant", "size", "text", "order", "by")
 VARIANTS = ("en", "en+code", "en+de")
 DOCUMENTS = {"en": 200, "de": 100, "code": 40}
 LINES_OF_CODE = 12  # a document
+STEPS = "leaf-frequency"  # the order of the steps
 MOST_COMPARED = 10  # texts whose hidden states are compared
 UNTIL = {"bits-per-byte": 0.005, "bytes-per-token": 0.01}
 
@@ -246,7 +247,7 @@ def main() -> None:
     for (variant, size), folder in folders.items():
         if measured.lacks(what="step", variant=variant, size=size):
             measured.step(folder, variant=variant, size=size)
-    for name, size in product(ORDERS, args.sizes):
+    for name, size in product((name for name in ORDERS if name != STEPS), args.sizes):
         if measured.lacks(what="bits", text="en", variant="en", size=size, order=name):
             measured.order(name, size)
     for by, limit in UNTIL.items():

@@ -22,7 +22,7 @@ export HF_HUB_DISABLE_PROGRESS_BARS=1
 mkdir -p "$OUT"
 
 SMOKE=()
-SIZES="40960 32768 24576 16384 8192 4096"
+SIZES="32768 16384 8192 4096"
 if [ "${1:-}" = --smoke ]; then
   prepare_sample_texts
   SMOKE=(--smoke)

@@ -76,7 +76,12 @@ def _equal(rows: list[Row]) -> str:
 
 
 def _orders(rows: list[Row]) -> str:
-    ordered = [row for row in _of(rows, "bits") if row.get("order")]
+    ordered = [
+        row | {"order": "leaf-frequency"}
+        for row in _of(rows, "bits", variant="en")
+        if row["text"] == "en" and not row.get("order")
+    ]
+    ordered += [row for row in _of(rows, "bits") if row.get("order")]
     sizes = sorted({row["size"] for row in ordered}, reverse=True)
     values = {(row["order"], row["size"]): row["value"] for row in ordered}
     names = dict.fromkeys(row["order"] for row in ordered)
