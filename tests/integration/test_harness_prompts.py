@@ -115,7 +115,7 @@ TARGETS = {
 def build(spec: str, data: Path, cache: Path, shots: int) -> Any:
     """The task as lm-eval builds it, its requests made."""
     (request,) = requests_of([spec], shots)
-    loaded = harness._Tasks(harness._task_manager(is_own=True), data, str(cache)).get(request)
+    loaded = harness.BuiltTasks(harness._task_manager(is_own=True), data, str(cache)).get(request)
     (task,) = loaded["tasks"].values()
     task.build_all_requests(limit=1, rank=0, world_size=1)
     return task

@@ -143,7 +143,7 @@ def test_tokens_without_text_have_a_table_too(capsys: pytest.CaptureFixture[str]
     rows = [vs.Result("m", "en", "output_bytes_per_second", 0.0, 4, 0.0, 0.0)]
     spread = [{"subject": "m", "language": "en", "metric": rows[0].metric, "sd": 0.0}]
     result = {"results": vs.Results(rows).to_dicts(), "spread": spread}
-    models.show(Namespace(repeats=2, output=None), result, console.stdout())
+    models.show_latency(Namespace(repeats=2, output=None), result, console.stdout())
     assert "bytes/s" in capsys.readouterr().out
 
 

