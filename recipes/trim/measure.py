@@ -2,9 +2,9 @@
 
     python recipes/trim/measure.py MODEL OUT --sizes 32768 16384 --text en=FILE… --corpus en=FILE
 
-Rows (`what`): "step", one trimmed model; "bits", its bits per byte of one text; "equal", whether
-texts whose tokens do not change get the same hidden states; "order", English under another order of
-removal; "until", where `prune --until` stops.
+Rows (`what`): "step", one trimmed model; "bits", its bits per byte of one text, for English also
+under other orders of removal (`order`); "equal", whether texts whose tokens do not change get the
+same hidden states; "until", where `prune --until` stops.
 """
 
 from __future__ import annotations

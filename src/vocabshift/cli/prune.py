@@ -119,7 +119,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     _check(args)
     source = source_of(args) if args.corpus or args.counts else None
-    with progress_bar(in_bytes=True) as progress:
+    # The steps of a search are no bytes.
+    with progress_bar(in_bytes=args.until is None) as progress:
         result = prune_to_folder(
             tokenizer_of(args),
             source,

@@ -192,7 +192,8 @@ class StepCheckpoints:
         self.folder.mkdir(parents=True, exist_ok=True)
         for name, value in ((RUN, self._facts), (EXPORT, self._export)):
             file = self.folder / name
-            if not file.exists():
+            # A run that is resumed may have another dtype of the output, or its model elsewhere.
+            if name == EXPORT or not file.exists():
                 partial = file.with_suffix(".partial")
                 partial.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
                 partial.replace(file)

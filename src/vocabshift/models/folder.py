@@ -179,6 +179,18 @@ def load_own_tokenizer(source: str | Path) -> Tokenizer | UnigramOrWordPieceToke
         ) from None
 
 
+def check_own_tokenizer(source: str | Path, tokenizer: AnyTokenizer) -> None:
+    """VocabMismatchError for a model whose folder holds a tokenizer with another vocabulary."""
+    try:
+        own = open_tokenizer(source)
+    except InvalidTokenizerError:  # none, or of a kind that is not read
+        return
+    if own.vocab != tokenizer.vocab:
+        raise VocabMismatchError(
+            f"{source} has another tokenizer than {tokenizer.name}; a model with this one is needed"
+        )
+
+
 def write_model(model: Any, tokenizer: AnyTokenizer, folder: Path) -> None:
     """Write a transformers model in memory, with its tokenizer, into an empty folder.
 

@@ -146,6 +146,12 @@ class PruningOptions:
             raise ValueError(f"unknown measure {self.by!r}; known are: {', '.join(MEASURES)}")
         if self.until is not None and not 0 <= self.until < math.inf:
             raise ValueError(f"until is {self.until}; give a share from 0 up, such as 0.005")
+        if self.until is not None and self.drop_unseen_characters:
+            raise ValueError(
+                "until cannot be given with drop_unseen_characters: held-out text whose characters "
+                "are gone becomes unknown tokens, which cost little, so no measure shows the loss; "
+                "leave drop_unseen_characters out, or give n_tokens or vocab_size"
+            )
         for name, value in sizes.items():
             if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
                 raise TypeError(f"{name} is {value!r}; give a whole number")

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
-from vocabshift.tokenizer.token_bytes import BYTE_PIECE, is_byte_level
+from vocabshift.tokenizer.components import SPACE
+from vocabshift.tokenizer.token_bytes import BYTE_PIECE, is_byte_level, is_metaspace
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 NEVER_IN_UTF8 = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))
@@ -141,6 +142,8 @@ def _single_characters(tokenizer: AnyTokenizer) -> set[int]:
     texts = {token.content for token in tokenizer.added_tokens}
     if not (isinstance(tokenizer, Tokenizer) and is_byte_level(tokenizer)):
         texts |= tokenizer.vocab.keys()
+    if SPACE in texts and isinstance(tokenizer, Tokenizer) and is_metaspace(tokenizer):
+        texts.add(" ")
     return {ord(text) for text in texts if len(text) == 1}
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.models.folder import find_model
+from vocabshift.models.folder import check_own_tokenizer, find_model
 from vocabshift.models.load import load_causal_model
 from vocabshift.models.tables import named_tensors
 from vocabshift.progress import Progress
@@ -87,7 +87,7 @@ def prune(
         Not for Unigram.
     unreachable_first: first the tokens that their own merges cannot make; BPE alone.
     drop_unseen_characters: of Unigram and WordPiece, also remove single characters that the
-        corpus does not have; text with these then has unknown tokens.
+        corpus does not have; text with these then has unknown tokens. Not with `until`.
     complete_bytes: first add tokens for the bytes that the vocabulary lacks and that UTF-8 can
         hold; BPE alone. They count in `vocab_size`.
     threads: for encoding; the result does not depend on it.
@@ -194,11 +194,8 @@ def prune_to_folder(
         if out is None
         else outcome("prune", out, inputs=inputs, force=force) as output
     ):
-        measured = None
-        if until is not None:
-            if isinstance(model, str | Path):
-                model = load_causal_model(model, dtype=dtype, device=device)
-            measured = _measure(options, loaded, held_out, model, threads=threads)
+        run: dict[str, Any] = {"threads": threads, "dtype": dtype, "device": device}
+        measured = _measure(options, loaded, held_out, model, **run)
         pruning = prune_with_report(
             loaded, source, options, threads=threads, held_out=measured, progress=progress
         )
@@ -242,7 +239,9 @@ def _write(
 
 def _own_model(place: Any) -> str:
     """The model that lies with the tokenizer; ValueError where there is none."""
-    if isinstance(place, str | Path) and find_model(place) is not None:
+    if not isinstance(place, str | Path):
+        place = "memory"
+    elif find_model(place) is not None:
         return str(place)
     raise ValueError(
         f"bits per byte need the model, and there is none in {place}: name it (model), or limit "
@@ -257,6 +256,8 @@ def _measure(
     model: Any,
     *,
     threads: int,
+    dtype: str = "float32",
+    device: str = "auto",
 ) -> Measure | None:
     """What `until` limits, ready to be asked; None without `until`."""
     if options.until is None:
@@ -268,7 +269,8 @@ def _measure(
     if model is None:
         raise ValueError("bits per byte need the model of the tokenizer; bytes-per-token need none")
     if isinstance(model, str | Path):
-        model = load_causal_model(model)
+        check_own_tokenizer(model, tokenizer)
+        model = load_causal_model(model, dtype=dtype, device=device)
     return _bits_per_byte(model, tokenizer, held_out)
 
 

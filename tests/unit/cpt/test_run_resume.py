@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
 import signal
@@ -190,6 +191,13 @@ def test_another_run_is_refused(tmp_path: Path) -> None:
         StepCheckpoints(tmp_path, FACTS)
     with pytest.raises(ValueError, match="at least 1"):
         StepCheckpoints(tmp_path / "new", FACTS, keep=0)
+
+
+def test_what_export_needs_is_that_of_the_newest_run(tmp_path: Path) -> None:
+    """A resumed run may have another dtype of its output: no fact, but what readers need."""
+    for number, dtype in enumerate(("float32", "bfloat16"), 1):
+        StepCheckpoints(tmp_path, FACTS, export={"dtype": dtype}).save(number, {}, {}, {})
+        assert json.loads((tmp_path / "export.json").read_text()) == {"dtype": dtype}
 
 
 def test_time_makes_a_checkpoint_due(tmp_path: Path) -> None:

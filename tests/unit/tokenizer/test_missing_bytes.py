@@ -76,6 +76,14 @@ def test_characters_of_the_vocabulary_need_no_bytes(make_metaspace) -> None:
     assert slow.lost(poor.backend, [0x41, 0x42, 0x43]) == {0x42}
 
 
+def test_a_space_needs_no_byte_where_a_token_stands_for_it(make_metaspace) -> None:
+    poor = lacking(make_metaspace(), 0x20, 0x42)
+    assert lost_characters(poor).tolist() == [0x42]
+    assert losing_bytes(poor) == (0x42,)
+    ids = poor.backend.encode("a a", add_special_tokens=False).ids
+    assert poor.backend.decode(ids) == "a a"
+
+
 def test_an_added_token_is_not_lost(make_byte_level) -> None:
     poor = lacking(make_byte_level(), 0x09)
     assert lost_characters(poor).tolist() == [0x09]

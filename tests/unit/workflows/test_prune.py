@@ -81,6 +81,25 @@ def test_a_tokenizer_without_a_model_is_refused(old: Any, tmp_path: Path) -> Non
         prune_to_folder(old, CORPUS, None, n_tokens=3, held_out=HELD_OUT)
 
 
+def test_the_model_of_another_tokenizer_is_refused(old: Any, tmp_path: Path) -> None:
+    """Its embeddings could hold the ids, and the figures would mean nothing."""
+    small_models.tiny_tokenizer().save_pretrained(tmp_path / "model")
+    small_models.build("llama", old).save_pretrained(tmp_path / "model")
+    given: Any = {"until": 0.1, "held_out": HELD_OUT, "model": tmp_path / "model"}
+    with pytest.raises(vs.VocabMismatchError, match="another tokenizer than"):
+        prune_to_folder(old, CORPUS, None, **given)
+    with pytest.raises(vs.VocabMismatchError, match="another tokenizer than"):
+        vs.prune(old, CORPUS, **given)
+    with pytest.raises(ValueError, match="there is none in memory: name it"):
+        prune_to_folder(old, CORPUS, None, until=0.1, held_out=HELD_OUT)
+
+
+def test_a_limit_does_not_go_with_losing_characters(old: Any) -> None:
+    """An unknown token costs little, so that no measure shows what is lost."""
+    with pytest.raises(ValueError, match="until cannot be given with drop_unseen_characters"):
+        vs.prune(old, CORPUS, until=0.1, held_out=HELD_OUT, drop_unseen_characters=True)
+
+
 @pytest.mark.parametrize(
     ("flags", "said"),
     [

@@ -17,7 +17,7 @@ from vocabshift.errors import InvalidTokenizerError
 
 MAGIC = b"GGUF"
 _STRING, _ARRAY = 8, 9
-_SCALARS = dict(zip((0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12), "BbHhIif?QqdX", strict=False))
+_SCALARS = dict(zip((0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12), "BbHhIif?Qqd", strict=True))
 """struct code by GGUF type: u8 i8 u16 i16 u32 i32 f32 bool u64 i64 f64."""
 _SMALLEST_KEY = 8 + 4 + 1  # an empty name, a type, a value of one byte
 _SMALLEST_TENSOR = 8 + 4 + 8 + 4 + 8  # an empty name, one length, a type, an offset
