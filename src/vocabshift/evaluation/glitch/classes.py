@@ -117,15 +117,14 @@ def counts_inside(tokenizer: Tokenizer, counts: npt.NDArray[np.int64]) -> npt.ND
     `counts`: of `count_ids`.
     """
     found = np.zeros_like(counts)
-    first: dict[str, tuple[str, str]] = {}  # of merges with one product, the first makes it
+    parts: dict[str, set[str]] = {}  # at any depth; of merges with one product, the first makes it
+    vocab = tokenizer.model.vocab
     for left, right in tokenizer.model.merges:
         made = tokenizer.model.product(left, right)
-        if made is not None:
-            first.setdefault(made, (left, right))
-    vocab = tokenizer.model.vocab
-    for made, parts in reversed(first.items()):  # what is made of it came before
-        for part in set(parts):
-            found[vocab[part]] += counts[vocab[made]] + found[vocab[made]]
+        if made is None or made in parts:
+            continue
+        parts[made] = {left, right} | parts.get(left, set()) | parts.get(right, set())
+        found[[vocab[part] for part in parts[made]]] += counts[vocab[made]]
     return found
 
 
