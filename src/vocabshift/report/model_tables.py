@@ -215,17 +215,19 @@ def glitch_markdown(summary: Row, tokens: Sequence[Row]) -> str:
             "\n## Of the K nearest to unused rows\n",
             _table(("K", "last 10 % of ids", "superwords"), rows),
         ]
-    wanted = [row for row in tokens if row["is_suspect"] or row["action"]]
+    wanted = [row for row in tokens if row["is_suspect"] or row["action"] or row["verdict"]]
     listed = [row for row in wanted if row["class"] != "dummy"][:_MOST_LISTED]
     cells = [
         (
             *(row["id"], _name(row), row["class"], _number(row["indicator"])),
             *(_number(row["z"]), "–" if row["count"] is None else row["count"]),
-            *(_number(row["max_probability"]), row["action"] or "–"),
+            *(row["reason"] or "–", _number(row["max_probability"]), _number(row["spelled"])),
+            row["action"] or "–",
         )
         for row in listed
     ]
-    heads = ("id", "token", "class", "indicator", "z", "count", "probability", "do")
+    facts = ("id", "token", "class", "indicator", "z", "count", "reason")
+    heads = (*facts, "probability", "spelled", "do")
     parts += ["\n## The most suspect tokens\n", _table(heads, cells)]
     return "\n".join(parts) + "\n"
 

@@ -111,6 +111,23 @@ def count_ids(
     return total
 
 
+def counts_inside(tokenizer: Tokenizer, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """(rows,) how often a corpus has the tokens that are merged from each, at any depth.
+
+    `counts`: of `count_ids`.
+    """
+    found = np.zeros_like(counts)
+    parts: dict[str, set[str]] = {}  # at any depth; of merges with one product, the first makes it
+    vocab = tokenizer.model.vocab
+    for left, right in tokenizer.model.merges:
+        made = tokenizer.model.product(left, right)
+        if made is None or made in parts:
+            continue
+        parts[made] = {left, right} | parts.get(left, set()) | parts.get(right, set())
+        found[[vocab[part] for part in parts[made]]] += counts[vocab[made]]
+    return found
+
+
 Floats = npt.NDArray[np.float32]
 
 PERCENTILE = 2.0
@@ -139,6 +156,38 @@ _HARMLESS = {
     **dict.fromkeys((SPECIALS, ADDED, DUMMY, NO_TOKEN), _ADDED),
     **dict.fromkeys((BYTE, PARTIAL), _PART),
 }
+
+
+PARTIAL_UTF8, NOT_REACHED, RESIDUE = "partial UTF-8", "no text yields it", "merge residue"
+NEVER, RARE, USED = "never in the text", "rare in the text", "in the text"
+REASONS = {
+    PARTIAL_UTF8: "it begins or ends inside a character",
+    NOT_REACHED: "the tokenizer never writes it",
+    RESIDUE: "longer tokens are made of it, and the corpus has them at least 10 times as often",
+    NEVER: "the corpus has neither it nor such longer tokens",
+    RARE: "the corpus has it less than 10 times",
+    USED: "the corpus has it: why it is unlearned is not known",
+}
+"""Why a token may be unlearned, in this order: the first that is true. The corpus is not what the
+model was trained on, so the last four are only as good as it is like that."""
+_OFTEN = 10
+
+
+def reason_of(kind: str, *, is_text: bool, count: int | None, inside: int | None) -> str | None:
+    """Why a token of this class may be unlearned; None where only a corpus would tell.
+
+    `is_text`: its bytes are whole characters; `count`: in a corpus; `inside`: that of the tokens
+    that are merged from it.
+    """
+    if kind in (BYTE, PARTIAL) and not is_text:
+        return PARTIAL_UTF8
+    if kind in (BY_MERGES, BY_PIPELINE):
+        return NOT_REACHED
+    if count is None or inside is None or kind in (SPECIALS, ADDED, DUMMY, NO_TOKEN):
+        return None
+    if inside >= _OFTEN * max(count, 1):
+        return RESIDUE
+    return NEVER if count == 0 else RARE if count < _OFTEN else USED
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +240,7 @@ def action_of(
     """
     if kind in (BY_MERGES, BY_PIPELINE):
         return PRUNE, "no text yields it, whatever the model is trained on"
-    if not is_suspect:
+    if not is_suspect and verdict not in (STRONG_VERIFIED, WEAK_VERIFIED):
         return None
     harmless = _HARMLESS.get(kind)
     if harmless is None and verdict in (WEAK_REJECTED, STRONG_REJECTED):

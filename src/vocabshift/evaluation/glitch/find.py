@@ -114,7 +114,7 @@ def find_glitch_tokens(
     folder = local_folder(model)
     tokenizer = load_tokenizer(folder)
     tables = open_tables(folder, tokenizer.row_count)
-    known = find_reference(tokenizer, tables.head, reference)
+    known = find_reference(tokenizer, tables.head, reference, tied=tables.tied)
     chosen = _chosen(indicator, tables, known)
     moved = None if initial is None else _drift(tables, tokenizer, initial)
     report_phase = progress or (lambda *_: None)
@@ -167,8 +167,9 @@ def _chosen(indicator: str, tables: ModelTables, reference: Reference | None) ->
         )
         raise ValueError(
             f"{tables.folder} cannot be evaluated by {chosen}: no row is known to be unused (no "
-            "dummies, no rows beyond the tokenizer, no impossible bytes, no unused tokens); name "
-            f"some with --reference, or {other}"
+            "dummies, no rows beyond the tokenizer, no impossible bytes, no unused tokens"
+            f"{', no special tokens with one row in common' if tables.tied else ''}); name some "
+            f"with --reference (special tokens that it never read, say), or {other}"
         )
     return chosen
 

@@ -64,7 +64,7 @@ def flat(table: RowTable) -> Floats:
 
 def distances(table: RowTable, reference: Ids) -> dict[str, Scores]:
     """Distance of each row to the mean of the rows `reference` (one at least), in four ways."""
-    centre = _mean(table)
+    centre = mean_of(table)
     component = first_component(table, centre)
     ways: dict[str, Callable[[Floats], Floats]] = {
         COSINE: lambda rows: rows,
@@ -131,7 +131,8 @@ def _among_themselves(rows: Floats, name: str) -> Floats:
     return np.concatenate([measure(row[None], (total - row) / (len(rows) - 1)) for row in rows])
 
 
-def _mean(table: RowTable) -> Floats:
+def mean_of(table: RowTable) -> Floats:
+    """(width,) the mean of all rows."""
     total = np.zeros(table.width, dtype=np.float64)
     for _, block in table.blocks():
         total += block.sum(axis=0, dtype=np.float64)

@@ -1,9 +1,15 @@
 """The reference: rows that are known to be unused, with which others are compared.
 
 Owns the order of preference: tokens named by the user; the dummies that `--reserve-dummies` added;
-rows beyond the tokenizer; bytes that UTF-8 never has; tokens that are called unused. The first of
-these sets with at least two rows that are not all zeros is used. Source: Land and Bartolo 2024,
-section 3.2 (unused tokens by hand for each model); IST, section 4.5 (dummies).
+rows beyond the tokenizer; bytes that UTF-8 never has; tokens that are called unused; for a tied
+model, special tokens that have one row in common. The first of these sets with at least two rows
+that are not all zeros is used. Source: Land and Bartolo 2024, section 3.2 (unused tokens by hand
+for each model); IST, section 4.5 (dummies).
+
+Special tokens with one row: the head gives all tokens that never occur the same gradient, so
+training draws their rows together, while a token that occurs is drawn away from them. SmolLM2 has
+11 of these among 17. Only for a tied model: the head of an untied one says nothing about what was
+read. Rows at the mean of all rows are passed over: that is where new tokens begin.
 
 The reference curve counts late tokens among the K rows nearest to unused ones. Source: IST, section
 4.5 and appendix C.3 (Figure 5), K = 10, 50, 100, … 400. In a subword vocabulary it counts the
@@ -20,34 +26,40 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.checks.vocabulary import called_unused, never_in_text, our_unused
+from vocabshift.evaluation.glitch.indicators import mean_of
 from vocabshift.models.row_blocks import RowTable
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 Ids = npt.NDArray[np.int64]
+
+ONE_ROW = "one row"
 
 ENOUGH = 2
 """Rows that a set found by itself needs: of one alone nothing can be said about spread."""
 
 _MOST_ROWS = 4096  # of the padding of a table: more say nothing more
 _APART = 3.0
+_SAME = 0.999  # cosine: rows that training did not tell apart
+_FEWEST_ALIKE = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Reference:
     """Rows known to be unused."""
 
-    name: str  # "given", "dummies", "beyond the tokenizer", "bytes", "called unused"
+    name: str  # "given" or "dummies", "beyond the tokenizer", "bytes", "called unused", "one row"
     ids: Ids  # ascending
     why: str  # one sentence for people
     left_out: Ids  # of the same kind, but unlike the others
 
 
 def find_reference(
-    tokenizer: Tokenizer, table: RowTable, given: Sequence[str] = ()
+    tokenizer: Tokenizer, table: RowTable, given: Sequence[str] = (), *, tied: bool = False
 ) -> Reference | None:
     """The reference of a model, or None where nothing is known to be unused.
 
-    `given`: ids, ranges of ids ("5-9") or tokens. ValueError for what names no row.
+    `table`: the rows of the head; `given`: ids, ranges of ids ("5-9") or tokens; `tied`: the head's
+    rows are the embeddings. ValueError for what names no row.
     """
     if given:
         ids = _given(tokenizer, table, given)
@@ -62,7 +74,32 @@ def find_reference(
         alike = _alike(rows[is_set])
         kept, left_out = ids[is_set][alike], ids[is_set][~alike]
         return Reference(name, kept, f"{len(kept)} {what}", left_out)
-    return None
+    ids = _of_one_row(tokenizer, table) if tied else np.zeros(0, dtype=np.int64)
+    if not len(ids):
+        return None
+    what = "special tokens that have one row in common: no text told them apart"
+    return Reference(
+        "one row", np.array(ids, dtype=np.int64), f"{len(ids)} {what}", np.zeros(0, np.int64)
+    )
+
+
+def _of_one_row(tokenizer: Tokenizer, table: RowTable) -> Ids:
+    """Special tokens with all but one row; none where they are few, or new."""
+    ids = np.array(sorted(t.id for t in tokenizer.added_tokens if t.special), dtype=np.int64)
+    ids = ids[ids < table.rows]
+    if len(ids) < _FEWEST_ALIKE:
+        return ids[:0]
+    rows = table.take(ids)
+    lengths = np.sqrt(np.square(rows).sum(axis=1))
+    unit = rows / np.maximum(lengths, np.finfo(np.float32).tiny)[:, None]
+    alike = unit @ unit.T > _SAME
+    most = int(alike.sum(axis=1).argmax())
+    centre = mean_of(table)
+    to_centre = float(unit[most] @ centre) / max(float(np.sqrt(centre @ centre)), 1e-12)
+    if to_centre > _SAME or np.count_nonzero(alike[most]) < _FEWEST_ALIKE:
+        return ids[:0]
+    found: Ids = ids[alike[most]]
+    return found
 
 
 def _kinds(tokenizer: Tokenizer, table: RowTable) -> list[tuple[str, Ids, str]]:

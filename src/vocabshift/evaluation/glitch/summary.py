@@ -13,9 +13,18 @@ from typing import Any
 import numpy as np
 
 from vocabshift.evaluation.glitch import NORM, classes
-from vocabshift.evaluation.glitch.classes import ACTIONS, CLASSES, JUDGED, PRUNE, action_of
+from vocabshift.evaluation.glitch.classes import (
+    ACTIONS,
+    CLASSES,
+    JUDGED,
+    PRUNE,
+    action_of,
+    counts_inside,
+    reason_of,
+)
 from vocabshift.evaluation.glitch.find import GlitchReport
-from vocabshift.evaluation.glitch.references import last_of_vocabulary, reference_curve
+from vocabshift.evaluation.glitch.references import ONE_ROW, last_of_vocabulary, reference_curve
+from vocabshift.evaluation.glitch.verification import Verified
 from vocabshift.tokenizer.token_bytes import token_bytes
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint
@@ -45,6 +54,7 @@ def token_rows(report: GlitchReport) -> list[dict[str, Any]]:
     )
     reference = set() if report.reference is None else set(report.reference.ids.tolist())
     counts, values = report.counts, report.values
+    inside = None if counts is None else counts_inside(report.tokenizer, counts).tolist()
     kinds, suspect = report.kinds.classes.tolist(), report.suspect.tolist()
     order = np.argsort(np.where(np.isfinite(values), values, np.inf), kind="stable").tolist()
     rows = []
@@ -53,6 +63,14 @@ def token_rows(report: GlitchReport) -> list[dict[str, Any]]:
             continue
         found = verified.get(i)
         count = None if counts is None else int(counts[i])
+        asked = suspect[i] or found is not None
+        text = _text(spelled.get(i))
+        parts = None if inside is None else inside[i]
+        reason = (
+            reason_of(kinds[i], is_text=text is not None, count=count, inside=parts)
+            if asked
+            else None
+        )
         action = action_of(
             kinds[i],
             is_suspect=suspect[i],
@@ -63,15 +81,19 @@ def token_rows(report: GlitchReport) -> list[dict[str, Any]]:
             {
                 "id": i,
                 "token": report.kinds.tokens[i],
-                "text": _text(spelled.get(i)),
+                "text": text,
                 "class": kinds[i],
                 "script": report.kinds.scripts[i],
                 "is_reference": i in reference,
                 **{name: column[i] for name, column in columns.items()},
                 "is_suspect": suspect[i],
                 "count": count,
+                "reason": reason,
                 "max_probability": None if found is None else _round(found.max_probability),
                 "verdict": None if found is None else found.verdict,
+                "spelled": None
+                if found is None or found.spelled is None
+                else _round(found.spelled),
                 "action": None if action is None else action[0],
                 "why": None if action is None else action[1],
             }
@@ -120,10 +142,17 @@ def summary(report: GlitchReport, rows: Sequence[Mapping[str, Any]]) -> dict[str
         facts["verification"] = {
             "n_tokens": len(report.verification.tokens),
             "verdicts": dict(sorted(verdicts.items())),
+            "spelled": _mean_spelled(report.verification.tokens),
             "placeholder": report.kinds.tokens[report.verification.placeholder],
             "shots": report.verification.shots,
         }
     return facts
+
+
+def _mean_spelled(tokens: Sequence[Verified]) -> float | None:
+    """Mean share of letters, of the tokens that have letters."""
+    known = [found.spelled for found in tokens if found.spelled is not None]
+    return _round(float(np.mean(known))) if known else None
 
 
 def prunable(tokenizer: Tokenizer, rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -174,6 +203,13 @@ def _notes(report: GlitchReport, evaluated: Any) -> list[str]:
         notes.append(
             "More than half of the tokens are suspect: the reference rows do not stand apart from "
             "the others, so this model is hardly trained, or they were trained with it."
+        )
+    known = report.reference
+    if known is not None and known.name == ONE_ROW and report.threshold.is_by_reference:
+        notes.append(
+            "The reference rows are copies of one row, so only tokens that training never drew "
+            "away from it are below the threshold. Tokens that it hardly moved come next: "
+            "--verify N asks the model for them."
         )
     if report.tables.tied and report.indicator == NORM:
         notes.append(

@@ -1,10 +1,14 @@
-"""Verification by prompting: can the model repeat a token that its prompt contains?
+"""Verification by prompting: can the model repeat, or spell, a token that its prompt contains?
 
 Owns the three prompts of Land and Bartolo's program (a 20-shot copy, an explanation, fifty
 repetitions). They are built with a placeholder token, whose id is then replaced, so that tokens
 that no text yields can be tried too. The model continues greedily for three steps, and the token's
 highest probability counts. Greedy steps are deterministic, so more samples would add nothing. There
 are fewer shots if the model has too few positions.
+
+A fourth prompt, ours, asks for the spelling after eight examples. The letters are given one by one,
+and those that the model ranks first count. Spelling needs what the embedding knows of a token's
+letters, so it is reported and is no part of the verdict: small models spell ordinary words badly.
 """
 
 from __future__ import annotations
@@ -28,6 +32,9 @@ STEPS = 3
 _BATCH_TOKENS = 4096
 _MOST_PLACEHOLDERS = 3000
 _HOLE = "{token}"
+_SPELLING_TOKENS = 1024  # in a batch: here every position has logits
+_MOST_LETTERS = 24
+_SPELLED = ("house", "paper", "window", "yellow", "doctor", "simple", "garden", "market")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,15 @@ _PROMPTS = (
         "{token}",
     ),
 )
+_SPELL = _Prompt(
+    "spell",
+    0,
+    "This device spells its input.\n"
+    + "".join(f"«{word}»: {' '.join(word)}\n" for word in _SPELLED)
+    + f"«{_HOLE}»:",
+    "",
+    _HOLE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +95,8 @@ class Verified:
 
     token_id: int
     max_probability: float
-    verdict: str  # one of verdicts.VERDICTS
+    verdict: str  # one of classes.VERDICTS
+    spelled: float | None  # share of its letters; None for half characters and white space
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +137,8 @@ def verify(
         )
     encoder = Encoder(tokenizer)
     positions = positions_of(model)
-    placeholder, prompts = _build(encoder, (positions or 1 << 20) - STEPS)
+    room = (positions or 1 << 20) - STEPS
+    placeholder, prompts = _build(encoder, room)
     highest = np.zeros(len(token_ids))
     is_encoded = np.zeros(len(token_ids), dtype=np.bool_)
     was_training = model.training
@@ -140,16 +158,56 @@ def verify(
                 done += len(chosen)
                 if progress is not None:
                     progress("prompts", done, len(prompts) * len(token_ids))
+        texts_of = texts_of_tokens(tokenizer)
+        words = [_letters(texts_of.get(token_id, ""), encoder) for token_id in token_ids]
+        left = room - max(map(len, words), default=0)
+        asked = _fitting(encoder, _SPELL, placeholder, texts_of[placeholder], left)
+        spelled: list[float | None] = [None] * len(token_ids)
+        if asked is not None and len(asked.ids):
+            spelled = _spelled(model, asked, token_ids, words)
     finally:
         model.train(was_training)
     return Verification(
         tuple(
-            Verified(int(token_id), float(p), verdict_of(float(p), is_encoded=bool(ok)))
-            for token_id, p, ok in zip(token_ids, highest, is_encoded, strict=True)
+            Verified(int(i), float(p), verdict_of(float(p), is_encoded=bool(ok)), share)
+            for i, p, ok, share in zip(token_ids, highest, is_encoded, spelled, strict=True)
         ),
         placeholder,
         {prompt.name: prompt.shots for prompt in prompts},
     )
+
+
+def _letters(text: str, encoder: Encoder) -> list[int]:
+    """What follows the prompt where the text is spelled; nothing where there are no letters."""
+    letters = "".join(text.split())[:_MOST_LETTERS]
+    return encoder.encode("".join(f" {letter}" for letter in letters)).tolist() if letters else []
+
+
+def _spelled(
+    model: Any, prompt: _Built, token_ids: Sequence[int], words: Sequence[list[int]]
+) -> list[float | None]:
+    """Of each word's ids the share that the model ranks first, given those before it."""
+    import torch
+
+    device = model.get_input_embeddings().weight.device
+    found: list[float | None] = [None] * len(words)
+    order = sorted((i for i, word in enumerate(words) if word), key=lambda i: len(words[i]))
+    size = len(prompt.ids)
+    n = max(1, _SPELLING_TOKENS // (size + max(map(len, words), default=0)))
+    for start in range(0, len(order), n):
+        places = order[start : start + n]
+        longest = len(words[places[-1]])
+        batch = np.zeros((len(places), size + longest), dtype=np.int64)
+        for row, place in zip(batch, places, strict=True):  # a short one is filled at its end
+            row[:size] = np.where(prompt.holes, token_ids[place], prompt.ids)
+            row[size : size + len(words[place])] = words[place]
+        with torch.inference_mode():
+            ids = torch.from_numpy(batch).to(device)
+            top = model(ids).logits[:, size - 1 : -1].argmax(-1).cpu().numpy()
+        for best, place in zip(top, places, strict=True):
+            word = np.array(words[place])
+            found[place] = float((best[: len(word)] == word).mean())
+    return found
 
 
 def _build(encoder: Encoder, room: int) -> tuple[int, list[_Built]]:

@@ -186,9 +186,10 @@ def _parts(rows: Sequence[Row], key: str) -> str:
 
 
 def _listed(tokens: Sequence[Row]) -> str:
-    wanted = [row for row in tokens if row["is_suspect"] or row["action"]]
+    wanted = [row for row in tokens if row["is_suspect"] or row["action"] or row["verdict"]]
     rows = [row for row in wanted if row["class"] != "dummy"][:_MOST_LISTED]
-    heads = ("token", "id", "class", "indicator", "z", "count", "probability", "do")
+    facts = ("id", "class", "indicator", "z", "count", "reason")
+    heads = ("token", *facts, "probability", "spelled", "do")
     cells = [
         (
             _name(row),
@@ -197,7 +198,9 @@ def _listed(tokens: Sequence[Row]) -> str:
             _number(row["indicator"]),
             _number(row["z"]),
             "–" if row["count"] is None else row["count"],
+            row["reason"] or "–",
             _number(row["max_probability"]),
+            _number(row["spelled"]),
             row["action"] or "–",
         )
         for row in rows

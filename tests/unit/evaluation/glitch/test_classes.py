@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 import small_models
 from vocabshift.checks.vocabulary import with_unused
-from vocabshift.evaluation.glitch.classes import classify
+from vocabshift.evaluation.glitch.classes import classify, counts_inside
 from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
@@ -54,3 +56,23 @@ def test_characters_that_no_merge_makes(tmp_path: Path) -> None:
     assert "atomic" == kinds.classes[vocab["ब"]]
     assert "byte_piece" == kinds.classes[vocab["<0x41>"]]
     assert "ordinary" == kinds.classes[vocab["▁the"]]
+
+
+def test_counts_inside_are_those_of_all_that_is_merged_from_a_token(tokenizer: Tokenizer) -> None:
+    """Held against the definition: a token's parts, the parts of these, and so on."""
+    model = tokenizer.model
+    counts = np.random.default_rng(2).integers(0, 50, tokenizer.row_count)
+    parts_of: dict[str, tuple[str, str]] = {}
+    for left, right in model.merges:
+        parts_of.setdefault(left + right, (left, right))
+
+    def parts(token: str) -> set[str]:
+        direct = set(parts_of.get(token, ()))
+        return direct.union(*map(parts, direct))
+
+    expected = np.zeros_like(counts)
+    for token, token_id in model.vocab.items():
+        for part in parts(token):
+            expected[model.vocab[part]] += counts[token_id]
+    assert expected.any()
+    assert expected.tolist() == counts_inside(tokenizer, counts).tolist()

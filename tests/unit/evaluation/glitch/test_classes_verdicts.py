@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference import glitch as slow
-from vocabshift.evaluation.glitch.classes import action_of, threshold, verdict_of
+from vocabshift.evaluation.glitch.classes import (
+    REASONS,
+    action_of,
+    reason_of,
+    threshold,
+    verdict_of,
+)
 from vocabshift.evaluation.glitch.references import K, last_of_vocabulary, reference_curve
 
 
@@ -62,6 +68,8 @@ def test_verdicts_are_those_of_land_and_bartolo(
         ("ordinary", False, 0, None, None),
         ("ordinary", True, 0, None, "prune"),
         ("ordinary", True, 3, None, "re-initialize"),
+        ("ordinary", False, 3, "weak_verified", "re-initialize"),
+        ("ordinary", False, 3, "weak_rejected", None),
         ("superword", True, None, "strong_verified", "re-initialize"),
         ("ordinary", True, 0, "weak_rejected", "ignore"),
         ("special", True, 0, None, "ignore"),
@@ -75,6 +83,28 @@ def test_actions(
 ) -> None:
     found = action_of(kind, is_suspect=is_suspect, count=count, verdict=verdict)
     assert action == (None if found is None else found[0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_text", "count", "inside", "reason"),
+    [
+        ("partial_utf8", False, 0, 90, "partial UTF-8"),
+        ("byte_piece", True, 0, 0, "never in the text"),
+        ("unreachable", True, None, None, "no text yields it"),
+        ("ordinary", True, None, None, None),
+        ("special", True, 0, 0, None),
+        ("ordinary", True, 0, 10, "merge residue"),
+        ("ordinary", True, 0, 9, "never in the text"),
+        ("ordinary", True, 2, 20, "merge residue"),
+        ("ordinary", True, 2, 19, "rare in the text"),
+        ("ordinary", True, 10, 99, "in the text"),
+    ],
+)
+def test_reasons(
+    kind: str, is_text: bool, count: int | None, inside: int | None, reason: str | None
+) -> None:
+    assert reason == reason_of(kind, is_text=is_text, count=count, inside=inside)
+    assert reason is None or reason in REASONS
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=130), st.data())

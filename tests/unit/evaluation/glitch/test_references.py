@@ -102,3 +102,39 @@ def test_numbers_of_dummies() -> None:
     with pytest.raises(ValueError, match="give 0 to 10,000"):
         unused_names(10_001)
     assert ("<|vocabshift_unused_1|>",) == unused_names(1, frozenset(("<|vocabshift_unused_0|>",)))
+
+
+def of_one_row(tokenizer: Tokenizer, n: int) -> tuple[Tokenizer, Any]:
+    """Five more special tokens, the first `n` with one row; rows of impossible bytes are zeros."""
+    first = tokenizer.row_count
+    added = [AddedToken(f"<role{i}>", first + i, special=True) for i in range(5)]
+    more = replace(tokenizer, added_tokens=(*tokenizer.added_tokens, *added))
+    rows = random(first + 5)
+    rows[never_in_text(tokenizer)] = 0
+    rows[first : first + n] = rows[first] + 1e-4 * random(n)
+    return more, rows
+
+
+def test_special_tokens_of_one_row_are_the_last_resort_of_a_tied_model(
+    tokenizer: Tokenizer, write_model: WriteModel
+) -> None:
+    """The fifth has a row of its own, and an untied head says nothing about what was read."""
+    more, rows = of_one_row(tokenizer, 4)
+    table = open_tables(write_model(more, rows), more.row_count).head
+    found = find_reference(more, table, tied=True)
+    assert found is not None
+    first = tokenizer.row_count
+    assert ("one row", list(range(first, first + 4))) == (found.name, found.ids.tolist())
+    assert find_reference(more, table) is None
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_few_of_them_are_no_reference_and_new_rows_are_none(
+    tokenizer: Tokenizer, write_model: WriteModel, *, is_new: bool
+) -> None:
+    """New rows begin at the mean of all rows: that they agree says nothing."""
+    more, rows = of_one_row(tokenizer, 3)
+    if is_new:
+        rows[-5:] = rows[:-5].mean(axis=0)
+    table = open_tables(write_model(more, rows), more.row_count).head
+    assert find_reference(more, table, tied=True) is None
