@@ -4,7 +4,7 @@
 
 Without a file, English is learned from the sample texts of the package and its documentation. Each
 model answers prompts, and a table compares size, speed, bytes per token and bits per byte on text
-that no step has seen.
+that no tokenizer was learned from. Its English part also decides where the trimming stops.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def disk_errors(place: Path) -> Iterator[None]:
 
 RUN, EXPORT = "run.json", "export.json"
 STEPS = "steps"
-_NAME = re.compile(r"step-[0-9]{9}")
+STEP_NAME = re.compile(r"step-[0-9]{9}")
 WEIGHTS, _MOMENTS = "weights.safetensors", "moments.safetensors"
 
 
@@ -216,7 +216,7 @@ class StepCheckpoints:
     def _names(self) -> list[str]:
         steps = self.folder / STEPS
         entries = steps.iterdir() if steps.is_dir() else ()
-        return sorted(entry.name for entry in entries if _NAME.fullmatch(entry.name))
+        return sorted(entry.name for entry in entries if STEP_NAME.fullmatch(entry.name))
 
 
 def _refuse_another(folder: Path, facts: Mapping[str, Any]) -> None:

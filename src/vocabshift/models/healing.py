@@ -16,7 +16,9 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vocabshift.errors import InvalidTokenizerError
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
+from vocabshift.tokenizer.formats.load import open_tokenizer
 from vocabshift.tokenizer.token_bytes import is_superword
 
 _SPACE = 0x20
@@ -144,6 +146,14 @@ class _Constraint:
                 scores[row] = float("-inf")
                 scores[row, allowed] = kept
         return scores
+
+
+def healer_of(tokenizer: Any) -> PromptHealer | None:
+    """Healing for a tokenizer of transformers; None for a kind that is not read here."""
+    try:
+        return PromptHealer(open_tokenizer(tokenizer))
+    except (InvalidTokenizerError, TypeError):
+        return None
 
 
 def _is_border(data: bytes, end: int) -> bool:

@@ -9,7 +9,6 @@ the random state is put back.
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext, redirect_stderr
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from vocabshift.cpt.checkpoints import (
     EXPORT,
     RUN,
+    STEP_NAME,
     STEPS,
     WEIGHTS,
     restore_weights,
@@ -46,7 +46,6 @@ MODELS = "models"
 TRAINING = "training"
 """Folder of a run's checkpoints."""
 
-_STEP = re.compile(r"step-[0-9]{9}")
 _BESIDE = ("*.json", "*.jinja", "*.model", "*.py", "*.txt", "LICENSE*", "NOTICE*")
 _WRITTEN = ("config.json", "generation_config.json", "*.index.json", "vocabshift.json")
 
@@ -104,7 +103,7 @@ class Judge:
     def _drop(self, newest: str) -> None:
         """Remove models beyond `keep_models`, and those of steps that a resumed run does again."""
         folders = sorted(each for each in (self._work / MODELS).iterdir() if each.is_dir())
-        kept = [each for each in folders if _STEP.fullmatch(each.name) and each.name <= newest]
+        kept = [each for each in folders if STEP_NAME.fullmatch(each.name) and each.name <= newest]
         if self._config.keep_models is not None:
             kept = kept[-self._config.keep_models :]
         for each in folders:
@@ -221,7 +220,7 @@ def export_checkpoint(
 
 def _step_at(place: Path) -> Path:
     """The folder of a step: `place` itself, or the newest one below a folder of the run."""
-    if _STEP.fullmatch(place.name) and place.is_dir():
+    if STEP_NAME.fullmatch(place.name) and place.is_dir():
         return place
     for above in ("", STEPS, f"{TRAINING}/{STEPS}", f"{CHECKPOINTS}/{TRAINING}/{STEPS}"):
         newest = _newest(place / above)
@@ -235,7 +234,7 @@ def _step_at(place: Path) -> Path:
 
 def _newest(steps: Path) -> Path | None:
     entries = steps.iterdir() if steps.is_dir() else ()
-    return max((each for each in entries if _STEP.fullmatch(each.name)), default=None)
+    return max((each for each in entries if STEP_NAME.fullmatch(each.name)), default=None)
 
 
 def _read(file: Path) -> dict[str, Any]:

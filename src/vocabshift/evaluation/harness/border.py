@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -27,9 +26,7 @@ from typing import Any
 import torch
 from lm_eval.models.huggingface import HFLM
 
-from vocabshift.errors import InvalidTokenizerError
-from vocabshift.models.healing import PromptHealer
-from vocabshift.tokenizer.formats.load import open_tokenizer
+from vocabshift.models.healing import PromptHealer, healer_of
 
 _LOG = logging.getLogger("lm_eval")  # where lm-eval reports what it truncates
 
@@ -72,9 +69,7 @@ class BorderLM(HFLM):  # type: ignore[misc]
         self.counts = BorderCounts()
         self._touched: dict[tuple[str, str], tuple[Ids, Ids]] = {}
         self._last: tuple[str, Ids] = ("", [])
-        self._healer: PromptHealer | None = None
-        with suppress(InvalidTokenizerError, TypeError):  # a kind we do not read: nothing is healed
-            self._healer = PromptHealer(open_tokenizer(self.tokenizer))
+        self._healer = healer_of(self.tokenizer)
 
     def reset_counts(self) -> None:
         """Begin another task."""

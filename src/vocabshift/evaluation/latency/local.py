@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
 from vocabshift.evaluation.latency.latency import Answer
-from vocabshift.models.healing import PromptHealer
+from vocabshift.models.healing import healer_of
 from vocabshift.models.load import (
     check_model,
     lack_of_memory,
@@ -22,7 +21,6 @@ from vocabshift.models.load import (
     positions_of,
     torch_device,
 )
-from vocabshift.tokenizer.formats.load import open_tokenizer
 
 if TYPE_CHECKING:
     import torch
@@ -46,9 +44,7 @@ class LocalModel:
         self._tokenizer = tokenizer
         self._n_new = max_new_tokens
         self._text_of = _decoder(tokenizer)
-        self._healer: PromptHealer | None = None
-        with suppress(InvalidTokenizerError, TypeError):  # of a kind that we do not read
-            self._healer = PromptHealer(open_tokenizer(tokenizer))
+        self._healer = healer_of(tokenizer)
 
     def ask(self, prompt: str) -> Answer:
         """Time `generate`, and the tokenizer's work before it.
