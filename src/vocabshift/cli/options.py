@@ -171,13 +171,12 @@ def share(text: str) -> float:
 
 
 def percentage(text: str) -> float:
-    """Parse "0.5%" (or the share itself, 0.005), as argparse's `type`."""
-    number, percent, rest = text.strip().partition("%")
+    """Parse "0.5%" as 0.005, as argparse's `type`; without its sign 0.5 could be either."""
     try:
-        value = float(number) / (100 if percent else 1)
+        value = float(text.strip().removesuffix("%")) / 100
     except ValueError:
         value = -1.0
-    if rest or not 0 <= value < 1:
+    if not text.strip().endswith("%") or not 0 <= value < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no share from 0% to 100%; write 0.5%")
     return value
 

@@ -108,6 +108,7 @@ def test_a_limit_does_not_go_with_losing_characters(old: Any) -> None:
         (["--n-tokens", "3", "--until", "1%", "--held-out", "x"], "one of them"),
         (["--until", "half", "--held-out", "x"], "is no share from 0% to 100%"),
         (["--until", "120%", "--held-out", "x"], "is no share from 0% to 100%"),
+        (["--until", "0.5", "--held-out", "x"], "is no share from 0% to 100%; write 0.5%"),
         (["--n-tokens", "3", "--model", "x"], "--by and --model are for --until"),
     ],
 )
