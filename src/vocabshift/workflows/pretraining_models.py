@@ -240,6 +240,11 @@ def _newest(steps: Path) -> Path | None:
 def _read(file: Path) -> dict[str, Any]:
     try:
         value = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{file.parent} holds no {file.name}: it is no folder of checkpoints, or of an older run; "
+            "resume that run once, which writes it"
+        ) from None
     except ValueError as error:
         raise ValueError(f"{file} is damaged: {error}") from None
     if not isinstance(value, dict):
