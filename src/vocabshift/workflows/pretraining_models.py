@@ -242,8 +242,8 @@ def _read(file: Path) -> dict[str, Any]:
         value = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"{file.parent} holds no {file.name}: it is no folder of checkpoints, or one of an older "
-            "run; resume that run once, which writes it"
+            f"{file.parent} holds no {file.name}: it is no folder of checkpoints, or one of an "
+            "older run; resume that run once, which writes it"
         ) from None
     except ValueError as error:
         raise ValueError(f"{file} is damaged: {error}") from None
