@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import copy
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -115,6 +114,14 @@ def speed_and_memory(folder: Path, texts: list[str]) -> dict[str, Any]:
     return found
 
 
+def peak_memory() -> int:
+    """Bytes of this process at its largest; `getrusage` would count the parent's before exec."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return next(
+        int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM")
+    )
+
+
 def one(folder: str) -> None:
     """What `speed_and_memory` runs: a model alone in a process."""
     texts = json.load(sys.stdin)
@@ -145,7 +152,7 @@ def one(folder: str) -> None:
                 "reads_bytes_per_second": round(n_bytes / min(seconds), 1),
                 "writes_tokens_per_second": round(2 * new / writing, 2),
                 "writes_bytes_per_second": round(2 * new / writing * n_bytes / n_tokens, 2),
-                "peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+                "peak_memory": peak_memory(),
             }
         )
     )
@@ -176,7 +183,7 @@ class Measurements:
         """Everything about one model."""
         tokenizer, model = vs.load_tokenizer(folder), load_causal_model(folder)
         self.put(*bits(model, tokenizer, self.texts, **facts))
-        id_map = find(folder)
+        id_map = find(folder.with_name(f"tokenizer-{folder.name}"))  # what `prune` wrote
         for label, documents in self.texts.items() if id_map is not None else ():
             pairs = unchanged(self.tokenizer, tokenizer, id_map, documents)
             row = {"what": "equal", **facts, "text": label, "of": len(documents)}
