@@ -33,7 +33,10 @@ elif [ ! -e "$DATA/train/en.txt" ]; then
   echo "$DATA/train is not there: run  ../shared/data/unpack.sh $DATA  or set DATA" >&2
   exit 2
 else
-  EN="en=$DATA/train/en.txt" DE="de=$DATA/train/de.txt" CODE="code=$DATA/train/code.txt"
+  # Files of code as documents: as lines, they would have no token that holds a line's end.
+  [ -e "$OUT/code.jsonl" ] || "$PYTHON" recipes/data/documents.py "$DATA/train/code.txt" \
+    "$DATA/train/code.sources.tsv" -o "$OUT/code.jsonl"
+  EN="en=$DATA/train/en.txt" DE="de=$DATA/train/de.txt" CODE="code=$OUT/code.jsonl"
   TEXTS=("en=$DATA/eval/sib200-flores/en.txt" "de=$DATA/eval/sib200-flores/de.txt"
     "code=$DATA/eval/code/python.txt")
 fi
