@@ -69,7 +69,8 @@ def _equal(rows: list[Row]) -> str:
             f"{row['equal_states']} of {row['texts']}",
             f"{row['logit_difference']:.1e}" if row["texts"] else "–",
         )
-        for row in _of(rows, "equal")
+        for label in LABELS
+        for row in _of(rows, "equal", text=label)
     ]
     header = ("for", "tokens", "text", "same tokens", "same hidden states", "kept logits")
     return markdown(header, cells, left=3)
