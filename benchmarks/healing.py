@@ -1,6 +1,6 @@
 """What healing a prompt is worth: bits per byte of the text after prompts cut at random spaces.
 
-Each line is cut at a random space: the prompt ends before it. A model prices what follows in three
+Each line is cut at a random space: the prompt ends before it. What follows is scored in three
 ways: "as it is": the rest encoded apart, after the prompt's own tokens; "healed": the line's own
 tokens from where `models.healing` takes the prompt back, each among those that it allows; "exact":
 log P(line) - log P(prompt), the value of `harness --border heal`.
@@ -30,7 +30,7 @@ from vocabshift.tokenizer.formats.load import open_tokenizer
 GROUPS = ("prompts", "healed", "spanned")
 
 
-class Prices:
+class Costs:
     """Costs in bits of ids after others, by one pass of the model."""
 
     def __init__(self, model: Any, start: list[int]) -> None:
@@ -133,7 +133,7 @@ def main() -> None:
     tokenizer = open_tokenizer(hf)
     healer = PromptHealer(tokenizer)
     model = load_causal_model(args.model)
-    prices = Prices(model, [] if hf.bos_token_id is None else [hf.bos_token_id])
+    costs = Costs(model, [] if hf.bos_token_id is None else [hf.bos_token_id])
     draw = random.Random(7)
     sums: dict[tuple[str, str], list[float]] = {}
     counts = dict.fromkeys(GROUPS, 0)
@@ -153,17 +153,17 @@ def main() -> None:
         kept = given[: len(given) - n_back]
         if whole[: len(kept)] != kept:  # the tokens before it change too: no healer sees that
             kept, tail = None, b""
-        found = {"as it is": taken(prices.rows(given, apart), apart)}
+        found = {"as it is": taken(costs.rows(given, apart), apart)}
         own = whole if kept is None else whole[len(kept) :]
         if kept is None:
             found["healed"] = found["as it is"]
         else:
-            found["healed"] = healed(prices.rows(kept, own), own, healer, tail)
+            found["healed"] = healed(costs.rows(kept, own), own, healer, tail)
         shared = next(
             (i for i, (a, b) in enumerate(zip(given, whole, strict=False)) if a != b), len(given)
         )
-        exact = sum(taken(prices.rows(given[:shared], whole[shared:]), whole[shared:]))
-        exact -= sum(taken(prices.rows(given[:shared], given[shared:]), given[shared:]))
+        exact = sum(taken(costs.rows(given[:shared], whole[shared:]), whole[shared:]))
+        exact -= sum(taken(costs.rows(given[:shared], given[shared:]), given[shared:]))
         is_in = (True, bool(tail), whole[: len(given)] != given)
         groups = [name for name, belongs in zip(GROUPS, is_in, strict=True) if belongs]
         for group in groups:

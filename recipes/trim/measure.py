@@ -214,9 +214,9 @@ class Measurements:
     def until(self, by: str, limit: float) -> None:
         """Where `prune --until` stops on the English text."""
         start = time.perf_counter()
-        judged = vs.Corpus.from_texts({"en": self.texts["en"]})
+        held_out_text = vs.Corpus.from_texts({"en": self.texts["en"]})
         found = prune_to_folder(
-            str(self.model), self.corpus, None, until=limit, by=by, held_out=judged
+            str(self.model), self.corpus, None, until=limit, by=by, held_out=held_out_text
         )
         self.put(
             {

@@ -22,8 +22,8 @@ sets' own release files (SIB-200, XCOPA, GSM8K, MGSM, Indic MMLU, FLORES-200), o
 TASK/SPLIT.jsonl for any task of lm-eval. Code of data sets is never run. Intervals are 1.96
 standard errors. Superword tokenizers have tokens that span the border between a question and its
 answer, of which lm-eval scores only a part, or nothing: --border says what is done instead, and a
-row TASK/touched has the share of such requests. A model or task that fails is told and the others
-go on; with --output what is done is kept meanwhile, and the same command goes on from there. Needs
+row TASK/touched has the share of such requests. A model or task that fails is reported, and the
+others run; with --output finished rows are kept, and the same command resumes. Needs
 the [eval] extra."""
 
 

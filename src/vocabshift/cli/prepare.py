@@ -104,7 +104,7 @@ def add_encode(subparsers: Any) -> None:
         "turn text into packed token ids for training",
         "Encode text once, fast, into files that training maps from disk: uint16 or uint32 ids,\n"
         "document offsets, the EOS behind every document. Documents stay whole and in order; no\n"
-        "BOS is added. A run that was killed goes on when it is started again (but not from\n"
+        "BOS is added. A run that was killed resumes when it is started again (but not from\n"
         "standard input or the Hub). Special-token strings in the text become special tokens, as\n"
         "with `tokenizers` and datasets.map; for text from the web, --special-as-text.",
         "  vocabshift encode meta-llama/Llama-3.2-1B hi=hindi.txt en=english.jsonl.gz -o packed\n"

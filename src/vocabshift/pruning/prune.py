@@ -186,7 +186,7 @@ def _last_within(
         raise ValueError("until needs held-out text to measure on")
     before = held_out(base, None)
     finest = max(1, len(order) // FINEST) if options.by == MEASURES[0] else 1
-    n_steps = max(1, math.ceil(math.log2(max(1, len(order) / finest)))) + 1
+    n_steps = max(1, math.ceil(math.log2((len(order) + 1) / finest)))
     tried: list[int] = []
 
     def try_out(n: int) -> PruningStep:

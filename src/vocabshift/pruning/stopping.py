@@ -60,14 +60,13 @@ def most_removable(
 ) -> tuple[int, list[PruningStep]]:
     """The largest number of tokens to remove that stays within the limit, and all steps tried.
 
-    By bisection: within `finest` tokens of a number beyond the limit, or `n_most`. Each step
-    taken was measured. ValueError if not even `finest` tokens can go.
+    By bisection: within `finest` (at most `n_most`) tokens of a number beyond the limit, or of
+    `n_most`. The smallest vocabularies make the longest texts, so they are tried last. The number
+    returned was measured. ValueError if not even `finest` tokens can go.
     """
-    steps = [try_out(n_most)]
-    if steps[0].change <= until:
-        return n_most, steps
-    within, beyond = 0, n_most
-    while beyond - within > finest:
+    steps: list[PruningStep] = []
+    within, beyond = 0, n_most + 1
+    while beyond - within > min(finest, n_most):
         steps.append(try_out((within + beyond) // 2))
         if steps[-1].change <= until:
             within = steps[-1].n_removed

@@ -36,7 +36,7 @@ from vocabshift.workflows.adapt_card import (
     measure_tokens,
     sample_texts,
 )
-from vocabshift.workflows.adapt_request import check_options, learned_and_judged, open_model
+from vocabshift.workflows.adapt_request import check_options, open_model, split_corpus
 from vocabshift.workflows.adapt_tokenizer import Adaptation, First, adapt_tokenizer
 from vocabshift.workflows.plan import CorpusCounts, plan
 from vocabshift.workflows.transfer import bits_per_byte, notes_of
@@ -135,7 +135,7 @@ def adapt_model(
     is learned; FileExistsError without `force` if `out` exists.
     """
     folder, old = open_model(model)
-    learned, judged, judged_on = learned_and_judged(corpus, text)
+    learned, judged, judged_on = split_corpus(corpus, text)
     options: dict[str, Any] = {
         "first": first,
         "order": order,

@@ -48,7 +48,7 @@ def check_options(
         repaired(old)
 
 
-def learned_and_judged(corpus: Corpus, text: Any) -> tuple[Corpus, Corpus, str]:
+def split_corpus(corpus: Corpus, text: Any) -> tuple[Corpus, Corpus, str]:
     """The text to learn from, the held-out text, and a description of the latter."""
     if text is not None:
         judged = text if isinstance(text, Corpus) else Corpus.from_texts(text)

@@ -134,8 +134,8 @@ def adapt_tokenizer(
     learned = (left + right for left, right in result.model.merges)
     removed = tuple(token for token in before if token not in vocab)
     if complete_bytes:  # what the pruning by itself loses is added by the other step
-        told = loss_warnings(pruning.lost_characters)
-        pruning = replace(pruning, warnings=tuple(w for w in pruning.warnings if w not in told))
+        losses = loss_warnings(pruning.lost_characters)
+        pruning = replace(pruning, warnings=tuple(w for w in pruning.warnings if w not in losses))
     return Adaptation(
         tokenizer=result,
         id_map=chained(tokenizer, TokenIdMap.between(base, result, _same_ids(base, result)), vocab),

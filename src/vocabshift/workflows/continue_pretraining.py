@@ -87,7 +87,7 @@ def continue_pretraining(
             if control:
                 check_same_text(given, data)  # also when it was packed just now
             judge = Judge(own, inputs, accelerator, model, partial / CHECKPOINTS)
-            with _told(own, accelerator, partial, on_record, judge) as told:
+            with _reported(own, accelerator, partial, on_record, judge) as reports:
                 pretrain(
                     model,
                     inputs.tokenizer,
@@ -97,12 +97,12 @@ def continue_pretraining(
                     new_ids=inputs.new_ids,
                     accelerator=accelerator,
                     checkpoints=checkpoints,
-                    on_step=told.step,
+                    on_step=reports.step,
                     evaluate=_scorer(own, inputs),
                     evaluate_bytes=own.evaluate_bytes,
-                    on_evaluation=told.evaluation,
+                    on_evaluation=reports.evaluation,
                 )
-            figures = summary(told.log.records()) | summary_of_tasks(told.log.records())
+            figures = summary(reports.log.records()) | summary_of_tasks(reports.log.records())
             write_model(model, partial, accelerator, dtype=inputs.dtype)
             if accelerator.is_main_process:
                 _write_beside(own, inputs, output, figures)
@@ -214,22 +214,22 @@ def _packed(
 
 
 @contextmanager
-def _told(
+def _reported(
     config: CptConfig,
     accelerator: Accelerator,
     partial: Path,
     on_record: Callable[[Record], None] | None,
     judge: Judge,
-) -> Iterator[_Told]:
+) -> Iterator[_RunReport]:
     """The receiver of step reports; trackers flush when the block ends."""
     try:
-        yield _Told(config, accelerator, partial, on_record, judge)
+        yield _RunReport(config, accelerator, partial, on_record, judge)
     finally:
         for tracker in getattr(accelerator, "trackers", ()):
             tracker.finish()
 
 
-class _Told:
+class _RunReport:
     """Forwards steps and evaluations to the log, the trackers and the caller."""
 
     def __init__(

@@ -37,7 +37,7 @@ BANDWIDTH = 3.35e12
 time."""
 
 LOGIT_TOKENS = 1_000
-"""Positions for which the memory of the logits is told."""
+"""Positions for which the memory of the logits is reported."""
 
 
 @dataclass(frozen=True, slots=True)
