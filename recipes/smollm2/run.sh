@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The tables of this recipe: bits per byte of SmolLM2 on all of FLORES and on code, and how the
-# converted model agrees with llama.cpp. About 15 minutes of two cores. One command:
+# converted model agrees with llama.cpp. One command:
 #
 #   recipes/smollm2/run.sh
 #   LLAMA=/path/to/python recipes/smollm2/run.sh     a Python that has llama-cpp-python 0.3.36

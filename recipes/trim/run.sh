@@ -2,8 +2,8 @@
 # SmolLM2 trimmed for English, for English and code, for English and German: 49,152 tokens down in
 # steps to 4,096; nothing is trained. One command:
 #
-#   recipes/trim/run.sh                     text from ../shared/data-unpacked; about an hour of two cores
-#   recipes/trim/run.sh --smoke             our own sample texts, one step: a few minutes
+#   recipes/trim/run.sh                     text from ../shared/data-unpacked
+#   recipes/trim/run.sh --smoke             our own sample texts, one step: two minutes of two cores
 #
 # Variables, with their defaults:
 #   MODEL=runs/smollm2-16/model    what recipes/smollm2/get.sh writes, in 16 bits; made where missing
