@@ -328,6 +328,7 @@ def test_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ({"llama__block_count": 2**31}, "has only 21 tensors"),
         ({"llama__attention__head_count": 0}, "is 0, not a positive whole number"),
         ({"llama__attention__head_count": [4, 4]}, "is a list of 2, not a positive"),
+        ({"llama__rope__dimension_count": 7}, "heads of the GGUF file have 7 dimensions, an odd"),
         ({"llama__feed_forward_length": 65}, "has the shape .64, 32., and the metadata say .65"),
         ({"llama__context_length": None}, "lacks the key llama.context_length"),
         ({"llama__attention__layer_norm_rms_epsilon": float("nan")}, "is nan, not a positive"),

@@ -89,6 +89,11 @@ def build_config(metadata: Metadata, header: Header, data: bytes) -> dict[str, A
         )
     hidden, heads = metadata.count("embedding_length"), metadata.count("attention.head_count")
     head_dim = metadata.count("attention.key_length", _head_dim(metadata, hidden, heads))
+    if head_dim % 2:
+        raise ValueError(
+            f"heads of the GGUF file have {head_dim} dimensions, an odd number, and rotary "
+            "embeddings pair them; the file is damaged"
+        )
     for key in ("attention.value_length", "rope.dimension_count"):
         if metadata.count(key, head_dim) != head_dim:
             raise ValueError(

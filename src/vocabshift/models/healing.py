@@ -64,12 +64,14 @@ class PromptHealer:
         """The tokens that may come while the bytes `left` of a tail are still to be generated.
 
         Those that are a beginning of `left`, and those that begin with it and continue at a space.
+        A beginning whose rest no token can go on with does not count: a vocabulary may lack bytes.
         """
         if left not in self._allowed:
             found = [
                 token_id
                 for end in range(1, len(left) + 1)
-                for token_id in self._ids.get(left[:end], ())
+                if left[:end] in self._ids and (end == len(left) or self.allowed(left[end:]))
+                for token_id in self._ids[left[:end]]
             ]
             for place in range(bisect_left(self._sorted, left), len(self._sorted)):
                 data = self._sorted[place]

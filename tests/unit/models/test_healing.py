@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -79,6 +80,19 @@ def test_tokens_agree_with_the_tail_and_keep_its_last_word(
     assert {known[i] for i in healer.allowed(b" ")} == {
         data for data in known.values() if data.startswith(b" ")
     }
+
+
+def test_a_token_that_leads_nowhere_may_not_come() -> None:
+    """Where the vocabulary lacks the byte "n", nothing could follow " o"."""
+    whole = small_models.joining_tokenizer(*SUPERWORDS, ("Ġ", "o"))
+    vocab = {token: i for token, i in whole.model.vocab.items() if token != "n"}
+    lacking = replace(whole, model=whole.model.unchecked(vocab=vocab))
+    found = {
+        tokenizer: {tokenizer.token_bytes[i] for i in PromptHealer(tokenizer).allowed(b" on")}
+        for tokenizer in (whole, lacking)
+    }
+    assert {b" o"} == found[whole] - found[lacking]
+    assert {b" ", b" on", b" on the"} <= found[lacking]
 
 
 def test_what_follows_the_tail_is_kept_to_the_byte(
