@@ -21,6 +21,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from vocabshift.models.healing import PromptHealer
@@ -82,39 +83,52 @@ def questions_of(lines: list[str]) -> list[tuple[str, list[str], int]]:
     return questions
 
 
-def ask(model: str, lines: list[str]) -> None:
-    """Accuracy by `--border`, and how often answers with a token across the border are chosen."""
+def choices(model: str, lines: list[str]) -> tuple[list[bool], dict[str, list[bool]]]:
+    """Of each question, whether an answer is touched; by `--border`, whether the right one is
+    chosen."""
     from lm_eval.api.instance import Instance
 
     from vocabshift.evaluation.harness.border import is_touched
+    from vocabshift.evaluation.harness.known_tasks import BORDERS
     from vocabshift.evaluation.harness.run import _language_model
 
     questions = questions_of(lines)
-    lm = _language_model(model, 16, "float32", "auto", "heal", trust_remote_code=False)
+    lm = _language_model(model, 16, "float32", "auto", BORDERS[0], trust_remote_code=False)
     pairs = [(context, f" {text}") for context, answers, _ in questions for text in answers]
     touched = [
         is_touched(lm.tok_encode(context), lm.tok_encode(context + a)) for context, a in pairs
     ]
-    n_hit = sum(any(touched[i : i + 4]) for i in range(0, len(pairs), 4))
-    print(f"{len(questions)} questions, {sum(touched)} answers touched in {n_hit} of them")
     requests = [Instance("loglikelihood", {}, pair, i) for i, pair in enumerate(pairs)]
-    for border in ("heal", "split", "lm-eval"):
+    chosen = {}
+    for border in BORDERS:
         lm.border = border
         values = [value for value, _ in lm.loglikelihood(requests, disable_tqdm=True)]
-        chosen: dict[str, list[bool]] = {}
-        for number, (_, _, right) in enumerate(questions):
-            own = range(4 * number, 4 * number + 4)
-            best = max(own, key=values.__getitem__)
-            is_right = best == own[right]
-            chosen.setdefault("accuracy", []).append(is_right)
-            if any(touched[i] for i in own):
-                chosen.setdefault("of questions with a touched answer", []).append(is_right)
-            for i in own:
-                if touched[i]:
-                    name = "right" if i == own[right] else "wrong"
-                    chosen.setdefault(f"chosen of touched {name} answers", []).append(i == best)
-        for name, found in chosen.items():
-            print(f"{border:8} {name}: {sum(found) / len(found):.3f} of {len(found)}")
+        groups = [values[i : i + 4] for i in range(0, len(values), 4)]
+        chosen[border] = [
+            own.index(max(own)) == right
+            for own, (_, _, right) in zip(groups, questions, strict=True)
+        ]
+    return [any(touched[i : i + 4]) for i in range(0, len(pairs), 4)], chosen
+
+
+def ask(model: str, lines: list[str]) -> None:
+    """Print accuracy by `--border`, of all questions and of those with a touched answer."""
+    touched, chosen = choices(model, lines)
+    print(f"{len(touched)} questions, {sum(touched)} of them with a touched answer")
+    for border, is_right in chosen.items():
+        hit = [own for own, is_hit in zip(is_right, touched, strict=True) if is_hit]
+        print(f"{border:8} {np.mean(is_right):.3f} of all, {np.mean(hit):.3f} of the touched")
+        if border != "heal":
+            low, high = interval_of_difference(chosen["heal"], is_right)
+            print(f"{'':8} heal - {border}: 95 % interval {low:+.3f} to {high:+.3f}")
+
+
+def interval_of_difference(a: list[bool], b: list[bool]) -> tuple[float, float]:
+    """The 95 % interval of mean(a) - mean(b), by a paired bootstrap over questions."""
+    difference = np.array(a, float) - np.array(b, float)
+    draws = np.random.default_rng(0).choice(difference, (10_000, len(difference)))
+    low, high = np.quantile(draws.mean(axis=1), (0.025, 0.975))
+    return float(low), float(high)
 
 
 def main() -> None:

@@ -70,7 +70,7 @@ def main() -> None:
         values = [f"{value:.3f}" for value in (before, more, after)]
         body.append([label, *shares, *values, *gains])
     n = f"{superwords['superwords']:,}"
-    head = ["language", "lines changed by the walls", "tokens", "words", f"+{n} words"]
+    head = ["language", "lines changed by boundaries", "tokens", "words", f"+{n} words"]
     head += [f"+{n} superwords", "gain of words", "gain of superwords"]
     print(markdown(f"{n} superwords on top of it, or as many more words", head, body))
 

@@ -1,4 +1,4 @@
-"""What a superword tokenizer promises, counted: walls, reachability, text that comes back.
+"""What a superword tokenizer promises, counted: boundaries, reachability, text that comes back.
 
     python recipes/ist/invariants.py runs/ist/ist runs/ist/superbpe --eval eval/*/*.txt \\
         --corpus train/*.txt -j 2 [--strict]

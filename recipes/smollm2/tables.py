@@ -42,4 +42,16 @@ def tables(rows: list[Row]) -> dict[str, str]:
                 if label in bits
             ],
         ),
+        "borders": markdown(
+            ("task", "`--border`", "accuracy", "questions", "touched"),
+            [
+                (
+                    *(f"`{row['task']}`" if ":" in row["task"] else row["task"], row["border"]),
+                    *(f"{row['accuracy']:.3f}", f"{row['questions']:,}", f"{row['touched']:.1%}"),
+                )
+                for row in rows
+                if row["what"] == "border"
+            ],
+            left=2,
+        ),
     }

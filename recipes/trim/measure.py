@@ -4,7 +4,8 @@
 
 Rows (`what`): "step", one trimmed model; "bits", its bits per byte of one text, for English also
 under other orders of removal (`order`); "equal", whether texts whose tokens do not change get the
-same hidden states; "until", where `prune --until` stops.
+same hidden states; "task", its accuracy on a task of `vocabshift harness`; "until", where `prune
+--until` stops.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 import torch
 
 import vocabshift as vs
+from vocabshift.evaluation.harness.known_tasks import requests_of
 from vocabshift.models.load import load_causal_model
 from vocabshift.pruning.orders import ORDERS
 from vocabshift.tokenizer.id_map import find
@@ -32,12 +34,14 @@ from vocabshift.workflows.prune import prune_to_folder
 sys.path.append(str(Path(__file__).parents[1] / "data"))
 import record
 
-KEY = ("what", "variant", "size", "text", "order", "by")
+KEY = ("what", "variant", "size", "text", "order", "by", "task")
 VARIANTS = ("en", "en+code", "en+de")
 DOCUMENTS = {"en": 200, "de": 100, "code": 40}
 LINES_OF_CODE = 12  # a document
 STEPS = "leaf-frequency"  # the order of the steps
 MOST_COMPARED = 10  # texts whose hidden states are compared
+QUESTIONS = 100  # of a task
+SHOTS = 0  # examples before a question of a task: a model of this size hardly uses them
 UNTIL = {"bits-per-byte": 0.005, "bytes-per-token": 0.01}
 
 
@@ -204,6 +208,26 @@ class Measurements:
         del model
         self.put(row | speed_and_memory(folder, self.timed))
 
+    def task(self, folder: Path, name: str, data: Path, **facts: Any) -> None:
+        """Accuracy on the first questions of a task, without training."""
+        [request] = requests_of([name], SHOTS)
+        report = vs.run_harness([folder], [request], limit=QUESTIONS, data=data, batch_size=8)
+        if report.failures:
+            raise ValueError(f"{name}: {report.failures[0].reason}")
+        [row] = [row for row in report.results if row.metric.endswith("/acc")]
+        self.put(
+            {
+                "what": "task",
+                **facts,
+                "task": name,
+                "shots": SHOTS,
+                "value": round(row.value, 4),
+                "low": None if row.ci_low is None else round(row.ci_low, 4),
+                "high": None if row.ci_high is None else round(row.ci_high, 4),
+                "questions": row.n,
+            }
+        )
+
     def order(self, name: str, size: int) -> None:
         """English under another order of removal."""
         pruned = vs.prune(self.tokenizer, self.corpus, vocab_size=size, order=name)
@@ -245,6 +269,8 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", required=True)
     parser.add_argument("--text", nargs="+", required=True, help="en=FILE de=FILE code=FILE")
     parser.add_argument("--corpus", nargs="+", required=True, help="for the orders: en=FILE")
+    parser.add_argument("--tasks", nargs="*", default=[], help="as `vocabshift harness` takes them")
+    parser.add_argument("--data", type=Path, help="the folder with the tasks' files")
     parser.add_argument("--smoke", action="store_true", help="hardly any text")
     args = parser.parse_args()
     measured = Measurements(args)
@@ -254,6 +280,9 @@ def main() -> None:
     for (variant, size), folder in folders.items():
         if measured.lacks(what="step", variant=variant, size=size):
             measured.step(folder, variant=variant, size=size)
+        for task in args.tasks:
+            if measured.lacks(what="task", variant=variant, size=size, task=task):
+                measured.task(folder, task, args.data, variant=variant, size=size)
     for name, size in product((name for name in ORDERS if name != STEPS), args.sizes):
         if measured.lacks(what="bits", text="en", variant="en", size=size, order=name):
             measured.order(name, size)

@@ -7,7 +7,7 @@
 #
 # Variables, with their defaults:
 #   MODEL=runs/smollm2-16/model    what recipes/smollm2/get.sh writes, in 16 bits; made where missing
-#   DATA=../shared/data-unpacked   train/{en,de,code}.txt, eval/, as its unpack.sh leaves it
+#   DATA=../shared/data-unpacked   train/{en,de,code}.txt, eval/, tasks/, as its unpack.sh leaves it
 #   OUT=runs/trim                  models and results.jsonl; a model that is there is not made again
 #   RECORD=1                       also put the results beside the README, and write its tables
 #   PYTHON=python3
@@ -22,6 +22,7 @@ export HF_HUB_DISABLE_PROGRESS_BARS=1
 mkdir -p "$OUT"
 
 SMOKE=()
+TASKS=()
 SIZES="32768 16384 8192 4096"
 if [ "${1:-}" = --smoke ]; then
   prepare_sample_texts
@@ -39,6 +40,7 @@ else
   EN="en=$DATA/train/en.txt" DE="de=$DATA/train/de.txt" CODE="code=$OUT/code.jsonl"
   TEXTS=("en=$DATA/eval/sib200-flores/en.txt" "de=$DATA/eval/sib200-flores/de.txt"
     "code=$DATA/eval/code/python.txt")
+  TASKS=(--tasks sib200:en --data "$DATA/tasks")
 fi
 if [ ! -e "$MODEL" ]; then
   PYTHON=$PYTHON DTYPE=bfloat16 OUT=$(dirname "$MODEL") recipes/smollm2/get.sh
@@ -60,7 +62,7 @@ trim en+code "$EN" "$CODE"
 trim en+de "$EN" "$DE"
 
 "$PYTHON" recipes/trim/measure.py "$MODEL" "$OUT" --sizes $SIZES --text "${TEXTS[@]}" \
-  --corpus "$EN" ${SMOKE[@]+"${SMOKE[@]}"}
+  --corpus "$EN" ${TASKS[@]+"${TASKS[@]}"} ${SMOKE[@]+"${SMOKE[@]}"}
 if [ "${RECORD:-}" ]; then
   cp "$OUT/results.jsonl" recipes/trim/results.jsonl
   "$PYTHON" recipes/trim/figure.py

@@ -19,6 +19,7 @@ def tables(rows: list[Row]) -> dict[str, str]:
     return {
         "steps": _steps(rows),
         "bits": _bits(rows),
+        "tasks": _tasks(rows),
         "equal": _equal(rows),
         "orders": _orders(rows),
         "until": _until(rows),
@@ -59,6 +60,20 @@ def _bits(rows: list[Row]) -> str:
             line.append(f"{row['value']:.3f}{half}")
         cells.append(line)
     return markdown(("for", "tokens", *LABELS.values()), cells)
+
+
+def _tasks(rows: list[Row]) -> str:
+    names = list(dict.fromkeys(row["task"] for row in _of(rows, "task")))
+    cells = []
+    for step in _of(rows, "step"):
+        own = {
+            row["task"]: f"{row['value']:.2f} ± {(row['high'] - row['low']) / 2:.2f}"
+            for row in _of(rows, "task", variant=step["variant"], size=step["size"])
+        }
+        if own:
+            line = (NAMES[step["variant"]], f"{step['size']:,}")
+            cells.append((*line, *(own.get(name, "–") for name in names)))
+    return markdown(("for", "tokens", *(f"`{name}`" for name in names)), cells)
 
 
 def _equal(rows: list[Row]) -> str:

@@ -66,7 +66,7 @@ def superword_table(effect: dict[str, Any]) -> Any:
 
     table = Table(title=Text("superwords: bytes per token", style="bold"), title_justify="left")
     table.add_column("language")
-    for name in ("new words alone", "with superwords", "lines / tokens changed by walls alone"):
+    for name in ("new words alone", "with superwords", "lines / tokens changed by boundaries alone"):
         table.add_column(name, justify="right")
     for row in effect["languages"]:
         label = row["language"]
