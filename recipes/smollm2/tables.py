@@ -47,7 +47,7 @@ def tables(rows: list[Row]) -> dict[str, str]:
             [
                 (
                     *(f"`{row['task']}`" if ":" in row["task"] else row["task"], row["border"]),
-                    *(f"{row['accuracy']:.3f}", f"{row['questions']:,}", f"{row['touched']:.1%}"),
+                    *_accuracy(row),
                 )
                 for row in rows
                 if row["what"] == "border"
@@ -55,3 +55,9 @@ def tables(rows: list[Row]) -> dict[str, str]:
             left=2,
         ),
     }
+
+
+def _accuracy(row: Row) -> tuple[str, str, str]:
+    if "failure" in row:
+        return "ends in an error", "–", "–"
+    return f"{row['accuracy']:.3f}", f"{row['questions']:,}", f"{row['touched']:.1%}"
