@@ -193,7 +193,7 @@ def module_paths(folder: Path) -> list[str]:
         parts = PurePosixPath(path).parts
         if path.startswith("/") or any(part[0] == "." or part == CHECKPOINTS for part in parts):
             raise ValueError(f"{file} names {path!r}, which is no folder beside it")
-    return [path for path in paths if PurePosixPath(path).parts]
+    return [PurePosixPath(path).as_posix() for path in paths if PurePosixPath(path).parts]
 
 
 def _read_module(

@@ -151,7 +151,7 @@ def _from_hub(name: str) -> Path | None:
 def _download(name: str, weights: str, *, wanted: str) -> Path:
     """The folder of a repository's weights and small files, and of the modules that it names."""
     folder = hub.download(name, [weights, *SMALL_FILES], wanted=wanted, nested=False)
-    parts = [f"{glob.escape(path.rstrip('/'))}/*" for path in module_paths(folder)]
+    parts = [f"{glob.escape(path)}/*" for path in module_paths(folder)]
     if (folder / WRAPPER_CONFIG).is_file():
         parts += [f"{part}/*" for part in PARTS]
     return hub.download(name, parts, wanted=wanted) if parts else folder

@@ -10,8 +10,8 @@ import pytest
 from vocabshift.models.contents import config_file, module_paths, read_contents
 
 MODULES = [
-    {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-    {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+    {"idx": 0, "name": "0", "path": ".", "type": "sentence_transformers.models.Transformer"},
+    {"idx": 1, "name": "1", "path": "./1_Pooling/", "type": "sentence_transformers.models.Pooling"},
     {
         "idx": 2,
         "name": "2",
@@ -98,7 +98,7 @@ def test_modules(tmp_path: Path) -> None:
     (tmp_path / "modules.json").write_text(json.dumps(MODULES))
     _write(tmp_path, "1_Pooling/config.json", "1_Pooling/pytorch_model.bin", "1_Pooling/own.py")
     _write(tmp_path, "1_Pooling/inner/config.json", "1_Pooling/.cache")
-    assert ["./1_Pooling", "2_Normalize"] == module_paths(tmp_path)
+    assert ["1_Pooling", "2_Normalize"] == module_paths(tmp_path)
     found = read_contents(tmp_path, [])
     assert {"1_Pooling/config.json", "1_Pooling/inner/config.json", "modules.json"} == set(
         found.configs
