@@ -15,8 +15,8 @@ import small_models  # noqa: E402
 import vocabshift as vs  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
 from vocabshift.errors import VocabMismatchError  # noqa: E402
-from vocabshift.surgery.details import token_lists  # noqa: E402
 from vocabshift.surgery.options import TransferOptions  # noqa: E402
+from vocabshift.surgery.transfer import token_lists  # noqa: E402
 from vocabshift.tokenizer.id_map import TokenIdMap  # noqa: E402
 from vocabshift.tokenizer.token_bytes import token_bytes  # noqa: E402
 

@@ -97,6 +97,7 @@ def _table(result: dict[str, Any]) -> Any:
 
 def _show_card(result: dict[str, Any], facts: dict[str, Any], console: Console) -> None:
     """Print the before and after tables on held-out text, and the model's notes."""
+    from vocabshift.cli.console import file_facts
     from vocabshift.workflows.adapt_card import tables_of
 
     card = result["card"]
@@ -115,6 +116,7 @@ def _show_card(result: dict[str, Any], facts: dict[str, Any], console: Console) 
     for name, key in (("parameters", "parameters"), ("bytes of weights", "weights_bytes")):
         if card["before"][key]:
             facts[name] = f"{card['before'][key]:,} before, {card['after'][key]:,} after"
+    facts |= file_facts(result)
     facts["bytes per token"] = card["judged_on"]
     facts["bits per byte"] = card["scored_on"]
     for name in ("added", "removed"):

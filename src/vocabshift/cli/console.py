@@ -148,6 +148,16 @@ def show_summary(console: Console, title: str, facts: Mapping[str, Any], then: s
     console.print(Text.assemble("next: ", (then, "bold")), soft_wrap=True)
 
 
+def file_facts(result: Mapping[str, Any]) -> dict[str, str]:
+    """What a summary says about the files of a model: what was done with them or why not."""
+    groups: dict[str, list[str]] = {}
+    for name, done in sorted(result["files"].items()):
+        groups.setdefault(f"files: {done}", []).append(name)
+    for name, reason in sorted(result["left_out"].items()):
+        groups.setdefault(f"left out: {reason}", []).append(name)
+    return {what: ", ".join(names) for what, names in groups.items()}
+
+
 def lost_facts(result: Mapping[str, Any]) -> dict[str, str]:
     """What a summary says about characters that a tokenizer loses; nothing where it lacks none."""
     lost = result.get("lost_characters")

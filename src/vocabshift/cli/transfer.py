@@ -153,7 +153,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
-    from vocabshift.cli.console import lost_facts, show_summary
+    from vocabshift.cli.console import file_facts, lost_facts, show_summary
 
     if "tried" in result:
         console.print(_table(result["tried"]))
@@ -177,8 +177,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
             "and 5.23, where nothing asks for trust_remote_code)"
         )
     facts |= {"ids that moved": result["n_moved"], "size": _sizes(result)}
-    for file, done in sorted(result["files"].items()):
-        facts[file] = done
+    facts |= file_facts(result)
     for name, rows in result.get("details", {}).items():
         sample = [row["token"] for row in rows[:: max(1, len(rows) // _SHOWN)]][:_SHOWN]
         tokens = " ".join(repr(token) for token in sample)

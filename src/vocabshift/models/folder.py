@@ -6,8 +6,10 @@ one that users load with the same ids. Loads no weights.
 
 from __future__ import annotations
 
+import glob
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatch
 from importlib.util import find_spec
@@ -15,6 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
+from vocabshift.models.contents import (
+    CONFIG,
+    PARTS,
+    SMALL_FILES,
+    WRAPPER_CONFIG,
+    config_file,
+    module_paths,
+)
 from vocabshift.models.shards import open_checkpoint
 from vocabshift.storage import hub
 from vocabshift.storage.output import check_free
@@ -25,8 +35,9 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
-_SMALL_FILES = ("*.json", "*.jinja", "*.model", "LICENSE*", "NOTICE*")
 _WANTED = "give its weights"
+_PATCHED_ABOVE = 100_000  # tokens
+_RIGHT_SINCE = "5.0.0"
 MAX_SHARD_SIZE = "5GB"
 """Of a file of weights, as transformers reads it."""
 
@@ -71,8 +82,10 @@ def check_folder(source: str | Path) -> None:
     path = Path(source)
     if not hub.is_there(source) and not hub.is_hub_name(source):
         raise hub.missing(str(source))
-    if path.is_file() or (path.is_dir() and not (path / "config.json").is_file()):
-        raise FileNotFoundError(f"{source} is no model folder: it holds no config.json")
+    if path.is_file() or (path.is_dir() and not config_file(path).is_file()):
+        inner = sorted(file.parent for file in path.glob(f"*/{CONFIG}"))
+        advice = next((f"; {part} is one" for part in inner if find_model(part)), "")
+        raise FileNotFoundError(f"{source} is no model folder: it holds no {CONFIG}{advice}")
 
 
 def local_folder(source: str | Path) -> Path:
@@ -84,9 +97,7 @@ def local_folder(source: str | Path) -> Path:
     path = Path(source)
     if path.is_dir():
         return path
-    return hub.download(
-        str(source), [WEIGHTS[0], *_SMALL_FILES], wanted="give the model", nested=False
-    )
+    return _download(str(source), WEIGHTS[0], wanted="give the model")
 
 
 def number_of_parameters(folder: Path) -> int | None:
@@ -108,7 +119,7 @@ def size_of_weights(folder: Path) -> int:
 def _is_model(names: Iterable[str]) -> bool:
     found = list(names)
     has_weights = any(fnmatch(name, pattern) for name in found for pattern in WEIGHTS)
-    return "config.json" in found and has_weights
+    return has_weights and (CONFIG in found or WRAPPER_CONFIG in found)
 
 
 def _from_hub(name: str) -> Path | None:
@@ -131,10 +142,19 @@ def _from_hub(name: str) -> Path | None:
     if not _is_model(names):
         return None
     weights = WEIGHTS[0] if any(fnmatch(file, WEIGHTS[0]) for file in names) else WEIGHTS[1]
-    folder = hub.download(name, [weights, *_SMALL_FILES], wanted=_WANTED, nested=False)
+    folder = _download(name, weights, wanted=_WANTED)
     if find_model(folder) is None:  # the client falls back to its cache where a connection breaks
         raise hub.hub_error(name, _WANTED, OSError(f"they are not in {folder}"))
     return folder
+
+
+def _download(name: str, weights: str, *, wanted: str) -> Path:
+    """The folder of a repository's weights and small files, and of the modules that it names."""
+    folder = hub.download(name, [weights, *SMALL_FILES], wanted=wanted, nested=False)
+    parts = [f"{glob.escape(path)}/*" for path in module_paths(folder)]
+    if (folder / WRAPPER_CONFIG).is_file():
+        parts += [f"{part}/*" for part in PARTS]
+    return hub.download(name, parts, wanted=wanted) if parts else folder
 
 
 def _from_cache(name: str) -> Path | None:
@@ -146,7 +166,7 @@ def _from_cache(name: str) -> Path | None:
     for weights in WEIGHTS:
         try:
             # By name: a snapshot lacks whatever nobody asked for, such as a README.
-            folder = hub.cached(name, ["config.json", weights], wanted=_WANTED)
+            folder = hub.cached(name, [CONFIG, WRAPPER_CONFIG, weights], wanted=_WANTED)
         except FileNotFoundError as error:
             lacking = error
         else:
@@ -214,6 +234,8 @@ def write_tokenizer(tokenizer: AnyTokenizer, folder: Path, model_type: str) -> N
     else:
         probes += [" ".join(list(tokenizer.vocab)[start::400]) for start in range(0, 400, 20)]
     pretrained_folder.write_auto_class(folder, model_type)
+    if (folder / CONFIG).is_file():
+        write_version(folder / CONFIG, tokenizer.row_count)
     if find_spec("transformers") is not None:
         pretrained_folder.check_auto(folder, probes)
 
@@ -225,6 +247,22 @@ def own_probes(tokenizer: AnyTokenizer, *, n_tokens: int = 400) -> Iterator[str]
     words = [data.decode(errors="ignore") for data in texts[::step]]
     for start in range(0, len(words), 50):
         yield " ".join(words[start : start + 50])
+
+
+def write_version(file: Path, n_tokens: int) -> None:
+    """Write the version that keeps transformers from replacing the pre-tokenizer.
+
+    transformers 5 does so with `fix_mistral_regex=True` (`_patch_mistral_regex`) for the model
+    types mistral, mistral3, voxtral, ministral and pixtral, for models that the Hub's tags derive
+    from Mistral's, and from 4.57.3 on for all whose config names no version or one after 4.57.2.
+    A `transformers_version` of 5 or later says that the tokenizer's regex is right. Ours is.
+    """
+    config = json.loads(file.read_text(encoding="utf-8"))
+    release = re.fullmatch(r"(\d+)(\.\d+)*", str(config.get("transformers_version")))
+    if n_tokens > _PATCHED_ABOVE and (release is None or int(release[1]) < 5):
+        config["transformers_version"] = _RIGHT_SINCE
+        text = json.dumps(config, ensure_ascii=False, indent=2, sort_keys=True)
+        file.write_text(text + "\n", encoding="utf-8")
 
 
 def write_old_rope_keys(file: Path) -> None:

@@ -3,7 +3,6 @@
 Owns the only call that loads weights. Code in a model's folder runs only if the caller asks for it,
 and a model with incomplete weights is refused. `load_model` returns the class that the config
 names, `load_causal_model` a causal language model to evaluate; the checks of the latter follow.
-torch and transformers are imported when a function runs.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import VocabMismatchError
+from vocabshift.models.contents import wrapped_config
 from vocabshift.models.quantized import loading_advice, quantization_method
 from vocabshift.storage.hub import hub_error, is_there
 
@@ -187,7 +187,8 @@ def _load_config(source: str | Path, *, trust_remote_code: bool) -> Any:
             "models need torch and transformers; install them with: pip install 'vocabshift[hf]'"
         ) from error
     try:
-        return AutoConfig.from_pretrained(source, trust_remote_code=trust_remote_code)
+        encoder = wrapped_config(Path(source))
+        return encoder or AutoConfig.from_pretrained(source, trust_remote_code=trust_remote_code)
     except Exception as error:  # whatever transformers' checks of its many configs raise
         if not is_there(source):
             raise hub_error(str(source), "give its config", error) from error

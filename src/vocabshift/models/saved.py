@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.errors import VocabMismatchError
 from vocabshift.models import tables
+from vocabshift.models.contents import WRAPPER_CONFIG
 from vocabshift.models.folder import local_folder
 from vocabshift.models.load import load_configs, model_class
 from vocabshift.models.quantized import quantization_method, quantized_parts, quantized_table
@@ -66,6 +67,11 @@ def check_whole(source: str | Path, dtype: Any = None) -> None:
     transformers may dequantize it, and what is saved would be another model. `dtype`: what it is
     to be converted to, if that is the reason why it is loaded.
     """
+    if (Path(source) / WRAPPER_CONFIG).is_file():
+        raise ValueError(
+            f"{source} is a model of GLiNER, of which {WEIGHTS} is needed (and no other dtype can "
+            "be had); write it with save_pretrained(DIR, safe_serialization=True)"
+        )
     method = quantization_method(load_configs(source)[0])
     if method is not None and dtype is not None:
         raise ValueError(

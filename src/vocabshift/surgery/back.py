@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import VocabMismatchError
-from vocabshift.models.folder import check_paths, load_own_tokenizer
+from vocabshift.models.folder import check_paths, load_own_tokenizer, local_folder
 from vocabshift.models.load import load_model
 from vocabshift.models.saved import SavedModel, check_whole, open_saved
 from vocabshift.models.tables import Matrices, Table, block_length, find_matrices
@@ -79,9 +79,9 @@ def transfer_back_folder(
     def fill(table: Table, out: Any) -> Any:
         return _rows_back(table, pairs[table], kept, report.rows, out)
 
+    back = {new_id: old_id for old_id, new_id in kept.items()}
+    small = SmallFiles(first, changes, back.get, None, config)
     if saved is not None:
-        back = {new_id: old_id for old_id, new_id in kept.items()}
-        small = SmallFiles(first, changes, back.get, None, config)
         filled = TableFill(fill, (*_said_by(old), sorted(kept.items()), BACK))
         return write_folder(saved, filled, small, Path(out), report, force=force)
     import torch
@@ -93,7 +93,7 @@ def transfer_back_folder(
             )
             put_rows(model, table, fill(table, new))
     config_ids.apply(model, changes, report.rows)
-    return write_loaded(model, first, out, report, force=force, config=config)
+    return write_loaded(model, local_folder(model_source), small, out, report, force=force)
 
 
 def _tables_of(model: Any) -> Matrices:

@@ -1,7 +1,8 @@
-"""The token ids that a model's config and generation config hold, and the vocabulary size.
+"""The token ids that a model's config, generation config and processors hold, and their sizes.
 
 Owns the list of keys that hold ids. There are two steps: `plan` determines every new id, and
-refuses ids that cannot be moved, before anything is changed; `apply` writes.
+refuses ids that cannot be moved, before anything is changed; `apply` writes. `moved_json` does both
+for a file beside the configs.
 """
 
 from __future__ import annotations
@@ -20,8 +21,13 @@ from vocabshift.surgery.special_ids import SpecialTokens
 
 _ID_KEY = re.compile(r"(\w+?)_token_(?:id|ids|index)")
 _ID_LISTS = ("suppress_tokens", "begin_suppress_tokens", "bad_words_ids", "force_words_ids")
+_ID_TABLES = ("lang_to_id", "task_to_id", "text_decoder_lang_to_code_id", "vocabulary_map")
+"""Name -> id, of Whisper, SeamlessM4T, Chameleon and Emu3."""
 _BIASES = "sequence_bias"
 """[[phrase, bias], …]: the biases are numbers and no ids."""
+_SPLADE = ("embedding_dimension", "word_embedding_dimension")
+_PLACED = "forced_decoder_ids"
+"""[[position, id], …] of Whisper; an id may be null."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +81,8 @@ def plan(model: Any, specials: SpecialTokens, sources: RowSources) -> list[Chang
             if matched := _ID_KEY.fullmatch(key):
                 role, where = matched[1], f"{prefix}{key}"
                 new = _each(value, partial(move, role, where))
-            elif key in _ID_LISTS:
-                new = _each(value, ordinary)
-            elif key == _BIASES:
-                new = _biases(value, ordinary)
+            elif key in _MOVERS:
+                new = _MOVERS[key](value, ordinary)
             else:
                 continue
             changes.append(Change(config, section, key, value, new))
@@ -107,10 +111,13 @@ def _sizes(model: Any) -> list[tuple[Any, str]]:
     return found
 
 
-def moved_json(data: Any, move: Callable[[int], int | None]) -> Any:
-    """JSON of a processor with the ids in it moved; an id that names no token stays."""
+def moved_json(data: Any, move: Callable[[int], int | None], rows: tuple[int, int]) -> Any:
+    """JSON of a processor with the ids in it moved; a single id that names no token stays.
+
+    `rows`: old and new number, where the JSON says how many there are. SPLADE's pooling does.
+    """
     if isinstance(data, list):
-        return [moved_json(item, move) for item in data]
+        return [moved_json(item, move, rows) for item in data]
     if not isinstance(data, dict):
         return data
 
@@ -118,10 +125,16 @@ def moved_json(data: Any, move: Callable[[int], int | None]) -> Any:
         new = move(token_id)
         return token_id if new is None else new
 
-    return {
-        key: _each(value, follow) if _ID_KEY.fullmatch(key) else moved_json(value, move)
-        for key, value in data.items()
-    }
+    sizes = _SPLADE if "pooling_strategy" in data else VOCAB_KEYS
+
+    def moved(key: str, value: Any) -> Any:
+        if key in sizes and value == rows[0]:
+            return rows[1]
+        if _ID_KEY.fullmatch(key):
+            return _each(value, follow)
+        return _MOVERS[key](value, move) if key in _MOVERS else moved_json(value, move, rows)
+
+    return {key: moved(key, value) for key, value in data.items()}
 
 
 @contextmanager
@@ -149,7 +162,7 @@ def taken_over(model: Any, other: Any) -> list[Change]:
             continue
         own, wanted = _plain(config), _plain(source)
         for key in sorted({*own, *wanted}):
-            if _ID_KEY.fullmatch(key) or key in (*_ID_LISTS, _BIASES):
+            if _ID_KEY.fullmatch(key) or key in _MOVERS:
                 changes.append(Change(config, section, key, own.get(key), wanted.get(key)))
     return changes
 
@@ -203,7 +216,35 @@ def _biases(value: Any, move: Callable[[int], int | None]) -> Any:
     return [[ids, bias] for ids, bias in kept] or None
 
 
+def _placed(value: Any, move: Callable[[int], int | None]) -> Any:
+    """Pairs of position and id; those whose token is gone are left out."""
+    if not value:
+        return value
+    try:
+        pairs = [(place, None if i is None else move(int(i)), i is None) for place, i in value]
+    except (TypeError, ValueError):
+        raise ValueError(f"{_PLACED} is {value!r}; it must hold pairs of place and id") from None
+    return [[place, new] for place, new, is_open in pairs if is_open or new is not None] or None
+
+
+def _table(value: Any, move: Callable[[int], int | None]) -> Any:
+    """A dict of ids by name; those that are gone are left out."""
+    if not isinstance(value, dict):
+        return value
+    moved = {name: _each(token_id, move) for name, token_id in value.items()}
+    return {name: token_id for name, token_id in moved.items() if token_id is not None}
+
+
 def _phrase(ids: list[int], move: Callable[[int], int | None]) -> list[int] | None:
     moved = [move(token_id) for token_id in ids]
     kept = [token_id for token_id in moved if token_id is not None]
     return kept if len(kept) == len(ids) else None
+
+
+_MOVERS: Mapping[str, Callable[[Any, Callable[[int], int | None]], Any]] = {
+    **dict.fromkeys(_ID_LISTS, _each),
+    **dict.fromkeys(_ID_TABLES, _table),
+    _BIASES: _biases,
+    _PLACED: _placed,
+}
+"""Key -> how the ids in its value are moved, of keys that `_ID_KEY` does not match."""

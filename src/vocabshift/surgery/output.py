@@ -1,24 +1,34 @@
 """The folder of a transferred model: small files under new ids, shards, provenance.
 
 Owns the order of its files (small ones first, so that an error of AutoTokenizer is found before
-gigabytes are written), the list of files that are copied, and how a planned `config_ids.Change` is
-written into raw JSON, where keys unknown to this version of transformers stay as they are. `stream`
-writes the shards; the caller decides about rows and ids.
+gigabytes are written), what is reported of each file of the folder before, and how a planned
+`config_ids.Change` is written into raw JSON, where keys unknown to this version of transformers
+stay as they are. `contents` knows which files stay with a model, `stream` writes the shards; the
+caller decides about rows and ids.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from fnmatch import fnmatch
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from vocabshift.models.folder import write_model, write_old_rope_keys, write_tokenizer
-from vocabshift.models.quantized import FILES
+from vocabshift.models.contents import (
+    CONFIG,
+    ENCODER,
+    WRAPPER_CONFIG,
+    WRITTEN,
+    Contents,
+    config_file,
+    read_contents,
+)
+from vocabshift.models.folder import WEIGHTS, write_model, write_old_rope_keys, write_tokenizer
 from vocabshift.models.saved import SavedModel
+from vocabshift.models.shards import INDEX
 from vocabshift.models.tables import VOCAB_KEYS, config_parts
 from vocabshift.storage.outcome import write_provenance
 from vocabshift.storage.output import atomic_folder
@@ -29,15 +39,8 @@ from vocabshift.surgery.stream import Fill, check_space, plan_shards, transfer_k
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap
 
-PROCESSORS = (
-    "processor_config.json",
-    "preprocessor_config.json",
-    "video_preprocessor_config.json",
-    "chat_template.json",
-)
-"""Files that may hold ids, sizes of images, or (once) a processor's chat template; no code."""
-
-_LEGAL = ("LICENSE*", "LICENCE*", "NOTICE*", "*POLICY*", "COPYING*")
+Companions = Mapping[str, Any]
+"""File that stays with the model -> what is in it now, or None where that is the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,22 +64,37 @@ class SmallFiles:
 
 def write_loaded(
     model: Any,
-    tokenizer: AnyTokenizer,
+    source: Path,
+    small: SmallFiles,
     out: str | Path,
     report: TransferReport,
     *,
     force: bool,
-    config: Mapping[str, Any],
-    id_map: TokenIdMap | None = None,
+    dry_run: bool = False,
 ) -> TransferReport:
-    """Write a changed model in memory and its tokenizer as one folder; the report.
+    """Write a changed model in memory and its tokenizer as one folder; the report with its files.
 
-    InvalidTokenizerError where AutoTokenizer gives other ids than the tokenizer; `out` is then
-    left as it was. `id_map` is written as `transfer_map.json`.
+    `source`: the folder that the model was loaded from. InvalidTokenizerError where AutoTokenizer
+    gives other ids than the tokenizer; `out` is then left as it was.
     """
+    weights = [
+        file.name
+        for file in sorted(source.iterdir())
+        if any(fnmatchcase(file.name, f"{kind}*") for kind in WEIGHTS)
+    ]
+    contents = read_contents(source, weights)
+    companions = move_companions(contents, small, (report.old_rows, report.rows))
+    planned = dict.fromkeys(weights, "rewrite as safetensors") | _planned(contents, companions)
+    report = replace(report, files=planned, left_out=contents.left_out)
+    if dry_run:
+        return report
     with atomic_folder(out, force=force) as partial:
-        write_model(model, tokenizer, partial)
-        _write_about(partial, tokenizer, id_map, config, report)
+        write_model(model, small.tokenizer, partial)
+        done = _write_companions(contents, companions, partial)
+        done |= dict.fromkeys(weights, "rewritten as safetensors")
+        done |= {file.name: "written" for file in sorted(partial.glob(f"{WEIGHTS[0]}*"))}
+        report = _finished(report, contents, partial, done)
+        _write_about(partial, small, report)
     return report
 
 
@@ -95,67 +113,92 @@ def write_folder(
     """Write the folder, with `report.rows` rows in each table; the report with sizes and files."""
     rows = report.rows
     shards = plan_shards(saved, rows, tables.fill)
+    index = () if saved.checkpoint.index is None else (INDEX,)
+    contents = read_contents(saved.folder, (*index, *(shard.name for shard in shards)))
+    companions = move_companions(contents, small, (report.old_rows, rows))
+    planned = {
+        shard.name: "rewrite" if shard.changed else "link" if hard_links else "copy"
+        for shard in shards
+    }
     report = replace(
         report,
         bytes_before=sum(shard.n_bytes for shard in saved.checkpoint.shards),
         bytes_after=sum(shard.n_bytes for shard in shards),
-        files={
-            shard.name: "rewrite" if shard.changed else "link" if hard_links else "copy"
-            for shard in shards
-        },
+        files=planned | dict.fromkeys(index, "write") | _planned(contents, companions),
+        left_out=contents.left_out,
     )
-    check_space(out, shards, hard_links=hard_links)
+    check_space(out, shards, hard_links=hard_links, n_bytes=contents.n_bytes)
     if dry_run:
         return report
     key = transfer_key(saved, *tables.decisions, rows)
     with atomic_folder(out, force=force, keep_checkpoints=True, resume=resume) as partial:
-        written = _write_small(saved, small, partial, rows)
+        _write_small(saved, small, partial, (report.old_rows, rows))
+        written = _write_companions(contents, companions, partial)
         done = write_shards(saved, shards, partial, key, hard_links=hard_links)
-        report = replace(report, files=done | dict.fromkeys(written, "written"))
-        _write_about(partial, small.tokenizer, small.id_map, small.config, report)
+        report = _finished(report, contents, partial, done | written)
+        _write_about(partial, small, report)
     return report
 
 
-def _write_small(saved: SavedModel, small: SmallFiles, partial: Path, rows: int) -> list[str]:
-    """All but the shards; the names of those that `write_processors` writes."""
-    tied = saved.matrices.tied if saved.has_head else None
-    write_configs(saved.folder, partial, saved.config, small.changes, n_rows=rows, tied=tied)
-    write_old_rope_keys(partial / "config.json")
-    written = write_processors(saved.folder, partial, small.move)
-    write_tokenizer(small.tokenizer, partial, saved.config.model_type)
-    return written
-
-
-def _write_about(
-    partial: Path,
-    tokenizer: AnyTokenizer,
-    id_map: TokenIdMap | None,
-    config: Mapping[str, Any],
-    report: TransferReport,
+def _write_small(
+    saved: SavedModel, small: SmallFiles, partial: Path, rows: tuple[int, int]
 ) -> None:
+    """The configs and the tokenizer."""
+    tied = saved.matrices.tied if saved.has_head else None
+    write_configs(saved.folder, partial, saved.config, small, rows=rows, tied=tied)
+    if (partial / CONFIG).is_file():
+        write_old_rope_keys(partial / CONFIG)
+    write_tokenizer(small.tokenizer, partial, saved.config.model_type)
+
+
+def _planned(contents: Contents, companions: Companions) -> dict[str, str]:
+    """What will be done with the files other than the weights."""
+    here = {name: "write" for name in WRITTEN if (contents.folder / name).is_file()}
+    stay = {name: "copy" if data is None else "write" for name, data in companions.items()}
+    return here | stay
+
+
+def _finished(
+    report: TransferReport, contents: Contents, partial: Path, done: dict[str, str]
+) -> TransferReport:
+    """The report of the folder that was written: `done`, and the files that were made anew."""
+    made = {name: "written" for name in WRITTEN if (partial / name).is_file()}
+    lost = [
+        name
+        for name in WRITTEN
+        if (contents.folder / name).is_file() and not (partial / name).is_file()
+    ]
+    left_out = contents.left_out | dict.fromkeys(lost, "the new tokenizer has none")
+    return replace(report, files=done | made, left_out=left_out)
+
+
+def _write_about(partial: Path, small: SmallFiles, report: TransferReport) -> None:
     """`transfer_map.json`, and what was done, for `vocabshift.json`."""
-    if id_map is not None:
-        id_map.save(partial, TRANSFER_MAP)
-    figures = asdict(report) | {"notes": serving_notes(tokenizer)}
-    write_provenance(partial, "transfer", config, figures)
+    if small.id_map is not None:
+        small.id_map.save(partial, TRANSFER_MAP)
+    figures = asdict(report) | {"notes": serving_notes(small.tokenizer)}
+    write_provenance(partial, "transfer", small.config, figures)
 
 
 def write_configs(
     source: Path,
     target: Path,
     config: Any,
-    changes: Iterable[config_ids.Change],
+    small: SmallFiles,
     *,
-    n_rows: int,
+    rows: tuple[int, int],
     tied: bool | None,
 ) -> None:
     """Write config.json and, where there is one, generation_config.json with the planned ids.
 
-    `config`: what transformers read; `tied`: None where the model has no head.
+    `config`: what transformers read; `rows`: old and new; `tied`: None where the model has no head.
     """
-    raw = _read(source / "config.json")
+    file = config_file(source)
+    whole = raw = _read(file)
+    if file.name == WRAPPER_CONFIG:
+        raw = whole[ENCODER]
     generation = _read(source / "generation_config.json")
-    for change in changes:
+    for change in small.changes:
         part = generation if change.section == "generation_config" else raw
         if change.section == "text_config":
             part = _at(raw, text_path(config))
@@ -165,34 +208,47 @@ def write_configs(
         raw_part = _at(raw, text_path(config) if place else ())
         for key in VOCAB_KEYS:
             if isinstance(vars(part).get(key), int):
-                raw_part[key] = n_rows
+                raw_part[key] = rows[1]
         if tied is not None and raw_part.get("tie_word_embeddings", not tied) != tied:
             is_said = place == 0 or "tie_word_embeddings" in raw_part
             if is_said and bool(getattr(config, "tie_word_embeddings", False)) != tied:
                 raw_part["tie_word_embeddings"] = tied
-    _write(target / "config.json", raw)
+    if raw is not whole:
+        own = {key: value for key, value in whole.items() if not key.endswith(ENCODER)}
+        whole |= config_ids.moved_json(own, small.move, rows)
+    _write(target / file.name, whole)
     if (source / "generation_config.json").exists():
         _write(target / "generation_config.json", generation)
 
 
-def write_processors(source: Path, target: Path, move: Callable[[int], int | None]) -> list[str]:
-    """Copy processor configs with their ids moved, licences and the files of quantizers.
+def move_companions(contents: Contents, small: SmallFiles, rows: tuple[int, int]) -> Companions:
+    """What stays with the model, with the ids that are in it moved; ValueError for damaged JSON."""
+    moved: dict[str, Any] = dict.fromkeys(contents.copied)
+    for name in contents.configs:
+        file = contents.folder / name
+        try:
+            data = json.loads(file.read_bytes())
+            after = config_ids.moved_json(data, small.move, rows)
+        except RecursionError:
+            raise ValueError(f"{file} is nested too deeply") from None
+        except ValueError as error:
+            raise ValueError(f"{file} is not JSON: {error}") from None
+        moved[name] = None if after == data else after
+    return moved
 
-    Returns the names of what was written.
-    """
-    written = []
-    for name in PROCESSORS:
-        if (source / name).is_file():
-            try:
-                _write(target / name, config_ids.moved_json(_read(source / name), move))
-            except RecursionError:
-                raise ValueError(f"{source / name} is nested too deeply") from None
-            written.append(name)
-    for file in sorted(source.iterdir()):
-        if file.is_file() and any(fnmatch(file.name, pattern) for pattern in (*_LEGAL, *FILES)):
-            shutil.copyfile(file, target / file.name)
-            written.append(file.name)
-    return written
+
+def _write_companions(contents: Contents, moved: Companions, target: Path) -> dict[str, str]:
+    """File -> what was done."""
+    for name in contents.folders:
+        (target / name).mkdir(parents=True, exist_ok=True)
+    for name, data in moved.items():
+        place = target / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if data is None:
+            shutil.copyfile(contents.folder / name, place)
+        else:
+            _write(place, data)
+    return {name: "copied" if data is None else "written" for name, data in moved.items()}
 
 
 def text_path(config: Any) -> tuple[str, ...]:

@@ -39,6 +39,8 @@ class TransferReport:
     bytes_before: int = 0  # of the shards; 0 where the model was in memory
     bytes_after: int = 0
     files: dict[str, str] = field(default_factory=dict)  # file -> what was (or will be) done
+    left_out: dict[str, str] = field(default_factory=dict)
+    """File of the model's folder, or folder in it (it ends in "/") -> why it was not taken over."""
 
 
 _GGUF_NAMES = {"gpt2": "gpt-2", "cl100k": "llama-bpe", "o200k": "gpt-4o", "qwen2": "qwen2"}

@@ -63,9 +63,12 @@ def plan_shards(saved: SavedModel, n_rows: int, fill: Fill) -> list[ShardPlan]:
     return plans
 
 
-def check_space(out: Path, plans: Iterable[ShardPlan], *, hard_links: bool) -> None:
-    """OSError (ENOSPC) if the disk of `out` has no space for the shards."""
-    needed = sum(plan.n_bytes for plan in plans if plan.changed or not hard_links) + _SPARE
+def check_space(
+    out: Path, plans: Iterable[ShardPlan], *, hard_links: bool, n_bytes: int = 0
+) -> None:
+    """OSError (ENOSPC) if the disk of `out` has no space for the shards and `n_bytes` more."""
+    needed = sum(plan.n_bytes for plan in plans if plan.changed or not hard_links)
+    needed += n_bytes + _SPARE
     place = out.absolute().parent
     while not place.exists():
         place = place.parent

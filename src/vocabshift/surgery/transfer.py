@@ -7,21 +7,26 @@ changed. The other files of this package handle rows, ids and texts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from vocabshift.models.folder import check_paths, load_own_tokenizer
-from vocabshift.models.load import load_model
+from vocabshift.models.folder import check_paths, load_own_tokenizer, local_folder
+from vocabshift.models.load import load_configs, load_model
 from vocabshift.models.saved import check_whole, open_saved
 from vocabshift.models.tables import Matrices, Table, find_matrices
 from vocabshift.surgery import config_ids
 from vocabshift.surgery.checks import check_options, open_tokenizers, opened
+from vocabshift.surgery.matching import match_tokenizers
 from vocabshift.surgery.options import AUTO, TransferOptions
 from vocabshift.surgery.output import SmallFiles, TableFill, write_folder, write_loaded
 from vocabshift.surgery.plan import Plan, make_plan
 from vocabshift.surgery.report import TransferReport
+from vocabshift.surgery.row_sources import RowSources
 from vocabshift.surgery.rows import move_rows, new_table
+from vocabshift.tokenizer.any_tokenizer import tokens_by_id
+from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _DEFAULTS = TransferOptions()
@@ -92,12 +97,11 @@ def transfer_folder(
         matrices = find_matrices(model)
         plan = make_plan(model, matrices, old, new, options)
         if saved is None:
-            if dry_run:
-                return plan.report
-            _move(model, matrices, plan)
-            tokenizer, id_map = plan.match.tokenizer, plan.match.id_map
+            if not dry_run:
+                _move(model, matrices, plan)
+            source, small = local_folder(model_source), _small_files(plan, config)
             return write_loaded(
-                model, tokenizer, out, plan.report, force=force, config=config, id_map=id_map
+                model, source, small, out, plan.report, force=force, dry_run=dry_run
             )
         tried, options = plan.report.tried, replace(options, init=plan.report.init)
         del model, matrices, plan
@@ -105,7 +109,7 @@ def transfer_folder(
     return write_folder(
         saved,
         _fill_of(plan),
-        SmallFiles(plan.match.tokenizer, plan.changes, plan.match.move, plan.match.id_map, config),
+        _small_files(plan, config),
         Path(out),
         replace(plan.report, tried=tried),
         force=force,
@@ -146,6 +150,12 @@ def _about(
     return config
 
 
+def _small_files(plan: Plan, config: Mapping[str, Any]) -> SmallFiles:
+    return SmallFiles(
+        plan.match.tokenizer, plan.changes, plan.match.move, plan.match.id_map, config
+    )
+
+
 def _fill_of(plan: Plan) -> TableFill:
     """The planned rows, written table by table."""
     made, rows = plan.made, plan.report.rows
@@ -178,3 +188,65 @@ def _follow_padding(module: Any, config: Any) -> None:
     if getattr(module, "padding_idx", None) is not None:
         pad = config.get_text_config().pad_token_id
         module.padding_idx = pad if isinstance(pad, int) and pad >= 0 else None
+
+
+# What `--details` lists: complete, and spelled as in the vocabularies, so that entries can be
+# copied into overrides.
+
+
+@dataclass(frozen=True)
+class TokenLists:
+    """Every token of both tokenizers, as plain JSON rows."""
+
+    kept: list[dict[str, Any]]  # {token, id, old_id}; by id
+    added: list[dict[str, Any]]  # {token, id, pieces}: old tokens that it is made of; by id
+    removed: list[dict[str, Any]]  # {token, old_id}; by old id
+    ambiguous: list[dict[str, Any]]  # {token, id, old_id, old_ids}: of the kept ones; by id
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def token_lists(
+    model_source: str | Path,
+    tokenizer_source: Any,
+    options: TransferOptions,
+) -> TokenLists:
+    """The lists for the transfer of a saved model; of the options only map and overrides matter.
+
+    Nothing is written and no weights are read. VocabMismatchError as for the transfer.
+    """
+    named = TransferOptions(
+        id_map=options.id_map,
+        overrides=options.overrides,
+        complete_bytes=options.complete_bytes,
+    )
+    options = opened(named, tokenizer_source)  # a donor need not be loaded
+    old, new = open_tokenizers(load_own_tokenizer(model_source), tokenizer_source, options)
+    assert options.id_map is None or isinstance(options.id_map, TokenIdMap)
+    assert isinstance(options.overrides, Mapping)
+    config, _ = load_configs(model_source)
+    match = match_tokenizers(
+        old, new, config=config, id_map=options.id_map, overrides=options.overrides
+    )
+    return _lists(match.sources, tokens_by_id(old), tokens_by_id(match.tokenizer))
+
+
+def _lists(sources: RowSources, old: Mapping[int, str], new: Mapping[int, str]) -> TokenLists:
+    pairs = list(zip(sources.copied_to.tolist(), sources.copied_from.tolist(), strict=True))
+    taken = dict(pairs)
+    pieces, made = sources.pieces.tolist(), sources.made.tolist()
+    gone = sorted(set(sources.old_ids.tolist()) - set(taken.values()))
+    return TokenLists(
+        kept=[{"token": new[i], "id": i, "old_id": old_id} for i, old_id in sorted(pairs)],
+        added=[
+            {"token": new[i], "id": i, "pieces": [old[piece] for piece in pieces[start:stop]]}
+            for i, (start, stop) in zip(made, pairwise(sources.offsets.tolist()), strict=True)
+        ],
+        removed=[{"token": old[old_id], "old_id": old_id} for old_id in gone],
+        ambiguous=[
+            {"token": new[i], "id": i, "old_id": taken[i], "old_ids": list(old_ids)}
+            for i, old_ids in sources.ambiguous
+        ],
+    )

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.evaluation.evaluate import evaluate
 from vocabshift.evaluation.scoring.score import score
+from vocabshift.models.contents import CONFIG, config_file
 from vocabshift.models.load import load_causal_model, load_configs, load_model, torch_device
 from vocabshift.models.quantized import quantization_method
 from vocabshift.report.tables import to_markdown, to_rich
@@ -61,6 +62,7 @@ class AdaptationCard:
     judged_on: str  # the held-out text, described in words
     scored_on: str  # the part that the models read, or why none
     results: Results  # bytes_per_token and bits_per_byte of "before" and "after"
+    left_out: Mapping[str, str] = field(default_factory=dict)  # file of the model -> why
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -86,6 +88,8 @@ class AdaptationCard:
             f"New, for example: {_samples(self.added_sample)}",
             "",
             f"Gone, for example: {_samples(self.removed_sample)}",
+            *(["", "Files of the model that were left out:", ""] if self.left_out else []),
+            *(f"- {_plain(name)}: {reason}" for name, reason in self.left_out.items()),
         ]
         return "\n".join(lines) + "\n"
 
@@ -124,6 +128,8 @@ def measure_bits(
     The model is loaded whole (on `device`, by default the CPU; a quantized one on a GPU if there
     is one) and freed afterwards. A quantized one that cannot be loaded here is no error.
     """
+    if config_file(folder).name != CONFIG:
+        return Results(), "none: transformers does not load GLiNER's models"
     if quantization_method(load_configs(folder)[0]) is None:
         model = load_model(folder)
     else:

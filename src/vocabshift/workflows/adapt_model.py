@@ -45,7 +45,7 @@ SCORE_BYTES = 20_000
 """Of each language: what the models read for the bits per byte, by default."""
 
 _FROM_TRANSFER = ("n_copied", "n_initialized", "n_removed", "tied", "vocab_size", "rows")
-_ALSO = ("init", "n_moved", "bytes_before", "bytes_after", "files")
+_ALSO = ("init", "n_moved", "bytes_before", "bytes_after", "files", "left_out")
 
 
 @dataclass(frozen=True)
@@ -207,6 +207,7 @@ def adapt_model(
             added_sample=sample_texts(new, adaptation.added, evenly=False),
             removed_sample=sample_texts(old, adaptation.removed, evenly=True),
             init=report.init,
+            left_out=report.left_out,
             judged_on=judged_on,
             scored_on=scorer.why_not or f"the first {score_bytes:,} bytes of each language of it",
             results=measure_tokens(old, new, judged, threads=threads) + scorer.results,

@@ -152,7 +152,7 @@ def transfer_to_folder(
     anything is written; FileExistsError if `out` exists, without `force`; OSError if the disk is
     full.
     """
-    from vocabshift.surgery.transfer import transfer_folder
+    from vocabshift.surgery.transfer import token_lists, transfer_folder
     from vocabshift.tokenizer import id_map
     from vocabshift.tokenizer.formats.load import open_tokenizer
 
@@ -165,8 +165,6 @@ def transfer_to_folder(
         options = replace(options, score=bits_per_byte(text))
     details = {}
     if with_details:
-        from vocabshift.surgery.details import token_lists
-
         details = {"details": token_lists(model, loaded, options).to_dict()}
     report = transfer_folder(
         model,
@@ -205,7 +203,7 @@ def _result(out: Path, report: TransferReport, *, dry_run: bool) -> dict[str, An
         {"id": new_id, "old_ids": old_ids} for new_id, old_ids in report.ambiguous.items()
     ]
     result |= {"dry_run": dry_run, "notes": [] if dry_run else notes_of(out)}
-    for key in ("n_moved", "n_by_mean", "bytes_before", "bytes_after", "files"):
+    for key in ("n_moved", "n_by_mean", "bytes_before", "bytes_after", "files", "left_out"):
         result[key] = getattr(report, key)
     if report.lost_characters is not None:
         result["lost_characters"] = asdict(report.lost_characters)

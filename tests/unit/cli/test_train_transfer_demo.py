@@ -101,6 +101,7 @@ def calls(monkeypatch) -> list[tuple]:
             bytes_before=20,
             bytes_after=30,
             files={"model.safetensors": "rewritten"},
+            left_out={"model.onnx": "other weights"},
         )
 
     def run_demo(out, *, force, json):
@@ -199,6 +200,7 @@ def test_transfer(calls, capsys, tmp_path: Path) -> None:
     expected |= {"n_by_mean": 21, "lost_characters": lost}
     expected |= {"n_moved": 4, "bytes_before": 20, "bytes_after": 30, "dry_run": False}
     expected |= {"files": {"model.safetensors": "rewritten"}, "notes": []}
+    expected["left_out"] = {"model.onnx": "other weights"}
     assert {**expected, "init": "fvt"} == _json(capsys, "transfer", "m", "t", "-o", out)
     assert [("transfer", "m", "<t>", Path(out), "fvt", False)] == calls
     words = ("--init", "auto", "--text", "hi=x")
