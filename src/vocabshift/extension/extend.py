@@ -135,6 +135,8 @@ def extend_with_report(
             "vs.Corpus.from_files({'hi': 'hindi.txt'})"
         )
     check_threads(threads)
+    if not options.n_tokens:
+        raise ValueError("n_tokens is 0: nothing would be learned; give a number of at least 1")
     base = as_tokenizer(tokenizer)
     check_room(base, options.n_tokens)
     if (before := find(tokenizer)) is not None:
