@@ -116,6 +116,13 @@ def read_words(source: Iterable[str] | str | Path) -> tuple[str, ...]:
     return words
 
 
+def described(tokens: Mapping[str, str] | Iterable[str]) -> dict[str, str]:
+    """Special tokens with what they stand for, "" where nothing is said; from tokens alone too."""
+    if isinstance(tokens, str):
+        raise TypeError("special_tokens is a str; give a list of str, or {token: description}")
+    return dict(tokens) if isinstance(tokens, Mapping) else dict.fromkeys(tokens, "")
+
+
 @dataclass(frozen=True)
 class SpecialRow:
     """One special token of the request."""
