@@ -205,7 +205,7 @@ def _result(out: Path, report: TransferReport, *, dry_run: bool) -> dict[str, An
         {"id": new_id, "old_ids": old_ids} for new_id, old_ids in report.ambiguous.items()
     ]
     result |= {"dry_run": dry_run, "notes": [] if dry_run else notes_of(out)}
-    for key in ("n_moved", "n_by_mean", "bytes_before", "bytes_after", "files"):
+    for key in ("n_moved", "n_by_mean", "n_described", "bytes_before", "bytes_after", "files"):
         result[key] = getattr(report, key)
     if report.lost_characters is not None:
         result["lost_characters"] = asdict(report.lost_characters)
