@@ -31,7 +31,6 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     from vocabshift.evaluation.metrics.registry import METRICS as METRICS
     from vocabshift.evaluation.scoring.score import score as score
     from vocabshift.evaluation.scoring.score_models import score_models as score_models
-    from vocabshift.extension.extend import extend as extend
     from vocabshift.extension.options import ExtensionOptions as ExtensionOptions
     from vocabshift.models.gguf import convert_gguf as convert_gguf
     from vocabshift.playground.app import open_playground as open_playground
@@ -62,6 +61,7 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     from vocabshift.workflows.continue_pretraining import (
         continue_pretraining as continue_pretraining,
     )
+    from vocabshift.workflows.extend import extend as extend
     from vocabshift.workflows.measure_models import measure_latency as measure_latency
     from vocabshift.workflows.plan import plan as plan
     from vocabshift.workflows.prune import prune as prune
@@ -99,7 +99,6 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.evaluation.metrics.registry": ("METRICS",),
     "vocabshift.evaluation.scoring.score": ("score",),
     "vocabshift.evaluation.scoring.score_models": ("score_models",),
-    "vocabshift.extension.extend": ("extend",),
     "vocabshift.extension.options": ("ExtensionOptions",),
     "vocabshift.models.gguf": ("convert_gguf",),
     "vocabshift.playground.app": ("open_playground",),
@@ -132,6 +131,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.workflows.adapt_model": ("adapt_model",),
     "vocabshift.workflows.adapt_tokenizer": ("adapt_tokenizer",),
     "vocabshift.workflows.continue_pretraining": ("continue_pretraining",),
+    "vocabshift.workflows.extend": ("extend",),
     "vocabshift.workflows.measure_models": ("measure_latency",),
     "vocabshift.workflows.plan": ("plan",),
     "vocabshift.workflows.prune": ("prune",),

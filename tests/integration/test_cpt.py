@@ -40,8 +40,8 @@ n_bytes = 1_000
 @pytest.fixture(scope="module")
 def place(tmp_path_factory) -> Path:
     """Text, a model with its tokenizer, and a model with more tokens and the map that says so."""
-    from vocabshift.extension.extend import extend
     from vocabshift.surgery.transfer import transfer_folder
+    from vocabshift.workflows.extend import extend
 
     folder = tmp_path_factory.mktemp("cpt")
     (folder / "hi.txt").write_text("\n".join(HINDI) + "\n", encoding="utf-8")

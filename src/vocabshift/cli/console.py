@@ -11,6 +11,7 @@ import os
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
@@ -172,6 +173,65 @@ def lost_facts(result: Mapping[str, Any]) -> dict[str, str]:
         facts["assigned characters lost"] = (
             f"{lost['before']:,} before, {lost['after']:,} after{named}"
         )
+    return facts
+
+
+_HOW = {
+    "present": "already one token",
+    "merges": "merges",
+    "entry": "vocabulary entry",
+    "added": "added token",
+    "refused": "not added",
+}
+MOST_WORDS = 40
+
+
+def show_names(console: Console, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Print what became of words and special tokens, and the cost; return facts for the summary.
+
+    Words that are already one token are only counted; of more than MOST_WORDS the first are shown.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    words, by_name = result["words"], result["by_name"]
+    shown = [row for row in words if row["how"] != "present"]
+    is_measured = any("other_tokens_changed" in row for row in shown)
+    if shown:
+        table = Table(title=Text("words", style="bold"), title_justify="left")
+        table.add_column("word")
+        table.add_column("how")
+        columns = ("tokens alone", "after a space", "new tokens")
+        for name in (*columns, *(("changed in other words",) if is_measured else ())):
+            table.add_column(name, justify="right")
+        table.add_column("why")
+        for row in shown[:MOST_WORDS]:
+            table.add_row(
+                Text(row["word"]),
+                _HOW[row["how"]],
+                f"{row['alone_before']} -> {row['alone']}",
+                f"{row['spaced_before']} -> {row['spaced']}",
+                str(len(row["new_tokens"])),
+                *((f"{row['other_tokens_changed']:,}",) if is_measured else ()),
+                Text(row["reason"]),
+            )
+        console.print(table)
+        if len(shown) > MOST_WORDS:
+            console.print(f"and {len(shown) - MOST_WORDS:,} more (--json lists all)")
+    facts: dict[str, Any] = {"of them by name": by_name["n_added"]}
+    counts = Counter(row["how"] for row in words)
+    facts |= {f"words, {_HOW[how]}": counts[how] for how in _HOW if counts[how]}
+    if by_name["n_between"]:
+        facts["tokens in between, for merges alone"] = by_name["n_between"]
+    for row in by_name["effects"]:
+        share = row["other_tokens"] / max(row["tokens"], 1)
+        facts[f"changed in other words, {row['language']}"] = (
+            f"{row['other_tokens']:,} of {row['tokens']:,} tokens ({share:.3%})"
+        )
+    for row in result["special_tokens"]:
+        what = f", {row['role']}" if row["role"] else ""
+        about = f": {row['description']}" if row["description"] else ""
+        facts[f"special token {row['token']}"] = f"{row['how']}, id {row['id']}{what}{about}"
     return facts
 
 

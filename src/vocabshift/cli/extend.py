@@ -9,7 +9,16 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.fields import add_fields, flags_of, given
-from vocabshift.cli.inputs import add_pattern, add_source, require_source, source_of, tokenizer_of
+from vocabshift.cli.inputs import (
+    add_names,
+    add_pattern,
+    add_source,
+    held_out_of,
+    names_of,
+    require_source,
+    source_of,
+    tokenizer_of,
+)
 from vocabshift.cli.options import (
     Parser,
     UsageError,
@@ -121,11 +130,14 @@ def add_parser(subparsers: Any) -> None:
         "Learn new tokens where an existing tokenizer's merges end (continued BPE), and put them\n"
         "behind all ids that it has. Every new token is reachable, nothing that is there moves.\n"
         "Where words are cut at combining marks (Llama-3, Qwen3), no number of tokens helps past\n"
-        "a ceiling; --pre-tokenizer repaired lifts it, and text without marks stays as it is.",
+        "a ceiling; --pre-tokenizer repaired lifts it, and text without marks stays as it is.\n"
+        "Words and special tokens can be given by name too, with or without text to learn from.",
         "  vocabshift extend meta-llama/Llama-3.2-1B --corpus hi=hindi.txt ta=tamil.txt "
         "--n-tokens 16000 --pre-tokenizer repaired -o llama3-indic\n"
         "  vocabshift extend mistralai/Mistral-7B-v0.1 --corpus et=estonian.jsonl.gz "
-        "--n-tokens 4000 --json -o mistral-et\n",
+        "--n-tokens 4000 --json -o mistral-et\n"
+        "  vocabshift extend Qwen/Qwen2.5-0.5B --words terms.txt --special "
+        "\"<think>=the model's private reasoning\" '<|pad|>' --role 'pad=<|pad|>' -o qwen-terms\n",
     )
     parser.later(_add_options)
     parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)
@@ -148,6 +160,7 @@ def _add_options(parser: Parser) -> None:
         metavar="FILE",
         help="tokenizer.model whose rules new pieces obey (default: the one beside the tokenizer)",
     )
+    add_names(parser)
     add_pattern(parser)
     add_output(parser, what="folder to write")
     add_threads(parser)
@@ -159,22 +172,28 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from vocabshift.workflows.extend import ExtensionOptions, extend_to_folder
 
     see = f"(see: {args.parser.prog} --help)"
-    require_source(args, see)
-    if args.n_tokens is None:
-        raise UsageError(f"--n-tokens is required {see}")
+    named = names_of(args)
+    if args.n_tokens is not None or not named:
+        require_source(args, see)
+    if args.n_tokens is None and not named:
+        raise UsageError(f"--n-tokens is required, or --words, or --special {see}")
+    if args.held_out and not named.words:
+        raise UsageError(f"--held-out is read to measure what --words changes {see}")
     options = given(args, flags_of(ExtensionOptions))
     if options.get("normalizer") == "none":
         del options["normalizer"]
-    source = source_of(args)
+    source = source_of(args) if args.corpus or args.counts else None
     with progress_bar() as progress:
         return extend_to_folder(
             tokenizer_of(args),
             source,
             ExtensionOptions(**options),
             args.out,
+            named=named,
+            held_out=held_out_of(args) if args.held_out else None,
             n_superwords=args.superwords,
             sentencepiece_model=args.sentencepiece_model,
-            inputs=[args.tokenizer],
+            inputs=[args.tokenizer, *(args.words or ())],
             threads=threads(args),
             force=args.force,
             progress=progress,
@@ -183,21 +202,29 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print the gain by language, and what limits it."""
-    from vocabshift.cli.console import lost_facts, show_summary
+    from vocabshift.cli.console import lost_facts, show_names, show_summary
 
-    console.print(language_table(result))
-    for line in advice(result):
-        console.print(line, soft_wrap=True)
-    facts = {
-        "written to": result["out"],
-        "method": result["method"],
-        "new tokens": result["n_added"],
-        "stopped because": REASONS[result["stopped_because"]],
-        "of them for missing characters": result["n_characters"],
-        "of them for missing bytes": result["n_bytes_added"],
-        "of them unused in this text": result["unused_added"],
-        "tokens of the base made reachable": result["n_repaired"],
-        "new tokens unreachable": result["unreachable_added"],
+    facts = {"written to": result["out"]}
+    if "method" in result:
+        console.print(language_table(result))
+        for line in advice(result):
+            console.print(line, soft_wrap=True)
+        facts |= {
+            "method": result["method"],
+            "stopped because": REASONS[result["stopped_because"]],
+        }
+    facts["new tokens"] = result["n_added"]
+    if "method" in result:
+        facts |= {
+            "of them for missing characters": result["n_characters"],
+            "of them for missing bytes": result["n_bytes_added"],
+            "of them unused in this text": result["unused_added"],
+            "tokens of the base made reachable": result["n_repaired"],
+            "new tokens unreachable": result["unreachable_added"],
+        }
+    if "by_name" in result:
+        facts |= show_names(console, result)
+    facts |= {
         "vocabulary": result["vocab_size"],
         "rows of a model": result["row_count"],
         **lost_facts(result),

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.fields import add_fields, given
 from vocabshift.cli.options import UsageError, add_many, natural, size
 from vocabshift.workflows.measure_models import DTYPES, score_to_file
 from vocabshift.workflows.tokenizers import PATTERN_FLAG
 
 if TYPE_CHECKING:
     from vocabshift import Corpus, CountFolder, Tokenizer
+    from vocabshift.workflows.extend import NamedTokens
 
 
 def add_pattern(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +29,69 @@ def add_pattern(parser: argparse.ArgumentParser) -> None:
         metavar="NAME|REGEX",
         help="pre-tokenizer of rank files and GGUF vocabularies that do not name theirs",
     )
+
+
+def add_names(parser: argparse.ArgumentParser) -> None:
+    """Add `--words`, `--special`, `--role` and `--held-out`, which `names_of` reads."""
+    from vocabshift.workflows.extend import NamedTokens
+
+    group = parser.add_argument_group("words and special tokens by name")
+    add_many(
+        group,
+        "--words",
+        metavar="FILE",
+        help="one word a line: each becomes one token, and what that costs is reported",
+    )
+    add_fields(group, NamedTokens, ("word_forms", "words_as"))
+    add_many(
+        group,
+        "--special",
+        metavar="TOKEN[=DESCRIPTION]",
+        help="a special token; transfer makes its row of its description's tokens",
+    )
+    add_many(
+        group,
+        "--role",
+        metavar="ROLE=TOKEN",
+        help="a special token becomes bos, eos, pad, sep, cls or mask; the model's config follows",
+    )
+    add_many(
+        group,
+        "--held-out",
+        metavar="SPEC",
+        help="other text, on which the cost of the words is measured (default: the corpus)",
+    )
+
+
+def names_of(args: argparse.Namespace) -> NamedTokens:
+    """The words, special tokens and roles that are given."""
+    from vocabshift.workflows.extend import NamedTokens, read_words
+
+    words = [word for file in args.words or () for word in read_words(file)]
+    special = dict(_special(value) for value in args.special or ())
+    roles: dict[str, str] = {}
+    for value in args.role or ():
+        role, equals, token = value.partition("=")
+        if not equals or not token:
+            raise UsageError(f"--role {value!r} is no ROLE=TOKEN; write for example pad=<|pad|>")
+        if role in roles:
+            raise UsageError(f"--role {role} is given twice")
+        roles[role] = token
+    return NamedTokens(
+        words=tuple(dict.fromkeys(words)),
+        special_tokens=special,
+        roles=roles,
+        **given(args, ("word_forms", "words_as")),
+    )
+
+
+def _special(value: str) -> tuple[str, str]:
+    """TOKEN and DESCRIPTION; an "=" inside of <…> or […] belongs to the token."""
+    found = re.fullmatch(r"(<[^<>]*>|\[[^\[\]]*\]|[^=]*)(?:=(.*))?", value, re.DOTALL)
+    token, description = found.groups() if found else (value, None)
+    if description is not None and not description.strip():
+        raise UsageError(f"--special {value!r} describes nothing; leave the '=' out")
+    return token, (description or "").strip()
 
 
 def load_all(sources: Sequence[str], pattern: str | None) -> list[Tokenizer]:

@@ -163,7 +163,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "embedding rows": result["rows"],
         "rows copied": result["n_copied"],
         f"rows made ({result['init']})": result["n_initialized"],
-        **_by_mean(result),
+        **_made_otherwise(result),
         "rows dropped": result["n_removed"],
         "several old tokens fit": result["n_ambiguous"],
         "output head": "tied to the embeddings" if result["tied"] else "of its own",
@@ -189,14 +189,17 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     show_summary(console, "transfer", facts, f"vocabshift evaluate {result['out']} --text SPEC")
 
 
-def _by_mean(result: dict[str, Any]) -> dict[str, str]:
-    """What is said of new tokens of which the old tokenizer knows no byte."""
-    if not result["n_by_mean"]:
-        return {}
-    return {
-        "of them without an old token": f"{result['n_by_mean']:,}: the old tokenizer lacks their "
-        "bytes; they get the mean of the old rows, unless the initializer knows more"
-    }
+def _made_otherwise(result: dict[str, Any]) -> dict[str, str]:
+    """What is said of new tokens that are not made of the old tokens of their own bytes."""
+    facts = {}
+    if result["n_described"]:
+        facts["of them made of a description"] = f"{result['n_described']:,}"
+    if result["n_by_mean"]:
+        facts["of them without an old token"] = (
+            f"{result['n_by_mean']:,}: the old tokenizer lacks their bytes; they get the mean of "
+            "the old rows, unless the initializer knows more"
+        )
+    return facts
 
 
 def _sizes(result: dict[str, Any]) -> str:

@@ -50,70 +50,6 @@ class Extension:
     report: ExtensionReport
 
 
-def extend(
-    tokenizer: TokenizerLike,
-    corpus: Corpus | CountFolder,
-    *,
-    n_tokens: int,
-    method: str = ExtensionOptions.method,
-    tie_break: str = ExtensionOptions.tie_break,
-    pre_tokenizer: str = ExtensionOptions.pre_tokenizer,
-    min_frequency: int = ExtensionOptions.min_frequency,
-    max_token_bytes: int | None = ExtensionOptions.max_token_bytes,
-    character_coverage: float | None = ExtensionOptions.character_coverage,
-    complete_bytes: bool = ExtensionOptions.complete_bytes,
-    fill_holes: bool = ExtensionOptions.fill_holes,
-    normalizer: str | None = ExtensionOptions.normalizer,
-    sampling_alpha: float | None = ExtensionOptions.sampling_alpha,
-    threads: int = 1,
-    progress: Progress | None = None,
-) -> Tokenizer:
-    """Return `tokenizer` with new tokens learned from `corpus`; it is not changed itself.
-
-    Existing ids, merges and special tokens keep their places; new ids come after all others.
-
-    Args:
-        tokenizer: ours, a Hugging Face fast tokenizer, or a path.
-        corpus: the text to learn from, or a folder of counts.
-        n_tokens: new tokens at most, those for missing characters and bytes not counted.
-        method: "continued" trains on from the tokenizer's own merges; the baselines are "regen",
-            "append", "prepend" and "add-tokens".
-        tie_break: what decides between equal counts, "id" or "lexicographic" (as the paper's
-            toolkit does).
-        pre_tokenizer: "kept", or "repaired": marks and joiners may follow letters (byte-level).
-        min_frequency: how often a pair must occur to become a token.
-        max_token_bytes: length of the longest new token (byte-level only).
-        character_coverage: share of the text's characters that the vocabulary is to hold; missing
-            ones are added first. None adds none. Byte-level vocabularies lack none.
-        complete_bytes: first add tokens for missing bytes that UTF-8 can hold.
-        fill_holes: take ids that no token has before new ones.
-        normalizer: Unicode form of the training text; the tokenizer keeps its own normalizer.
-        sampling_alpha: languages count as bytes ** alpha, in (0, 1]; None: as they are.
-        threads: the result does not depend on them.
-        progress: is called with the phase, the units done and the units in all.
-
-    Raises:
-        ValueError: for options that do not exist or do not fit the tokenizer.
-        CorpusError: where the text cannot be read, or nothing can be learned from it.
-
-    """
-    options = ExtensionOptions(
-        n_tokens=n_tokens,
-        method=method,
-        tie_break=tie_break,
-        pre_tokenizer=pre_tokenizer,
-        min_frequency=min_frequency,
-        max_token_bytes=max_token_bytes,
-        character_coverage=character_coverage,
-        complete_bytes=complete_bytes,
-        fill_holes=fill_holes,
-        normalizer=normalizer,
-        sampling_alpha=sampling_alpha,
-    )
-    extension = extend_with_report(tokenizer, corpus, options, threads=threads, progress=progress)
-    return extension.tokenizer
-
-
 def extend_with_report(
     tokenizer: TokenizerLike,
     corpus: Corpus | CountFolder | TextCounts,
@@ -135,6 +71,8 @@ def extend_with_report(
             "vs.Corpus.from_files({'hi': 'hindi.txt'})"
         )
     check_threads(threads)
+    if not options.n_tokens:
+        raise ValueError("n_tokens is 0: nothing would be learned; give a number of at least 1")
     base = as_tokenizer(tokenizer)
     check_room(base, options.n_tokens)
     if (before := find(tokenizer)) is not None:

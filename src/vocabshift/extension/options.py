@@ -46,8 +46,9 @@ PRE_TOKENIZERS: Mapping[str, str] = {
 class ExtensionOptions:
     """How to extend; `vocabshift.json` records it."""
 
-    n_tokens: int
-    """New tokens, those for missing characters not counted."""
+    n_tokens: int = 0
+    """New tokens, those for missing characters not counted. 0 is for words and special tokens that
+    are added by name: nothing is learned from text."""
     method: Annotated[str, METHODS] = "continued"
     """How new tokens are found. Baselines are reported with their cost."""
     tie_break: Annotated[str, TIE_BREAKS] = "id"
@@ -73,12 +74,12 @@ class ExtensionOptions:
     they are."""
 
     def __post_init__(self) -> None:
-        _check_known("method", self.method, METHODS)
-        _check_known("pre_tokenizer", self.pre_tokenizer, PRE_TOKENIZERS)
+        check_known("method", self.method, METHODS)
+        check_known("pre_tokenizer", self.pre_tokenizer, PRE_TOKENIZERS)
         check_tie_break(self.tie_break)
-        for name in ("n_tokens", "min_frequency", "max_token_bytes"):
+        for name, least in (("n_tokens", 0), ("min_frequency", 1), ("max_token_bytes", 1)):
             value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or not 1 <= value < 1 << 62):
+            if value is not None and (not isinstance(value, int) or not least <= value < 1 << 62):
                 raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
         if self.fill_holes and self.method != "continued":
             raise ValueError("fill_holes is for the method continued; baselines take new ids")
@@ -90,10 +91,11 @@ class ExtensionOptions:
 
 def check_tie_break(tie_break: str) -> None:
     """Raise ValueError for an order that does not exist."""
-    _check_known("tie_break", tie_break, TIE_BREAKS)
+    check_known("tie_break", tie_break, TIE_BREAKS)
 
 
-def _check_known(name: str, value: str, known: Mapping[str, str]) -> None:
+def check_known(name: str, value: str, known: Mapping[str, str]) -> None:
+    """Raise ValueError for a name that is none of `known`."""
     if value not in known:
         raise ValueError(f"{name} is {value!r}; give one of {tuple(known)}")
 

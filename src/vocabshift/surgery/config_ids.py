@@ -81,12 +81,25 @@ def plan(model: Any, specials: SpecialTokens, sources: RowSources) -> list[Chang
             if matched := _ID_KEY.fullmatch(key):
                 role, where = matched[1], f"{prefix}{key}"
                 new = _each(value, partial(move, role, where))
+                if role in specials.given:
+                    new = _with_given(new, specials.given[role])
             elif key in _MOVERS:
                 new = _MOVERS[key](value, ordinary)
             else:
                 continue
             changes.append(Change(config, section, key, value, new))
+    named = {change.key for change in changes}
+    for role, new_id in specials.given.items():
+        if (key := f"{role}_token_id") not in named:
+            changes.append(Change(model.config, "", key, None, new_id))
     return changes
+
+
+def _with_given(value: Any, given: int) -> Any:
+    """The value of a role's key once the role is given to a token: of a list, it is one more."""
+    if not isinstance(value, list):
+        return given
+    return value if given in value else [given, *value]
 
 
 def apply(model: Any, changes: list[Change], n_rows: int) -> None:

@@ -3,14 +3,16 @@
 Owns the comparison of two tokenizers (arXiv:2512.03989 sec. 4.6, FVT): a token that the old
 vocabulary has copies its row; for any other token the old BPE model encodes its bytes, which gives
 its *old tokens* (`pieces` in code and JSON). Tokens are compared by bytes, never by `decode`: a
-token may be part of a character. Unigram and WordPiece tokenizers are matched by a map alone: the
-old tokens of a new token are not defined there, so they may lose tokens but not gain any.
+token may be part of a character. Unigram and WordPiece tokenizers are matched by a map alone; the
+old tokens of a new token are those that the old model gives for its spelling. A special token that
+`extend --special` described is made of its description's tokens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,15 @@ import numpy as np
 from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery.overrides import Overrides, resolve
 from vocabshift.surgery.row_sources import Ids, RowSources
-from vocabshift.surgery.special_ids import SpecialTokens, match_specials, roles_of_config
+from vocabshift.surgery.special_ids import (
+    SpecialTokens,
+    given_roles,
+    match_specials,
+    roles_of_config,
+)
+from vocabshift.surgery.special_texts import described_tokens, role_text
 from vocabshift.tokenizer import token_bytes
-from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, ids_of_tokens
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, ids_of_tokens, tokens_by_id
 from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.tokenizer import Tokenizer
@@ -42,6 +50,7 @@ class TokenMatch:
     sources: RowSources
     id_map: TokenIdMap
     n_overridden: int = 0
+    n_described: int = 0  # new tokens whose row is made of their description's tokens
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -67,16 +76,22 @@ def match_tokenizers(
     does not belong together, ValueError for overrides of a tokenizer that takes none.
     """
     if old.kind != "BPE":
+        id_map = id_map or map_of_extended(old, new)
         assert id_map is not None
         if overrides:
             raise ValueError(f"overrides are not taken for a {old.kind} tokenizer")
-        return TokenMatch(*match_by_map(old, new, id_map), id_map)
+        n_described = len(described_tokens(old, new))
+        return TokenMatch(*match_by_map(old, new, id_map), id_map, n_described=n_described)
     ours, theirs = as_tokenizer(old), as_tokenizer(new)
     decided = resolve(overrides, ours, theirs)
     specials = match_specials(ours, theirs, roles_of_config(config), decided.same)
     kept = None if id_map is None else id_map.new_to_old()
-    sources = match(ours, specials.tokenizer, specials.new_to_old, kept, decided)
-    return TokenMatch(specials, sources, map_of(ours, specials.tokenizer, sources), len(decided))
+    described = described_tokens(ours, specials.tokenizer)
+    described = {i: made for i, made in described.items() if i not in decided.same}
+    made_of = replace(decided, pieces={**described, **decided.pieces})
+    sources = match(ours, specials.tokenizer, specials.new_to_old, kept, made_of)
+    id_map = map_of(ours, specials.tokenizer, sources)
+    return TokenMatch(specials, sources, id_map, len(decided), len(described))
 
 
 def match(
@@ -213,37 +228,63 @@ def check_kinds(old: AnyTokenizer, new: AnyTokenizer, id_map: TokenIdMap | None)
             "tokens are made of which is not known; Unigram and WordPiece tokenizers can be "
             "pruned and transferred, not exchanged"
         )
+    id_map = id_map or map_of_extended(old, new)
     if id_map is None:
         raise VocabMismatchError(
-            f"a {old.kind} tokenizer can be transferred to one that `vocabshift prune` made of it; "
-            f"beside {new.name} there is no token_map.json"
+            f"a {old.kind} tokenizer can be transferred to one that `vocabshift prune` or `extend` "
+            f"made of it; beside {new.name} there is no token_map.json"
         )
     id_map.require(old.fingerprint, new.fingerprint)
     return True
 
 
+def map_of_extended(old: AnyTokenizer, new: AnyTokenizer) -> TokenIdMap | None:
+    """The map to a tokenizer in which every old token has its id; None for any other."""
+    is_extended = tokens_by_id(old).items() <= tokens_by_id(new).items()
+    return TokenIdMap.between(old, new) if is_extended else None
+
+
 def match_by_map(
     old: AnyTokenizer, new: AnyTokenizer, id_map: TokenIdMap
 ) -> tuple[SpecialTokens, RowSources]:
-    """Special ids and rows as the map says; VocabMismatchError for a token it lacks."""
+    """Special ids and rows as the map says, new tokens made of those of their spelling.
+
+    VocabMismatchError for a map that names ids which no token has.
+    """
     new_to_old = id_map.new_to_old()
     new_ids, old_ids = ids_of_tokens(new), ids_of_tokens(old)
-    unknown = sorted(new_ids - new_to_old.keys())
-    if unknown or not set(new_to_old.values()) <= old_ids:
-        raise VocabMismatchError(
-            f"the token map does not say which old token the new id {unknown[:1]} is; new tokens "
-            "of Unigram and WordPiece tokenizers cannot be made of old rows"
-        )
-    kept = sorted(new_ids)
-    old_to_new = {new_to_old[token_id]: token_id for token_id in kept}
-    none = np.zeros(0, dtype=np.int64)
+    if not new_to_old.keys() <= new_ids or not set(new_to_old.values()) <= old_ids:
+        raise VocabMismatchError("the token map names ids that no token has; make it again")
+    kept = sorted(new_to_old)
+    made = sorted(new_ids - new_to_old.keys())
+    pieces = _spelled(old, new, made)
     sources = RowSources(
         copied_from=np.array([new_to_old[token_id] for token_id in kept], dtype=np.int64),
         copied_to=np.array(kept, dtype=np.int64),
-        made=none,
-        pieces=none,
-        offsets=np.zeros(1, dtype=np.int64),
+        made=_array(made),
+        pieces=_array(chain.from_iterable(pieces)),
+        offsets=_array([0, *accumulate(map(len, pieces))]),
         old_ids=np.array(sorted(old_ids), dtype=np.int64),
     )
+    given = given_roles(new)
+    had = {role: role_text(old.config, role) for role in given}
+    ids = {token.content: token.id for token in old.added_tokens}
+    by_role = {role: (ids[text], given[role]) for role, text in had.items() if text in ids}
     tokenizer: Any = new  # whatever can be written and has rows
-    return SpecialTokens(tokenizer, {}, old_to_new, {}), sources
+    old_to_new = {old_id: new_id for new_id, old_id in new_to_old.items()}
+    return SpecialTokens(tokenizer, {}, old_to_new, by_role, given), sources
+
+
+def _spelled(old: AnyTokenizer, new: AnyTokenizer, made: list[int]) -> list[tuple[int, ...]]:
+    """Old tokens of each of these new ones: of its description, its text, or its spelling."""
+    described, model = described_tokens(old, new), old.backend.model
+    named = {token_id: token for token, token_id in new.vocab.items()}
+    texts = {token.id: token.content for token in new.added_tokens}
+    found = []
+    for token_id in made:
+        ids = described.get(token_id)
+        if ids is None and token_id in texts:
+            encoded, _ = old.encode_batch([texts[token_id]], parse_special=False)
+            ids = tuple(encoded.tolist())
+        found.append(ids or tuple(piece.id for piece in model.tokenize(named[token_id])))
+    return found

@@ -86,6 +86,7 @@ def make_plan(
         special_ids=config_ids.moved_ids(changes),
         tried=tried,
         n_overridden=match.n_overridden,
+        n_described=match.n_described,
         ambiguous={new_id: list(old_ids) for new_id, old_ids in sources.ambiguous},
         n_moved=int((sources.copied_from != sources.copied_to).sum()),
         n_by_mean=len(sources.without_pieces),

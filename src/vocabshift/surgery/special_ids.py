@@ -8,12 +8,13 @@ that holds every special token of the old one, and the ids in `config.json` and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery import special_texts
-from vocabshift.tokenizer.added_tokens import AddedToken, use_of
+from vocabshift.tokenizer.added_tokens import GIVEN_ROLES, AddedToken, given_by_name, use_of
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 ROLES = ("eos", "bos", "pad", "unk", "sep", "cls", "mask")
@@ -28,6 +29,8 @@ class SpecialTokens:
     new_to_old: Mapping[int, int]  # ids of matched and of appended tokens
     old_to_new: Mapping[int, int]  # of all old special tokens
     by_role: Mapping[str, tuple[int, int]]  # role -> (old id, new id), where both have the role
+    given: Mapping[str, int] = field(default_factory=dict)
+    """Role -> new id, of roles that were given to other tokens on purpose (`extend --role`)."""
 
 
 def match_specials(
@@ -75,6 +78,10 @@ def match_specials(
             # The new tokenizer's own token for it, where several share the row of one old token.
             shares = text in renamed and shared.get(own) == old_ids[text]
             by_role[role] = (old_ids[text], own if shares else pairs[text])
+    given = given_roles(enlarged)
+    by_role |= {
+        role: (by_role[role][0], new_id) for role, new_id in given.items() if role in by_role
+    }
     texts = {token_id: text for text, token_id in ids.items()}
     said = {role: texts[new_id] for role, (_, new_id) in by_role.items() if role in _roles(old)}
     return SpecialTokens(
@@ -82,6 +89,7 @@ def match_specials(
         new_to_old={new_id: old_id for old_id, new_id in old_to_new.items()} | shared,
         old_to_new=old_to_new,
         by_role=by_role,
+        given=given,
     )
 
 
@@ -147,6 +155,13 @@ def _same_row(
         if old_id is not None and new_id is not None and new_id not in matched:
             same.setdefault(new_id, old_id)
     return same
+
+
+def given_roles(tokenizer: AnyTokenizer) -> dict[str, int]:
+    """Role -> id of its token, for roles that the tokenizer was given on purpose."""
+    ids = {token.content: token.id for token in tokenizer.added_tokens}
+    roles = given_by_name(tokenizer.config, GIVEN_ROLES)
+    return {role: ids[text] for role, text in roles.items() if role in ROLES and text in ids}
 
 
 def _is_kept(token: AddedToken, old: Tokenizer) -> bool:

@@ -1,4 +1,4 @@
-"""Special tokens in the parts around a model: post-processor, roles, chat template.
+"""Special tokens in the parts around a model: post-processor, roles, descriptions, chat template.
 
 Owns how the enlarged tokenizer takes these from the old one, with the new ids and texts.
 `special_ids` matches the tokens. Knows nothing of models.
@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from vocabshift.errors import VocabMismatchError
+from vocabshift.tokenizer.added_tokens import DESCRIPTIONS, given_by_name
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.components import Spec
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
@@ -42,6 +45,21 @@ def follow(
         config=_config(tokenizer, old, roles),
         chat_template=_chat_template(tokenizer, old, renamed),
     )
+
+
+def described_tokens(old: AnyTokenizer, new: AnyTokenizer) -> dict[int, tuple[int, ...]]:
+    """New id -> old ids of the description, of special tokens that only `new` has.
+
+    The old tokenizer encodes the description as running text. A description of which it knows no
+    character is left out.
+    """
+    about = given_by_name(new.config, DESCRIPTIONS)
+    known = old.vocab.keys() | {token.content for token in old.added_tokens}
+    described = [t for t in new.added_tokens if t.content in about and t.content not in known]
+    ids, offsets = old.encode_batch([about[t.content] for t in described], parse_special=False)
+    spans = zip(described, pairwise(offsets.tolist()), strict=True)
+    rows = {token.id: tuple(ids[start:end].tolist()) for token, (start, end) in spans}
+    return {token_id: row for token_id, row in rows.items() if row}
 
 
 def _config(tokenizer: Tokenizer, old: Tokenizer, roles: Mapping[str, str]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vocabshift.errors import InvalidTokenizerError
+from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.components import DAMAGED
 from vocabshift.tokenizer.model import MAX_ID, BpeModel
 
@@ -50,6 +51,14 @@ _RESERVED = re.compile(
     r"<\|?(?:reserved(?:_special)?_token|reserved|unused|SPECIAL|extra|dummy)_?-?\d+\|?>|"
     r"\[unused\d+\]"
 )
+DESCRIPTIONS = "special_token_descriptions"
+"""Key of `tokenizer_config.json`: {special token: what it stands for, in words}. A model's row for
+a token that it did not have is made from these."""
+
+GIVEN_ROLES = "special_token_roles"
+"""Key of `tokenizer_config.json`: {role: special token}, for roles that were given to other tokens
+than the model's own. A model's config follows."""
+
 RESERVED = "reserved"
 """The use of tokens that a family keeps for later."""
 
@@ -137,6 +146,35 @@ def check_added(added: Iterable[AddedToken], model: BpeModel) -> None:
                     else f"the vocabulary says {known}"
                 )
             )
+
+
+def check_special_tokens(tokens: Iterable[str]) -> None:
+    """Raise ValueError for a content that is empty, repeated or a single byte."""
+    seen = set()
+    for content in tokens:
+        if not content:
+            raise ValueError("a special token is empty; give it a content such as <|endoftext|>")
+        if len(content.encode()) == 1:
+            raise ValueError(
+                f"the special token {content!r} is one byte, which ordinary text holds; give it a "
+                "content such as <|endoftext|>"
+            )
+        if content in byte_level.ALPHABET:
+            raise ValueError(
+                f"the special token {content!r} is how a vocabulary spells one of the 256 bytes; "
+                "give it a content such as <|endoftext|>"
+            )
+        if content in seen:
+            raise ValueError(f"the special token {content!r} is given twice")
+        seen.add(content)
+
+
+def given_by_name(config: Mapping[str, Any], key: str) -> dict[str, str]:
+    """The texts under DESCRIPTIONS or GIVEN_ROLES in a config; what is no text is left out."""
+    found = config.get(key)
+    if not isinstance(found, Mapping):
+        return {}
+    return {name: text for name, text in found.items() if text and isinstance(text, str)}
 
 
 def use_of(token: str) -> str | None:

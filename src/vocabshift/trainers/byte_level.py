@@ -18,6 +18,7 @@ from vocabshift.text.normalize import normalizer_spec
 from vocabshift.text.patterns import Pattern, get_pattern, to_spec
 from vocabshift.text.writing import LINKERS
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.added_tokens import check_special_tokens
 from vocabshift.tokenizer.model import BpeModel
 from vocabshift.tokenizer.token_bytes import is_superword
 from vocabshift.tokenizer.tokenizer import Tokenizer
@@ -34,7 +35,6 @@ from vocabshift.trainers.base import (
 )
 from vocabshift.trainers.special_tokens import (
     add_special_tokens,
-    check_special_tokens,
     copy_special_tokens,
     special_contents,
 )

@@ -11,34 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from vocabshift.tokenizer import byte_level
-from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.added_tokens import AddedToken, check_special_tokens
 from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.pretrained_folder import ROLES
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _ROLES = tuple(f"{role}_token" for role in ROLES)
-
-
-def check_special_tokens(tokens: Iterable[str]) -> None:
-    """Raise ValueError for a content that is empty, repeated or a single byte."""
-    seen = set()
-    for content in tokens:
-        if not content:
-            raise ValueError("a special token is empty; give it a content such as <|endoftext|>")
-        if len(content.encode()) == 1:
-            raise ValueError(
-                f"the special token {content!r} is one byte, which ordinary text holds; give it a "
-                "content such as <|endoftext|>"
-            )
-        if content in byte_level.ALPHABET:
-            raise ValueError(
-                f"the special token {content!r} is how a vocabulary spells one of the 256 bytes; "
-                "give it a content such as <|endoftext|>"
-            )
-        if content in seen:
-            raise ValueError(f"the special token {content!r} is given twice")
-        seen.add(content)
 
 
 def add_special_tokens(tokenizer: Tokenizer, tokens: Iterable[str]) -> Tokenizer:

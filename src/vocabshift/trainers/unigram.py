@@ -22,7 +22,7 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.normalize import normalizer_spec
 from vocabshift.text.patterns import get_pattern
-from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.added_tokens import AddedToken, check_special_tokens
 from vocabshift.tokenizer.unigram import FIXED_PIECES, UNKNOWN, Scored, unigram_tokenizer
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 from vocabshift.trainers.base import (
@@ -34,7 +34,6 @@ from vocabshift.trainers.base import (
     check_vocab_size,
     run_figures,
 )
-from vocabshift.trainers.special_tokens import check_special_tokens
 
 _THREADS = 16
 """SentencePiece adds up parts of each thread: this number, and not the machine's, is part of what

@@ -203,7 +203,8 @@ def _result(out: Path, report: TransferReport, *, dry_run: bool) -> dict[str, An
         {"id": new_id, "old_ids": old_ids} for new_id, old_ids in report.ambiguous.items()
     ]
     result |= {"dry_run": dry_run, "notes": [] if dry_run else notes_of(out)}
-    for key in ("n_moved", "n_by_mean", "bytes_before", "bytes_after", "files", "left_out"):
+    keys = ("n_moved", "n_by_mean", "n_described", "bytes_before", "bytes_after", "files")
+    for key in (*keys, "left_out"):
         result[key] = getattr(report, key)
     if report.lost_characters is not None:
         result["lost_characters"] = asdict(report.lost_characters)

@@ -16,6 +16,7 @@ from vocabshift.errors import CorpusError
 from vocabshift.extension.continued import Additions, extended
 from vocabshift.extension.effect import steps
 from vocabshift.extension.extend import extend_with_report
+from vocabshift.extension.named_tokens import NamedTokens
 from vocabshift.extension.options import ExtensionOptions
 from vocabshift.text.count_folder import CountFolder, write_counts
 from vocabshift.tokenizer.added_tokens import AddedToken
@@ -213,4 +214,11 @@ def test_extend_spells_every_option_with_its_default() -> None:
     options = {
         each.name: needed.get(each.default, each.default) for each in fields(ExtensionOptions)
     }
-    assert list(options.items()) == list(spelled.items())
+    named = {
+        "words": (),
+        "word_forms": NamedTokens.word_forms,
+        "words_as": NamedTokens.words_as,
+        "special_tokens": (),
+        "roles": None,
+    }
+    assert list((options | named).items()) == list(spelled.items())
