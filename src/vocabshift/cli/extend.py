@@ -38,15 +38,16 @@ def language_table(result: dict[str, Any]) -> Any:
     from rich.text import Text
 
     other = result["other_pre_tokenizer"]
-    is_repaired = result["pre_tokenizer"] == "repaired"
+    is_changed = bool(other) and other["pre_tokenizer"] == "kept"
     table = Table(title=Text("bytes per token", style="bold"), title_justify="left")
     table.add_column("language")
-    before = ("as it was", "repaired, no new token") if is_repaired else ("before",)
+    changed = "no new token" if "deployable" in result else "repaired, no new token"
+    before = ("as it was", changed) if is_changed else ("before",)
     for name in (*before, "after", "ceiling", "new tokens used", "share of its tokens"):
         table.add_column(name, justify="right")
     for row in result.get("languages", ()):
         label = row["language"]
-        cells = [f"{other['bytes_per_token'][label]:.3f}"] if is_repaired and other else []
+        cells = [f"{other['bytes_per_token'][label]:.3f}"] if is_changed else []
         table.add_row(
             label,
             *cells,
@@ -108,7 +109,8 @@ def advice(result: dict[str, Any]) -> list[str]:
             f"{label} {lines_:.1%} of lines, {drift['changed_tokens'][label]:.2%} of tokens"
             for label, lines_ in drift["changed_lines"].items()
         )
-        lines.append(f"The repaired pre-tokenizer alone changes old text: {changed}.")
+        which = "other" if "deployable" in result else "repaired"
+        lines.append(f"The {which} pre-tokenizer alone changes old text: {changed}.")
     return lines
 
 
@@ -121,11 +123,14 @@ def add_parser(subparsers: Any) -> None:
         "Learn new tokens where an existing tokenizer's merges end (continued BPE), and put them\n"
         "behind all ids that it has. Every new token is reachable, nothing that is there moves.\n"
         "Where words are cut at combining marks (Llama-3, Qwen3), no number of tokens helps past\n"
-        "a ceiling; --pre-tokenizer repaired lifts it, and text without marks stays as it is.",
+        "a ceiling; --pre-tokenizer repaired lifts it, and text without marks stays as it is.\n"
+        "--pre-tokenizer deployable does so with the best pattern that llama.cpp has already.",
         "  vocabshift extend meta-llama/Llama-3.2-1B --corpus hi=hindi.txt ta=tamil.txt "
         "--n-tokens 16000 --pre-tokenizer repaired -o llama3-indic\n"
         "  vocabshift extend mistralai/Mistral-7B-v0.1 --corpus et=estonian.jsonl.gz "
-        "--n-tokens 4000 --json -o mistral-et\n",
+        "--n-tokens 4000 --json -o mistral-et\n"
+        "  vocabshift extend Qwen/Qwen2.5-0.5B --corpus hi=hindi.txt en=english.txt "
+        "--n-tokens 8000 --pre-tokenizer deployable -o qwen-hi\n",
     )
     parser.later(_add_options)
     parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)
@@ -183,14 +188,17 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print the gain by language, and what limits it."""
-    from vocabshift.cli.console import lost_facts, show_summary
+    from vocabshift.cli.console import deployable_facts, lost_facts, show_deployable, show_summary
 
+    if "deployable" in result:
+        show_deployable(console, result["deployable"])
     console.print(language_table(result))
     for line in advice(result):
         console.print(line, soft_wrap=True)
     facts = {
         "written to": result["out"],
         "method": result["method"],
+        **deployable_facts(result),
         "new tokens": result["n_added"],
         "stopped because": REASONS[result["stopped_because"]],
         "of them for missing characters": result["n_characters"],
