@@ -400,3 +400,31 @@ def test_transfer_refuses_rows_that_do_not_fit(trained, tmp_path: Path, capsys) 
     assert "" == streams.out
     assert "300" in streams.err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_pattern_of_llama_cpp_from_training_to_extension(
+    corpus: Path, tmp_path: Path, run_json: RunJson, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Chosen, shown with every ceiling, and recorded; English keeps its ids until tokens come."""
+    import tokenizers
+
+    base, longer = tmp_path / "base", tmp_path / "longer"
+    words = ("train", "--recipe", "bpe", "--corpus", *_specs(corpus), "--vocab-size", "300")
+    run_json(*words, "--pre-tokenizer", "qwen2", "-o", base)
+    trained = run_json(*words, "--pre-tokenizer", "deployable", "-o", tmp_path / "new")
+    hindi = ("--corpus", _specs(corpus)[0], "--n-tokens", "20", "--pre-tokenizer")
+    made = run_json("extend", base, *hindi, "deployable", "-o", longer)
+    candidates = {row["name"]: row for row in trained["deployable"]["candidates"]}
+    assert candidates.keys() == {row["name"] for row in made["deployable"]["candidates"]}
+    assert "" == candidates[trained["deployable"]["llama_cpp_pre"]]["refused"]
+    record = json.loads((longer / "vocabshift.json").read_text(encoding="utf-8"))
+    assert "qwen35" == made["deployable"]["llama_cpp_pre"]
+    assert made["deployable"] == record["figures"]["deployable"]
+    old, new = (tokenizers.Tokenizer.from_file(str(f / "tokenizer.json")) for f in (base, longer))
+    assert [old.encode(text).ids for text in ENGLISH] == [new.encode(text).ids for text in ENGLISH]
+    assert [old.encode(text).ids for text in HINDI] != [new.encode(text).ids for text in HINDI]
+    command = ["extend", str(base), *hindi, "youtu", "-o", str(tmp_path / "named")]
+    assert 0 == main(command)
+    shown = capsys.readouterr().out
+    assert "granite-embed-multi-97m" in shown
+    assert "pattern of llama.cpp" in shown

@@ -159,6 +159,42 @@ def file_facts(result: Mapping[str, Any]) -> dict[str, str]:
     return {what: ", ".join(names) for what, names in groups.items()}
 
 
+def show_deployable(console: Console, chosen: Mapping[str, Any]) -> None:
+    """Print the patterns of llama.cpp from the highest ceiling down, the chosen one in bold."""
+    from rich.table import Table
+    from rich.text import Text
+
+    title = Text("patterns of llama.cpp: ceiling in bytes per token", style="bold")
+    table = Table(title=title, title_justify="left")
+    rows = chosen["candidates"]
+    for name in ("pattern", "all", *rows[0]["ceilings"], "ids changed", "refused because"):
+        table.add_column(Text(name))
+    for row in rows:
+        changed = f"{row['changed_tokens']:.2%}" if row["documents"] else "-"
+        table.add_row(
+            row["name"],
+            f"{row['ceiling_bytes_per_token']:.2f}",
+            *(f"{ceiling:.2f}" for ceiling in row["ceilings"].values()),
+            changed,
+            row["refused"],
+            style="bold" if row["name"] == chosen["llama_cpp_pre"] else None,
+        )
+    console.print(table)
+    if chosen["nearest"] and not chosen["is_named"]:
+        near = next(row for row in rows if row["name"] == chosen["nearest"])
+        console.print(
+            f"{near['name']} has the ceiling {near['ceiling_bytes_per_token']:.2f} but "
+            f"{near['refused']}. --pre-tokenizer {near['name']} takes it all the same.",
+            soft_wrap=True,
+        )
+
+
+def deployable_facts(result: Mapping[str, Any]) -> dict[str, str]:
+    """The row of a summary that names the chosen pattern; empty where none was asked for."""
+    chosen = result.get("deployable")
+    return {"pattern of llama.cpp": chosen["llama_cpp_pre"]} if chosen else {}
+
+
 def lost_facts(result: Mapping[str, Any]) -> dict[str, str]:
     """What a summary says about characters that a tokenizer loses; nothing where it lacks none."""
     lost = result.get("lost_characters")

@@ -47,15 +47,16 @@ def language_table(result: dict[str, Any]) -> Any:
     from rich.text import Text
 
     other = result["other_pre_tokenizer"]
-    is_repaired = result["pre_tokenizer"] == "repaired"
+    is_changed = bool(other) and other["pre_tokenizer"] == "kept"
     table = Table(title=Text("bytes per token", style="bold"), title_justify="left")
     table.add_column("language")
-    before = ("as it was", "repaired, no new token") if is_repaired else ("before",)
+    changed = "no new token" if "deployable" in result else "repaired, no new token"
+    before = ("as it was", changed) if is_changed else ("before",)
     for name in (*before, "after", "ceiling", "new tokens used", "share of its tokens"):
         table.add_column(name, justify="right")
     for row in result.get("languages", ()):
         label = row["language"]
-        cells = [f"{other['bytes_per_token'][label]:.3f}"] if is_repaired and other else []
+        cells = [f"{other['bytes_per_token'][label]:.3f}"] if is_changed else []
         table.add_row(
             label,
             *cells,
@@ -75,7 +76,11 @@ def superword_table(effect: dict[str, Any]) -> Any:
 
     table = Table(title=Text("superwords: bytes per token", style="bold"), title_justify="left")
     table.add_column("language")
-    for name in ("new words alone", "with superwords", "lines / tokens changed by boundaries alone"):
+    for name in (
+        "new words alone",
+        "with superwords",
+        "lines / tokens changed by boundaries alone",
+    ):
         table.add_column(name, justify="right")
     for row in effect["languages"]:
         label = row["language"]
@@ -117,7 +122,8 @@ def advice(result: dict[str, Any]) -> list[str]:
             f"{label} {lines_:.1%} of lines, {drift['changed_tokens'][label]:.2%} of tokens"
             for label, lines_ in drift["changed_lines"].items()
         )
-        lines.append(f"The repaired pre-tokenizer alone changes old text: {changed}.")
+        which = "other" if "deployable" in result else "repaired"
+        lines.append(f"The {which} pre-tokenizer alone changes old text: {changed}.")
     return lines
 
 
@@ -131,11 +137,14 @@ def add_parser(subparsers: Any) -> None:
         "behind all ids that it has. Every new token is reachable, nothing that is there moves.\n"
         "Where words are cut at combining marks (Llama-3, Qwen3), no number of tokens helps past\n"
         "a ceiling; --pre-tokenizer repaired lifts it, and text without marks stays as it is.\n"
+        "--pre-tokenizer deployable does so with the best pattern that llama.cpp has already.\n"
         "Words and special tokens can be given by name too, with or without text to learn from.",
         "  vocabshift extend meta-llama/Llama-3.2-1B --corpus hi=hindi.txt ta=tamil.txt "
         "--n-tokens 16000 --pre-tokenizer repaired -o llama3-indic\n"
         "  vocabshift extend mistralai/Mistral-7B-v0.1 --corpus et=estonian.jsonl.gz "
         "--n-tokens 4000 --json -o mistral-et\n"
+        "  vocabshift extend Qwen/Qwen2.5-0.5B --corpus hi=hindi.txt en=english.txt "
+        "--n-tokens 8000 --pre-tokenizer deployable -o qwen-hi\n"
         "  vocabshift extend Qwen/Qwen2.5-0.5B --words terms.txt --special "
         "\"<think>=the model's private reasoning\" '<|pad|>' --role 'pad=<|pad|>' -o qwen-terms\n",
     )
@@ -202,8 +211,16 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print the gain by language, and what limits it."""
-    from vocabshift.cli.console import lost_facts, show_names, show_summary
+    from vocabshift.cli.console import (
+        deployable_facts,
+        lost_facts,
+        show_deployable,
+        show_names,
+        show_summary,
+    )
 
+    if "deployable" in result:
+        show_deployable(console, result["deployable"])
     facts = {"written to": result["out"]}
     if "method" in result:
         console.print(language_table(result))
@@ -211,6 +228,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
             console.print(line, soft_wrap=True)
         facts |= {
             "method": result["method"],
+            **deployable_facts(result),
             "stopped because": REASONS[result["stopped_because"]],
         }
     facts["new tokens"] = result["n_added"]

@@ -159,7 +159,7 @@ def _flag(name: str) -> str:
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
-    from vocabshift.cli.console import show_summary
+    from vocabshift.cli.console import deployable_facts, show_deployable, show_summary
     from vocabshift.workflows.train import RECIPES, table_of
 
     merges = f"{result['merges']:,}"
@@ -169,6 +169,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     facts = {
         "written to": result["out"],
         "recipe": result["recipe"],
+        **deployable_facts(result),
         "vocabulary": result["vocab_size"],
         "merges": merges,
         "superwords": result["superwords"],
@@ -182,6 +183,8 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     then = (
         f"vocabshift evaluate {result['out']} --text SPEC    or    vocabshift check {result['out']}"
     )
+    if "deployable" in result:
+        show_deployable(console, result["deployable"])
     console.print(table_of(result["vocabulary"]))
     show_summary(console, "train", facts, then)
 

@@ -24,8 +24,8 @@ from vocabshift.extension.options import (
     ExtensionOptions,
     RepairDrift,
     repair_drift,
-    repaired,
     repaired_if_possible,
+    requested,
 )
 from vocabshift.extension.report import ExtensionReport, extension_cost
 from vocabshift.progress import Progress, in_phase
@@ -79,7 +79,7 @@ def extend_with_report(
         before.require(before.old, fingerprint(base))
     free_ids = holes(base) if options.fill_holes else ()
     whole = with_missing_bytes(base, free_ids) if options.complete_bytes else base
-    changed = repaired(whole) if options.pre_tokenizer == "repaired" else whole
+    changed, choice = requested(whole, corpus, options.pre_tokenizer, threads=threads)
     counting = in_phase(progress, "count")
     counted = count_text(changed, counts, options, threads, counting, with_plain=True)
     context = _Context(whole, changed, counts, counted, corpus, options, threads, progress)
@@ -107,6 +107,7 @@ def extend_with_report(
         cost=made.cost,
         corpus_fingerprint=counted.text.reader.fingerprint,
         lost_characters=LostCharacters.between(base, result),
+        deployable=None if choice is None else choice.to_dict(),
     )
     id_map = chained(tokenizer, TokenIdMap.between(base, result), result.model.vocab)
     return Extension(result, id_map, report)
@@ -117,7 +118,7 @@ class _Context:
     """The values that every step needs."""
 
     base: Tokenizer  # with its missing bytes, if requested
-    changed: Tokenizer  # the base, with its pre-tokenizer repaired if requested
+    changed: Tokenizer  # the base, with another pre-tokenizer if requested
     counts: TextCounts  # of the corpus
     counted: TrainingInput  # as the merges of `changed` see the text
     corpus: Corpus | CountFolder
@@ -214,14 +215,14 @@ def _auxiliary(context: _Context, text: CountedText, corpus: Corpus) -> Auxiliar
 
 
 def _drift(context: _Context) -> RepairDrift | None:
-    """Return what the repaired pre-tokenizer alone changes, if it is requested."""
+    """Return what another pre-tokenizer alone changes, if it is requested."""
     if context.changed is context.base or not isinstance(context.corpus, Corpus):
         return None
     return repair_drift(context.base, context.changed, context.corpus, threads=context.threads)
 
 
 def _other(context: _Context) -> dict[str, Any]:
-    """Return the other pre-tokenizer's ceilings, and for a repaired one the old figures."""
+    """Return the other pre-tokenizer's ceilings, and for a changed one the old figures."""
     if not isinstance(context.corpus, Corpus):
         return {}
     is_repaired = context.changed is not context.base

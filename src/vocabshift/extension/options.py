@@ -1,4 +1,4 @@
-"""ExtensionOptions, and the repaired pre-tokenizer that they can ask for.
+"""ExtensionOptions, and the other pre-tokenizers that they can ask for.
 
 Owns the options, their defaults, and the names that they accept; they are checked before any work
 starts. The repair keeps marks and joiners in words: no extension can exceed bytes per pre-token,
@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
+from vocabshift.checks.deployable import DEPLOYABLE, Choice, choose, require_text, with_pattern
 from vocabshift.checks.drift import SAMPLE_BYTES, Drift, drift, sample, token_lengths
 from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.text.corpus import Corpus
+from vocabshift.text.llama_cpp import KEEP_MARKS
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.pipeline import puts_space_and_cuts, repair_words
 from vocabshift.tokenizer.token_bytes import is_byte_level
@@ -38,6 +40,8 @@ TIE_BREAKS: Mapping[str, str] = {
 PRE_TOKENIZERS: Mapping[str, str] = {
     "kept": "as the tokenizer has it",
     "repaired": "marks and joiners may follow the letters of a word",
+    DEPLOYABLE: "the best pattern of llama.cpp that keeps the ids of text without marks",
+    **dict.fromkeys(KEEP_MARKS, "that pattern of llama.cpp, whatever it changes"),
 }
 """What becomes of the pre-tokenizer -> the same, in one line."""
 
@@ -54,7 +58,7 @@ class ExtensionOptions:
     tie_break: Annotated[str, TIE_BREAKS] = "id"
     """What decides between equal counts."""
     pre_tokenizer: Annotated[str, PRE_TOKENIZERS] = "kept"
-    """What cuts words; "repaired" is for byte-level tokenizers only."""
+    """What cuts words; all but "kept" are for byte-level tokenizers only."""
     min_frequency: int = 1
     """A pair must occur this often to become a token."""
     max_token_bytes: int | None = None
@@ -102,7 +106,7 @@ def check_known(name: str, value: str, known: Mapping[str, str]) -> None:
 
 @dataclass(frozen=True)
 class RepairDrift:
-    """Changes by the repair before any token is added; token ids are the same on both sides."""
+    """Changes by another pre-tokenizer before any token is added; both sides have the same ids."""
 
     languages: Mapping[str, Drift]  # by label of the corpus, on a sample of each language
     lost: tuple[str, ...]  # tokens that no text yields after the repair
@@ -145,6 +149,23 @@ def repaired(tokenizer: Tokenizer) -> Tokenizer:
             "nothing to repair"
         )
     raise ValueError(f"{tokenizer.name} {reason}; extend it with its own pre-tokenizer (kept)")
+
+
+def requested(
+    tokenizer: Tokenizer, source: object, pre_tokenizer: str, *, threads: int = 1
+) -> tuple[Tokenizer, Choice | None]:
+    """Return the tokenizer with one of `PRE_TOKENIZERS`, and how a pattern of llama.cpp was chosen.
+
+    source: the corpus on which such a pattern is chosen and measured. The tokenizer itself where
+    nothing changes. ValueError where it cannot be done; CorpusError for counts without text.
+    """
+    if pre_tokenizer == "kept":
+        return tokenizer, None
+    if pre_tokenizer == "repaired":
+        return repaired(tokenizer), None
+    name = None if pre_tokenizer == DEPLOYABLE else pre_tokenizer
+    choice = choose(require_text(source), tokenizer, name=name, threads=threads)
+    return with_pattern(tokenizer, choice.name), choice
 
 
 def repaired_if_possible(tokenizer: Tokenizer) -> Tokenizer | None:

@@ -23,6 +23,7 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _IN_FORMS_OF_THEIR_OWN = (
     *("effect", "drift", "other", "unused", "corpus_fingerprint", "cost", "lost_characters"),
+    "deployable",
 )
 
 
@@ -52,6 +53,7 @@ class ExtensionReport:
     cost: Mapping[str, Any] = field(default_factory=dict)  # of a baseline, see `ExtensionCost`
     corpus_fingerprint: str = ""
     lost_characters: LostCharacters | None = None
+    deployable: Mapping[str, Any] | None = None  # how a pattern of llama.cpp was chosen
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -72,6 +74,7 @@ class ExtensionReport:
             **cost,
             "other_pre_tokenizer": dict(self.other),
             **({} if lost is None else {"lost_characters": asdict(lost)}),
+            **({} if self.deployable is None else {"deployable": dict(self.deployable)}),
         }
 
 

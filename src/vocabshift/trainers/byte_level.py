@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 from vocabshift import _core
+from vocabshift.checks.deployable import DEPLOYABLE, choose, require_text
 from vocabshift.errors import CorpusError
 from vocabshift.progress import Progress
 from vocabshift.text.counting import CorpusReader
@@ -55,7 +56,8 @@ class ByteLevelTrainer:
     vocab_size: int
     """Tokens, the 256 bytes included, special tokens not."""
     pre_tokenizer: str | Pattern = "o200k"
-    """Name of a pattern, or a regex whose matches (and the gaps between them) are words."""
+    """Name of a pattern, or a regex whose matches (and the gaps between them) are words;
+    "deployable": the pattern of llama.cpp with the highest ceiling on the corpus."""
     min_frequency: int = 1
     """A pair must occur this often to merge."""
     max_token_bytes: int | None = None
@@ -80,7 +82,13 @@ class ByteLevelTrainer:
         check_vocab_size(self.vocab_size)
         check_positive("min_frequency", self.min_frequency)
         check_positive("max_token_bytes", self.max_token_bytes)
-        get_pattern(self.pre_tokenizer)
+        if self.pre_tokenizer != DEPLOYABLE:
+            get_pattern(self.pre_tokenizer)
+        elif hasattr(self, "stage2_pre_tokenizer"):
+            raise ValueError(
+                f"recipe {self.recipe} saves the boundaries of its second stage, for which "
+                "llama.cpp has no pattern; leave deployable out, or use recipe bpe"
+            )
         normalizer_spec(self.normalizer)
         check_special_tokens(self.special_tokens)
 
@@ -103,6 +111,12 @@ class ByteLevelTrainer:
     def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report."""
         raise NotImplementedError
+
+    def _pattern(self, corpus: Source) -> Pattern:
+        """Return the pattern of words; CorpusError if it is to be chosen on counts."""
+        if self.pre_tokenizer != DEPLOYABLE:
+            return get_pattern(self.pre_tokenizer)
+        return choose(require_text(corpus), normalizer=self.normalizer).llama_cpp.pattern
 
     def _reader(self, corpus: Source, pattern: Pattern, words: Pattern = ()) -> Reader:
         """Return the corpus as stage 1 sees it: cut by `pattern`, then by `words`."""
@@ -225,7 +239,7 @@ class BpeTrainer(ByteLevelTrainer):
     def run(self, corpus: Source, context: RunContext | None = None) -> Training:
         """Train on `corpus` and return the tokenizer with a report."""
         context = context or RunContext()
-        reader = self._reader(corpus, get_pattern(self.pre_tokenizer))
+        reader = self._reader(corpus, self._pattern(corpus))
         rule = self._word_rule(reader, self.vocab_size)
         words = learn_words(reader, rule, WordWeight(), context)
         return self._finish([words], reader, context)

@@ -20,7 +20,6 @@ import numpy as np
 
 from vocabshift import _core
 from vocabshift.text.counting import CorpusReader
-from vocabshift.text.patterns import get_pattern
 from vocabshift.tokenizer.model import compile_merges
 from vocabshift.trainers.base import RunContext, Source, Training, detailed
 from vocabshift.trainers.byte_level import ByteLevelTrainer, count_tokens
@@ -49,7 +48,7 @@ class ClusterBpeTrainer(ClusterOptions, ByteLevelTrainer):
         """
         context = context or RunContext()
         context.refuse_budget(self.recipe)
-        reader = self._text_reader(corpus, get_pattern(self.pre_tokenizer))
+        reader = self._text_reader(corpus, self._pattern(corpus))
         reader.by_language = True
         self.check_languages(reader.corpus.languages)
         with context.watch.phase("count"):

@@ -33,7 +33,6 @@ from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
-from vocabshift.text.patterns import get_pattern
 from vocabshift.trainers.base import Reader, RunContext, Source, Training, TrainingReport, detailed
 from vocabshift.trainers.byte_level import ByteLevelTrainer
 from vocabshift.trainers.picky import (
@@ -143,7 +142,7 @@ class OverlapTrainer(ByteLevelTrainer):
         if isinstance(corpus, Corpus):
             labels = [part.language for part in corpus.parts]
             high_resource(labelled(dict.fromkeys(labels, 0)), self.high_resource)
-        reader = self._reader(corpus, get_pattern(self.pre_tokenizer))
+        reader = self._reader(corpus, self._pattern(corpus))
         return replace(reader, by_language=True) if isinstance(reader, CorpusReader) else reader
 
 

@@ -40,7 +40,6 @@ from itertools import pairwise
 from typing import Annotated, Any, ClassVar
 
 from vocabshift import _core
-from vocabshift.text.patterns import get_pattern
 from vocabshift.tokenizer.model import compile_merges
 from vocabshift.trainers.base import Reader, RunContext, Source, Training, TrainingReport, detailed
 from vocabshift.trainers.byte_level import ByteLevelTrainer
@@ -100,7 +99,7 @@ class PickyTrainer(ByteLevelTrainer):
         Raises ValueError for a memory budget: all words and pairs are in memory at once.
         """
         context = context or RunContext()
-        reader = self._reader(corpus, get_pattern(self.pre_tokenizer))
+        reader = self._reader(corpus, self._pattern(corpus))
         trained = self.learn(reader, context)
         with context.watch.phase("export"):
             export = Export(trained.tokens, trained.present, self.vocab_size)

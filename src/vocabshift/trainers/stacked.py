@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.text.counting import CorpusReader
-from vocabshift.text.patterns import get_pattern
 from vocabshift.tokenizer.model import compile_merges
 from vocabshift.trainers.base import RunContext, Source, Training, TrainingReport, detailed
 from vocabshift.trainers.byte_level import ByteLevelTrainer, count_tokens
@@ -86,7 +85,7 @@ class StackedTrainer(ByteLevelTrainer):
         """
         context = context or RunContext()
         context.refuse_budget(self.recipe)
-        reader = self._text_reader(corpus, get_pattern(self.pre_tokenizer))
+        reader = self._text_reader(corpus, self._pattern(corpus))
         with context.watch.phase("count"):
             parts = _count_by_script(reader, context.threads, context.in_phase("count"))
         budgets = divide(

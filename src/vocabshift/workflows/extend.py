@@ -86,7 +86,7 @@ def extend(
             "append", "prepend" and "add-tokens".
         tie_break: what decides between equal counts, "id" or "lexicographic" (as the paper's
             toolkit does).
-        pre_tokenizer: "kept", or "repaired": marks and joiners may follow letters (byte-level).
+        pre_tokenizer: one of `PRE_TOKENIZERS`; all but "kept" are for byte-level tokenizers.
         min_frequency: how often a pair must occur to become a token.
         max_token_bytes: length of the longest new token (byte-level only).
         character_coverage: share of the text's characters that the vocabulary is to hold; missing

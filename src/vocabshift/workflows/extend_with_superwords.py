@@ -76,6 +76,11 @@ def extend_with_superwords(
     effect of that alone is measured and reported. The result does not depend on `threads`.
     ValueError for a tokenizer that is not byte-level; CorpusError if nothing can be learned.
     """
+    if options.pre_tokenizer not in ("kept", "repaired"):
+        raise ValueError(
+            f"pre_tokenizer {options.pre_tokenizer!r} does not go with superwords: they lift the "
+            "space boundary, and llama.cpp has no pattern for what stays; leave one of them out"
+        )
     base = as_tokenizer(tokenizer)
     SuperwordsOnTopTrainer(base=base, n_tokens=n_superwords)  # refuses unsuitable tokenizers early
     words = extend_with_report(base, corpus, options, threads=threads, progress=progress)

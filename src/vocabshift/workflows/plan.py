@@ -82,11 +82,11 @@ class Plan:
     def knee_of(self, pre_tokenizer: str) -> int:
         """Tokens at the knee of one pre-tokenizer's curve; at least 1."""
         knees = [r.n_tokens for r in self.rows if r.is_knee and r.pre_tokenizer == pre_tokenizer]
+        if pre_tokenizer not in ("kept", "repaired"):  # patterns of llama.cpp have no curve
+            knees = [self.suggested.n_tokens]
         if not knees:
-            raise ValueError(
-                f"the pre-tokenizer of {self.tokenizer} cannot be {pre_tokenizer}: there is "
-                "nothing to repair"
-            )
+            what = f"the pre-tokenizer of {self.tokenizer} cannot be {pre_tokenizer}"
+            raise ValueError(f"{what}: there is nothing to repair")
         return max(knees[0], 1)
 
     def exchange_of(self, pre_tokenizer: str) -> int:

@@ -7,11 +7,12 @@ checkpoints: configuration, input and version.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.checks.deployable import DEPLOYABLE, choose, require_text
 from vocabshift.checks.vocabulary import unused_names, with_unused
 from vocabshift.checks.vocabulary_report import VocabularyReport, vocabulary_report
 from vocabshift.errors import InvalidTokenizerError, UnreachableTokenError
@@ -30,6 +31,7 @@ from vocabshift.trainers.base import (
     source_key,
     source_texts,
 )
+from vocabshift.trainers.byte_level import ByteLevelTrainer
 from vocabshift.trainers.recipes import RECIPES, VARIANT, AnyTrainer, Recipe, make_trainer
 from vocabshift.trainers.special_tokens import special_contents
 from vocabshift.trainers.unigram import UnigramTrainer
@@ -99,6 +101,10 @@ def train_to_folder(
     FileExistsError if `out` exists, CorpusError if there is no text.
     """
     trainer = make_trainer(recipe, options)
+    choice = None
+    if isinstance(trainer, ByteLevelTrainer) and trainer.pre_tokenizer == DEPLOYABLE:
+        choice = choose(require_text(source), normalizer=trainer.normalizer, threads=threads)
+        trainer = replace(trainer, pre_tokenizer=choice.llama_cpp.pattern)
     if reserve_dummies and isinstance(trainer, UnigramTrainer):
         raise ValueError(f"reserve_dummies is for BPE; recipe {recipe} makes a Unigram tokenizer")
     unused_names(reserve_dummies)  # refuses an impossible number before hours of work
@@ -135,6 +141,8 @@ def train_to_folder(
         elsewhere = ("phases", "config_hash", "corpus_fingerprint")  # vary by run, or reported
         figures = {key: value for key, value in report.items() if key not in elsewhere}
         figures["vocabulary"] = vocabulary
+        deployable = {} if choice is None else {"deployable": choice.to_dict()}
+        figures |= deployable
         if reserve_dummies:
             figures["dummies"] = reserve_dummies
         output.record(
@@ -145,6 +153,7 @@ def train_to_folder(
         **report,
         "unreachable": len(unreachable),
         "vocabulary": vocabulary,
+        **deployable,
     }
 
 
