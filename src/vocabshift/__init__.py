@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds the two equal
     from vocabshift.checks.check import CheckReport as CheckReport
     from vocabshift.checks.check import check as check
+    from vocabshift.checks.runtime_reports import RuntimeReport as RuntimeReport
+    from vocabshift.checks.runtime_reports import check_runtimes as check_runtimes
     from vocabshift.cpt.config import LoopConfig as LoopConfig
     from vocabshift.cpt.config import Phase as Phase
     from vocabshift.cpt.loop import pretrain as pretrain
@@ -73,6 +75,10 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.checks.check": (
         "CheckReport",
         "check",
+    ),
+    "vocabshift.checks.runtime_reports": (
+        "RuntimeReport",
+        "check_runtimes",
     ),
     "vocabshift.cpt.config": (
         "LoopConfig",

@@ -79,7 +79,7 @@ def superword_table(effect: dict[str, Any]) -> Any:
     for name in (
         "new words alone",
         "with superwords",
-        "lines / tokens changed by boundaries alone",
+        "lines / tokens changed by boundaries",
     ):
         table.add_column(name, justify="right")
     for row in effect["languages"]:

@@ -43,7 +43,7 @@ VERBS = (
     *(plan.add_parser, extend.add_parser, prune.add_parser, adapt.add_parser),
     *(transfer.add_parser, convert.add_parser),
     *(evaluate.add_evaluate, tokenizers.add_compare, publish.add_tables),
-    *(tokenizers.add_check, tokenizers.add_serve, publish.add_card, publish.add_publish),
+    *(tokenizers.add_check, demo.add_serve, publish.add_card, publish.add_publish),
     *(prepare.add_encode, cpt.add_parser, score.add_parser, harness.add_parser),
     *(models.add_glitch, models.add_latency),
 )

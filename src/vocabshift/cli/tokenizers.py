@@ -1,25 +1,24 @@
-"""The verbs that look into tokenizers: `vocabshift check`, `compare` and `serve`.
+"""The verbs that look into tokenizers: `vocabshift check` and `compare`.
 
-Can every token be produced, and does every text round-trip? What changes in real text between two
-of them? And the playground, a local page that shows how they split text.
+Can every token be produced, does every text round-trip, and which runtimes give the same ids? What
+changes in real text between two of them?
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import sys
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.inputs import add_errors, add_pattern, defaults_of, text_of
 from vocabshift.cli.options import UsageError, add_many, add_threads, add_verb, positive, threads
-from vocabshift.workflows.compare import compare_to_file
+from vocabshift.workflows.compare import compare_to_file, runtime_matrix, runtime_notes
 from vocabshift.workflows.tokenizers import (
     CHECKED,
     FAULTS,
+    RUNTIME_NAMES,
     advice,
     check_tokenizers,
-    load_named,
 )
 
 if TYPE_CHECKING:
@@ -37,9 +36,11 @@ def add_check(subparsers: Any) -> None:
         "Check a tokenizer: does every token come back from its own bytes through the merges\n"
         "(self-tokenization test) and through the whole pipeline, and does decoding what was\n"
         "encoded give the text back? With --text also: how near is each language to its ceiling,\n"
-        "the bytes per pre-token that no extension can beat?",
-        "  vocabshift check ist --strict\n"
-        "  vocabshift check ist gpt2 --text hi=hindi.txt --details --json\n",
+        "the bytes per pre-token that no extension can beat? With --runtimes: does every library\n"
+        "that is to serve the tokenizer give our ids? Each runs in a process of its own, on texts\n"
+        f"of ours in all scripts and on --text. Known are:\n{_known_runtimes()}",
+        "  vocabshift check ist gpt2 --strict --text hi=hindi.txt --details --json\n"
+        "  vocabshift check ist matra --runtimes kitoken,pytorch-tokenizers --markdown\n",
     )
     parser.add_argument(
         "tokenizers", metavar="TOKENIZER", nargs="+", help="folder, file or Hub name"
@@ -47,6 +48,21 @@ def add_check(subparsers: Any) -> None:
     add_many(parser, "--text", metavar="SPEC", help="text to encode and decode as well")
     add_errors(parser)
     add_pattern(parser)
+    parser.add_argument(
+        "--runtimes",
+        metavar="all|NAME[,NAME...]",
+        help="compare the ids that these libraries give with ours; all: those that are installed",
+    )
+    parser.add_argument(
+        "--time-limit",
+        metavar="SECONDS",
+        type=positive,
+        help="for one runtime to open the tokenizer and encode all texts (default: "
+        f"{defaults_of(check_tokenizers)['time_limit']:g})",
+    )
+    parser.add_argument(
+        "--markdown", action="store_true", help="print the runtimes as a Markdown table, no more"
+    )
     parser.add_argument("--strict", action="store_true", help="exit with 2 if anything is amiss")
     parser.add_argument("--details", action="store_true", help="list the tokens themselves")
     add_threads(parser)
@@ -55,13 +71,20 @@ def add_check(subparsers: Any) -> None:
 
 def run_check(args: argparse.Namespace) -> dict[str, Any]:
     """Check each tokenizer."""
-
+    for flag in ("markdown", "time_limit"):
+        if getattr(args, flag) and not args.runtimes:
+            raise UsageError(f"--{flag.replace('_', '-')} is about runtimes; give --runtimes too")
+    if args.markdown and args.json:
+        raise UsageError("--markdown and --json are two forms of the result; give one")
+    limit = {} if args.time_limit is None else {"time_limit": args.time_limit}
     entries = check_tokenizers(
         args.tokenizers,
         text_of(args.text, args) if args.text else None,
         pattern=args.pattern,
         details=args.details,
+        runtimes=args.runtimes,
         threads=threads(args),
+        **limit,
     )
     return {"tokenizers": entries}
 
@@ -74,10 +97,17 @@ def status_check(args: argparse.Namespace, result: dict[str, Any]) -> int:
 def show_check(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print one column per tokenizer, then its text by language; tokens with --details."""
     entries = result["tokenizers"]
+    if args.markdown:
+        console.print(runtime_matrix(entries), markup=False, soft_wrap=True)
+        return
     console.print(_counts_table(entries))
     for entry in entries:
         if entry["languages"]:
             console.print(_language_table(entry))
+        if "runtimes" in entry:
+            console.print(_runtime_table(entry))
+            for line in runtime_notes(entry["runtimes"]):
+                console.print(line, markup=False, soft_wrap=True)
         for line in advice(entry):
             console.print(line, markup=False, soft_wrap=True)
         for key, tokens in entry.get("details", {}).items():
@@ -85,7 +115,8 @@ def show_check(args: argparse.Namespace, result: dict[str, Any], console: Consol
                 _show_list(console, f"{entry['tokenizer']}: {key}", tokens)
         for language, lines in entry.get("details", {}).get("lost_lines", {}).items():
             _show_list(console, f"{entry['tokenizer']}: lines lost, {language}", lines)
-    if not args.details and not all(entry["ok"] for entry in entries):
+    has_faults = any(entry[key] for entry in entries for key in FAULTS)
+    if has_faults and not args.details and not all(entry["ok"] for entry in entries):
         console.print("next: the same with --details lists the tokens", markup=False)
 
 
@@ -148,6 +179,29 @@ def _verdict(ok: bool) -> Any:
     from rich.text import Text
 
     return Text("yes", style="green") if ok else Text("no", style="bold red")
+
+
+def _known_runtimes() -> str:
+    return textwrap.fill(", ".join(RUNTIME_NAMES), 84, break_on_hyphens=False) + "."
+
+
+def _runtime_table(entry: dict[str, Any]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    title = Text(f"runtimes that open {entry['tokenizer']}", style="bold")
+    table = Table("runtime", "version", "verdict", title=title, title_justify="left")
+    for column in ("texts", "other ids", "lost"):
+        table.add_column(column, justify="right")
+    for row in entry["runtimes"]:
+        style = "red" if row["is_fault"] else "green" if row["status"] == "ok" else "dim"
+        counts = [f"{row[key]:,}" if row["texts"] else "–" for key in _RUNTIME_COUNTS]
+        verdict = Text(row["status"], style)
+        table.add_row(Text(row["label"]), Text(row["version"] or "–"), verdict, *counts)
+    return table
+
+
+_RUNTIME_COUNTS = ("texts", "differing", "lost")
 
 
 def add_compare(subparsers: Any) -> None:
@@ -220,74 +274,3 @@ def show_compare(args: argparse.Namespace, result: dict[str, Any], console: Cons
         console.print(part)
     if result["html"]:
         console.print(f"written: {result['html']}", markup=False, soft_wrap=True)
-
-
-MOST_TOKENIZERS = 12
-SAMPLE_LINES = 3
-SEVERAL_SCRIPTS = ("hin", "tam", "mal", "urd", "sat", "eng")
-
-
-def add_serve(subparsers: Any) -> None:
-    """Add the verb `serve`."""
-    parser = add_verb(
-        subparsers,
-        "serve",
-        "a local page: type, and see the tokens of several tokenizers",
-        "Open a page in the browser where you type and see how several tokenizers cut the text:\n"
-        "coloured tokens, counts, ids, bytes, and how BPE built a token, merge by merge. Nothing\n"
-        "leaves this machine: the page is served on 127.0.0.1 alone. Ctrl-C ends it. Needs the\n"
-        "[serve] extra. With --json the address and the process id are printed as one object,\n"
-        "and no browser is opened.",
-        "  vocabshift serve ist meta-llama/Llama-3.2-1B\n"
-        "  vocabshift serve ist qwen/tokenizer.json --port 8017 --no-browser\n",
-    )
-    parser.add_argument("tokenizers", metavar="TOKENIZER", nargs="+", help="folder, file, Hub name")
-    parser.add_argument(
-        "--port", metavar="N", type=_port, default=0, help="port (default: 0, any that is free)"
-    )
-    parser.add_argument("--no-browser", action="store_true", help="only print the address")
-    add_pattern(parser)
-    parser.set_defaults(run=run_serve, show=show_serve, status=status_serve)
-
-
-def run_serve(args: argparse.Namespace) -> dict[str, Any]:
-    """Load the tokenizers and bind the address; `status` serves once the address is printed."""
-    from vocabshift import open_playground
-    from vocabshift.demo.story import beginnings
-
-    if len(args.tokenizers) > MOST_TOKENIZERS:
-        raise UsageError(f"the page has room for {MOST_TOKENIZERS} tokenizers; name fewer")
-    tokenizers = load_named(args.tokenizers, pattern=args.pattern)
-    texts = beginnings(SAMPLE_LINES)
-    several = "\n".join(texts[language][0] for language in SEVERAL_SCRIPTS)
-    args.server = open_playground(tokenizers, texts, several=several, port=args.port)
-    return {"url": args.server.url, "pid": os.getpid(), "tokenizers": list(tokenizers)}
-
-
-def show_serve(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
-    """Print the address of the page."""
-    from rich.text import Text
-
-    console.print(Text(result["url"], style="bold"), soft_wrap=True)
-    console.print(Text(f"{', '.join(result['tokenizers'])}; Ctrl-C ends it"), soft_wrap=True)
-
-
-def status_serve(args: argparse.Namespace, _result: dict[str, Any]) -> int:
-    """Serve until interrupted, which is the normal way to stop: returns 0."""
-    sys.stdout.flush()  # the caller is waiting for the address
-    args.server.run(open_browser=not (args.no_browser or args.json) and _has_display())
-    return 0
-
-
-def _has_display() -> bool:
-    """Whether there is a display; without one Python may start a browser in the terminal."""
-    if sys.platform == "darwin":
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-def _port(text: str) -> int:
-    """Parse a port number, as argparse's `type`."""
-    if not (text.isascii() and text.isdecimal() and int(text) < 1 << 16):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port: a number from 0 to 65535")
-    return int(text)

@@ -80,7 +80,7 @@ def facts(result: Mapping[str, Any]) -> dict[str, Any]:
         "superwords on top of": f"{result['base']} ({result['new_tokens']:,} new tokens)",
         "pattern": result["stage2_pre_tokenizer"],
         "tokens that each pattern changes": ", ".join(names),
-        "lines / tokens changed by boundaries alone": ", ".join(changed),
+        "lines / tokens changed by boundaries": ", ".join(changed),
         "tokens of the base lost": len(result["tokens_lost"]),
     }
 

@@ -1,12 +1,13 @@
-"""Compare two tokenizers on text and write a page: what `vocabshift compare` does.
+"""What two tokenizers make of text, and what other runtimes make of one: written for people.
 
-Owns the file. `evaluation.compare` computes the differences between them, and `report` draws
-them.
+Owns the file that `vocabshift compare` writes, and the Markdown of `check --runtimes`.
+`evaluation.compare` computes the differences between two tokenizers, and `report` draws them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,3 +80,65 @@ def comparison_tables(
 
     marks = ASCII if ascii_only else UNICODE
     yield from to_rich(comparison, plain=plain or ascii_only, marks=marks)
+
+
+def runtime_notes(verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line on each runtime that did not give our ids: its reason, or the first difference.
+
+    `verdicts`: `runtimes` of an entry of `check_tokenizers`.
+    """
+    return [note for verdict in verdicts for _, note in _notes_of(verdict)]
+
+
+def runtime_matrix(entries: Sequence[Mapping[str, Any]]) -> str:
+    """A Markdown table, tokenizers by runtimes with their versions; then the date, and the notes.
+
+    `entries`: the result of `check_tokenizers`. A runtime that is not installed has no column.
+    Tokenizers that differ at the same place of the same text share a note, with the ids of the
+    first of them.
+    """
+    from vocabshift.evaluation.lines.subject import subject_names
+    from vocabshift.report.table_formats import escape_markdown
+
+    names = subject_names([entry["tokenizer"] for entry in entries])
+    verdicts = entries[0]["runtimes"]
+    installed = [each for each in verdicts if each["status"] != "not installed"]
+    missing = [each["label"] for each in verdicts if each["status"] == "not installed"]
+    heads = ["", *(f"{each['label']} {each['version'] or ''}".rstrip() for each in installed)]
+    rows = [heads, ["---"] * len(heads)]
+    notes: dict[str, tuple[str, list[str]]] = {}
+    for name, entry in zip(names, entries, strict=True):
+        cells = [
+            f"**{each['status']}**" if each["is_fault"] else each["status"]
+            for each in entry["runtimes"]
+            if each["status"] != "not installed"
+        ]
+        rows.append([escape_markdown(name), *cells])
+        for verdict in entry["runtimes"]:
+            for key, note in _notes_of(verdict):
+                notes.setdefault(key, (note, []))[1].append(name)
+    lines = [
+        "".join(f"| {' | '.join(row)} |\n" for row in rows),
+        f"On {datetime.now(UTC).date()}."
+        + (f" Not installed: {', '.join(missing)}." if missing else "")
+        + ("\n" if notes else ""),
+        *(f"- {escape_markdown(', '.join(of) + ': ' + note)}" for note, of in notes.values()),
+    ]
+    return "\n".join(lines)
+
+
+def _notes_of(verdict: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What it has in common with others, and the whole note; nothing for a verdict of ok."""
+    from vocabshift.report.table_formats import visible
+
+    head = f"{verdict['label']}, {verdict['status']}"
+    if (first := verdict["first"]) is not None:
+        ours, theirs = (
+            " ".join(f"{token_id} {text!r}" for token_id, text in first[side]) or "nothing more"
+            for side in ("ours", "theirs")
+        )
+        place = f"{head}: {first['language']}, character {first['at']}, in {first['text']!r}"
+        yield visible(place), visible(f"{place}: ours {ours}; theirs {theirs}")
+    if verdict["reason"]:
+        note = visible(f"{head}: {verdict['reason']}")
+        yield note, note

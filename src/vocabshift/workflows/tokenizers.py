@@ -1,7 +1,7 @@
 """Several tokenizers by name: loaded, and checked one after the other.
 
 Owns which of them a pattern applies to (those that cannot be read without one) and the plain values
-in which a check is reported. Other rooms are imported on use, so that the command line can show its
+in which a check is reported. Heavy rooms are imported on use, so that the command line can show its
 choices at once.
 """
 
@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.checks.runtimes import RUNTIMES, TIME_LIMIT
 from vocabshift.errors import InvalidTokenizerError
 
 if TYPE_CHECKING:
     from vocabshift.checks.check import CheckReport
+    from vocabshift.checks.runtime_reports import RuntimeReport
     from vocabshift.text.corpus import Corpus
     from vocabshift.tokenizer.tokenizer import Tokenizer
     from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
@@ -46,6 +48,9 @@ CHECKED = {
     "round_trip_failures": "lines that do not come back",
 }
 """Every count of a check, with what it is for people."""
+
+RUNTIME_NAMES = tuple(RUNTIMES)
+"""The runtimes that `check_tokenizers` knows."""
 
 FAULTS = ("unreachable", "unreachable_by_pipeline", "lost_characters", "round_trip_failures")
 """Those of them that should be 0."""
@@ -115,6 +120,8 @@ def check_tokenizers(
     *,
     pattern: str | None = None,
     details: bool = False,
+    runtimes: str | None = None,
+    time_limit: float = TIME_LIMIT,
     threads: int = 1,
 ) -> list[dict[str, Any]]:
     """Check tokenizers as `vocabshift.check` does; return plain JSON values for each.
@@ -126,10 +133,17 @@ def check_tokenizers(
     has them by what they lose ("losing", "unassigned", "never", as in `CheckReport`), and the first
     lost characters. `pattern`: see `load_tokenizers`, which
     also documents the errors. CorpusError for text that cannot be read.
+
+    `runtimes`: "all", or names with commas between them. `runtimes` in the result then has a
+    verdict for each, as `vocabshift.check_runtimes` reports it, with `label` and `is_fault`. A
+    refusal is a fault of a runtime that was named, other faults are always. `ok` counts them.
+    `time_limit`: seconds for each runtime. ImportError for a named runtime that is not installed.
     """
     from vocabshift.checks.check import check
+    from vocabshift.checks.runtime_reports import choose, compare_runtimes
 
     entries = []
+    chosen = () if runtimes is None else choose(runtimes)
     loaded = load_tokenizers(tokenizers, pattern=pattern)
     for source, tokenizer in zip(tokenizers, loaded, strict=True):
         rows = model_rows(source)
@@ -141,6 +155,14 @@ def check_tokenizers(
             row.to_dict() | {"is_bound": row.is_bound} for row in report.languages
         ]
         entry["ok"] = bool(report.ok)
+        if runtimes is not None:
+            entry["runtimes"] = [
+                _verdict(found, is_named=runtimes != "all")
+                for found in compare_runtimes(
+                    tokenizer, source, chosen, corpus=corpus, time_limit=time_limit
+                )
+            ]
+            entry["ok"] &= not any(verdict["is_fault"] for verdict in entry["runtimes"])
         if report.missing_byte_pieces:
             entry["missing_bytes"] = {
                 "losing": list(report.losing_bytes),
@@ -152,6 +174,12 @@ def check_tokenizers(
             entry["details"] = _details(report)
         entries.append(entry)
     return entries
+
+
+def _verdict(report: RuntimeReport, *, is_named: bool) -> dict[str, Any]:
+    is_fault = not report.ok or (is_named and report.status != "ok")
+    label = RUNTIMES[report.runtime].label
+    return {**report.to_dict(), "label": label, "is_fault": is_fault}
 
 
 def _counts(report: CheckReport) -> dict[str, Any]:

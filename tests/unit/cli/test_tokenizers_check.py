@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from vocabshift.checks.runtime_reports import RuntimeReport
 from vocabshift.cli.main import main
 
 HINDI = {
@@ -158,3 +159,81 @@ def test_what_people_see(calls, capsys, words, shown) -> None:
     for text in shown:
         assert text in out
     assert "\x1b" not in out
+
+
+VERDICTS = (
+    RuntimeReport("kitoken", "ok", "0.11.1", texts=110),
+    RuntimeReport("pytorch-tokenizers", "lost text", "1.5.0", texts=109, differing=9, lost=8),
+    RuntimeReport("tuetoken", "refuses", "0.1.3", reason="no \x1b[31mvocab"),
+    RuntimeReport("morpheme", "not installed"),
+)
+
+
+@pytest.fixture
+def asked(calls, monkeypatch) -> list:
+    """The names and options that runtimes were asked with."""
+    asked: list = []
+
+    def compare(tokenizer, source, chosen, *, corpus, time_limit):
+        asked.append((tokenizer, source, chosen, corpus, time_limit))
+        return VERDICTS
+
+    monkeypatch.setattr("vocabshift.checks.runtime_reports.choose", lambda names: names)
+    monkeypatch.setattr("vocabshift.checks.runtime_reports.compare_runtimes", compare)
+    return asked
+
+
+def test_runtimes(asked, capsys) -> None:
+    """Their verdicts, with the reason in a line that cannot move the cursor."""
+    assert 0 == main(["check", "t", "--runtimes", "all", "--time-limit", "7"])
+    out = capsys.readouterr().out
+    assert [("<t>", "t", "all", None, 7)] == asked
+    assert "ExecuTorch (pytorch-tokenizers)" in out
+    rows = [[cell.strip() for cell in row.split("│")[1:-1]] for row in out.splitlines()]
+    assert ["kitoken", "0.11.1", "ok", "110", "0", "0"] in rows
+    assert ["tuetoken", "0.1.3", "refuses", "–", "–", "–"] in rows
+    assert ["morpheme", "–", "not installed", "–", "–", "–"] in rows
+    assert r"tuetoken, refuses: no \x1b[31mvocab" in out
+
+
+def test_runtimes_as_json(asked, capsys) -> None:
+    (entry,) = printed_by(capsys, "t", "--runtimes", "kitoken,tuetoken", "--text", "x.txt")[
+        "tokenizers"
+    ]
+    assert "kitoken,tuetoken" == asked[0][2]
+    assert ["x.txt"] == [path.name for path in asked[0][3].paths]
+    assert [False, True, True, True] == [row["is_fault"] for row in entry["runtimes"]]
+    assert "lost text" == entry["runtimes"][1]["status"]
+
+
+def test_runtimes_as_markdown(asked, capsys) -> None:
+    """Nothing else is printed: it can be pasted."""
+    assert 0 == main(["check", "t", "--runtimes", "all", "--markdown"])
+    out = capsys.readouterr().out.splitlines()
+    assert (
+        "|  | kitoken 0.11.1 | ExecuTorch (pytorch-tokenizers) 1.5.0 | tuetoken 0.1.3 |" == out[0]
+    )
+    assert "| t | ok | **lost text** | refuses |" == out[2]
+    assert 1 == len(asked)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--markdown",), "--markdown is about runtimes; give --runtimes too"),
+        (("--time-limit", "3"), "--time-limit is about runtimes; give --runtimes too"),
+        (("--runtimes", "all", "--time-limit", "0"), "'0' is not a whole number of at least 1"),
+        (("--runtimes", "kitten"), "'kitten': no such runtime; known are tokenizers, "),
+    ],
+)
+@pytest.mark.usefixtures("calls")
+def test_runtimes_asked_for_wrongly(capsys, words: tuple[str, ...], message: str) -> None:
+    """Before anything is loaded, in one line."""
+    assert 2 == main(["check", "no/such/folder", *words])
+    assert message in capsys.readouterr().err
+
+
+def test_markdown_or_json(asked, capsys) -> None:
+    assert 2 == main(["check", "t", "--runtimes", "all", "--markdown", "--json"])
+    assert "give one" in capsys.readouterr().err
+    assert [] == asked

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from vocabshift.checks import runtime_reports
 from vocabshift.checks.check import CheckReport
+from vocabshift.checks.runtime_reports import RuntimeReport
 from vocabshift.cli.main import main
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.text.corpus import Corpus
@@ -111,4 +113,58 @@ def test_a_model_beside_may_lack_rows(tmp_path: Path, rows: int | None) -> None:
     assert rows == entry.get("model_rows")
     missing = None if rows is None else entry["rows"] - rows
     assert missing == entry.get("missing_rows")
-    assert "details" not in entry
+    assert not {"details", "runtimes"} & entry.keys()
+
+
+# Runtimes.
+
+
+def entries_of(monkeypatch, *reports: tuple[str, ...], runtimes: str = "all") -> list[dict]:
+    """Of several tokenizers on which the runtimes have these verdicts."""
+    queue = [
+        tuple(
+            RuntimeReport(
+                name,
+                status,
+                None if status == "not installed" else "1.0",
+            )
+            for name, status in zip(("kitoken", "morpheme", "tuetoken"), statuses, strict=False)
+        )
+        for statuses in reports
+    ]
+    monkeypatch.setattr(runtime_reports, "choose", lambda names: names)
+    monkeypatch.setattr(runtime_reports, "compare_runtimes", lambda *_, **__: queue.pop(0))
+    tokenizer = BpeTrainer(vocab_size=256).train(Corpus.from_texts(["a"]))
+    monkeypatch.setattr(
+        "vocabshift.tokenizer.formats.load.load_tokenizer", lambda _source: tokenizer
+    )
+    names = [f"runs/{letter}" for letter in "abc"[: len(reports)]]
+    return check_tokenizers(names, runtimes=runtimes)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_fault_of_all", "is_fault_if_named"),
+    [
+        ("ok", False, False),
+        ("wrong ids", True, True),
+        ("lost text", True, True),
+        ("crashes", True, True),
+        ("times out", True, True),
+        ("refuses", False, True),
+        ("does not apply", False, True),
+        ("not installed", False, True),
+    ],
+)
+def test_faults_of_runtimes(
+    monkeypatch, status: str, is_fault_of_all: bool, is_fault_if_named: bool
+) -> None:
+    """A refusal is safe, unless it is of a runtime that was asked for."""
+    for runtimes, is_fault in (("all", is_fault_of_all), ("kitoken", is_fault_if_named)):
+        (entry,) = entries_of(monkeypatch, (status,), runtimes=runtimes)
+        (verdict,) = entry["runtimes"]
+        assert ("kitoken", status, is_fault) == (
+            verdict["label"],
+            verdict["status"],
+            verdict["is_fault"],
+        )
+        assert is_fault is not entry["ok"]
