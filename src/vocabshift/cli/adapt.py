@@ -44,7 +44,7 @@ _FIELDS = (
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print what was exchanged and the effect on the corpus."""
-    from vocabshift.cli.console import lost_facts, show_summary
+    from vocabshift.cli.summary import lost_facts, show_summary
 
     pruning = result["pruning"]
     for warning in pruning["warnings"]:
@@ -97,7 +97,7 @@ def _table(result: dict[str, Any]) -> Any:
 
 def _show_card(result: dict[str, Any], facts: dict[str, Any], console: Console) -> None:
     """Print the before and after tables on held-out text, and the model's notes."""
-    from vocabshift.cli.console import file_facts
+    from vocabshift.cli.summary import file_facts
     from vocabshift.workflows.adapt_card import tables_of
 
     card = result["card"]

@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
-    from vocabshift.cli.console import show_summary
+    from vocabshift.cli.summary import show_summary
 
     types = ", ".join(f"{count} {kind}" for kind, count in result["types"].items())
     facts = {

@@ -243,7 +243,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     """Print a summary."""
     if not result:
         return
-    from vocabshift.cli.console import show_summary
+    from vocabshift.cli.summary import show_summary
 
     if "n_steps" not in result:  # of --export
         facts = {"written to": result["out"], "after steps": result["run_steps"]}

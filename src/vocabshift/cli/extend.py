@@ -211,7 +211,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print the gain by language, and what limits it."""
-    from vocabshift.cli.console import (
+    from vocabshift.cli.summary import (
         deployable_facts,
         lost_facts,
         show_deployable,

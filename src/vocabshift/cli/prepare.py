@@ -79,7 +79,7 @@ def run_count(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_count(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
-    from vocabshift.cli.console import show_summary
+    from vocabshift.cli.summary import show_summary
 
     facts = {
         "written to": result["out"],
@@ -163,7 +163,7 @@ def run_encode(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_encode(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
-    from vocabshift.cli.console import show_summary
+    from vocabshift.cli.summary import show_summary
 
     eos = result["eos"]
     facts = {

@@ -182,7 +182,7 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
     from rich.table import Table
     from rich.text import Text
 
-    from vocabshift.cli.console import lost_facts, show_summary
+    from vocabshift.cli.summary import lost_facts, show_summary
 
     scripts = [row for row in result["removed_by_script"] if row["removed"]]
     if scripts:

@@ -159,7 +159,7 @@ def _flag(name: str) -> str:
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
-    from vocabshift.cli.console import deployable_facts, show_deployable, show_summary
+    from vocabshift.cli.summary import deployable_facts, show_deployable, show_summary
     from vocabshift.workflows.train import RECIPES, table_of
 
     merges = f"{result['merges']:,}"

@@ -153,7 +153,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
-    from vocabshift.cli.console import file_facts, lost_facts, show_summary
+    from vocabshift.cli.summary import file_facts, lost_facts, show_summary
 
     if "tried" in result:
         console.print(_table(result["tried"]))
