@@ -109,6 +109,19 @@ def test_scanner_equals_regex(text: str) -> None:
     all_cut_alike(text)
 
 
+@examples(40)
+@given(text=texts)
+def test_exported_steps_cut_alike(text: str) -> None:
+    for name, pattern in PATTERNS.items():
+        assert both(name)[1](text) == exported(pattern)(text), name
+
+
+@functools.cache
+def exported(pattern: tuple[Split, ...]) -> Callable[[str], list[str]]:
+    """The spelling of a pattern in `tokenizer.json`, run by `tokenizers`."""
+    return pre_tokenizer(step.exported() for step in pattern)
+
+
 # One character of every kind that some alternative of some pattern tells apart.
 KINDS = "aAſ'ǅʰक्1½ \t\n\r\u00a0/!.।😀"
 

@@ -17,8 +17,9 @@ from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.text.count_shards import AGAIN, Block, ShardWriter, read_shard
 from vocabshift.text.normalize import normalizer_spec
-from vocabshift.text.patterns import NAMED, Pattern, Split
+from vocabshift.text.patterns import NAMED, Pattern
 from vocabshift.text.records import check_installed
+from vocabshift.text.splits import Split
 
 if TYPE_CHECKING:
     from vocabshift.text.counting import CorpusReader
@@ -232,7 +233,7 @@ def _parse_split(split: Any) -> Split:
     parsed = Split(**split)
     _of_type(parsed.regex, str)
     _of_type(parsed.invert, bool)
-    return parsed
+    return parsed.defined()
 
 
 def _parse_group(group: Any) -> CountedGroup:

@@ -1,36 +1,22 @@
-"""Named pre-tokenization patterns, as the regex text that is exported in ``tokenizer.json``.
+"""Named pre-tokenization patterns, and how a pattern is written to ``tokenizer.json``.
 
 A pattern is an ordered list of Split steps (regex, behavior); each step splits the pre-tokens of
-the previous one. The regex text is the definition, and tests compare the core's scanners with it. A
-pattern with any other step runs through `tokenizers` itself, which is slower.
+the previous one. The regex text is the definition, and tests compare the core's scanners and the
+exported text (splits.py) with it. A pattern with a step that has no scanner runs through
+`tokenizers` itself, which is slower.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 from vocabshift import _core
 from vocabshift.text import regexes
 from vocabshift.text.regexes import join_words, repair_regex
-from vocabshift.text.writing import SYLLABLES, SentencePolicy, parse_sentence_regex, syllable_rules
-
-Behavior = Literal["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """One Split pre-tokenizer."""
-
-    regex: str
-    behavior: Behavior = "Isolated"
-    invert: bool = False
-
-    def __post_init__(self) -> None:
-        if self.behavior not in get_args(Behavior):
-            raise ValueError(f"behavior {self.behavior!r} is none of {get_args(Behavior)}")
-
+from vocabshift.text.splits import Split
+from vocabshift.text.writing import SYLLABLES, SentencePolicy, syllable_rules
 
 Pattern = tuple[Split, ...]
 
@@ -182,11 +168,14 @@ def get_pattern(name_or_regex: str | Pattern) -> Pattern:
     except Exception as error:  # tokenizers raises plain Exception for a bad regex
         message = f"{name_or_regex!r} is not a regex that tokenizers can run: {error}"
         raise ValueError(message) from None
-    return (Split(name),)
+    return (Split(name).defined(),)
 
 
 def to_spec(pattern: Pattern) -> dict[str, Any]:
-    """The `pre_tokenizer` of tokenizer.json for a byte-level tokenizer with this pattern."""
+    """The `pre_tokenizer` of tokenizer.json for a byte-level tokenizer with this pattern.
+
+    Its steps are in the form that every program reads, see `Split.exported`.
+    """
     splits = [
         {
             "type": "Split",
@@ -194,7 +183,7 @@ def to_spec(pattern: Pattern) -> dict[str, Any]:
             "behavior": split.behavior,
             "invert": split.invert,
         }
-        for split in pattern
+        for split in map(Split.exported, pattern)
     ]
     byte_level = {
         "type": "ByteLevel",
@@ -220,7 +209,7 @@ def from_spec(spec: Mapping[str, Any] | None) -> Pattern | None:
         regex = step.get("pattern", {}).get("Regex")
         if step.get("type") != "Split" or regex is None:
             return None
-        pattern.append(Split(regex, step["behavior"], step.get("invert", False)))
+        pattern.append(Split(regex, step["behavior"], step.get("invert", False)).defined())
     if steps[-1].get("use_regex", True):
         pattern.append(Split(regexes.GPT2))
     return tuple(pattern)
@@ -247,9 +236,7 @@ def _step_of(
         if split.regex in _JOINED:
             return _core.JoinedWords(_JOINED[split.regex])
         return syllable_rules() if split.regex == SYLLABLES else _SCANNERS.get(split.regex)
-    if split.behavior != "MergedWithPrevious":
-        return None
-    policy = parse_sentence_regex(split.regex)
+    policy = split.sentences
     if policy is None or any(_core.char_class(ord(c)) for c in policy.terminals):
         return None  # the core takes no letter, mark, number or space for a terminal
     return _core.SentenceEnds(policy.everywhere, policy.ascii_period == "sentence")

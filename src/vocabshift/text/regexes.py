@@ -11,11 +11,20 @@ import re
 
 CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 PREFIX = r"[^\r\n\p{L}\p{N}]?"
-JOINERS = r"\u200c\u200d"
-"""ZWNJ and ZWJ, for use inside a character class."""
+JOINERS = "\u200c\u200d"
+"""ZWNJ and ZWJ themselves (PCRE2 and RE2 have no `\\u`), for use inside a character class."""
+EMOJI_MARK = "\ufe0f"
+"""A mark by its category, but what it follows is an emoji."""
 _UPPER = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}"
 _LOWER = r"\p{Ll}\p{Lm}\p{Lo}\p{M}"
 _SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
+WORD_WITH_JOINERS = (
+    rf"(?:[\p{{Lm}}\p{{Lo}}](?:[{_UPPER}{JOINERS}]*[{_LOWER}{JOINERS}]+)?|"
+    rf"[\p{{Ll}}][{_LOWER}{JOINERS}]*|"
+    rf"[\p{{Lu}}\p{{Lt}}][{_UPPER}{JOINERS}]*[{_LOWER}{JOINERS}]+)"
+)
+WORD_WITH_JOINERS_BEFORE = rf"(?=\p{{L}})[{_UPPER}{JOINERS}]*[{_LOWER}{JOINERS}]+"
+"""The same by a lookahead, as earlier versions spelt it; some engines have none."""
 
 
 def _cl100k(digits: str) -> str:
@@ -37,7 +46,7 @@ def cased_words(contraction: str) -> str:
 def cased_words_with_joiners(contraction: str) -> str:
     """The same, but ZWJ and ZWNJ after a letter of the word stay in it (see INDIC)."""
     return (
-        rf"{PREFIX}\p{{M}}*(?=\p{{L}})[{_UPPER}{JOINERS}]*[{_LOWER}{JOINERS}]+{contraction}|"
+        rf"{PREFIX}\p{{M}}*{WORD_WITH_JOINERS}{contraction}|"
         rf"{PREFIX}\p{{M}}+{contraction}|{PREFIX}[\p{{Lu}}\p{{Lt}}]+{contraction}"
     )
 
@@ -96,7 +105,9 @@ words of o200k become three kinds: those that have a letter after their leading 
 second class (letters other than capitals, marks, joiners); marks alone; capitals alone. No run is
 backtracked over more than once, so matching takes linear time."""
 
-INDIC_BOUNDARIES = _boundaries(rf"(?:(?<![\p{{L}}\p{{M}}{JOINERS}&&[^\ufe0f]])|(?![{JOINERS}]))")
+INDIC_BOUNDARIES = _boundaries(
+    rf"(?:(?<![\p{{L}}\p{{M}}{JOINERS}])|(?<={EMOJI_MARK})|(?![{JOINERS}]))"
+)
 """BOUNDARIES, but no run of punctuation begins with a joiner that follows a letter, a mark or
 another such joiner. U+FE0F does not count as a mark, so emoji are split as by BOUNDARIES."""
 
@@ -148,11 +159,12 @@ TINY_AYA = (r"\d{1,3}(?=(?:\d{3})*\b)", O200K)
 def join_words(words: str) -> str:
     r"""A word pattern whose pre-tokens may cross single spaces, its other boundaries kept.
 
-    A pre-token continues over a single space between a letter or mark (not U+FE0F, which emoji
-    carry) and a letter. There `words` is matched again, and nothing after it could make it match
-    less, so every pre-token is one or more whole pre-tokens of `words`.
+    A pre-token continues over a single space between a letter or mark (not EMOJI_MARK) and a
+    letter.
+    There `words` is matched again, and nothing after it could make it match less, so every
+    pre-token is one or more whole pre-tokens of `words`.
     """
-    return rf"(?:{words})(?:(?<=[\p{{L}}\p{{M}}&&[^\ufe0f]])(?= \p{{L}})(?:{words}))*"
+    return rf"(?:{words})(?:(?<=[\p{{L}}\p{{M}}])(?<!{EMOJI_MARK})(?= \p{{L}})(?:{words}))*"
 
 
 # The repair: marks and joiners may follow the letters of a word, in any pre-tokenization regex.
@@ -160,7 +172,7 @@ def join_words(words: str) -> str:
 # Patterns whose words are `\p{L}+` (GPT-2, cl100k and Llama-3, Qwen-2) split every Indian word at
 # its vowel signs, which are marks, and no added token can cross such a boundary. The repair keeps
 # the pattern and lets marks, ZWNJ and ZWJ *follow* a letter: `\p{L}+` becomes
-# `\p{L}[\p{L}\p{M}\u200c\u200d]*`. Both match the same where no mark or joiner follows a letter,
+# `\p{L}[\p{L}\p{M}JOINERS]*`. Both match the same where no mark or joiner follows a letter,
 # and on marks and joiners that follow no letter (emoji).
 #
 # Where marks already count as letters (o200k, tekken, DeepSeek), only joiners split words. There

@@ -14,6 +14,7 @@ conjunct of Devanagari is one cluster. Which scripts have it depends on its Unic
 from __future__ import annotations
 
 import functools
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -81,32 +82,46 @@ class SentencePolicy:
 
     @property
     def regex(self) -> str:
-        """The terminals as the regex that the exported pre-tokenizer carries."""
+        """What ends a sentence: the step is a Split of it, merged with the previous."""
         parts = [f"[{self.everywhere}]+"] if self.everywhere else []
         if self.ascii_period == "sentence":
             parts.append(_PERIOD)
         return "|".join(parts)
+
+    @property
+    def sentence_regex(self) -> str:
+        """A sentence with its end: an isolated Split of it cuts the same and matches all text.
+
+        The text takes every period inside it, so that a period after it is an end.
+        """
+        ends = [f"[{self.everywhere}]+"] if self.everywhere else []
+        text = f"[^{self.everywhere}]+"
+        if self.ascii_period == "sentence":
+            ends.append(r"\.")
+            text = rf"(?:[^{self.everywhere}.]+|\.(?=\S))+"
+        end = "|".join(ends)
+        return f"{text}(?:{end})?|{end}" if end else ""
 
 
 _PERIOD = r"\.(?=\s|$)"
 
 
 def parse_sentence_regex(regex: str) -> SentencePolicy | None:
-    """The policy whose regex this is, or None."""
-    ascii_period: AsciiPeriod = "never"
+    """The policy whose `regex` or `sentence_regex` this is, or None."""
     terminals = regex
-    if regex.endswith(_PERIOD):
+    ascii_period: AsciiPeriod = "never"
+    if regex.endswith((_PERIOD, r"\.")):
         ascii_period = "sentence"
-        terminals = regex.removesuffix(_PERIOD).removesuffix("|")
-    terminals = terminals[1:-2]
-    if terminals.endswith("."):
-        ascii_period = "always"
-        terminals = terminals[:-1]
+    first = re.search(r"\[\^?([^\]]*)\]", regex)
+    terminals = first[1] if first else ""
+    if regex.startswith("(?:") or (ascii_period == "never" and terminals.endswith(".")):
+        terminals = terminals.removesuffix(".")
+        ascii_period = "sentence" if regex.startswith("(?:") else "always"
     try:
         policy = SentencePolicy(terminals, ascii_period)
     except ValueError:
         return None
-    return policy if regex and policy.regex == regex else None
+    return policy if regex and regex in (policy.regex, policy.sentence_regex) else None
 
 
 LINKERS: Mapping[str, str] = {
@@ -129,13 +144,14 @@ CONJUNCTS = ("க்ஷ", "ஸ்ரீ", "ஶ்ரீ")
 """Sequences that are one letter though no linker joins them: Tamil kṣa and śrī (two spellings)."""
 
 _SCRIPTS = "".join(rf"\p{{{script}}}" for script in LINKERS)
-_LETTER = rf"(?:{'|'.join(CONJUNCTS)}|[\p{{L}}&&[{_SCRIPTS}]])"
-_LINKER = "[" + "".join(rf"\u{ord(sign):04x}" for sign in "".join(LINKERS.values())) + "]"
-_OTHER = rf"[\p{{L}}&&[^{_SCRIPTS}]]"
+_LETTER = rf"(?:{'|'.join(CONJUNCTS)}|(?:(?=\p{{L}})[{_SCRIPTS}]))"
+_LINKER = f"[{''.join(LINKERS.values())}]"
+_OTHER = rf"[^\P{{L}}{_SCRIPTS}]"
+_ZWJ = JOINERS[1]
 
 SYLLABLES = (
-    rf" ?{_LETTER}(?:[\p{{M}}{JOINERS}]*{_LINKER}\u200d?{_LETTER})*[\p{{M}}{JOINERS}]*|"
-    rf"{PREFIX}{_OTHER}[\p{{M}}{JOINERS}{_OTHER}]*{CONTRACTION}?|{NOT_LETTERS}"
+    rf" ?{_LETTER}(?:[\p{{M}}{JOINERS}]*{_LINKER}{_ZWJ}?{_LETTER})*[\p{{M}}{JOINERS}]*|"
+    rf"{PREFIX}{_OTHER}(?:{_OTHER}+|[\p{{M}}{JOINERS}]+)*{CONTRACTION}?|{NOT_LETTERS}"
 )
 """A syllable after an optional space; or a run of letters of all other scripts, with marks and
 joiners; or what else o200k knows. Meant as a step inside words: it cuts no English word that o200k

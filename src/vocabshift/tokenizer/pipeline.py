@@ -21,6 +21,7 @@ from vocabshift import _core
 from vocabshift.text import patterns
 from vocabshift.text.normalize import spec_function
 from vocabshift.text.regexes import GPT2, repair_regex
+from vocabshift.text.splits import Split
 from vocabshift.tokenizer.any_tokenizer import Buffer, Ids, Offsets, join
 from vocabshift.tokenizer.components import Spec
 from vocabshift.tokenizer.model import compile_model
@@ -207,7 +208,8 @@ def repair_words(tokenizer: Tokenizer) -> Tokenizer | None:
     changed = [new for step in steps for new in _repaired_step(step)]
     if changed == steps:
         return None
-    return replace(tokenizer, pre_tokenizer={"type": "Sequence", "pretokenizers": changed})
+    exported = list(map(_exported_step, changed))
+    return replace(tokenizer, pre_tokenizer={"type": "Sequence", "pretokenizers": exported})
 
 
 def puts_space_and_cuts(spec: Spec) -> bool:
@@ -243,6 +245,21 @@ def _repaired_step(step: Spec) -> list[Spec]:
             "invert": False,
         }
         return [split, {**step, "use_regex": False}]
-    regex = step["pattern"].get("Regex") if step["type"] == "Split" else None
-    new = None if regex is None else repair_regex(regex)
+    own = _split_of(step)
+    new = None if own is None else repair_regex(own.defined().regex)
     return [step] if new is None else [{**step, "pattern": {"Regex": new}}]
+
+
+def _exported_step(step: Spec) -> Spec:
+    """The step in the form that every program reads."""
+    own = _split_of(step)
+    if own is None:
+        return step
+    new = own.exported()
+    return {**step, "pattern": {"Regex": new.regex}, "behavior": new.behavior}
+
+
+def _split_of(step: Spec) -> Split | None:
+    """The step as a Split by regex; None for another step."""
+    regex = step["pattern"].get("Regex") if step["type"] == "Split" else None
+    return None if regex is None else Split(regex, step["behavior"], step.get("invert", False))

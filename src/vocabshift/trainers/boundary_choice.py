@@ -22,13 +22,13 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import (
     NAMED,
     Pattern,
-    Split,
     from_spec,
     sentence_split,
     splitter,
     to_spec,
 )
 from vocabshift.text.regexes import join_words
+from vocabshift.text.splits import Split
 from vocabshift.text.writing import SentencePolicy
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.added_tokens import vocab_with

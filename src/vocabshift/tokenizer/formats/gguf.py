@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.text import patterns, regexes
+from vocabshift.text.splits import Split
 from vocabshift.tokenizer import components
 from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.formats.gguf_header import read_metadata
@@ -142,7 +143,7 @@ def _byte_level(
 
 def _steps(pattern: str | tuple[str, ...]) -> patterns.Pattern:
     if isinstance(pattern, tuple):
-        return tuple(map(patterns.Split, pattern))
+        return tuple(map(Split, pattern))
     return patterns.get_pattern(pattern)
 
 
