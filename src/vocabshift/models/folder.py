@@ -38,6 +38,7 @@ WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 _WANTED = "give its weights"
 _PATCHED_ABOVE = 100_000  # tokens
 _RIGHT_SINCE = "5.0.0"
+_NO_VERSION = ("inkling2",)  # types that take a config without a version for another kind of model
 MAX_SHARD_SIZE = "5GB"
 """Of a file of weights, as transformers reads it."""
 
@@ -249,7 +250,7 @@ def own_probes(tokenizer: AnyTokenizer, *, n_tokens: int = 400) -> Iterator[str]
         yield " ".join(words[start : start + 50])
 
 
-def write_version(file: Path, n_tokens: int) -> None:
+def write_version(file: Path, n_tokens: int = _PATCHED_ABOVE + 1) -> None:
     """Write the version that keeps transformers from replacing the pre-tokenizer.
 
     transformers 5 does so with `fix_mistral_regex=True` (`_patch_mistral_regex`) for the model
@@ -258,8 +259,11 @@ def write_version(file: Path, n_tokens: int) -> None:
     A `transformers_version` of 5 or later says that the tokenizer's regex is right. Ours is.
     """
     config = json.loads(file.read_text(encoding="utf-8"))
-    release = re.fullmatch(r"(\d+)(\.\d+)*", str(config.get("transformers_version")))
-    if n_tokens > _PATCHED_ABOVE and (release is None or int(release[1]) < 5):
+    said = config.get("transformers_version")
+    release = re.fullmatch(r"(\d+)(\.\d+)*", str(said))
+    is_new = release is not None and int(release[1]) >= 5
+    is_needed = said is not None or config.get("model_type") not in _NO_VERSION
+    if n_tokens > _PATCHED_ABOVE and not is_new and is_needed:
         config["transformers_version"] = _RIGHT_SINCE
         text = json.dumps(config, ensure_ascii=False, indent=2, sort_keys=True)
         file.write_text(text + "\n", encoding="utf-8")

@@ -13,7 +13,6 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -77,11 +76,8 @@ def write_loaded(
     `source`: the folder that the model was loaded from. InvalidTokenizerError where AutoTokenizer
     gives other ids than the tokenizer; `out` is then left as it was.
     """
-    weights = [
-        file.name
-        for file in sorted(source.iterdir())
-        if any(fnmatchcase(file.name, f"{kind}*") for kind in WEIGHTS)
-    ]
+    found = ([file.name for file in sorted(source.glob(f"{kind}*"))] for kind in WEIGHTS)
+    weights = next(filter(None, found), [])
     contents = read_contents(source, weights)
     companions = move_companions(contents, small, (report.old_rows, report.rows))
     planned = dict.fromkeys(weights, "rewrite as safetensors") | _planned(contents, companions)
@@ -218,6 +214,10 @@ def write_configs(
         whole |= config_ids.moved_json(own, small.move, rows)
     _write(target / file.name, whole)
     if (source / "generation_config.json").exists():
+        known = {change.key for change in small.changes if change.section == "generation_config"}
+        # What transformers does not read, as beside `_from_model_config`, other programs may.
+        others = {key: value for key, value in generation.items() if key not in known}
+        generation |= config_ids.moved_json(others, small.move, rows)
         _write(target / "generation_config.json", generation)
 
 

@@ -27,7 +27,7 @@ from vocabshift.cpt.checkpoints import (
     write_model,
 )
 from vocabshift.cpt.loop import kept_random_state
-from vocabshift.models.folder import require_model, write_old_rope_keys
+from vocabshift.models.folder import require_model, write_old_rope_keys, write_version
 from vocabshift.storage.checkpoints import read_phase
 from vocabshift.storage.outcome import outcome
 from vocabshift.storage.output import CHECKPOINTS, atomic_folder
@@ -156,6 +156,7 @@ def copy_beside(source: Path, folder: Path) -> None:
         if file.is_file():
             shutil.copyfile(file, folder / file.name)
     write_old_rope_keys(folder / "config.json")
+    write_version(folder / "config.json")  # transformers 4 has written its own
 
 
 # A checkpoint as a model folder.

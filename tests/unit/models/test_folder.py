@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from vocabshift.models.folder import find_model, number_of_parameters, size_of_weights
+from vocabshift.models.folder import (
+    find_model,
+    local_folder,
+    number_of_parameters,
+    size_of_weights,
+    write_version,
+)
 from vocabshift.models.saved import open_saved
 
 
@@ -214,3 +221,82 @@ def test_parameters_are_those_stored(tmp_path: Path) -> None:
     save_file(tensors, tmp_path / "model.safetensors")
     assert 17 == number_of_parameters(tmp_path)
     assert (tmp_path / "model.safetensors").stat().st_size == size_of_weights(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("said", "n_tokens", "wanted"),
+    [
+        ("4.57.6", 100_001, "5.0.0"),
+        (None, 100_001, "5.0.0"),
+        ("5.0.0rc1", 100_001, "5.0.0"),
+        ("5.0.0.dev0", 100_001, "5.0.0"),
+        ("main", 100_001, "5.0.0"),
+        ("5.0.0", 100_001, "5.0.0"),
+        ("5.23.0", 100_001, "5.23.0"),
+        ("10.1", 100_001, "10.1"),
+        ("4.57.6", 100_000, "4.57.6"),
+    ],
+)
+def test_version_of_a_config(
+    tmp_path: Path, said: str | None, n_tokens: int, wanted: str | None
+) -> None:
+    """Only where transformers would replace the pre-tokenizer; the other keys stay."""
+    file = tmp_path / "config.json"
+    config = {"model_type": "mistral", "vocab_size": 3}
+    file.write_text(json.dumps(config | ({"transformers_version": said} if said else {})))
+    write_version(file, n_tokens)
+    assert {**config, "transformers_version": wanted} == json.loads(file.read_text())
+
+
+def test_types_to_which_the_lack_of_a_version_means_something(tmp_path: Path) -> None:
+    """A checkpoint of inkling2 without one is quantized, says transformers: none is added."""
+    transformers = pytest.importorskip("transformers")
+    configs = (Path(transformers.__file__).parent / "models").glob("*/configuration_*.py")
+    asks = '"transformers_version" not in'
+    assert {file.parent.name for file in configs if asks in file.read_text()} <= {"inkling2"}
+    file = tmp_path / "config.json"
+    for config, wanted in (
+        ({"model_type": "inkling2"}, None),
+        ({"model_type": "inkling2", "transformers_version": "4.0"}, "5.0.0"),
+    ):
+        file.write_text(json.dumps(config))
+        write_version(file, 200_000)
+        assert wanted == json.loads(file.read_text()).get("transformers_version")
+
+
+def test_modules_are_downloaded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folders that modules.json names, and no others; of GLiNER those of further parts."""
+    import huggingface_hub
+
+    asked: list[tuple[list[str], Any]] = []
+
+    def snapshot_download(name: str, *, allow_patterns: Any, ignore_patterns: Any) -> str:
+        asked.append((allow_patterns, ignore_patterns))
+        for file in ("config.json", "model.safetensors"):
+            (tmp_path / file).write_text("")
+        return str(tmp_path)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    modules = [{"path": ""}, {"path": "1_Pooling"}, {"path": "2_[x]"}]
+    (tmp_path / "modules.json").write_text(json.dumps(modules))
+    assert tmp_path == local_folder("someone/model")
+    assert (["1_Pooling/*", "2_[[]x]/*"], None) == asked[1]
+    assert ["*/*"] == asked[0][1]
+    assert {"*.safetensors", "*.json", "recipe.yaml", "LICENCE*"} <= set(asked[0][0])
+    (tmp_path / "modules.json").unlink()
+    (tmp_path / "gliner_config.json").write_text("{}")
+    monkeypatch.setattr(huggingface_hub, "list_repo_files", lambda _: ["model.safetensors"])
+    assert find_model("someone/model") is None
+    files = ["model.safetensors", "gliner_config.json"]
+    monkeypatch.setattr(huggingface_hub, "list_repo_files", lambda _: files)
+    assert tmp_path == find_model("someone/model")
+    assert ["labels_tokenizer/*", "decoder_tokenizer/*"] == asked[3][0]
+
+
+def test_a_model_in_a_folder_of_the_folder_is_named(tmp_path: Path) -> None:
+    """Older models of sentence-transformers have theirs in 0_Transformer."""
+    (tmp_path / "0_Transformer").mkdir()
+    for name in ("config.json", "pytorch_model.bin"):
+        (tmp_path / "0_Transformer" / name).write_text("{}")
+    with pytest.raises(FileNotFoundError, match=r"no config\.json; .*0_Transformer is one$"):
+        local_folder(tmp_path)
