@@ -16,6 +16,21 @@ from vocabshift.text import regexes
 from vocabshift.text.patterns import Pattern, Split
 from vocabshift.text.regexes import CONTRACTION, PREFIX
 
+_CONTRACTION = "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
+"""As llama.cpp writes it: its regexes always mind the case."""
+
+_UNKNOWN = {
+    r"\(\?<": "lookbehind",
+    r"\(\?[a-z]+:": "flags",
+    r"\(\?>|[+*?}]\+": "possessive and atomic groups",
+    r"&&|\[[^]]*\[": "classes within classes",
+    r"\\P\{": r"\P{…}",
+    r"\\p\{(?![LNMPS]\})": r"\p{…} of a kind finer than L, N, M, P and S",
+    r"[^\x00-\x7f]|\\[ux]": "characters beyond ASCII",
+}
+"""What a regex of llama.cpp cannot have (std::regex, on text of which all characters beyond ASCII
+are replaced by their major class), by how it is recognized."""
+
 
 @dataclass(frozen=True, slots=True)
 class LlamaCppPre:
@@ -131,3 +146,60 @@ LLAMA_CPP: tuple[LlamaCppPre, ...] = (
 "chameleon", "whitespace" and "default", and those of tokenizers that are not byte-level."""
 
 BY_NAME: Mapping[str, LlamaCppPre] = {pre.name: pre for pre in LLAMA_CPP}
+
+HASHED_TEXT = (
+    "\n \n\n \n\n\n \t \t\t \t\n  \n   \n    \n     \n🚀 (normal) 😶\u200d🌫️ (multiple emojis "
+    "concatenated) ✅ 🦙🦙 3 33 333 3333 33333 333333 3333333 33333333 3.3 3..3 3...3 "
+    "កាន់តែពិសេសអាច😁 ?我想在apple工作1314151天～ ------======= нещо на Български ''''''```````"
+    '""""......!!!!!!?????? '
+    "I've been 'told he's there, 'RE you sure? 'M not sure I'll make it, 'D you like some tea? "
+    "We'Ve a'lL"
+)
+"""llama.cpp's converter knows a tokenizer by the hash of its ids of this text (`chktxt` in
+conversion/base.py)."""
+
+
+def as_patch(pattern: Pattern, name: str, chkhsh: str, *, ignore_merges: bool = False) -> str:
+    """The lines that teach a pattern to llama.cpp and its converter, ready to be pasted.
+
+    name: what the pre-tokenizer is to be called. chkhsh: the converter's hash. Says which steps
+    llama.cpp's regexes cannot run: these need a function in its unicode.cpp.
+    """
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "mine"
+    constant = "LLAMA_VOCAB_PRE_TYPE_" + slug.replace("-", "_").upper()
+    lines = [
+        "conversion/base.py, in get_vocab_base_pre:",
+        f'        if chkhsh == "{chkhsh}":',
+        f"            # ref: {name}",
+        f'            res = "{slug}"',
+        "src/llama-vocab.h, in enum llama_vocab_pre_type, with the next free number for N:",
+        f"    {constant} = N,",
+        "src/llama-vocab.cpp, in llm_tokenizer_bpe:",
+        f"            case {constant}:",
+        "                regex_exprs = {",
+        *(f"                    {_cpp_string(split.regex)}," for split in pattern),
+        "                };",
+        "                break;",
+        "src/llama-vocab.cpp, in llama_vocab::impl::load, before the last else:",
+        "            } else if (",
+        f'                tokenizer_pre == "{slug}") {{',
+        f"                pre_type = {constant};",
+        "                clean_spaces = false;",
+        *(["                ignore_merges = true;"] if ignore_merges else []),
+    ]
+    for number, split in enumerate(pattern, 1):
+        regex = split.regex.replace(CONTRACTION, _CONTRACTION)
+        lacking = [what for form, what in _UNKNOWN.items() if re.search(form, regex)]
+        if split.behavior != "Isolated" or split.invert:
+            lacking.append(f"behavior {split.behavior}{', inverted' if split.invert else ''}")
+        if lacking:
+            lines.append(
+                f"Step {number} has what llama.cpp's regexes lack ({'; '.join(lacking)}): write it "
+                "as a function in src/unicode.cpp (unicode_regex_split_custom)."
+            )
+    return "\n".join(lines)
+
+
+def _cpp_string(regex: str) -> str:
+    text = regex.replace(CONTRACTION, _CONTRACTION).replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + text.replace("\r", "\\r").replace("\n", "\\n") + '"'
