@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import gguf
 import numpy as np
 import torch
+import transformers
 from numpy.typing import NDArray
 
+from small_models import old_tokenizer, sentencepiece_tokenizer, special_ids
+from vocabshift.text import patterns
 from vocabshift.tokenizer.formats.sentencepiece import PieceType
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
@@ -35,6 +39,92 @@ _SCALES = {  # where K-quants keep their 16-bit scales: handmade blocks need fin
     "Q5_K": (0, 2),
     "Q6_K": (208,),
 }
+SIZE = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 96,
+}
+_LONG = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+_YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}
+_SCALED = {**_YARN, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}
+_LOCAL = {"sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}
+LAYOUTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("llama", {"rope_parameters": {"rope_type": "default", "rope_theta": 1e5}}),
+    "llama, tied": ("llama", {"tie_word_embeddings": True, "rms_norm_eps": 1e-5}),
+    "llama, biases": ("llama", {"attention_bias": True, "mlp_bias": True}),
+    "llama, wide heads": ("llama", {"head_dim": 16}),
+    "llama-3": (
+        "llama",
+        {
+            "head_dim": 64,
+            "rope_parameters": {
+                **_LONG,
+                "rope_theta": 5e5,
+                "original_max_position_embeddings": 8192,
+            },
+        },
+    ),
+    "mistral": ("mistral", {"head_dim": 16, "sliding_window": 8}),
+    "mistral3": (
+        "ministral3",
+        {"head_dim": 8, "rope_parameters": {**_SCALED, "rope_theta": 1e6}},
+    ),
+    "qwen2": ("qwen2", {"tie_word_embeddings": True}),
+    "qwen2, yarn": ("qwen2", {"rope_parameters": {**_YARN, "rope_theta": 1e6}}),
+    "qwen3": ("qwen3", {"head_dim": 128}),
+    "gemma": ("gemma", {"head_dim": 16}),
+    "gemma2": ("gemma2", {"head_dim": 16, "query_pre_attn_scalar": 16, "sliding_window": 8}),
+    "gemma3": (
+        "gemma3_text",
+        {"head_dim": 16, "query_pre_attn_scalar": 16, "sliding_window": 8, "num_hidden_layers": 7},
+    ),
+    "gemma3, scaled": (
+        "gemma3_text",
+        {
+            "head_dim": 16,
+            "query_pre_attn_scalar": 16,
+            "sliding_window": 8,
+            "num_hidden_layers": 6,
+            "rope_parameters": {
+                "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
+                **_LOCAL,
+            },
+        },
+    ),
+}
+
+
+def tokenizer_of(kind: str, place: Path) -> Tokenizer:
+    """Gemma's are SentencePiece-like, the others byte-level."""
+    if kind.startswith("gemma"):
+        tokenizer = sentencepiece_tokenizer(place)
+    else:
+        tokenizer = replace(
+            old_tokenizer(), pre_tokenizer=patterns.to_spec(patterns.get_pattern("gpt2"))
+        )
+    config = {**tokenizer.config, "pad_token": "<pad>"}
+    return replace(tokenizer, config=config, chat_template="{{ messages[0].content }}")
+
+
+def model_of(layout: str, tokenizer: Tokenizer) -> Any:
+    """A random model of transformers."""
+    model_type, changes = LAYOUTS[layout]
+    if model_type not in transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES:
+        import pytest
+
+        pytest.skip(f"this version of transformers has no {model_type}")
+    ids = special_ids(tokenizer)
+    size = {"vocab_size": tokenizer.row_count, "pad_token_id": ids["<pad>"]}
+    ends = {"bos_token_id": ids["<s>"], "eos_token_id": ids["</s>"]}
+    config = transformers.AutoConfig.for_model(model_type, **{**SIZE, **size, **ends, **changes})
+    torch.manual_seed(7)
+    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    for parameter in (p for p in model.parameters() if p.dim() == 1):
+        torch.nn.init.normal_(parameter)
+    return model.eval()
 
 
 def write_gguf(

@@ -35,6 +35,8 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     from vocabshift.evaluation.scoring.score_models import score_models as score_models
     from vocabshift.extension.options import ExtensionOptions as ExtensionOptions
     from vocabshift.models.gguf import convert_gguf as convert_gguf
+    from vocabshift.models.gguf_trim import transfer_gguf as transfer_gguf
+    from vocabshift.models.gguf_write import convert_to_gguf as convert_to_gguf
     from vocabshift.playground.app import open_playground as open_playground
     from vocabshift.results import Result as Result
     from vocabshift.results import Results as Results
@@ -107,6 +109,8 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.evaluation.scoring.score_models": ("score_models",),
     "vocabshift.extension.options": ("ExtensionOptions",),
     "vocabshift.models.gguf": ("convert_gguf",),
+    "vocabshift.models.gguf_trim": ("transfer_gguf",),
+    "vocabshift.models.gguf_write": ("convert_to_gguf",),
     "vocabshift.playground.app": ("open_playground",),
     "vocabshift.results": (
         "Result",

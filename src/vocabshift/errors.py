@@ -17,3 +17,14 @@ class UnreachableTokenError(ValueError):
 
 class VocabMismatchError(ValueError):
     """A model, a tokenizer or a token map do not belong together."""
+
+
+class NoPreTokenizerError(InvalidTokenizerError):
+    """llama.cpp has no pre-tokenizer that gives a tokenizer's ids.
+
+    `patch`: the lines that would teach it one, ready to be pasted; empty where it has no regexes.
+    """
+
+    def __init__(self, message: str, patch: str) -> None:
+        super().__init__(message)
+        self.patch = patch

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,107 +19,15 @@ transformers = pytest.importorskip("transformers")
 pytest.importorskip("gguf")
 
 import vocabshift as vs  # noqa: E402
-from gguf_files import write_gguf  # noqa: E402
-from small_models import (  # noqa: E402
-    ENGLISH,
-    HINDI,
-    old_tokenizer,
-    sentencepiece_tokenizer,
-    special_ids,
-)
+from gguf_files import LAYOUTS, SIZE, model_of, tokenizer_of, write_gguf  # noqa: E402
+from small_models import ENGLISH, HINDI, special_ids  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
 from vocabshift.models import gguf  # noqa: E402
-from vocabshift.text import patterns  # noqa: E402
 from vocabshift.tokenizer.formats.load import load_tokenizer  # noqa: E402
-from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
 
 RELOAD = Path(__file__).parents[1] / "reload_models.py"
-_SIZE = {
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 96,
-}
-_LONG = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
-_YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}
-_SCALED = {**_YARN, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}
-_LOCAL = {"sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}
-LAYOUTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "llama": ("llama", {"rope_parameters": {"rope_type": "default", "rope_theta": 1e5}}),
-    "llama, tied": ("llama", {"tie_word_embeddings": True, "rms_norm_eps": 1e-5}),
-    "llama, biases": ("llama", {"attention_bias": True, "mlp_bias": True}),
-    "llama, wide heads": ("llama", {"head_dim": 16}),
-    "llama-3": (
-        "llama",
-        {
-            "head_dim": 64,
-            "rope_parameters": {
-                **_LONG,
-                "rope_theta": 5e5,
-                "original_max_position_embeddings": 8192,
-            },
-        },
-    ),
-    "mistral": ("mistral", {"head_dim": 16, "sliding_window": 8}),
-    "mistral3": (
-        "ministral3",
-        {"head_dim": 8, "rope_parameters": {**_SCALED, "rope_theta": 1e6}},
-    ),
-    "qwen2": ("qwen2", {"tie_word_embeddings": True}),
-    "qwen2, yarn": ("qwen2", {"rope_parameters": {**_YARN, "rope_theta": 1e6}}),
-    "qwen3": ("qwen3", {"head_dim": 128}),
-    "gemma": ("gemma", {"head_dim": 16}),
-    "gemma2": ("gemma2", {"head_dim": 16, "query_pre_attn_scalar": 16, "sliding_window": 8}),
-    "gemma3": (
-        "gemma3_text",
-        {"head_dim": 16, "query_pre_attn_scalar": 16, "sliding_window": 8, "num_hidden_layers": 7},
-    ),
-    "gemma3, scaled": (
-        "gemma3_text",
-        {
-            "head_dim": 16,
-            "query_pre_attn_scalar": 16,
-            "sliding_window": 8,
-            "num_hidden_layers": 6,
-            "rope_parameters": {
-                "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
-                **_LOCAL,
-            },
-        },
-    ),
-}
 UNKNOWN_TO_TRANSFORMERS = ("gemma", "mistral3", "llama, biases")
 """Layouts that transformers' own GGUF loader does not read, or not whole."""
-
-
-def tokenizer_of(kind: str, place: Path) -> Tokenizer:
-    """Gemma's are SentencePiece-like, the others byte-level."""
-    if kind.startswith("gemma"):
-        tokenizer = sentencepiece_tokenizer(place)
-    else:
-        tokenizer = replace(
-            old_tokenizer(), pre_tokenizer=patterns.to_spec(patterns.get_pattern("gpt2"))
-        )
-    config = {**tokenizer.config, "pad_token": "<pad>"}
-    return replace(tokenizer, config=config, chat_template="{{ messages[0].content }}")
-
-
-def model_of(layout: str, tokenizer: Tokenizer) -> Any:
-    """A random model of transformers."""
-    model_type, changes = LAYOUTS[layout]
-    if model_type not in transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES:
-        pytest.skip(f"this version of transformers has no {model_type}")
-    ids = special_ids(tokenizer)
-    size = {"vocab_size": tokenizer.row_count, "pad_token_id": ids["<pad>"]}
-    ends = {"bos_token_id": ids["<s>"], "eos_token_id": ids["</s>"]}
-    config = transformers.AutoConfig.for_model(model_type, **{**_SIZE, **size, **ends, **changes})
-    torch.manual_seed(7)
-    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-    for parameter in (p for p in model.parameters() if p.dim() == 1):
-        torch.nn.init.normal_(parameter)
-    return model.eval()
 
 
 def open_model(folder: Path, **options: Any) -> Any:
@@ -180,7 +87,7 @@ def test_types_of_weights(kind: str, tmp_path: Path) -> None:
     """Of rows of 256 values, as K-quants need them; transformers' loader is the judge."""
     tokenizer = tokenizer_of("llama", tmp_path)
     size = {"hidden_size": 256, "intermediate_size": 256, "num_hidden_layers": 1}
-    config = transformers.LlamaConfig(**_SIZE | size, vocab_size=tokenizer.row_count)
+    config = transformers.LlamaConfig(**SIZE | size, vocab_size=tokenizer.row_count)
     torch.manual_seed(7)
     model = transformers.LlamaForCausalLM(config)
     file = write_gguf(tmp_path / "model.gguf", model, tokenizer, kind=kind)
@@ -279,7 +186,7 @@ def test_the_tokenizer_is_the_one_that_was_written(tmp_path: Path) -> None:
 def test_rows_that_a_converter_filled_up_are_no_tokens(tmp_path: Path) -> None:
     """llama.cpp's converter names rows beyond the tokenizer [PADn]."""
     tokenizer = tokenizer_of("llama", tmp_path)
-    config = transformers.LlamaConfig(**_SIZE, vocab_size=tokenizer.row_count + 8)
+    config = transformers.LlamaConfig(**SIZE, vocab_size=tokenizer.row_count + 8)
     texts = [*tokenizer.vocab, *(token.content for token in tokenizer.added_tokens)]
     fillers = [f"[PAD{len(texts) + n}]" for n in range(8)]
     file = write_gguf(

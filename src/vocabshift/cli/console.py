@@ -54,6 +54,11 @@ def print_line(message: str) -> None:
     sys.stderr.write(f"vocabshift: {message}\n")
 
 
+def print_text(text: str) -> None:
+    """Print lines to be pasted on stderr, as they are."""
+    sys.stderr.write(f"{text}\n\n" if text else "")
+
+
 @contextmanager
 def progress_bar(*, in_bytes: bool = False, unit: str = "") -> Iterator[Progress]:
     """Show progress on stderr, with its rate and the time left: a bar for each phase on a terminal.

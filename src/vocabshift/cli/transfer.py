@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.inputs import add_errors, add_pattern, text_of, tokenizer_of
@@ -30,9 +31,12 @@ def add_parser(subparsers: Any) -> None:
         "move a model onto another tokenizer",
         "Give a causal language model the embeddings that another tokenizer needs, and write\n"
         "model and tokenizer as one folder. Of a quantized model all but embeddings and head is\n"
-        "copied byte for byte; these must not be quantized. Needs the [hf] extra.",
+        "copied byte for byte; these must not be quantized. Needs the [hf] extra.\n"
+        "Of a GGUF file, rows of tokens are dropped and reordered as they are stored: TOKENIZER\n"
+        "is what prune made of the file's own. Needs the [gguf] extra.",
         "  vocabshift transfer models/llama runs/ist --init auto --text hi=hindi.txt -o llama-ist\n"
-        "  vocabshift transfer llama-ist-trained --back --initial models/llama -o llama-back\n",
+        "  vocabshift transfer llama-ist-trained --back --initial models/llama -o llama-back\n"
+        "  vocabshift transfer model.gguf runs/pruned -o model-small.gguf\n",
     )
     parser.later(_add_options)
     parser.set_defaults(run=run, show=show, status=lambda *_: 0)
@@ -41,7 +45,7 @@ def add_parser(subparsers: Any) -> None:
 def _add_options(parser: Parser) -> None:
     from vocabshift.workflows.transfer import AUTO, INITIALIZERS, TransferOptions, init_names
 
-    parser.add_argument("model", metavar="MODEL", help="model folder or Hub name")
+    parser.add_argument("model", metavar="MODEL", help="model folder, Hub name, or GGUF file")
     parser.add_argument(
         "tokenizer", metavar="TOKENIZER", nargs="?", help="the tokenizer that it is to have"
     )
@@ -102,7 +106,7 @@ def _add_options(parser: Parser) -> None:
         "--no-resume", action="store_true", help="start afresh after a run that was killed"
     )
     add_pattern(parser)
-    add_output(parser, what="folder to write")
+    add_output(parser, what="folder to write; of a GGUF file, a file")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -127,6 +131,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise UsageError(
             "TOKENIZER is required, or --back --initial OLD_MODEL (see: vocabshift transfer --help)"
         )
+    if Path(args.model).suffix == ".gguf":
+        return _of_gguf(args)
     options = TransferOptions(
         init=args.init,
         pad_to_multiple_of=args.pad_to_multiple_of,
@@ -151,10 +157,59 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     )
 
 
+_OF_FOLDERS = (
+    *("text", "corpus", "donor", "overrides", "pad_to_multiple_of", "reserve_dummies"),
+    *("complete_bytes", "dry_run", "details", "hard_links", "no_resume"),
+)
+"""Flags that a GGUF file has no use for."""
+
+
+def _of_gguf(args: argparse.Namespace) -> dict[str, Any]:
+    """Drop and reorder rows of a GGUF file."""
+    import vocabshift as vs
+    from vocabshift.cli.console import progress_bar
+
+    given = [name for name in _OF_FOLDERS if getattr(args, name)]
+    if given:
+        flag = given[0].replace("_", "-")
+        raise UsageError(
+            f"--{flag} is of no use for a GGUF file, which only loses tokens; for more, write it "
+            "as a folder first: vocabshift convert FILE.gguf -o DIR"
+        )
+    with progress_bar(in_bytes=True) as progress:
+        return vs.transfer_gguf(
+            args.model,
+            args.tokenizer,
+            args.out,
+            pattern=args.pattern,
+            force=args.force,
+            progress=progress,
+        )
+
+
+def _show_gguf(result: dict[str, Any], console: Console) -> None:
+    from vocabshift.cli.console import show_summary
+
+    facts = {
+        "written to": result["out"],
+        "vocabulary": result["vocab_size"],
+        "rows copied": result["n_copied"],
+        "rows dropped": result["n_removed"],
+        "ids that moved": result["n_moved"],
+        **{name: f"{kind}, as in the file" for name, kind in result["tables"].items()},
+        "output head": "tied to the embeddings" if result["tied"] else "of its own",
+        "size": _sizes(result),
+    }
+    show_summary(console, "transfer", facts, f"llama-cli -m {result['out']}")
+
+
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
     from vocabshift.cli.summary import file_facts, lost_facts, show_summary
 
+    if "tables" in result:
+        _show_gguf(result, console)
+        return
     if "tried" in result:
         console.print(_table(result["tried"]))
     facts = {

@@ -29,7 +29,7 @@ _CLASSES = {
     "gemma3_text": "Gemma3ForCausalLM",
 }
 ROPE_FACTORS = "rope_freqs.weight"
-_LARGEST_GEMMA = {"gemma2": 46, "gemma3": 62}
+LARGEST_GEMMA = {"gemma2": 46, "gemma3": 62}
 """Layers of the 27B models, whose attention is scaled by another size (in llama.cpp)."""
 
 
@@ -164,7 +164,7 @@ def _gemma(metadata: Metadata, layers: int, head_dim: int, other_dim: int) -> di
     architecture = metadata.architecture
     if architecture == "gemma":
         return config
-    is_largest = layers == _LARGEST_GEMMA[architecture]
+    is_largest = layers == LARGEST_GEMMA[architecture]
     config["query_pre_attn_scalar"] = other_dim if is_largest else head_dim
     if architecture == "gemma2":
         config["attn_logit_softcapping"] = metadata.real("attn_logit_softcapping", 50.0)

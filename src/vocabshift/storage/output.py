@@ -210,3 +210,31 @@ def write_whole(file: Path, text: str) -> None:
         aside.replace(file)
     finally:
         aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_file(
+    file: str | Path, *, force: bool = False, inputs: Iterable[str | Path] = ()
+) -> Iterator[Path]:
+    """Yield the partial file to write; rename it to `file` when the block succeeds.
+
+    It is removed when the block fails, and an existing `file` is untouched. Errors as for
+    `check_free_file`; FileExistsError too where another process is writing it.
+    """
+    path = check_free_file(file, force=force, inputs=inputs)
+    partial = path.with_name(path.name + ".partial")
+    descriptor = os.open(partial, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FileExistsError(f"{partial} is being written by another process") from None
+        except OSError:  # without file locks, two simultaneous starts go unnoticed
+            pass
+        try:
+            yield partial
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Smaller corpora for measurements: held-out documents, and the first bytes of each language.
+"""Smaller corpora for measurements: held-out documents, the first bytes of each language, samples.
 
 Every n-th document is held out of training for evaluation. The split depends only on the order of
 the documents.
@@ -6,9 +6,11 @@ the documents.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -113,3 +115,17 @@ def excerpt(corpus: Corpus, n_bytes: int) -> dict[str, list[str]]:
     if not any(found.values()):
         raise CorpusError(f"there is no text in {corpus!r}; name files that are not empty")
     return {label: texts for label, texts in found.items() if texts}
+
+
+def sample_texts(n_documents: int = 24) -> list[str]:
+    """The first documents of each of the twenty languages (and code) that come with the package.
+
+    Texts in many scripts to compare tokenizers on, where no others are given.
+    """
+    folder = resources.files("vocabshift") / "demo" / "texts"
+    found: list[str] = []
+    for file in sorted(folder.iterdir(), key=lambda file: file.name):
+        lines = file.read_text(encoding="utf-8").split("\n")[:n_documents]
+        is_json = file.name.endswith(".jsonl")
+        found += [str(json.loads(line)["text"]) if is_json else line for line in lines if line]
+    return found

@@ -1,0 +1,329 @@
+"""A tokenizer as the vocabulary of a GGUF file: the `tokenizer.*` keys, checked by ids.
+
+Owns which of llama.cpp's tokenizers stands for ours. Each that may fit is built again from what the
+file will say, as llama.cpp runs it, and its ids are compared with ours; what differs is not
+written. `gguf` reads such keys, `text.llama_cpp` knows how llama.cpp cuts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from vocabshift.errors import InvalidTokenizerError, NoPreTokenizerError
+from vocabshift.text import patterns
+from vocabshift.text.held_out import sample_texts
+from vocabshift.text.llama_cpp import HASHED_TEXT, LLAMA_CPP, as_patch
+from vocabshift.tokenizer import components
+from vocabshift.tokenizer.formats.sentencepiece import Piece, PieceType, Settings, from_pieces
+from vocabshift.tokenizer.pretrained_folder import PROBES
+from vocabshift.tokenizer.token_bytes import is_byte_level
+from vocabshift.tokenizer.tokenizer import Tokenizer
+
+_ROLES = {
+    "bos_token": "bos",
+    "eos_token": "eos",
+    "unk_token": "unknown",
+    "pad_token": "padding",
+    "sep_token": "seperator",  # GGUF's own spelling
+    "mask_token": "mask",
+}
+_MORE_AROUND = (
+    "the tokenizer puts more around a text than BOS and EOS; llama.cpp will put only these"
+)
+_NO_EOS = (
+    "no EOS token is named, and llama.cpp will take another (token 11 of a byte-level vocabulary): "
+    "name it in tokenizer_config.json"
+)
+_AT_A_TIME = 64  # texts
+_BYTE = re.compile(r"<0x[0-9A-F]{2}>")
+
+
+@dataclass(frozen=True)
+class GgufVocabulary:
+    """What a GGUF file says of a tokenizer, and how that was checked."""
+
+    keys: Mapping[str, Any]
+    pre: str  # value of tokenizer.ggml.pre
+    chkhsh: str  # by which llama.cpp's converter would know it
+    n_texts: int  # compared; 0 where `pre` was given
+    warnings: tuple[str, ...]
+
+
+def converter_hash(tokenizer: Tokenizer) -> str:
+    """The `chkhsh` that llama.cpp's converter computes of a tokenizer: 64 hex digits."""
+    ids = tokenizer.backend.encode(HASHED_TEXT).ids
+    return hashlib.sha256(str(ids).encode()).hexdigest()
+
+
+def to_vocabulary(
+    tokenizer: Tokenizer,
+    n_rows: int,
+    *,
+    roles: Mapping[str, int] | None = None,
+    ends: Sequence[int] = (),
+    pre: str | None = None,
+    texts: Iterable[str] = (),
+) -> GgufVocabulary:
+    """The keys of a tokenizer of a model with `n_rows` rows of embeddings.
+
+    roles: {"bos": id, "padding": id} of the model, where the tokenizer names none. ends: ids that
+        end a text or a turn, beside the tokenizer's own. pre: write this name of a
+        pre-tokenizer and compare nothing. texts: more texts to compare ids on; texts in twenty
+        languages and the tokenizer's own tokens are always compared.
+
+    NoPreTokenizerError where no tokenizer of llama.cpp gives the same ids; InvalidTokenizerError
+    for a tokenizer that llama.cpp has no kind for, or with more ids than rows.
+    """
+    if tokenizer.row_count > n_rows:
+        raise InvalidTokenizerError(
+            f"the tokenizer has {tokenizer.row_count} ids and the model only {n_rows} rows; "
+            "transfer the model to this tokenizer first"
+        )
+    keys, warnings = _shared(tokenizer, n_rows, roles or {}, ends)
+    probes = [] if pre else _probes(tokenizer, texts)
+    kind = _byte_level if is_byte_level(tokenizer) else _sentencepiece
+    found, own_keys = kind(tokenizer, probes, pre, warnings)
+    if pre:
+        warnings.append(f"no ids were compared: the pre-tokenizer {pre!r} was given")
+    kinds = {"tokenizer.ggml.model": own_keys.pop("tokenizer.ggml.model")}
+    keys = kinds | {"tokenizer.ggml.pre": found} | keys | own_keys
+    hashed = converter_hash(tokenizer)
+    return GgufVocabulary(keys, found, hashed, len(probes), tuple(warnings))
+
+
+def _shared(
+    tokenizer: Tokenizer, n_rows: int, of_model: Mapping[str, int], ends: Sequence[int]
+) -> tuple[dict[str, Any], list[str]]:
+    """Tokens, types, roles and template; what llama.cpp cannot do of it."""
+    texts, types = _tokens(tokenizer, n_rows)
+    ids = dict(zip(texts, range(n_rows), strict=True))
+    keys: dict[str, Any] = {"tokenizer.ggml.tokens": texts, "tokenizer.ggml.token_type": types}
+    config, warnings = tokenizer.config, []
+    own = {name: ids[config[role]] for role, name in _ROLES.items() if config.get(role) in ids}
+    roles = {**{name: i for name, i in of_model.items() if i < tokenizer.row_count}, **own}
+    around = tokenizer.backend.encode("a").ids
+    inside = tokenizer.backend.encode("a", add_special_tokens=False).ids
+    place = next((i for i in range(len(around)) if around[i : i + len(inside)] == inside), 0)
+    before, after = around[:place], around[place + len(inside) :]
+    if before:
+        roles["bos"] = before[0]
+    named = [roles["eos"]] if "eos" in roles else []
+    others = [i for i in (*after[:1], *ends) if 0 <= i < tokenizer.row_count]
+    for name, end in zip(("eos", "eot", "eom"), dict.fromkeys([*named, *others]), strict=False):
+        roles[name] = end
+    if len(before) > 1 or len(after) > 1 or (after and after[0] != roles["eos"]):
+        warnings.append(_MORE_AROUND)
+    if "eos" not in roles:
+        warnings.append(_NO_EOS)
+    keys |= {f"tokenizer.ggml.{name}_token_id": token_id for name, token_id in roles.items()}
+    keys["tokenizer.ggml.add_bos_token"] = bool(before)
+    keys["tokenizer.ggml.add_eos_token"] = bool(after)
+    if tokenizer.chat_template is not None:
+        keys["tokenizer.chat_template"] = tokenizer.chat_template
+    greedy = [t.content for t in tokenizer.added_tokens if t.lstrip or t.rstrip or t.single_word]
+    if greedy:
+        warnings.append(f"llama.cpp knows no lstrip, rstrip, single_word, as {greedy[0]!r} has")
+    return keys, warnings
+
+
+def _tokens(tokenizer: Tokenizer, n_rows: int) -> tuple[list[str], list[int]]:
+    """Text and type of every row; one without a token is named [PADn], as llama.cpp does it."""
+    texts = [f"[PAD{row}]" for row in range(n_rows)]
+    types = [int(PieceType.UNUSED)] * n_rows
+    is_piece = not is_byte_level(tokenizer)
+    for text, token_id in tokenizer.vocab.items():
+        is_byte = is_piece and tokenizer.model.byte_fallback and _BYTE.fullmatch(text)
+        texts[token_id] = text
+        types[token_id] = int(PieceType.BYTE if is_byte else PieceType.NORMAL)
+    for token in tokenizer.added_tokens:
+        kind = PieceType.CONTROL if token.special else PieceType.USER_DEFINED
+        if is_piece and token.content == tokenizer.unk_token:
+            kind = PieceType.UNKNOWN
+        texts[token.id], types[token.id] = token.content, int(kind)
+    if len(set(texts)) != n_rows:
+        raise InvalidTokenizerError("a token has the name [PADn] of an id that has no token")
+    return texts, types
+
+
+def _probes(tokenizer: Tokenizer, texts: Iterable[str]) -> list[str]:
+    """Texts to compare ids on: many scripts, the tokenizer's own tokens, and those given."""
+    probes = [*PROBES, HASHED_TEXT, *sample_texts(), *_own_texts(tokenizer), *texts]
+    if _is_nfc(tokenizer.normalizer):
+        probes = [unicodedata.normalize("NFC", probe) for probe in probes]
+    return [probe for probe in probes if probe]
+
+
+def _own_texts(tokenizer: Tokenizer, *, most: int = 4000) -> Iterator[str]:
+    """Its tokens in groups, at even distances; and alone each that its merges do not make."""
+    tokens = [data for _, data in sorted(tokenizer.token_bytes.items())]
+    words = [data.decode(errors="ignore") for data in tokens[:: max(1, len(tokens) // most)]]
+    for start in range(0, len(words), 50):
+        yield " ".join(words[start : start + 50])
+    own = {text: tokenizer.token_bytes.get(i, b"") for text, i in tokenizer.vocab.items()}
+    for text in tokenizer.unreachable()[:most]:
+        yield own[text].decode(errors="ignore")
+
+
+def _is_nfc(normalizer: Mapping[str, Any] | None) -> bool:
+    steps = (normalizer or {}).get("normalizers", [normalizer or {}])
+    return [step.get("type") for step in steps] == ["NFC"]
+
+
+def _byte_level(
+    tokenizer: Tokenizer, probes: Sequence[str], pre: str | None, warnings: list[str]
+) -> tuple[str, dict[str, Any]]:
+    keys = {
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.merges": [" ".join(merge) for merge in tokenizer.model.merges],
+    }
+    if _is_nfc(tokenizer.normalizer):
+        warnings.append("llama.cpp does not normalize: give it text in NFC")
+    if pre is not None:
+        return pre, keys
+    own = patterns.from_spec(tokenizer.pre_tokenizer)
+    skips = tokenizer.model.ignore_merges
+    likely = sorted(
+        LLAMA_CPP.items(),
+        key=lambda entry: (entry[1].pattern != own, entry[1].ignore_merges != skips),
+    )
+    models = {skips: tokenizer.model, not skips: tokenizer.model.unchecked(ignore_merges=not skips)}
+    ours = _ids(tokenizer, probes)
+    nearest: _Nearest | None = None
+    for name, run in likely:
+        theirs = replace(
+            tokenizer,
+            model=models[run.ignore_merges],
+            normalizer=None,
+            pre_tokenizer=patterns.to_spec(run.pattern),
+        )
+        different = _different(ours, theirs, probes, at_most=nearest[0] if nearest else None)
+        if not different:
+            if run.pattern != own:
+                warnings.append(
+                    f"the pre-tokenizer is not written as llama.cpp's {name!r} is; ids are "
+                    f"equal on {len(probes)} texts (compare yours with --text)"
+                )
+            return name, keys
+        if nearest is None or len(different) < nearest[0]:
+            nearest = len(different), name, different[0]
+    assert nearest is not None
+    raise _no_pre(tokenizer, own, nearest, len(probes))
+
+
+_Nearest = tuple[int, str, str]
+"""How many texts got other ids, from what, and the first of them."""
+
+
+def _ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[bytes]:
+    """The ids of each text, as bytes: special tokens in it are only text."""
+    ids, offsets = tokenizer.encode_batch(texts, parse_special=False)
+    return [ids[start:end].tobytes() for start, end in pairwise(offsets.tolist())]
+
+
+def _different(
+    ours: Sequence[bytes], theirs: Tokenizer, probes: Sequence[str], *, at_most: int | None = None
+) -> list[str]:
+    """The texts that get other ids; the search ends where these are more than `at_most`."""
+    found: list[str] = []
+    for start in range(0, len(probes), _AT_A_TIME):
+        own = ours[start : start + _AT_A_TIME]
+        some = probes[start : start + _AT_A_TIME]
+        others = _ids(theirs, some)
+        found += [probe for probe, a, b in zip(some, own, others, strict=True) if a != b]
+        if at_most is not None and len(found) > at_most:
+            break
+    return found
+
+
+def _no_pre(
+    tokenizer: Tokenizer,
+    own: patterns.Pattern | None,
+    nearest: _Nearest,
+    n_texts: int,
+) -> NoPreTokenizerError:
+    n_different, name, text = nearest
+    hashed = converter_hash(tokenizer)
+    message = (
+        "no pre-tokenizer of llama.cpp gives this tokenizer's ids: the nearest, "
+        f"{name!r}, gives others for {n_different} of {n_texts} texts, such as {text[:60]!r}. "
+        f"Its hash is chkhsh {hashed}. Extend or train with a pattern that llama.cpp has, or teach "
+        "llama.cpp this one, and write the file with --pre NAME"
+    )
+    skips = tokenizer.model.ignore_merges
+    patch = "" if own is None else as_patch(own, tokenizer.name, hashed, ignore_merges=skips)
+    return NoPreTokenizerError(message, patch)
+
+
+def _sentencepiece(
+    tokenizer: Tokenizer, probes: Sequence[str], pre: str | None, warnings: list[str]
+) -> tuple[str, dict[str, Any]]:
+    """By scores ("llama"), or by merges with lines cut apart ("gemma4")."""
+    lacking = sum(f"<0x{byte:02X}>" not in tokenizer.vocab for byte in range(256))
+    if lacking or not tokenizer.model.byte_fallback:
+        raise InvalidTokenizerError(
+            "llama.cpp needs a byte-level vocabulary, or SentencePiece's with byte fallback and "
+            f"all 256 byte pieces, of which {lacking} are missing"
+        )
+    scores, ours = _scores(tokenizer), _ids(tokenizer, probes)
+    nearest: _Nearest | None = None
+    for kind, has_prefix in (("llama", True), ("llama", False), ("gemma4", False)):
+        keys: dict[str, Any] = {
+            "tokenizer.ggml.model": kind,
+            "tokenizer.ggml.scores": scores,
+            "tokenizer.ggml.add_space_prefix": has_prefix,
+        }
+        name = "default"
+        if kind == "gemma4":
+            name = "gemma4"
+            keys["tokenizer.ggml.merges"] = [" ".join(merge) for merge in tokenizer.model.merges]
+            theirs = _by_lines(tokenizer)
+        else:
+            theirs = _by_scores(tokenizer, scores, has_prefix=has_prefix)
+        if pre is not None and pre not in (name, kind):
+            continue
+        different = [] if pre is not None else _different(ours, theirs, probes)
+        if not different:
+            if kind == "gemma4":
+                warnings.append("llama.cpp puts a BOS token before each text of this kind")
+            return name, keys
+        if nearest is None or len(different) < nearest[0]:
+            how = f"{kind}, {'a' if has_prefix else 'no'} space before texts"
+            nearest = len(different), how, different[0]
+    if nearest is None:
+        raise InvalidTokenizerError(
+            f"--pre is {pre!r}; of a SentencePiece vocabulary it is default or gemma4"
+        )
+    raise _no_pre(tokenizer, None, nearest, len(probes))
+
+
+def _scores(tokenizer: Tokenizer) -> list[float]:
+    """llama.cpp joins the two neighbours whose token scores best: minus the rank of its merge."""
+    last = -float(len(tokenizer.model.merges))
+    found = [last] * tokenizer.row_count
+    for rank, (left, right) in enumerate(tokenizer.model.merges):
+        token_id = tokenizer.vocab[left + right]
+        found[token_id] = max(found[token_id], -float(rank))
+    return found
+
+
+def _by_scores(tokenizer: Tokenizer, scores: Sequence[float], *, has_prefix: bool) -> Tokenizer:
+    texts, types = _tokens(tokenizer, tokenizer.row_count)
+    pieces = [Piece(*entry) for entry in zip(texts, scores, types, strict=True)]
+    unknown = {} if tokenizer.unk_token is None else {"unk": tokenizer.vocab[tokenizer.unk_token]}
+    settings = Settings(unknown, True, has_prefix, remove_extra_whitespaces=False, add_bos=False)
+    return from_pieces(pieces, settings)
+
+
+def _by_lines(tokenizer: Tokenizer) -> Tokenizer:
+    split = {"type": "Split", "pattern": {"Regex": r"[^\n]+|\n+"}, "behavior": "Isolated"}
+    return replace(
+        tokenizer,
+        normalizer=components.space_to_metaspace(add_prefix=False),
+        pre_tokenizer={**split, "invert": False},
+    )
