@@ -188,7 +188,7 @@ def _of_gguf(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _show_gguf(result: dict[str, Any], console: Console) -> None:
-    from vocabshift.cli.console import show_summary
+    from vocabshift.cli.summary import show_summary
 
     facts = {
         "written to": result["out"],

@@ -17,8 +17,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from vocabshift.text import regexes
-from vocabshift.text.patterns import Pattern, Split, get_pattern
+from vocabshift.text.patterns import Pattern, get_pattern
 from vocabshift.text.regexes import CONTRACTION, PREFIX
+from vocabshift.text.splits import Split
 
 _CONTRACTION = "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
 """As llama.cpp writes it: its regexes always mind the case."""
@@ -137,7 +138,10 @@ LLAMA_CPP: Mapping[str, LlamaCppPattern] = {
 
 Second names of one pattern are left out, and "kimi-k2", "chameleon", "whitespace", "default"."""
 
-KEEP_MARKS = ("qwen35", "granite-embed-multi-97m", "youtu", "deepseek-v3")
+KEEP_MARKS = (
+    *("qwen35", "granite-embed-multi-97m", "youtu", "deepseek-v3"),
+    *("tiny_aya", "afmoe", "spark2_5"),
+)
 """The word patterns among them that keep marks in words."""
 
 HASHED_TEXT = (

@@ -96,7 +96,7 @@ def test_its_own_pattern_is_taken_where_others_change_ids() -> None:
     found = choose(CORPUS, with_pattern(tokenizer, "smollm"))
     assert "smollm" == found.name
     assert found.nearest is not None
-    assert "qwen35" == found.nearest.name
+    assert found.nearest.name in KEEP_MARKS
     assert found.nearest.changed_tokens > 0
     same = with_pattern(tokenizer, "smollm")
     assert same is with_pattern(same, "smollm")
