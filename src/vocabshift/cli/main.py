@@ -45,7 +45,7 @@ VERBS = (
     *(evaluate.add_evaluate, tokenizers.add_compare, publish.add_tables),
     *(tokenizers.add_check, demo.add_serve, publish.add_card, publish.add_publish),
     *(prepare.add_encode, cpt.add_parser, score.add_parser, harness.add_parser),
-    *(models.add_glitch, models.add_latency),
+    *(models.add_glitch, models.add_latency, score.add_draft_vocab),
 )
 
 

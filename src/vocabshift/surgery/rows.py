@@ -108,10 +108,22 @@ def _padding_row(old: torch.Tensor, used: torch.Tensor) -> torch.Tensor:
     idle = torch.ones(len(old), dtype=torch.bool, device=old.device)
     idle[used] = False
     idle_ids = idle.nonzero().squeeze(1)
-    row, _ = initialize.mean_and_std(old, idle_ids if len(idle_ids) else used)
-    if not bool(torch.isfinite(row).all()):  # padding may never have been written
-        row, _ = initialize.mean_and_std(old, used)
+    if len(idle_ids):
+        row, _ = initialize.mean_and_std(old, idle_ids)
+        # Subtle: padding may never have been written, and it may repeat the row of a token, which
+        # the head would then find as likely. Numbers of a bias may be equal by chance.
+        is_usable = bool(torch.isfinite(row).all())
+        if is_usable and (old.shape[1] == 1 or not _is_row(old, used, row.to(old.dtype))):
+            return row.to(old.dtype)
+    row, _ = initialize.mean_and_std(old, used)
     return row.to(old.dtype)
+
+
+def _is_row(old: torch.Tensor, used: torch.Tensor, row: torch.Tensor) -> bool:
+    import torch
+
+    blocks = torch.split(used, block_length(old.shape[1]))
+    return any(bool((old.index_select(0, ids) == row).all(dim=1).any()) for ids in blocks)
 
 
 def _there(sources: RowSources, table: Table) -> RowSources:

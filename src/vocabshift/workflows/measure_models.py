@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from vocabshift.results import Results
     from vocabshift.text.corpus import Corpus
 
-__all__ = ["DTYPES", "latency_table", "measure_latency", "score_tables", "score_to_file"]
+__all__ = [
+    "DTYPES",
+    "acceptance_tables",
+    "latency_table",
+    "measure_latency",
+    "score_draft_to_file",
+    "score_tables",
+    "score_to_file",
+]
 
 
 def score_to_file(
@@ -64,6 +72,55 @@ def score_to_file(
     if out is not None:
         write_whole(out, found.results.to_jsonl())
     return found
+
+
+def score_draft_to_file(
+    target: str | Path,
+    draft: str | Path,
+    corpus: Corpus,
+    *,
+    context: int | None = None,
+    overlap: int | None = None,
+    batch_tokens: int | None = None,
+    dtype: str = "float32",
+    device: str = "auto",
+    trust_remote_code: bool = False,
+    output: str | Path | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Results:
+    """The acceptance of a draft model's tokens, as `evaluation.scoring.draft.score_draft` does.
+
+    batch_tokens: None takes 512. `output` and `force`: as for `score_to_file`.
+    """
+    from vocabshift.evaluation.scoring.draft import BATCH_TOKENS, score_draft
+
+    out = None
+    if output is not None:
+        out = check_free_file(output, force=force, inputs=[target, draft, *corpus.paths])
+    rows = score_draft(
+        target,
+        draft,
+        corpus,
+        context=context,
+        overlap=overlap,
+        batch_tokens=batch_tokens or BATCH_TOKENS,
+        dtype=dtype,
+        device=device,
+        trust_remote_code=trust_remote_code,
+        progress=progress,
+    )
+    if out is not None:
+        write_whole(out, rows.to_jsonl())
+    return rows
+
+
+def acceptance_tables(rows: Results) -> Iterator[Table]:
+    """The terminal output of `score_draft_to_file`: one table for each kind of acceptance."""
+    from vocabshift.report.tables import to_rich
+
+    for metric in rows.distinct("metric"):
+        yield to_rich(rows, metric, intervals=True)
 
 
 def score_tables(scored: ScoredModels) -> Iterator[Table]:

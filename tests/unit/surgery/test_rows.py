@@ -117,6 +117,22 @@ def test_too_few_rows(make_llama) -> None:
         check_rows(matrices, _map({}, {}, 6), 9)
 
 
+@pytest.mark.parametrize("padding", [[[3.0, -2.0]] * 2, [[torch.nan, 0.0]] * 2])
+def test_padding_never_repeats_a_real_row(padding: list[list[float]]) -> None:
+    """Some programs pad with the last token's row, and then that token wins many times over."""
+    old = torch.tensor([[1.0, -4.0], [3.0, -2.0], *padding])
+    new = new_matrix(old, _map({0: 0, 1: 1}, {2: [0, 0]}, 2), initialize.fvt, 64, 0)
+    assert [1.0, -4.0] == new[2].tolist()  # of a token: it may be equal to another's
+    assert not any(torch.equal(row, real) for row in new[3:] for real in new[:3])
+    assert torch.equal(torch.tensor([[2.0, -3.0]] * 61), new[3:])
+
+
+def test_a_bias_of_padding_may_equal_a_token_s() -> None:
+    old = torch.tensor([[0.0], [4.0], [0.0]])
+    new = new_matrix(old, _map({0: 0, 1: 1}, {}, 2), initialize.fvt, 4, 0)
+    assert [0.0, 4.0, 0.0, 0.0] == new[:, 0].tolist()
+
+
 @pytest.mark.parametrize(
     ("rows", "tokens", "is_padding"),
     [

@@ -21,7 +21,14 @@ from vocabshift.evaluation.lines.placing import is_same
 from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.evaluation.metrics.metric import LOSS, estimate
 from vocabshift.evaluation.metrics.registry import BITS_PER_BYTE
-from vocabshift.models.load import check_causal, check_fit, lack_of_memory, positions_of
+from vocabshift.evaluation.scoring.windows import (
+    Window,
+    batches_of,
+    padded,
+    window_sizes,
+    windows_of,
+)
+from vocabshift.models.load import check_causal, check_fit, lack_of_memory
 from vocabshift.progress import Progress
 from vocabshift.results import UNLABELLED, Result, Results
 
@@ -33,10 +40,6 @@ if TYPE_CHECKING:
 
 METRIC = BITS_PER_BYTE.name
 
-MOST_CONTEXT = 4096
-"""Tokens of context unless asked otherwise, where a model has more positions: what a batch of one
-window needs grows with it, and few documents are longer."""
-
 
 @dataclass(frozen=True, slots=True)
 class DocumentScore:
@@ -46,15 +49,6 @@ class DocumentScore:
     n_bytes: int
     nats: float  # minus the sum of its tokens' log-probabilities
     is_lost: bool = False  # the text does not round-trip: the nats are of another text
-
-
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """A stretch of a document that fits the model; its first `n_context` ids are not scored."""
-
-    document: int
-    ids: NDArray[np.int64]
-    n_context: int
 
 
 def score(
@@ -142,7 +136,7 @@ def score_documents(
 ) -> list[DocumentScore]:
     """The negative log-likelihood of every document that is not blank, in order.
 
-    A document longer than `context` tokens (default: the model's positions, at most MOST_CONTEXT)
+    A document longer than `context` tokens (default: the model's positions, at most 4,096)
     is scored in windows, each beginning with the BOS again; a later window repeats the last
     `overlap` tokens (default: half the context) of the one before as context and scores only what
     follows them. Without a BOS the first token of a document has no probability: it costs
@@ -151,7 +145,7 @@ def score_documents(
     """
     engine = engine_of(tokenizer)
     bos = check_fit(model, engine.row_count)
-    context, overlap = _window_sizes(model, context, overlap, n_prefix=0 if bos is None else 1)
+    context, overlap = window_sizes(model, context, overlap, n_prefix=0 if bos is None else 1)
     pairs = [pair for pair in labelled(texts) if pair[1].strip()]
     if not pairs:
         raise CorpusError("there is no text to score; name files that are not empty")
@@ -159,7 +153,7 @@ def score_documents(
     windows = [
         window
         for document, (start, end) in enumerate(pairwise(offsets))
-        for window in _windows(document, ids[start:end], bos, context, overlap)
+        for window in windows_of(document, ids[start:end], bos, context, overlap)
     ]
     nats = _document_nats(model, windows, len(pairs), batch_tokens, progress)
     if not np.isfinite(nats).all():
@@ -176,7 +170,7 @@ def score_documents(
 
 def _document_nats(
     model: Any,
-    windows: Sequence[_Window],
+    windows: Sequence[Window],
     n_documents: int,
     batch_tokens: int,
     progress: Progress | None,
@@ -195,7 +189,7 @@ def _document_nats(
         with lack_of_memory(advice):
             report("score", 0, total)
             check_causal(model)
-            for batch in _batches(windows, batch_tokens):
+            for batch in batches_of(windows, batch_tokens):
                 for window, value in zip(batch, _window_nats(model, batch), strict=True):
                     nats[window.document] += value
                 done += sum(window.ids.size for window in batch)
@@ -203,25 +197,6 @@ def _document_nats(
     finally:
         model.train(was_training)
     return nats
-
-
-def _window_sizes(
-    model: Any, context: int | None, overlap: int | None, *, n_prefix: int
-) -> tuple[int, int]:
-    positions = positions_of(model)
-    if context is None:
-        context = min(positions or MOST_CONTEXT, MOST_CONTEXT)
-    if positions is not None and context > positions:
-        raise ValueError(
-            f"context is {context} and the model has {positions} positions; choose a shorter one"
-        )
-    if overlap is None:
-        overlap = context // 2
-    if not 1 <= overlap < context - n_prefix:
-        raise ValueError(
-            f"overlap is {overlap}; it must be at least 1 and leave room in a context of {context}"
-        )
-    return context, overlap
 
 
 def labelled(
@@ -244,49 +219,12 @@ def labelled(
         raise CorpusError(f"no text to score for {', '.join(lacking)}; leave it out or give text")
 
 
-def _windows(
-    document: int, ids: NDArray[np.int32], bos: int | None, context: int, overlap: int
-) -> Iterator[_Window]:
-    prefix = np.array([] if bos is None else [bos], dtype=np.int64)
-    room = context - prefix.size
-    at = 0
-    while at == 0 or at + overlap < len(ids):
-        stretch = np.concatenate([prefix, ids[at : at + room].astype(np.int64)])
-        if stretch.size > 1:  # a lone token without BOS has no probability
-            yield _Window(document, stretch, prefix.size + (overlap if at else 0))
-        at += room - overlap
-
-
-def _batches(windows: Sequence[_Window], batch_tokens: int) -> Iterator[list[_Window]]:
-    """Windows by falling length, so that padding is short and a lack of memory shows at once."""
-    batch: list[_Window] = []
-    for window in sorted(windows, key=lambda window: -window.ids.size):
-        if batch and (len(batch) + 1) * batch[0].ids.size > batch_tokens:
-            yield batch
-            batch = []
-        batch.append(window)
-    if batch:
-        yield batch
-
-
-def _window_nats(model: Any, batch: list[_Window]) -> list[float]:
+def _window_nats(model: Any, batch: list[Window]) -> list[float]:
     import torch
 
-    device = model.get_input_embeddings().weight.device
-    width = max(window.ids.size for window in batch)
-    ids = np.zeros((len(batch), width), dtype=np.int64)
-    for row, window in enumerate(batch):
-        ids[row, : window.ids.size] = window.ids
-    lengths = np.array([window.ids.size for window in batch])
-    mask = np.arange(width) < lengths[:, None]
     with torch.inference_mode():
-        input_ids = torch.from_numpy(ids).to(device)
-        # Padding is on the right, where a causal model cannot see it.
-        logits = model(
-            input_ids=input_ids,
-            attention_mask=torch.from_numpy(mask).to(device, torch.int64),
-            use_cache=False,
-        ).logits
+        input_ids, mask = padded(batch, model)
+        logits = model(input_ids=input_ids, attention_mask=mask, use_cache=False).logits
         nats = []
         for row, window in enumerate(batch):
             first, last = max(window.n_context, 1), window.ids.size

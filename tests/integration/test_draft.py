@@ -1,0 +1,169 @@
+"""Drafts for speculative decoding: acceptance held against plain sums, and smaller vocabularies."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import torch
+from safetensors.torch import load_file
+
+import small_models
+from vocabshift.cli.main import main
+from vocabshift.evaluation.scoring.draft import score_draft
+from vocabshift.tokenizer.formats.load import load_tokenizer
+
+LINES = {
+    "en": ["the cat and the other cat", "a day, another letter", "heater day " * 3],
+    "hi": ["बिल्ली थी", "एक और दिन"],
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Texts; a target, a draft of its tokenizer with padding rows, and one of another tokenizer."""
+    place = tmp_path_factory.mktemp("draft")
+    for label, lines in LINES.items():
+        (place / f"{label}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    old = small_models.old_tokenizer()
+    other = small_models.train(small_models.HINDI, 340, small_models.SPECIALS)
+    torch.manual_seed(0)
+    small_models.save(_loud(small_models.build("llama-tied", old)), old, place / "target")
+    padded = _loud(small_models.build("llama", old))
+    padded.resize_token_embeddings(old.row_count + 7)
+    small_models.save(padded, old, place / "same")
+    small_models.save(small_models.build("llama", other), other, place / "other")
+    return place
+
+
+def _loud(model: Any) -> Any:
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return model
+
+
+def _specs(place: Path) -> list[str]:
+    return [f"{label}={place / label}.txt" for label in LINES]
+
+
+def _expected(place: Path, lines: list[str]) -> tuple[float, float]:
+    """Greedy and sampled acceptance by one pass of each model over each line."""
+    from transformers import AutoModelForCausalLM
+
+    tokenizer = load_tokenizer(place / "target")
+    models = [AutoModelForCausalLM.from_pretrained(place / name) for name in ("target", "same")]
+    bos = models[0].config.bos_token_id
+    greedy, sampled = [], []
+    for line in lines:
+        ids = [bos, *_ids(tokenizer, line)]
+        with torch.inference_mode():
+            p, q = (
+                model(torch.tensor([ids])).logits[0, :-1, : tokenizer.row_count].softmax(-1)
+                for model in models
+            )
+        greedy += (p.argmax(-1) == q.argmax(-1)).tolist()
+        sampled += (1 - (p - q).abs().sum(-1) / 2).tolist()
+    return sum(greedy) / len(greedy), sum(sampled) / len(sampled)
+
+
+def test_acceptance_is_one_minus_total_variation(place: Path) -> None:
+    rows = score_draft(place / "target", place / "same", LINES)
+    values = {(row.language, row.metric): row.value for row in rows}
+    for label, lines in LINES.items():
+        greedy, sampled = _expected(place, lines)
+        assert greedy == pytest.approx(values[label, "acceptance_greedy"])
+        assert sampled == pytest.approx(values[label, "acceptance_sampled"], rel=1e-4)
+        assert 0 < sampled < 1
+    assert {"en", "hi", "all"} == {row.language for row in rows}
+    small = score_draft(place / "target", place / "same", LINES, context=16, batch_tokens=40)
+    assert [row.n for row in rows] == [row.n for row in small]
+
+
+def test_a_model_accepts_itself(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["score", str(place / "target"), "--draft", str(place / "target"), "--text"]
+    assert 0 == main([*words, *_specs(place), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert str(place / "target") == found["draft"]
+    assert [1.0] * 6 == pytest.approx([row["value"] for row in found["results"]])
+    assert 0 == main([*words, *_specs(place)])
+    assert "acceptance_sampled" in capsys.readouterr().out
+
+
+def test_other_tokenizers_and_several_targets_are_refused(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = str(place / "target")
+    drafted = ["--draft", str(place / "other"), "--text", *_specs(place)]
+    assert 2 == main(["score", target, *drafted])
+    said = capsys.readouterr().err
+    assert "have different tokenizers: token " in said
+    assert "move the draft first" in said
+    assert 2 == main(["score", target, target, *drafted])
+    assert "--draft goes with one model" in capsys.readouterr().err
+
+
+def test_a_draft_vocabulary_is_read_as_its_consumers_do(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SGLang: a list of ids. EAGLE-3: target id = draft id + d2t, and a mask over all rows."""
+    out = tmp_path / "vocab"
+    words = ["draft-vocab", str(place / "same"), "--corpus", *_specs(place), "--n-tokens", "40"]
+    held_out = ["--held-out", *_specs(place)]
+    assert 0 == main([*words, *held_out, "-o", str(out), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    ids = torch.load(out / "hot_token_ids.pt", weights_only=True)
+    tokenizer = load_tokenizer(place / "same")
+    assert sorted(set(ids)) == ids
+    assert 40 == len(ids)
+    assert tokenizer.row_count + 7 == found["rows"]
+    mapping = torch.load(out / "vocab_mapping.pt", weights_only=True)
+    tensors = load_file(out / "vocab_mapping.safetensors")
+    assert {"d2t", "t2d"} == tensors.keys() == mapping.keys()
+    for each in (mapping, tensors):
+        assert (torch.int64, torch.bool) == (each["d2t"].dtype, each["t2d"].dtype)
+        assert ids == (torch.arange(40) + each["d2t"]).tolist()
+        assert ids == each["t2d"].nonzero().squeeze(1).tolist()
+        assert found["rows"] == len(each["t2d"])
+    for label, lines in LINES.items():
+        tokens = [i for line in lines for i in _ids(tokenizer, line)]
+
+        share = sum(i in ids for i in tokens) / len(tokens)
+        assert share == pytest.approx(found["coverage"][label], abs=1e-4)
+    by_size = list(found["coverage_by_size"].values())
+    assert all(a["en"] <= b["en"] for a, b in pairwise(by_size))
+    assert found["coverage"] == found["coverage_by_size"]["40"]
+    roles = {token.id for token in tokenizer.added_tokens if token.content in _roles(tokenizer)}
+    assert roles <= set(ids)
+    assert 0 < len(roles) <= found["n_special"]
+
+
+def _ids(tokenizer: Any, text: str) -> list[int]:
+    ids: list[int] = tokenizer.backend.encode(text, add_special_tokens=False).ids
+    return ids
+
+
+def _roles(tokenizer: Any) -> set[str]:
+    return {value for key, value in tokenizer.config.items() if key.endswith("_token")}
+
+
+def test_impossible_draft_vocabularies_are_refused(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["draft-vocab", str(place / "target"), "--corpus", *_specs(place)]
+    out = ["-o", str(tmp_path / "out")]
+    assert 2 == main([*words, "--n-tokens", "1000000", *out])
+    assert "give a number between" in capsys.readouterr().err
+    assert 2 == main([*words, "--n-tokens", "40", "--rows", "41", *out])
+    assert "give at least" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert 0 == main([*words, "--n-tokens", "40", *out])
+    assert "share of held-out tokens" in capsys.readouterr().out
+    assert 2 == main([*words, "--n-tokens", "40", *out])
+    assert "--force" in capsys.readouterr().err
