@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.fields import add_fields, given
 from vocabshift.cli.inputs import (
+    add_names,
     add_pattern,
     add_source,
+    names_of,
     require_source,
     source_of,
     text_of,
@@ -44,9 +46,9 @@ _FIELDS = (
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print what was exchanged and the effect on the corpus."""
-    from vocabshift.cli.summary import lost_facts, show_summary
+    from vocabshift.cli.summary import lost_facts, show_names, show_summary
 
-    pruning = result["pruning"]
+    pruning = result["pruning"] or {"warnings": (), "n_decided_by_ties": 0}
     for warning in pruning["warnings"]:
         console.print(f"warning: {warning}", markup=False, soft_wrap=True)
     facts = {
@@ -55,6 +57,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "new tokens": result["n_added"],
         "taken out and learned again": result["n_relearned"],
         "removals decided by ties": pruning["n_decided_by_ties"],
+        **(show_names(console, result) if "by_name" in result else {}),
         "vocabulary": result["vocab_size"],
         "rows of a model": result["rows"],
         **lost_facts(result),
@@ -64,7 +67,8 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         _show_card(result, facts, console)
         then = f"vocabshift evaluate {out} --text SPEC"
     else:
-        console.print(_table(result))
+        if result["extension"]:
+            console.print(_table(result))
         then = f"vocabshift check {out}    or    vocabshift transfer MODEL {out}"
     show_summary(console, "adapt", facts, then)
 
@@ -141,7 +145,9 @@ def add_parser(subparsers: Any) -> None:
         "  vocabshift adapt meta-llama/Llama-3.2-1B --corpus hi=hindi.txt en=english.txt "
         "code=code.jsonl --n-tokens 16000 --pre-tokenizer repaired -o llama3-hi\n"
         "  vocabshift adapt models/qwen --corpus et=estonian.txt en=english.txt --text "
-        "et=held-out.txt --init focus --json -o qwen-et\n",
+        "et=held-out.txt --init focus --json -o qwen-et\n"
+        "  vocabshift adapt models/qwen --corpus en=english.txt --words terms.txt --special "
+        '"<think>=the model\'s private reasoning" -o qwen-terms\n',
     )
     parser.later(_add_options)
     parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)
@@ -160,8 +166,8 @@ def _add_options(parser: Parser) -> None:
         "--n-tokens",
         metavar="N",
         type=positive,
-        help="tokens to exchange (default: the knee of the curve, see plan, or fewer where taking "
-        "them out costs a language over 1 %%)",
+        help="tokens to exchange for learned ones (default: the knee of the curve, see plan, or "
+        "fewer where taking them out costs a language over 1 %%; none with --words or --special)",
     )
     parser.add_argument(
         "--first", choices=("prune", "extend"), default="prune", help="default: prune"
@@ -169,6 +175,7 @@ def _add_options(parser: Parser) -> None:
     parser.add_argument("--order", default="leaf-frequency", help="of pruning (leaf-frequency)")
     add_many(parser, "--keep", metavar="WHAT", help="never take out, as in prune")
     add_fields(parser, ExtensionOptions, _FIELDS)
+    add_names(parser, with_text=False)
     add_pattern(parser)
     parser.add_argument(
         "--tokenizer-only", action="store_true", help="leave the model beside the tokenizer alone"
@@ -272,7 +279,7 @@ def _adapt_tokenizer(args: argparse.Namespace, corpus: Corpus) -> dict[str, Any]
             tokenizer_of(args),
             corpus,
             args.out,
-            inputs=[args.model],
+            inputs=[args.model, *(args.words or ())],
             force=args.force,
             progress=progress,
             **_shared(args),
@@ -283,6 +290,7 @@ def _shared(args: argparse.Namespace) -> dict[str, Any]:
     """Options that apply with or without a model."""
     return {
         "n_tokens": args.n_tokens,
+        "named": names_of(args),
         "first": args.first,
         "order": args.order,
         "keep": tuple(args.keep or ()),

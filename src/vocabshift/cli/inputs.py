@@ -31,8 +31,8 @@ def add_pattern(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_names(parser: argparse.ArgumentParser) -> None:
-    """Add `--words`, `--special`, `--role` and `--held-out`, which `names_of` reads."""
+def add_names(parser: argparse.ArgumentParser, *, with_text: bool = True) -> None:
+    """Add `--words`, `--special` and `--role`, which `names_of` reads, and `--held-out`."""
     from vocabshift.workflows.extend import NamedTokens
 
     group = parser.add_argument_group("words and special tokens by name")
@@ -55,12 +55,9 @@ def add_names(parser: argparse.ArgumentParser) -> None:
         metavar="ROLE=TOKEN",
         help="a special token becomes bos, eos, pad, sep, cls or mask; the model's config follows",
     )
-    add_many(
-        group,
-        "--held-out",
-        metavar="SPEC",
-        help="other text, on which the cost of the words is measured (default: the corpus)",
-    )
+    if with_text:
+        help = "other text, on which the cost of the words is measured (default: the corpus)"
+        add_many(group, "--held-out", metavar="SPEC", help=help)
 
 
 def names_of(args: argparse.Namespace) -> NamedTokens:

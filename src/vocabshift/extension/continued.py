@@ -32,6 +32,7 @@ from vocabshift import _core
 from vocabshift.extension.options import check_tie_break
 from vocabshift.progress import PhaseProgress
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, ids_of_tokens
 from vocabshift.tokenizer.model import MAX_ID, BpeModel, Merge, compile_model, images_bytes
 from vocabshift.tokenizer.token_bytes import is_byte_level
 from vocabshift.tokenizer.tokenizer import Tokenizer
@@ -197,9 +198,9 @@ def extended(
     return replace(base, model=base.model.unchecked(vocab=vocab, merges=merges))
 
 
-def holes(base: Tokenizer) -> list[int]:
+def holes(base: AnyTokenizer) -> list[int]:
     """Return the unused ids below the highest one, ascending."""
-    taken = {*base.model.vocab.values(), *(token.id for token in base.added_tokens)}
+    taken = ids_of_tokens(base)
     return [token_id for token_id in range(base.row_count) if token_id not in taken]
 
 

@@ -17,7 +17,6 @@ from itertools import count as count_from
 from pathlib import Path
 from typing import Annotated, Any
 
-from vocabshift.extension.entries import grown, with_parts
 from vocabshift.extension.options import check_known
 from vocabshift.tokenizer.added_tokens import (
     DESCRIPTIONS,
@@ -29,6 +28,7 @@ from vocabshift.tokenizer.added_tokens import (
 )
 from vocabshift.tokenizer.pretrained_folder import ROLES
 from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.unigram import grown, with_parts
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 AnyKind = Tokenizer | UnigramOrWordPieceTokenizer
@@ -90,6 +90,9 @@ class NamedTokens:
             **({"special_tokens": dict(self.special_tokens)} if self.special_tokens else {}),
             **({"roles": dict(self.roles)} if self.roles else {}),
         }
+
+
+NOTHING = NamedTokens()
 
 
 def read_words(source: Iterable[str] | str | Path) -> tuple[str, ...]:

@@ -4,11 +4,11 @@ Owns where a word is one token, what it becomes, and what is reported of it. In 
 follows a space, and most vocabularies hold that space in the word's token; the same word without a
 space before it is another token. Both are added, or one of them.
 
-A BPE tokenizer builds a word by a chain of merges after all others (`merge_chains`); Unigram and
-WordPiece vocabularies get an entry (`entries`). Where that is impossible, or on request, the word
-becomes an added token: it is cut out of the text before the pre-tokenizer sees it, even inside of
-other words. Every word is then encoded, alone and after a space: one that is not one token all the
-same becomes an added token too.
+A BPE tokenizer builds a word by a chain of merges after all others (`one_token`); Unigram and
+WordPiece vocabularies get an entry (`tokenizer.unigram`). Where that is impossible, or on request,
+the word becomes an added token: it is cut out of the text before the pre-tokenizer sees it, even
+inside of other words. Every word is then encoded, alone and after a space: one that is not one
+token all the same becomes an added token too.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from itertools import chain, pairwise
 from itertools import count as count_from
 
 from vocabshift.extension.continued import Additions, extended
-from vocabshift.extension.entries import grown, scored
-from vocabshift.extension.merge_chains import MergeChains
 from vocabshift.extension.named_tokens import AnyKind, NamedTokens
-from vocabshift.extension.word_forms import BEFORE, Forms, forms_of
+from vocabshift.extension.one_token import BEFORE, Forms, MergeChains, forms_of
 from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.unigram import grown, scored
 
 HOW: Mapping[str, str] = {
     "present": "already one token",

@@ -20,7 +20,7 @@ from vocabshift.models.quantized import quantization_method
 from vocabshift.report.tables import to_markdown, to_rich
 from vocabshift.results import Result, Results
 from vocabshift.text.corpus import Corpus
-from vocabshift.tokenizer.token_bytes import token_bytes
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -154,12 +154,16 @@ def measure_bits(
     return rows, ""
 
 
-def sample_texts(tokenizer: Tokenizer, tokens: Sequence[str], *, evenly: bool) -> tuple[str, ...]:
+def sample_texts(
+    tokenizer: AnyTokenizer, tokens: Sequence[str], *, evenly: bool
+) -> tuple[str, ...]:
     """The text of some tokens, in order or sampled evenly."""
     step = max(1, len(tokens) // SAMPLE) if evenly else 1
-    data, vocab = token_bytes(tokenizer), tokenizer.model.vocab
+    data, vocab = tokenizer.token_bytes, tokenizer.vocab
+    special = {token.content: token.content.encode() for token in tokenizer.added_tokens}
     chosen = tokens[::step][:SAMPLE]
-    return tuple(data[vocab[token]].decode("utf-8", "backslashreplace") for token in chosen)
+    spelled = (special.get(token) or data[vocab[token]] for token in chosen)
+    return tuple(each.decode("utf-8", "backslashreplace") for each in spelled)
 
 
 def _pair(cells: Iterable[str]) -> tuple[str, str]:

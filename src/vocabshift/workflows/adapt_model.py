@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from vocabshift.extension.named_tokens import NOTHING, AnyKind, NamedTokens
 from vocabshift.extension.options import ExtensionOptions
 from vocabshift.models.folder import find_model, number_of_parameters, size_of_weights
 from vocabshift.progress import Progress
@@ -37,7 +38,8 @@ from vocabshift.workflows.adapt_card import (
     sample_texts,
 )
 from vocabshift.workflows.adapt_request import check_options, open_model, split_corpus
-from vocabshift.workflows.adapt_tokenizer import Adaptation, First, adapt_tokenizer
+from vocabshift.workflows.adapt_steps import First
+from vocabshift.workflows.adapt_tokenizer import Adaptation, adapt_tokenizer
 from vocabshift.workflows.plan import CorpusCounts, plan
 from vocabshift.workflows.transfer import bits_per_byte, notes_of
 
@@ -84,6 +86,7 @@ def adapt_model(
     out: str | Path,
     *,
     n_tokens: int | None = None,
+    named: NamedTokens = NOTHING,
     text: Corpus | Mapping[str, Iterable[str]] | Iterable[str] | None = None,
     init: str = TransferOptions.init,
     donor: str | Path | None = None,
@@ -116,7 +119,8 @@ def adapt_model(
     corpus: text of every language whose quality must be kept.
     out: the folder, which appears whole or not at all, with `adapt.md`, the card, in it.
     n_tokens: None takes `Plan.exchange_of`: the knee of the curve for this `pre_tokenizer`, or
-        fewer if removing that many costs a language too much.
+        fewer if removing that many costs a language too much; 0 where something is `named`.
+    named: words and special tokens to add, for which as many tokens are removed.
     text: the held-out text to measure on; None holds out every twentieth document of `corpus`,
         and nothing is learned from these.
     init, donor, seed: the new rows, as for `transfer` ("focus" and "auto" read the text that is
@@ -169,11 +173,19 @@ def adapt_model(
         scorer.read(folder, old, BEFORE)
         counts = CorpusCounts.of(learned)  # the plan and the adaptation count the same words
         chosen = n_tokens
-        if chosen is None:
-            found = plan(old, counts, text=judged, sampling_alpha=sampling_alpha, **run)
-            chosen = found.exchange_of(pre_tokenizer)
+        if chosen is None and named:
+            chosen = 0
+        elif chosen is None:
+            curve = plan(old, counts, text=judged, sampling_alpha=sampling_alpha, **run)
+            chosen = curve.exchange_of(pre_tokenizer)
         adaptation = adapt_tokenizer(
-            old, counts, n_tokens=chosen, pre_tokenizer=pre_tokenizer, **options, **run
+            old,
+            counts,
+            n_tokens=chosen,
+            named=named,
+            pre_tokenizer=pre_tokenizer,
+            **options,
+            **run,
         )
         moving = TransferOptions(
             init=init,
@@ -213,8 +225,10 @@ def adapt_model(
             results=measure_tokens(old, new, judged, threads=threads) + scorer.results,
         )
         notes = tuple(notes_of(output.folder))
-        done = ModelAdaptation(Path(out), adaptation, report, card, chosen, n_tokens is None, notes)
-        asked = {**options, "pre_tokenizer": pre_tokenizer, "n_tokens": n_tokens}
+        done = ModelAdaptation(
+            Path(out), adaptation, report, card, chosen, n_tokens is None and not named, notes
+        )
+        asked = {**options, **named.to_dict(), "pre_tokenizer": pre_tokenizer, "n_tokens": n_tokens}
         asked |= {"with_score": with_score, "score_bytes": score_bytes, "text": text is not None}
         _write_about(done, output, {"model": str(model), **asked})
     return done
@@ -248,7 +262,7 @@ class _Scorer:
 
 def _transfer(
     folder: Path,
-    tokenizer: Tokenizer,
+    tokenizer: AnyKind,
     partial: Path,
     options: TransferOptions,
     *,
@@ -278,7 +292,7 @@ def _write_about(done: ModelAdaptation, output: Outcome, asked: Mapping[str, Any
     transferred = read_provenance(output.folder)
     assert transferred is not None
     figures = {key: value for key, value in done.to_dict().items() if key != "out"}
-    fingerprint = done.adaptation.extension.corpus_fingerprint
+    fingerprint = done.adaptation.corpus_fingerprint
     output.record({**transferred["config"], **plain}, figures, corpus_fingerprint=fingerprint)
 
 

@@ -16,7 +16,13 @@ from vocabshift.errors import CorpusError
 from vocabshift.extension.by_name import add_by_name
 from vocabshift.extension.continued import holes
 from vocabshift.extension.extend import extend_with_report
-from vocabshift.extension.named_tokens import AnyKind, NamedTokens, described, read_words
+from vocabshift.extension.named_tokens import (
+    NOTHING,
+    AnyKind,
+    NamedTokens,
+    described,
+    read_words,
+)
 from vocabshift.extension.options import ExtensionOptions, repaired
 from vocabshift.progress import Progress
 from vocabshift.storage.outcome import outcome
@@ -46,7 +52,6 @@ __all__ = [
     "read_words",
 ]
 
-_NOTHING = NamedTokens()
 _WITHOUT_TEXT = ("n_tokens", "pre_tokenizer", "complete_bytes", "fill_holes")
 
 
@@ -131,9 +136,9 @@ def extend(
         special_tokens=described(special_tokens),
         roles=roles or {},
     )
-    _check_request(options, named, corpus)
+    check_request(options, named, corpus)
     if not options.n_tokens:
-        result = _prepared(tokenizer, options)
+        result = prepared(tokenizer, options)
     else:
         assert corpus is not None
         extension = extend_with_report(
@@ -152,7 +157,7 @@ def extend_to_folder(
     options: ExtensionOptions,
     out: str | Path,
     *,
-    named: NamedTokens = _NOTHING,
+    named: NamedTokens = NOTHING,
     held_out: Corpus | None = None,
     n_superwords: int | None = None,
     sentencepiece_model: str | Path | None = None,
@@ -176,7 +181,7 @@ def extend_to_folder(
     Returns the keys of `vocabshift extend --json`. FileExistsError if `out` exists, without
     `force`; ValueError or CorpusError if nothing can be learned, or a name cannot be added.
     """
-    _check_request(options, named, source, n_superwords)
+    check_request(options, named, source, n_superwords)
     with outcome(
         "extend", out, inputs=[tokenizer, source, held_out, *inputs], force=force
     ) as output:
@@ -185,7 +190,7 @@ def extend_to_folder(
         config = json.loads(json.dumps(asdict(options)))
         fingerprint = None
         if not options.n_tokens:
-            result = _prepared(tokenizer, options)
+            result = prepared(tokenizer, options)
             id_map, figures = _map_of(tokenizer, result), _figures(tokenizer, result, options)
         elif n_superwords is None:
             assert source is not None
@@ -224,7 +229,7 @@ def extend_to_folder(
         )
 
 
-def _check_request(
+def check_request(
     options: ExtensionOptions,
     named: NamedTokens,
     source: Corpus | CountFolder | None,
@@ -251,7 +256,7 @@ def _check_request(
             )
 
 
-def _prepared(tokenizer: TokenizerLike, options: ExtensionOptions) -> AnyKind:
+def prepared(tokenizer: TokenizerLike, options: ExtensionOptions) -> AnyKind:
     """The tokenizer with its missing bytes and a repaired pre-tokenizer, where asked for."""
     base = open_tokenizer(tokenizer)
     if not (options.complete_bytes or options.pre_tokenizer != "kept"):
@@ -263,7 +268,7 @@ def _prepared(tokenizer: TokenizerLike, options: ExtensionOptions) -> AnyKind:
 
 
 def _free_ids(tokenizer: AnyKind, options: ExtensionOptions) -> list[int]:
-    return holes(as_tokenizer(tokenizer)) if options.fill_holes else []
+    return holes(tokenizer) if options.fill_holes else []
 
 
 def _map_of(tokenizer: TokenizerLike, result: AnyKind) -> TokenIdMap:

@@ -97,6 +97,7 @@ def calls(monkeypatch) -> list[tuple]:
             ambiguous={9: [1, 2]},
             n_moved=4,
             n_by_mean=21,
+            n_described=2,
             lost_characters=LostCharacters(7, 6, ("U+0004",), ("F1", "F2")),
             bytes_before=20,
             bytes_after=30,
@@ -197,7 +198,7 @@ def test_transfer(calls, capsys, tmp_path: Path) -> None:
     expected |= {"out": out, "tied": True, "n_overridden": 0, "n_ambiguous": 1}
     expected["ambiguous"] = [{"id": 9, "old_ids": [1, 2]}]
     lost = {"before": 7, "after": 6, "names": ["U+0004"], "bytes_added": ["F1", "F2"]}
-    expected |= {"n_by_mean": 21, "lost_characters": lost}
+    expected |= {"n_by_mean": 21, "n_described": 2, "lost_characters": lost}
     expected |= {"n_moved": 4, "bytes_before": 20, "bytes_after": 30, "dry_run": False}
     expected |= {"files": {"model.safetensors": "rewritten"}, "notes": []}
     expected["left_out"] = {"model.onnx": "other weights"}
@@ -228,7 +229,12 @@ def test_demo(calls, capsys, tmp_path: Path) -> None:
         (("transfer", "m", "t", "-o", "o"), ["tied to the embeddings", "next: vocabshift"]),
         (
             ("transfer", "m", "t", "-o", "o"),
-            ["21: the old tokenizer lacks their bytes", "F1 F2", "7 before, 6 after (U+0004, …)"],
+            [
+                "21: the old tokenizer lacks their bytes",
+                "made of a description",
+                "F1 F2",
+                "7 before, 6 after (U+0004, …)",
+            ],
         ),
     ],
 )

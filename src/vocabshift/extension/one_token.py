@@ -1,10 +1,12 @@
-"""Chains of merges: a given word becomes one token of a BPE tokenizer.
+"""What keeps a word from being one token, and the merges that make it one in a BPE tokenizer.
 
-Owns the choice of the merges. The word is segmented by all merges that there are, one pair of its
-tokens becomes a merge at the end of the list, and the word is segmented again, until it is one
-token. Later merges never run before earlier ones, so a word that is one token stays one, and so
-does every token of the base. Every step segments the word anew: a pair that occurs twice in a word
-is merged twice, and a product that the base already has may set off merges of the base.
+Owns two steps. First, what the model reads of a word, alone and after a space: normalizer and
+pre-tokenizer decide whether it can be one token at all. Second, a chain of merges. The word is
+segmented by all merges that there are, one pair of its tokens becomes a merge at the end of the
+list, and the word is segmented again, until it is one token. Later merges never run before earlier
+ones, so a word that is one token stays one, and so does every token of the base. Every step
+segments the word anew: a pair that occurs twice in a word is merged twice, and a product that the
+base already has may set off merges of the base.
 
 The chain begins at the end of the word. So " word" and "word", which differ at their beginning,
 share the tokens in between. Of 150 Estonian words for Llama-3 this makes 530 tokens and changes
@@ -15,9 +17,82 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
+from vocabshift.extension.named_tokens import AnyKind
+from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.components import SPACE
 from vocabshift.tokenizer.model import BpeModel, Merge
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.unigram import longest_word
+
+BEFORE = "a"
+"""The word that stands before the space."""
+
+_SPACES = (" ", SPACE, byte_level.to_image(b" "))
+
+
+@dataclass(frozen=True)
+class Forms:
+    """A word as the model reads it."""
+
+    bare: str
+    spaced: str
+    space_apart: bool  # the space is a pre-token of its own
+    obstacle: str = ""  # why neither can be one token
+
+    def wanted(self, which: str) -> tuple[str, ...]:
+        """The different strings that are to be tokens."""
+        forms = {"both": (self.bare, self.spaced), "spaced": (self.spaced,), "bare": (self.bare,)}
+        return tuple(dict.fromkeys(forms[which]))
+
+
+def forms_of(tokenizer: AnyKind, word: str) -> Forms:
+    """A word as the model reads it, alone and after a space."""
+    backend = tokenizer.backend
+
+    def parts(text: str) -> list[str]:
+        if backend.normalizer is not None:
+            text = backend.normalizer.normalize_str(text)
+        if backend.pre_tokenizer is None:
+            return [text] if text else []
+        return [part for part, _ in backend.pre_tokenizer.pre_tokenize_str(text)]
+
+    inside = [token.content for token in tokenizer.added_tokens if token.content in word]
+    if inside and word not in inside:
+        return Forms("", "", space_apart=False, obstacle=f"the added token {inside[0]!r} is in it")
+    alone, prefix = parts(word), "".join(parts(BEFORE))
+    running = _after(parts(f"{BEFORE} {word}"), len(prefix))
+    space_apart = len(running) > 1 and running[0] in _SPACES
+    spaced = running[1:] if space_apart else running
+    if not alone or not spaced:
+        return Forms("", "", space_apart, "the normalizer leaves nothing of it")
+    for pieces in (alone, spaced):
+        if len(pieces) > 1:
+            cut = " | ".join(map(_shown, pieces))
+            return Forms("", "", space_apart, f"the pre-tokenizer cuts it: {cut}")
+    longest = None if isinstance(tokenizer, Tokenizer) else longest_word(tokenizer)
+    if longest is not None and len(alone[0]) > longest:
+        return Forms("", "", space_apart, f"the model reads {longest} characters at most")
+    return Forms(alone[0], spaced[0], space_apart)
+
+
+def _after(parts: Sequence[str], n_characters: int) -> list[str]:
+    """Pre-tokens without the characters in front; one that reaches across loses them."""
+    ends = list(accumulate(map(len, parts)))
+    starts = [0, *ends[:-1]]
+    return [
+        part[max(n_characters - start, 0) :]
+        for part, start, end in zip(parts, starts, ends, strict=True)
+        if end > n_characters
+    ]
+
+
+def _shown(part: str) -> str:
+    try:
+        return byte_level.to_bytes(part).decode()
+    except (KeyError, UnicodeDecodeError):
+        return part
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,160 @@
+"""Words and special tokens by name: what becomes of each, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import small_models
+import vocabshift as vs
+from vocabshift.extension.by_name import add_by_name
+from vocabshift.extension.named_tokens import NamedTokens, read_words, with_special_tokens
+from vocabshift.extension.words import WordRow, add_words
+from vocabshift.tokenizer.added_tokens import AddedToken
+
+
+def llama3_like() -> vs.Tokenizer:
+    """English, cut as Llama-3 cuts it."""
+    corpus = vs.Corpus.from_texts(small_models.ENGLISH)
+    trained = vs.BpeTrainer(vocab_size=283, pre_tokenizer="cl100k").train(corpus)
+    return replace(trained, added_tokens=(AddedToken("<s>", trained.row_count),))
+
+
+def rows_of(*words: str, **options: Any) -> dict[str, WordRow]:
+    """What becomes of words."""
+    added = add_words(llama3_like(), NamedTokens(words=words, **options))
+    return {row.word: row for row in added.rows}
+
+
+def test_a_word_is_one_token_after_a_space_and_without_one() -> None:
+    """Two tokens, two rows; one of them on request."""
+    both = rows_of("heaters")["heaters"]
+    assert (both.how, both.alone, both.spaced, len(both.ids)) == ("merges", 1, 1, 2)
+    assert both.alone_before > 1 < both.spaced_before
+    spaced = rows_of("heaters", word_forms="spaced")["heaters"]
+    assert (spaced.alone > 1, spaced.spaced, len(spaced.ids)) == (True, 1, 1)
+    bare = rows_of("heaters", word_forms="bare")["heaters"]
+    assert (bare.alone, bare.spaced > 1, len(bare.ids)) == (1, True, 1)
+
+
+def test_what_is_there_is_not_added() -> None:
+    """Neither a word of the vocabulary nor a special token."""
+    rows = rows_of("the", "<s>", word_forms="spaced")
+    assert {row.how for row in rows.values()} == {"present"}
+    assert all(row.new_tokens == () for row in rows.values())
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("c++", "the pre-tokenizer cuts it: c | ++"),
+        ("the cat", "the pre-tokenizer cuts it: the |  cat"),
+        ("नमस्ते", "the pre-tokenizer cuts it: नमस | ्त | े"),
+        ("x<s>", "the added token '<s>' is in it"),
+    ],
+)
+def test_what_cannot_be_a_token_becomes_an_added_token(word: str, reason: str) -> None:
+    """With the reason; the space before it stays a token of its own."""
+    row = rows_of(word)[word]
+    assert (row.how, row.reason, row.alone) == ("added", reason, 1)
+    assert row.spaced == 2
+
+
+def test_the_repaired_pre_tokenizer_comes_first() -> None:
+    """A Hindi word that it no longer cuts is one token by merges."""
+    longer = vs.extend(llama3_like(), words=["नमस्ते"], pre_tokenizer="repaired")
+    assert [len(longer.encode_batch([text])[0]) for text in ("नमस्ते", " नमस्ते")] == [1, 1]
+    assert longer.added_tokens == llama3_like().added_tokens
+
+
+def test_added_tokens_on_request() -> None:
+    """Cut out of other words too."""
+    base = llama3_like()
+    longer = vs.extend(base, words=["heat", "the"], words_as="added-tokens")
+    assert {t.content for t in longer.added_tokens} == {"<s>", "heat"}  # "the" is one already
+    assert isinstance(longer, vs.Tokenizer)
+    ids = longer.encode_batch(["xheatx"])[0].tolist()
+    assert {t.id: t.content for t in longer.added_tokens}[ids[1]] == "heat"
+    assert longer.model.merges == base.model.merges
+
+
+def test_a_text_that_the_vocabulary_spells_otherwise_is_refused() -> None:
+    """In a byte-level vocabulary "Ġ" is a space."""
+    row = rows_of("Ġ", words_as="added-tokens")["Ġ"]
+    assert (row.how, row.ids, row.new_tokens) == ("refused", (), ())
+    assert row.reason == "the vocabulary spells another text like this"
+
+
+def test_the_cost_in_other_words_is_counted() -> None:
+    """Of the word that changes them; the word itself is not counted."""
+    text = vs.Corpus.from_texts({"en": ["the heaters", "xheatersx heaters", "another day"]})
+    added = add_by_name(llama3_like(), NamedTokens(words=("heaters", "days")), text=text)
+    [effect] = added.effects
+    assert (effect.lines, effect.changed_lines) == (3, 2)
+    assert 0 < effect.other_tokens < effect.changed_tokens
+    assert added.other_tokens is not None
+    assert added.other_tokens.keys() == {"heaters"}
+    figures = added.figures({"n_added": 2})
+    assert figures["n_added"] == 2 + added.n_added
+    assert [row["other_tokens_changed"] > 0 for row in figures["words"]] == [True, False]
+
+
+def test_special_tokens_come_last_and_carry_what_they_stand_for() -> None:
+    """Ids after all others; a role's config and template follow."""
+    base = small_models.old_tokenizer()
+    base = replace(base, chat_template="{{ messages }}</s>")
+    longer = vs.extend(
+        base,
+        words=["heaters"],
+        special_tokens={"<think>": "the other day", "<|end|>": ""},
+        roles={"eos": "<|end|>", "bos": "<think>"},
+    )
+    ids = {token.content: token.id for token in longer.added_tokens}
+    assert sorted([ids["<think>"], ids["<|end|>"]]) == [longer.row_count - 2, longer.row_count - 1]
+    assert longer.config["special_token_descriptions"] == {"<think>": "the other day"}
+    assert longer.config["eos_token"] == "<|end|>"
+    assert longer.chat_template == "{{ messages }}<|end|>"
+    assert longer.backend.encode("the").ids[0] == ids["<think>"]
+    kept = {token.content: token.id for token in base.added_tokens}
+    assert {text: ids[text] for text in kept} == kept
+
+
+def test_an_ordinary_token_becomes_special_and_keeps_its_id() -> None:
+    """As transformers does with `add_special_tokens`."""
+    base = llama3_like()
+    longer, [row] = with_special_tokens(base, NamedTokens(special_tokens={"the": ""}))
+    assert (row.how, row.id, longer.row_count) == ("promoted", base.vocab["the"], base.row_count)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"roles": {"eos": "<x>"}}, "which is no special token of"),
+        ({"roles": {"boss": "<s>"}}, "'boss' is no role"),
+        ({"special_tokens": ["a"]}, "is one byte"),
+        ({"special_tokens": [""]}, "is empty"),
+        ({"words": ["day"], "word_forms": "all"}, "word_forms is 'all'"),
+        ({"words": ["day"], "words_as": "pieces"}, "words_as is 'pieces'"),
+        ({"words": ["  "]}, "holds no word"),
+        ({"words": ["day"], "method": "regen"}, "method is 'regen', which says how"),
+        ({"words": ["day"], "n_tokens": 5}, "give a corpus"),
+        ({}, "n_tokens is 0"),
+    ],
+)
+def test_what_is_refused(options: dict[str, Any], message: str) -> None:
+    """Before any work, in one sentence."""
+    with pytest.raises(ValueError, match=message):
+        vs.extend(llama3_like(), **options)
+
+
+def test_a_list_of_words(tmp_path: Path) -> None:
+    """One a line, each once, spaces and empty lines left out; a BOM is no letter."""
+    file = tmp_path / "words.txt"
+    file.write_bytes("\ufeffday\r\n\n  night \nday\n".encode())
+    assert read_words(file) == read_words(str(file)) == ("day", "night")
+    file.write_bytes(b"d\xff")
+    with pytest.raises(ValueError, match=r"words.txt is not UTF-8 \(byte 1\)"):
+        read_words(file)
