@@ -195,12 +195,16 @@ def _write_vocabulary(tokenizer: Tokenizer, file: Path) -> None:
     """Write a GGUF file without tensors; ValueError if llama.cpp has no such pre-tokenizer."""
     from gguf import GGUFWriter, TokenType
 
+    from vocabshift.text.llama_cpp import LLAMA_CPP
+    from vocabshift.text.patterns import from_spec
     from vocabshift.tokenizer.any_tokenizer import tokens_by_id
-    from vocabshift.tokenizer.formats.gguf import pre_names
 
-    names = pre_names(tokenizer)
-    if not names:
+    own, skips = from_spec(tokenizer.pre_tokenizer), tokenizer.model.ignore_merges
+    fitting = {name: known for name, known in LLAMA_CPP.items() if known.pattern == own}
+    if not fitting:
         raise ValueError("llama.cpp has no pre-tokenizer of this pattern")
+    # Names with the other rule of merges come last: the ids show whether it matters.
+    name = min(fitting, key=lambda name: fitting[name].ignore_merges != skips)
     added = {
         token.id: TokenType.CONTROL if token.special else TokenType.USER_DEFINED
         for token in tokenizer.added_tokens
@@ -211,7 +215,7 @@ def _write_vocabulary(tokenizer: Tokenizer, file: Path) -> None:
     writer: Any = GGUFWriter(file, "llama")
     writer.add_vocab_size(tokenizer.row_count)
     writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre(names[0])
+    writer.add_tokenizer_pre(name)
     writer.add_token_list([tokens.get(token_id, f"[PAD{token_id}]") for token_id in ids])
     writer.add_token_types([kinds.get(token_id, TokenType.UNUSED) for token_id in ids])
     writer.add_token_merges([" ".join(merge) for merge in tokenizer.model.merges])
