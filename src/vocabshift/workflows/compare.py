@@ -94,8 +94,8 @@ def runtime_matrix(entries: Sequence[Mapping[str, Any]]) -> str:
     """A Markdown table, tokenizers by runtimes with their versions; then the date, and the notes.
 
     `entries`: the result of `check_tokenizers`. A runtime that is not installed has no column, and
-    one that does not apply no note. A cell counts the texts with other ids. Tokenizers that differ at the same place of the same text share a note, with the ids of the
-    first of them.
+    one that does not apply no note. A cell counts the texts with other ids. Tokenizers that differ
+    at the same place of the same text share a note, with the ids of the first of them.
     """
     from vocabshift.evaluation.lines.subject import subject_names
     from vocabshift.report.table_formats import escape_markdown
