@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "accelerate": {"cpt", "evaluation"},
     "lm_eval": {"evaluation"},
     "liger_kernel": {"cpt"},
-    "gguf": {"models", "checks"},
+    "gguf": {"models"},
     "scipy": {"evaluation", "trainers"},
     "rapidfuzz": {"evaluation"},
     "tiktoken": {"tokenizer", "checks"},

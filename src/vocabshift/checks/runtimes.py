@@ -129,8 +129,11 @@ def _open_tiktoken(folder: Path) -> Encode:
     import tiktoken
 
     from vocabshift.text.patterns import from_spec
+    from vocabshift.tokenizer.token_bytes import is_byte_level
 
-    tokenizer = _byte_level(folder, "tiktoken")
+    tokenizer = _bpe(folder)
+    if not is_byte_level(tokenizer):
+        raise DoesNotApplyError("only byte-level BPE is written for it here")
     steps = from_spec(tokenizer.pre_tokenizer)
     if tokenizer.normalizer is not None:
         raise ValueError("tiktoken has no normalizers, and this tokenizer has one")
@@ -174,50 +177,33 @@ def _open_llama_cpp(folder: Path) -> Encode:
     else:
         with tempfile.TemporaryDirectory() as scratch:
             file = Path(scratch) / "vocabulary.gguf"
-            _write_vocabulary(_byte_level(folder, "llama.cpp"), file)
+            file.write_bytes(_vocabulary(_bpe(folder)))
             llama = Llama(str(file), **options)
     return lambda text: llama.tokenize(text.encode(), add_bos=False, special=True)
 
 
-def _byte_level(folder: Path, runtime: str) -> Tokenizer:
+def _bpe(folder: Path) -> Tokenizer:
     from vocabshift.errors import InvalidTokenizerError
     from vocabshift.tokenizer.formats.load import load_tokenizer
-    from vocabshift.tokenizer.token_bytes import is_byte_level
 
-    with suppress(InvalidTokenizerError):
-        tokenizer = load_tokenizer(folder)
-        if is_byte_level(tokenizer):
-            return tokenizer
-    raise DoesNotApplyError(f"only byte-level BPE is written for {runtime} here")
+    try:
+        return load_tokenizer(folder)
+    except InvalidTokenizerError:
+        raise DoesNotApplyError("only BPE is written for it here") from None
 
 
-def _write_vocabulary(tokenizer: Tokenizer, file: Path) -> None:
-    """Write a GGUF file without tensors; ValueError if llama.cpp has no such pre-tokenizer."""
-    from gguf import GGUFWriter, TokenType
+def _vocabulary(tokenizer: Tokenizer) -> bytes:
+    """A GGUF file without tensors; NoPreTokenizerError if llama.cpp cannot give the ids."""
+    from vocabshift.tokenizer.formats.gguf_header import header_bytes, key_bytes
+    from vocabshift.tokenizer.formats.gguf_write import to_vocabulary
 
-    from vocabshift.tokenizer.any_tokenizer import tokens_by_id
-    from vocabshift.tokenizer.formats.gguf import pre_names
-
-    names = pre_names(tokenizer)
-    if not names:
-        raise ValueError("llama.cpp has no pre-tokenizer of this pattern")
-    added = {
-        token.id: TokenType.CONTROL if token.special else TokenType.USER_DEFINED
-        for token in tokenizer.added_tokens
+    keys = {
+        "general.architecture": "llama",
+        "llama.vocab_size": tokenizer.row_count,
+        **to_vocabulary(tokenizer, tokenizer.row_count).keys,
     }
-    tokens = tokens_by_id(tokenizer)
-    ids = range(tokenizer.row_count)
-    kinds = {token_id: added.get(token_id, TokenType.NORMAL) for token_id in tokens}
-    writer: Any = GGUFWriter(file, "llama")
-    writer.add_vocab_size(tokenizer.row_count)
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre(names[0])
-    writer.add_token_list([tokens.get(token_id, f"[PAD{token_id}]") for token_id in ids])
-    writer.add_token_types([kinds.get(token_id, TokenType.UNUSED) for token_id in ids])
-    writer.add_token_merges([" ".join(merge) for merge in tokenizer.model.merges])
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.close()
+    data, _ = header_bytes([key_bytes(name, value) for name, value in keys.items()], [])
+    return data
 
 
 RUNTIMES: Mapping[str, Runtime] = {
@@ -236,9 +222,9 @@ RUNTIMES: Mapping[str, Runtime] = {
         Runtime(
             "llama-cpp-python",
             _open_llama_cpp,
-            ("llama_cpp", "gguf"),
+            ("llama_cpp",),
             "llama.cpp",
-            install="llama-cpp-python gguf",
+            install="llama-cpp-python",
         ),
     )
 }

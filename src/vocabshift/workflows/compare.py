@@ -93,9 +93,9 @@ def runtime_notes(verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
 def runtime_matrix(entries: Sequence[Mapping[str, Any]]) -> str:
     """A Markdown table, tokenizers by runtimes with their versions; then the date, and the notes.
 
-    `entries`: the result of `check_tokenizers`. A runtime that is not installed has no column.
-    Tokenizers that differ at the same place of the same text share a note, with the ids of the
-    first of them.
+    `entries`: the result of `check_tokenizers`. A runtime that is not installed has no column, and
+    one that does not apply no note. A cell counts the texts with other ids. Tokenizers that differ
+    at the same place of the same text share a note, with the ids of the first of them.
     """
     from vocabshift.evaluation.lines.subject import subject_names
     from vocabshift.report.table_formats import escape_markdown
@@ -108,13 +108,11 @@ def runtime_matrix(entries: Sequence[Mapping[str, Any]]) -> str:
     rows = [heads, ["---"] * len(heads)]
     notes: dict[str, tuple[str, list[str]]] = {}
     for name, entry in zip(names, entries, strict=True):
-        cells = [
-            f"**{each['status']}**" if each["is_fault"] else each["status"]
-            for each in entry["runtimes"]
-            if each["status"] != "not installed"
-        ]
-        rows.append([escape_markdown(name), *cells])
-        for verdict in entry["runtimes"]:
+        shown = [each for each in entry["runtimes"] if each["status"] != "not installed"]
+        rows.append([escape_markdown(name), *map(_cell, shown)])
+        for verdict in shown:
+            if verdict["status"] == "does not apply":
+                continue
             for key, note in _notes_of(verdict):
                 notes.setdefault(key, (note, []))[1].append(name)
     lines = [
@@ -127,6 +125,13 @@ def runtime_matrix(entries: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def _cell(verdict: Mapping[str, Any]) -> str:
+    status = "–" if verdict["status"] == "does not apply" else verdict["status"]
+    if verdict["differing"]:
+        status += f", {verdict['differing']} of {verdict['texts']}"
+    return f"**{status}**" if verdict["is_fault"] else status
+
+
 def _notes_of(verdict: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What it has in common with others, and the whole note; nothing for a verdict of ok."""
     from vocabshift.report.table_formats import visible
@@ -134,7 +139,7 @@ def _notes_of(verdict: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     head = f"{verdict['label']}, {verdict['status']}"
     if (first := verdict["first"]) is not None:
         ours, theirs = (
-            " ".join(f"{token_id} {text!r}" for token_id, text in first[side]) or "nothing more"
+            " ".join(f"{token_id} '{text}'" for token_id, text in first[side]) or "nothing more"
             for side in ("ours", "theirs")
         )
         place = f"{head}: {first['language']}, character {first['at']}, in {first['text']!r}"

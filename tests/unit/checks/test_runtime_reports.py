@@ -246,7 +246,7 @@ def test_a_named_runtime_must_be_installed(monkeypatch) -> None:
         choose("tokenizers,kitoken,llama-cpp-python")
     assert (
         "not installed: kitoken, llama-cpp-python "
-        "(pip install 'vocabshift[runtimes]' llama-cpp-python gguf)"
+        "(pip install 'vocabshift[runtimes]' llama-cpp-python)"
     ) == str(raised.value)
 
 

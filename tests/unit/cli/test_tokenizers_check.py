@@ -213,7 +213,7 @@ def test_runtimes_as_markdown(asked, capsys) -> None:
     assert (
         "|  | kitoken 0.11.1 | ExecuTorch (pytorch-tokenizers) 1.5.0 | tuetoken 0.1.3 |" == out[0]
     )
-    assert "| t | ok | **lost text** | refuses |" == out[2]
+    assert "| t | ok | **lost text, 9 of 109** | refuses |" == out[2]
     assert 1 == len(asked)
 
 

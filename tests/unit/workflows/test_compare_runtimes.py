@@ -27,7 +27,9 @@ def entry(tokenizer: str, *statuses: str) -> dict[str, Any]:
             "status": status,
             "is_fault": status == "lost text",
             "version": None if status == "not installed" else "1.0",
-            "reason": "no such *pattern*" if status == "refuses" else "",
+            "reason": "no such *pattern*" if status in ("refuses", "does not apply") else "",
+            "texts": 110,
+            "differing": 9 * (status == "lost text"),
             "first": FIRST if status == "lost text" else None,
         }
         for name, status in zip(names, statuses, strict=False)
@@ -41,14 +43,14 @@ def test_the_matrix() -> None:
         [
             entry("runs/a", "ok", "refuses", "not installed"),
             entry("runs/b", "lost text", "refuses", "not installed"),
-            entry("runs/c", "lost text", "ok", "not installed"),
+            entry("runs/c", "lost text", "does not apply", "not installed"),
         ]
     )
     head, rule, a, b, c, empty, date, blank, *notes = text.split("\n")
     assert ["|  | kitoken 1.0 | morpheme 1.0 |", "| --- | --- | --- |"] == [head, rule]
     assert "| a | ok | refuses |" == a
-    assert "| b | **lost text** | refuses |" == b
-    assert "| c | **lost text** | ok |" == c
+    assert "| b | **lost text, 9 of 110** | refuses |" == b
+    assert "| c | **lost text, 9 of 110** | – |" == c
     assert "" == empty == blank
     assert re.fullmatch(r"On \d{4}-\d\d-\d\d\. Not installed: tuetoken\.", date)
     assert [

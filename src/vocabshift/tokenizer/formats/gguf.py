@@ -147,20 +147,6 @@ def _steps(pattern: str | tuple[str, ...]) -> patterns.Pattern:
     return patterns.get_pattern(pattern)
 
 
-def pre_names(tokenizer: Tokenizer) -> tuple[str, ...]:
-    """The names in `tokenizer.ggml.pre` by which llama.cpp splits and merges as the tokenizer does.
-
-    Empty if llama.cpp has no such pre-tokenizer. Normalizers are not compared: llama.cpp has none
-    for byte-level BPE.
-    """
-    own = patterns.from_spec(tokenizer.pre_tokenizer)
-    return tuple(
-        name
-        for name, pre in _PRE.items()
-        if _steps(pre.pattern) == own and pre.ignore_merges == tokenizer.model.ignore_merges
-    )
-
-
 def _sentencepiece(keys: Mapping[str, Any], pieces: list[Piece], name: str) -> Tokenizer:
     """Scores become merges unless the file has them (gemma4); nothing is normalized but " "."""
     ids = {role: keys[key] for role, key in _ROLE_KEYS.items() if key in keys}
