@@ -171,6 +171,8 @@ def whisper(folder: Path) -> None:
     """Speech to text, whose generation config has ids in every form."""
     old = small_models.old_tokenizer()
     ids = small_models.special_ids(old)
+    later = small_models.new_tokenizer().model.vocab
+    gone = next(i for token, i in old.model.vocab.items() if token not in later)
     side = {"layers": 1, "attention_heads": 2, "ffn_dim": 8}
     sizes = {f"{kind}_{key}": n for kind in ("encoder", "decoder") for key, n in side.items()}
     roles = {"bos_token_id": ids["<s>"], "eos_token_id": ids["</s>"], "pad_token_id": ids["<pad>"]}
@@ -186,11 +188,11 @@ def whisper(folder: Path) -> None:
     small_models.save(model, old, folder)
     said = json.loads((folder / "generation_config.json").read_text())
     said |= {
-        "lang_to_id": {"<|en|>": ids["<|turn|>"], "<|xx|>": 282},
+        "lang_to_id": {"<|en|>": ids["<|turn|>"], "<|xx|>": gone},
         "task_to_id": {"transcribe": ids["<image>"]},
         "no_timestamps_token_id": ids["<image>"],
         "forced_decoder_ids": [[1, None], [2, ids["<image>"]]],
-        "suppress_tokens": [1, 282, ids["<s>"]],
+        "suppress_tokens": [1, gone, ids["<s>"]],
         "begin_suppress_tokens": [ids["</s>"]],
         "alignment_heads": [[0, 1]],
         "max_initial_timestamp_index": 50,

@@ -242,7 +242,8 @@ def test_wrappers_that_are_refused(pruned, tmp_path, capsys) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("preprocessor_config.json", "{", "preprocessor_config.json is not JSON"),
+        ("preprocessor_config.json", "{", "preprocessor_config.json is damaged"),
+        ("own.json", '{"forced_decoder_ids": 3}', "own.json is damaged: forced_decoder_ids is 3"),
         ("modules.json", '[{"path": "../x"}]', "names '../x', which is no folder beside it"),
         ("modules.json", '{"path": 1}', "is no list of modules with their paths"),
     ],

@@ -134,8 +134,11 @@ def moved_json(data: Any, move: Callable[[int], int | None], rows: tuple[int, in
     if not isinstance(data, dict):
         return data
 
-    def follow(token_id: int) -> int:
-        new = move(token_id)
+    def ordinary(token_id: Any) -> Any:
+        return move(token_id) if type(token_id) is int else token_id
+
+    def follow(token_id: Any) -> Any:
+        new = ordinary(token_id)
         return token_id if new is None else new
 
     sizes = _SPLADE if "pooling_strategy" in data else VOCAB_KEYS
@@ -145,7 +148,7 @@ def moved_json(data: Any, move: Callable[[int], int | None], rows: tuple[int, in
             return rows[1]
         if _ID_KEY.fullmatch(key):
             return _each(value, follow)
-        return _MOVERS[key](value, move) if key in _MOVERS else moved_json(value, move, rows)
+        return _MOVERS[key](value, ordinary) if key in _MOVERS else moved_json(value, move, rows)
 
     return {key: moved(key, value) for key, value in data.items()}
 

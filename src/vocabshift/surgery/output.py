@@ -222,7 +222,7 @@ def write_configs(
 
 
 def move_companions(contents: Contents, small: SmallFiles, rows: tuple[int, int]) -> Companions:
-    """What stays with the model, with the ids that are in it moved; ValueError for damaged JSON."""
+    """What stays with the model, with the ids in it moved; ValueError for what is damaged."""
     moved: dict[str, Any] = dict.fromkeys(contents.copied)
     for name in contents.configs:
         file = contents.folder / name
@@ -232,7 +232,7 @@ def move_companions(contents: Contents, small: SmallFiles, rows: tuple[int, int]
         except RecursionError:
             raise ValueError(f"{file} is nested too deeply") from None
         except ValueError as error:
-            raise ValueError(f"{file} is not JSON: {error}") from None
+            raise ValueError(f"{file} is damaged: {error}") from None
         moved[name] = None if after == data else after
     return moved
 

@@ -81,3 +81,42 @@ def test_lost_token_is_refused(moved) -> None:
     """The model stops at "ab", which the new tokenizer does not have."""
     with pytest.raises(VocabMismatchError, match="eos_token_id is 256"):
         moved({}, eos_token_id=256, bos_token_id=257)
+
+
+MOVED = {5: 1, 6: 2, 7: None}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"image_token_id": 5}, {"image_token_id": 1}),
+        ({"image_token_index": 7, "size": 5}, {"image_token_index": 7, "size": 5}),
+        ([{"keep_only_token_ids": [5, 6, 9]}], [{"keep_only_token_ids": [1, 2, 9]}]),
+        ({"a": {"lang_to_id": {"en": 5, "xx": 7}}}, {"a": {"lang_to_id": {"en": 1}}}),
+        ({"vocabulary_map": None}, {"vocabulary_map": None}),
+        (
+            {"forced_decoder_ids": [[1, None], [2, 5], [3, 7]]},
+            {"forced_decoder_ids": [[1, None], [2, 1]]},
+        ),
+        ({"forced_decoder_ids": [[2, 7]]}, {"forced_decoder_ids": None}),
+        ({"forced_decoder_ids": []}, {"forced_decoder_ids": []}),
+        ({"suppress_tokens": [5, 7, 6]}, {"suppress_tokens": [1, 2]}),
+        ({"vocab_size": 8, "hidden_size": 8}, {"vocab_size": 4, "hidden_size": 8}),
+        ({"vocab_size": -1}, {"vocab_size": -1}),
+        ({"x_token_ids": [{"id": 5}, "5", 5.0]}, {"x_token_ids": [{"id": 5}, "5", 5.0]}),
+        ({"x_token_id": True, "y_token_id": "5"}, {"x_token_id": True, "y_token_id": "5"}),
+        (
+            {"pooling_strategy": "max", "word_embedding_dimension": 8},
+            {"pooling_strategy": "max", "word_embedding_dimension": 4},
+        ),
+        ({"word_embedding_dimension": 8}, {"word_embedding_dimension": 8}),
+    ],
+)
+def test_files_beside_the_configs(before, after) -> None:
+    """Ids move wherever their keys are; a token that is gone leaves lists and tables."""
+    assert after == config_ids.moved_json(before, MOVED.get, (8, 4))
+
+
+def test_pairs_that_are_none() -> None:
+    with pytest.raises(ValueError, match="forced_decoder_ids is"):
+        config_ids.moved_json({"forced_decoder_ids": [5]}, MOVED.get, (8, 4))
