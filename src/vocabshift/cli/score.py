@@ -113,7 +113,7 @@ def show_draft_vocab(_args: argparse.Namespace, result: dict[str, Any], console:
     from rich.table import Table
     from rich.text import Text
 
-    from vocabshift.cli.console import show_summary
+    from vocabshift.cli.summary import show_summary
 
     sizes = result["coverage_by_size"]
     title = Text("share of held-out tokens that a draft can propose", style="bold")
