@@ -15,8 +15,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from vocabshift.text import regexes
-from vocabshift.text.patterns import Pattern, Split, get_pattern
+from vocabshift.text.patterns import Pattern, get_pattern
 from vocabshift.text.regexes import CONTRACTION, PREFIX
+from vocabshift.text.splits import Split
 
 
 class LlamaCppPattern(NamedTuple):
