@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from vocabshift.checks.portability import PatternLimit, pattern_limits
 from vocabshift.checks.reachability import pipeline_reachability
 from vocabshift.checks.text import LanguageCheck, check_text
 from vocabshift.checks.vocabulary import (
@@ -20,7 +21,7 @@ from vocabshift.checks.vocabulary import (
 )
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, ids_of_tokens
-from vocabshift.tokenizer.formats.load import TokenizerLike, open_tokenizer
+from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer, open_tokenizer
 from vocabshift.tokenizer.missing_bytes import (
     NEVER_IN_UTF8,
     hex_of,
@@ -67,6 +68,7 @@ class CheckReport:
     rows: int  # embedding rows that a model needs: the highest id plus one
     model_rows: int | None  # rows of the model in the same folder, if any
     languages: tuple[LanguageCheck, ...]  # text that was tried, by language
+    pattern_limits: tuple[PatternLimit, ...] = ()  # runtimes that its regexes are not for
 
     @property
     def round_trip_failures(self) -> int:
@@ -151,6 +153,9 @@ def check(
         rows=value.row_count,
         model_rows=model_rows,
         languages=() if corpus is None else check_text(value, corpus, threads),
+        pattern_limits=(
+            pattern_limits(as_tokenizer(value).pre_tokenizer) if value.kind == "BPE" else ()
+        ),
     )
 
 

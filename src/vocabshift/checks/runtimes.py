@@ -143,7 +143,7 @@ def _open_tiktoken(folder: Path) -> Encode:
     special = {token.content: token.id for token in tokenizer.added_tokens}
     encoding = tiktoken.Encoding(
         "vocabshift",
-        pat_str=steps[0].regex,
+        pat_str=steps[0].exported().regex,  # it keeps matches alone
         mergeable_ranks={
             spelt: token_id
             for token_id, spelt in tokenizer.token_bytes.items()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,8 +132,9 @@ def check_tokenizers(
     `config.json` in the tokenizer's folder states the rows of its model. `details` adds the tokens
     themselves and the first lines that do not round-trip. `missing_bytes`, where bytes are missing,
     has them by what they lose ("losing", "unassigned", "never", as in `CheckReport`), and the first
-    lost characters. `pattern`: see `load_tokenizers`, which
-    also documents the errors. CorpusError for text that cannot be read.
+    lost characters. `pattern_limits`, where there are any, has the runtimes that cannot run the
+    regexes (`runtime`, `effect`, `reason`). `pattern`: see `load_tokenizers`, which also documents
+    the errors. CorpusError for text that cannot be read.
 
     `runtimes`: "all", or names with commas between them. `runtimes` in the result then has a
     verdict for each, as `vocabshift.check_runtimes` reports it, with `label` and `is_fault`. A
@@ -170,6 +172,8 @@ def check_tokenizers(
                 "never": list(report.never_bytes),
                 "lost_characters": list(report.lost_characters[:_SHOWN]),
             }
+        if report.pattern_limits:
+            entry["pattern_limits"] = list(map(asdict, report.pattern_limits))
         if details:
             entry["details"] = _details(report)
         entries.append(entry)
@@ -200,12 +204,20 @@ def _details(report: CheckReport) -> dict[str, Any]:
 
 
 def advice(entry: dict[str, Any]) -> list[str]:
-    """What the missing bytes and the ceilings of a checked tokenizer mean, in sentences.
+    """What was found in a checked tokenizer, in sentences.
 
-    `entry`: one result of `check_tokenizers`; empty if no byte is missing and no ceiling limits an
-    extension.
+    `entry`: one result of `check_tokenizers`; empty if no byte is missing, no ceiling limits an
+    extension and no runtime is known to fail at its regexes.
     """
-    return [*_about_bytes(entry), *_about_ceilings(entry)]
+    return [*_about_bytes(entry), *_about_ceilings(entry), *_about_pattern(entry)]
+
+
+def _about_pattern(entry: dict[str, Any]) -> list[str]:
+    return [
+        f"{RUNTIMES[limit['runtime']].label} {limit['effect']} with the pre-tokenizer of "
+        f"{entry['tokenizer']}: {limit['reason']}."
+        for limit in entry.get("pattern_limits", ())
+    ]
 
 
 def _about_bytes(entry: dict[str, Any]) -> list[str]:
