@@ -1,6 +1,9 @@
-"""Twenty texts to hold two readers of a model against each other: three languages, code, oddities.
+"""Texts to hold two readers of a model against each other.
 
-python recipes/smollm2/texts.py DATA/eval -o texts.json
+    python recipes/smollm2/texts.py DATA/eval -o texts.json
+
+Twenty texts: three languages, code, oddities. With `--lines N` so many lines of every language of
+FLORES, and the oddities; with `--prompts` the beginnings of twenty English lines.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import json
 from pathlib import Path
 
 FIRST = 100  # line of FLORES
+PROMPTS, PROMPT_LENGTH = 20, 60  # characters
 LINES = {"en": 6, "de": 4, "hi": 4}
 CODE = (200, 900, 4000)  # lines
 LINES_OF_CODE = 25
@@ -20,12 +24,32 @@ ODD = (
 )
 
 
+def lines(folder: Path, n: int) -> list[str]:
+    """The first lines of every language, and the oddities."""
+    files = sorted((folder / "sib200-flores").glob("*.txt"))
+    texts = [line for file in files for line in file.read_text(encoding="utf-8").split("\n")[:n]]
+    return [*(text for text in texts if text), *ODD]
+
+
+def prompts(folder: Path) -> list[str]:
+    """Beginnings of English lines, cut after a word."""
+    file = folder / "sib200-flores" / "en.txt"
+    own = file.read_text(encoding="utf-8").split("\n")[:PROMPTS]
+    return [line[:PROMPT_LENGTH].rsplit(" ", 1)[0] for line in own]
+
+
 def main() -> None:
     """Write the texts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="DATA/eval")
     parser.add_argument("-o", "--out", type=Path, required=True)
+    parser.add_argument("--lines", type=int, help="of every language")
+    parser.add_argument("--prompts", action="store_true")
     args = parser.parse_args()
+    if args.lines or args.prompts:
+        found = prompts(args.folder) if args.prompts else lines(args.folder, args.lines)
+        args.out.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
+        return
     texts = []
     for language, n in LINES.items():
         file = args.folder / "sib200-flores" / f"{language}.txt"

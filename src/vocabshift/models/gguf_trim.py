@@ -39,6 +39,7 @@ _BY_TOKEN = ("tokens", "token_type", "scores")
 _ID_LISTS = ("tokenizer.ggml.suppress_tokens",)
 _WHOLE = "tokenizer.huggingface.json"  # a tokenizer.json, which some programs add
 _BLOCK_BYTES = 1 << 24
+_ELSE = "write the file as a folder (vocabshift convert), transfer that, and convert it back"
 
 
 def transfer_gguf(
@@ -66,6 +67,8 @@ def transfer_gguf(
         raise FileNotFoundError(f"{source} is no file; give the path of a GGUF file")
     with atomic_file(out, force=force, inputs=[source]) as target:
         new = open_tokenizer(tokenizer)
+        if not isinstance(new, Tokenizer):
+            raise VocabMismatchError(f"the tokenizer is {new.kind}, and the file's is BPE; {_ELSE}")
         header = _read(path)
         try:
             own = from_metadata(header.metadata, pattern=pattern, name=path.stem)
@@ -149,21 +152,18 @@ def _read(path: Path) -> Header:
     return header
 
 
-def _rows(own: Tokenizer, new: Any, header: Header) -> NDArray[np.int64]:
+def _rows(own: Tokenizer, new: Tokenizer, header: Header) -> NDArray[np.int64]:
     """The row of the file for each id of the new tokenizer.
 
     VocabMismatchError where it is no part of the file's own.
     """
-    advice = "write the file as a folder (vocabshift convert), transfer that, and convert it back"
-    if not isinstance(new, Tokenizer):
-        raise VocabMismatchError(f"the tokenizer is {new.kind}, and the file's is BPE; {advice}")
     old_ids = {**own.vocab, **{token.content: token.id for token in own.added_tokens}}
     new_ids = {**new.vocab, **{token.content: token.id for token in new.added_tokens}}
     added = sorted((i, text) for text, i in new_ids.items() if text not in old_ids)
     if added:
         raise VocabMismatchError(
             f"the tokenizer has {len(added)} tokens that the file has not, such as "
-            f"{added[0][1]!r}; only fewer tokens can be written into it as it is: {advice}"
+            f"{added[0][1]!r}; only fewer tokens can be written into it as it is: {_ELSE}"
         )
     if len(new_ids) != new.row_count:
         raise VocabMismatchError(
@@ -173,10 +173,10 @@ def _rows(own: Tokenizer, new: Any, header: Header) -> NDArray[np.int64]:
     for part in ("normalizer", "pre_tokenizer"):
         if getattr(own, part) != getattr(new, part):
             raise VocabMismatchError(
-                f"the tokenizer has another {part} than the file names; {advice}"
+                f"the tokenizer has another {part} than the file names; {_ELSE}"
             )
     if own.model.ignore_merges != new.model.ignore_merges:
-        raise VocabMismatchError(f"the tokenizer skips merges otherwise than the file; {advice}")
+        raise VocabMismatchError(f"the tokenizer skips merges otherwise than the file; {_ELSE}")
     rows = np.full(new.row_count, -1, np.int64)
     for text, token_id in new_ids.items():
         rows[token_id] = old_ids[text]

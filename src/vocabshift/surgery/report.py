@@ -44,9 +44,13 @@ class TransferReport:
     """File of the model's folder, or folder in it (it ends in "/") -> why it was not taken over."""
 
 
-_GGUF_NAMES = {"gpt2": "gpt-2", "cl100k": "llama-bpe", "o200k": "gpt-4o", "qwen2": "qwen2"}
-_GGUF_NAMES |= {"tekken": "tekken"}
-"""Our name of a pattern -> llama.cpp's name of the pre-tokenizer."""
+_KNOWN = ("gpt2", "cl100k", "o200k", "qwen2", "tekken")
+"""Patterns that fast encoders have scanners for."""
+_LLAMA_CPP = (
+    "llama.cpp: `vocabshift convert FOLDER -o FILE.gguf` writes the file, under the name of a "
+    "pre-tokenizer of llama.cpp that gives the same ids, or prints the lines that would teach it "
+    "this one; llama.cpp's own converter knows only vocabularies whose hash is in it"
+)
 
 
 def serving_notes(tokenizer: Any) -> list[str]:
@@ -58,9 +62,9 @@ def serving_notes(tokenizer: Any) -> list[str]:
     )
     if name is None:
         kind = "no pattern that they have a scanner for"
-        return [_gguf(None), servers, f"fast encoders (fastokens, gigatoken): {kind}; {_SLOWER}"]
+        return [_LLAMA_CPP, servers, f"fast encoders (fastokens, gigatoken): {kind}; {_SLOWER}"]
     return [
-        _gguf(_GGUF_NAMES[name]),
+        _LLAMA_CPP,
         servers,
         f"fast encoders: the pre-tokenizer is {name}'s, which fastokens and gigatoken know",
     ]
@@ -77,14 +81,4 @@ def pattern_name(tokenizer: Any) -> str | None:
     if tokenizer.kind != "BPE" or not is_byte_level(tokenizer):
         return None
     pattern = from_spec(tokenizer.pre_tokenizer)
-    return next((name for name in _GGUF_NAMES if pattern and NAMED[name] == pattern), None)
-
-
-def _gguf(name: str | None) -> str:
-    known = (
-        "llama.cpp: convert_hf_to_gguf.py knows a BPE pre-tokenizer by the hash of the ids of a "
-        'fixed text, and says "BPE pre-tokenizer was not recognized" for a new vocabulary; '
-    )
-    if name is not None:
-        return known + f"add the hash that it prints, with the name of this one's base, {name!r}"
-    return known + "this pre-tokenizer has no name there: it needs code in llama.cpp first"
+    return next((name for name in _KNOWN if pattern and NAMED[name] == pattern), None)

@@ -72,9 +72,6 @@ class Pipeline:
     def _compile(self, model: _core.Encoder | None) -> None:
         spec = self.tokenizer.normalizer
         simple = simple_normalizer(spec)
-        if simple is None:
-            known = spec_function(spec)
-            self._normalize = known or self.tokenizer.backend.normalizer.normalize_str
         pattern = patterns.from_spec(self.tokenizer.pre_tokenizer)
         scanner = None
         if self.tokenizer.pre_tokenizer is None:
@@ -83,6 +80,10 @@ class Pipeline:
             self._pre_tokenizer = self.tokenizer.backend.pre_tokenizer
         elif (scanner := patterns.compile_pattern(pattern)) is None:
             self._pre_tokenizer = patterns.to_tokenizers(pattern)
+        # Subtle: the core normalizes only what it also cuts.
+        if simple is None or (self._pre_tokenizer is not None and simple != ("", "")):
+            known = spec_function(spec)
+            self._normalize = known or self.tokenizer.backend.normalizer.normalize_str
         self._model = model or compile_model(self.tokenizer.model, byte_level=pattern is not None)
         added = self.tokenizer.added_tokens
         prepend, space_becomes = simple or ("", "")

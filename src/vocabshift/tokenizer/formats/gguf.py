@@ -24,10 +24,11 @@ from vocabshift.tokenizer.model import BpeModel, Merge
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _ROLES = {"unk": "unknown", "pad": "padding", "sep": "seperator"}  # GGUF's own spelling
-_ROLE_KEYS = {
+ROLE_KEYS = {
     role: f"tokenizer.ggml.{_ROLES.get(role, role)}_token_id"
     for role in ("bos", "eos", "unk", "pad", "sep", "cls", "mask")
 }
+"""Role of a token -> the key that holds its id."""
 _CUT_OUT = {PieceType.UNKNOWN, PieceType.CONTROL, PieceType.USER_DEFINED}
 
 
@@ -149,7 +150,7 @@ def _steps(pattern: str | tuple[str, ...]) -> patterns.Pattern:
 
 def _sentencepiece(keys: Mapping[str, Any], pieces: list[Piece], name: str) -> Tokenizer:
     """Scores become merges unless the file has them (gemma4); nothing is normalized but " "."""
-    ids = {role: keys[key] for role, key in _ROLE_KEYS.items() if key in keys}
+    ids = {role: keys[key] for role, key in ROLE_KEYS.items() if key in keys}
     _roles(keys, pieces)  # checks them
     settings = Settings(
         roles=ids,
@@ -176,7 +177,7 @@ def _pieces(keys: Mapping[str, Any]) -> list[Piece]:
             f"the GGUF file holds {len(tokens)} tokens, {len(types)} types, {len(scores)} scores"
         )
     pieces = [Piece(*entry) for entry in zip(tokens, scores, types, strict=True)]
-    named = {keys.get(key) for key in _ROLE_KEYS.values()}
+    named = {keys.get(key) for key in ROLE_KEYS.values()}
     while len(pieces) - 1 not in named and _is_filler(pieces[-1], len(pieces) - 1):
         pieces.pop()
     return pieces
@@ -213,7 +214,7 @@ def _merges(keys: Mapping[str, Any]) -> list[Merge] | None:
 
 def _roles(keys: Mapping[str, Any], pieces: list[Piece]) -> dict[str, str]:
     roles = {}
-    for role, key in _ROLE_KEYS.items():
+    for role, key in ROLE_KEYS.items():
         token_id = keys.get(key)
         if token_id is None:
             continue

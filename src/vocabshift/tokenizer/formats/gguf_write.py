@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -20,27 +20,15 @@ from vocabshift.text import patterns
 from vocabshift.text.held_out import sample_texts
 from vocabshift.text.llama_cpp import HASHED_TEXT, LLAMA_CPP, as_patch
 from vocabshift.tokenizer import components
+from vocabshift.tokenizer.formats.gguf import ROLE_KEYS
 from vocabshift.tokenizer.formats.sentencepiece import Piece, PieceType, Settings, from_pieces
 from vocabshift.tokenizer.pretrained_folder import PROBES
 from vocabshift.tokenizer.token_bytes import is_byte_level
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
-_ROLES = {
-    "bos_token": "bos",
-    "eos_token": "eos",
-    "unk_token": "unknown",
-    "pad_token": "padding",
-    "sep_token": "seperator",  # GGUF's own spelling
-    "mask_token": "mask",
-}
-_MORE_AROUND = (
-    "the tokenizer puts more around a text than BOS and EOS; llama.cpp will put only these"
-)
-_NO_EOS = (
-    "no EOS token is named, and llama.cpp will take another (token 11 of a byte-level vocabulary): "
-    "name it in tokenizer_config.json"
-)
+_PRE = {"llama": "default", "gemma4": "gemma4"}
 _AT_A_TIME = 64  # texts
+_MOST_ALONE = 4000  # tokens
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 
 
@@ -72,10 +60,9 @@ def to_vocabulary(
 ) -> GgufVocabulary:
     """The keys of a tokenizer of a model with `n_rows` rows of embeddings.
 
-    roles: {"bos": id, "padding": id} of the model, where the tokenizer names none. ends: ids that
-        end a text or a turn, beside the tokenizer's own. pre: write this name of a
-        pre-tokenizer and compare nothing. texts: more texts to compare ids on; texts in twenty
-        languages and the tokenizer's own tokens are always compared.
+    roles: {"bos": id, "pad": id} of the model, where the tokenizer names none. ends: ids that end a
+        text or a turn, beside the tokenizer's own. pre: write this name of a pre-tokenizer,
+        whatever the ids. texts: more to compare ids on than the samples of the package.
 
     NoPreTokenizerError where no tokenizer of llama.cpp gives the same ids; InvalidTokenizerError
     for a tokenizer that llama.cpp has no kind for, or with more ids than rows.
@@ -86,13 +73,12 @@ def to_vocabulary(
             "transfer the model to this tokenizer first"
         )
     keys, warnings = _shared(tokenizer, n_rows, roles or {}, ends)
-    probes = [] if pre else _probes(tokenizer, texts)
     kind = _byte_level if is_byte_level(tokenizer) else _sentencepiece
+    probes = [] if pre and kind is _byte_level else _probes(tokenizer, texts)
     found, own_keys = kind(tokenizer, probes, pre, warnings)
-    if pre:
-        warnings.append(f"no ids were compared: the pre-tokenizer {pre!r} was given")
-    kinds = {"tokenizer.ggml.model": own_keys.pop("tokenizer.ggml.model")}
-    keys = kinds | {"tokenizer.ggml.pre": found} | keys | own_keys
+    if "tokenizer.ggml.scores" in own_keys:
+        own_keys["tokenizer.ggml.scores"] += [0.0] * (n_rows - tokenizer.row_count)
+    keys = {"tokenizer.ggml.pre": found} | keys | own_keys
     hashed = converter_hash(tokenizer)
     return GgufVocabulary(keys, found, hashed, len(probes), tuple(warnings))
 
@@ -104,9 +90,9 @@ def _shared(
     texts, types = _tokens(tokenizer, n_rows)
     ids = dict(zip(texts, range(n_rows), strict=True))
     keys: dict[str, Any] = {"tokenizer.ggml.tokens": texts, "tokenizer.ggml.token_type": types}
-    config, warnings = tokenizer.config, []
-    own = {name: ids[config[role]] for role, name in _ROLES.items() if config.get(role) in ids}
-    roles = {**{name: i for name, i in of_model.items() if i < tokenizer.row_count}, **own}
+    own = {role: tokenizer.config.get(f"{role}_token") for role in ROLE_KEYS}
+    roles = {role: i for role, i in of_model.items() if i < tokenizer.row_count}
+    roles |= {role: ids[text] for role, text in own.items() if text in ids}
     around = tokenizer.backend.encode("a").ids
     inside = tokenizer.backend.encode("a", add_special_tokens=False).ids
     place = next((i for i in range(len(around)) if around[i : i + len(inside)] == inside), 0)
@@ -115,13 +101,15 @@ def _shared(
         roles["bos"] = before[0]
     named = [roles["eos"]] if "eos" in roles else []
     others = [i for i in (*after[:1], *ends) if 0 <= i < tokenizer.row_count]
-    for name, end in zip(("eos", "eot", "eom"), dict.fromkeys([*named, *others]), strict=False):
-        roles[name] = end
+    for role, end in zip(("eos", "eot", "eom"), dict.fromkeys([*named, *others]), strict=False):
+        roles[role] = end
+    warnings = []
     if len(before) > 1 or len(after) > 1 or (after and after[0] != roles["eos"]):
-        warnings.append(_MORE_AROUND)
+        warnings.append("more than BOS and EOS is put around texts; llama.cpp puts only these")
     if "eos" not in roles:
-        warnings.append(_NO_EOS)
-    keys |= {f"tokenizer.ggml.{name}_token_id": token_id for name, token_id in roles.items()}
+        warnings.append("no EOS token is named, and llama.cpp will take another: name it")
+    for role, token_id in roles.items():
+        keys[ROLE_KEYS.get(role, f"tokenizer.ggml.{role}_token_id")] = token_id
     keys["tokenizer.ggml.add_bos_token"] = bool(before)
     keys["tokenizer.ggml.add_eos_token"] = bool(after)
     if tokenizer.chat_template is not None:
@@ -152,27 +140,17 @@ def _tokens(tokenizer: Tokenizer, n_rows: int) -> tuple[list[str], list[int]]:
 
 
 def _probes(tokenizer: Tokenizer, texts: Iterable[str]) -> list[str]:
-    """Texts to compare ids on: many scripts, the tokenizer's own tokens, and those given."""
-    probes = [*PROBES, HASHED_TEXT, *sample_texts(), *_own_texts(tokenizer), *texts]
-    if _is_nfc(tokenizer.normalizer):
+    """Texts to compare ids on: many scripts, tokens that merges do not make, and those given."""
+    alone = [tokenizer.vocab[text] for text in tokenizer.unreachable()[:_MOST_ALONE]]
+    own = [tokenizer.token_bytes.get(token_id, b"").decode(errors="ignore") for token_id in alone]
+    probes = [*PROBES, HASHED_TEXT, *sample_texts(), *own, *texts]
+    if _is_nfc(tokenizer):
         probes = [unicodedata.normalize("NFC", probe) for probe in probes]
     return [probe for probe in probes if probe]
 
 
-def _own_texts(tokenizer: Tokenizer, *, most: int = 4000) -> Iterator[str]:
-    """Its tokens in groups, at even distances; and alone each that its merges do not make."""
-    tokens = [data for _, data in sorted(tokenizer.token_bytes.items())]
-    words = [data.decode(errors="ignore") for data in tokens[:: max(1, len(tokens) // most)]]
-    for start in range(0, len(words), 50):
-        yield " ".join(words[start : start + 50])
-    own = {text: tokenizer.token_bytes.get(i, b"") for text, i in tokenizer.vocab.items()}
-    for text in tokenizer.unreachable()[:most]:
-        yield own[text].decode(errors="ignore")
-
-
-def _is_nfc(normalizer: Mapping[str, Any] | None) -> bool:
-    steps = (normalizer or {}).get("normalizers", [normalizer or {}])
-    return [step.get("type") for step in steps] == ["NFC"]
+def _is_nfc(tokenizer: Tokenizer) -> bool:
+    return (tokenizer.normalizer or {}).get("type") == "NFC"
 
 
 def _byte_level(
@@ -182,9 +160,10 @@ def _byte_level(
         "tokenizer.ggml.model": "gpt2",
         "tokenizer.ggml.merges": [" ".join(merge) for merge in tokenizer.model.merges],
     }
-    if _is_nfc(tokenizer.normalizer):
+    if _is_nfc(tokenizer):
         warnings.append("llama.cpp does not normalize: give it text in NFC")
     if pre is not None:
+        warnings.append(f"no ids were compared: the pre-tokenizer {pre!r} was given")
         return pre, keys
     own = patterns.from_spec(tokenizer.pre_tokenizer)
     skips = tokenizer.model.ignore_merges
@@ -242,10 +221,7 @@ def _different(
 
 
 def _no_pre(
-    tokenizer: Tokenizer,
-    own: patterns.Pattern | None,
-    nearest: _Nearest,
-    n_texts: int,
+    tokenizer: Tokenizer, own: patterns.Pattern | None, nearest: _Nearest, n_texts: int
 ) -> NoPreTokenizerError:
     n_different, name, text = nearest
     hashed = converter_hash(tokenizer)
@@ -271,48 +247,48 @@ def _sentencepiece(
             f"all 256 byte pieces, of which {lacking} are missing"
         )
     scores, ours = _scores(tokenizer), _ids(tokenizer, probes)
-    nearest: _Nearest | None = None
+    fits: list[tuple[int, str, bool, list[str]]] = []
     for kind, has_prefix in (("llama", True), ("llama", False), ("gemma4", False)):
-        keys: dict[str, Any] = {
-            "tokenizer.ggml.model": kind,
-            "tokenizer.ggml.scores": scores,
-            "tokenizer.ggml.add_space_prefix": has_prefix,
-        }
-        name = "default"
-        if kind == "gemma4":
-            name = "gemma4"
-            keys["tokenizer.ggml.merges"] = [" ".join(merge) for merge in tokenizer.model.merges]
-            theirs = _by_lines(tokenizer)
-        else:
-            theirs = _by_scores(tokenizer, scores, has_prefix=has_prefix)
-        if pre is not None and pre not in (name, kind):
+        if pre not in (None, _PRE[kind]):
             continue
-        different = [] if pre is not None else _different(ours, theirs, probes)
+        theirs = (
+            _by_lines(tokenizer) if kind == "gemma4" else _by_scores(tokenizer, scores, has_prefix)
+        )
+        different = _different(ours, theirs, probes)
+        fits.append((len(different), kind, has_prefix, different[:1]))
         if not different:
-            if kind == "gemma4":
-                warnings.append("llama.cpp puts a BOS token before each text of this kind")
-            return name, keys
-        if nearest is None or len(different) < nearest[0]:
-            how = f"{kind}, {'a' if has_prefix else 'no'} space before texts"
-            nearest = len(different), how, different[0]
-    if nearest is None:
+            break
+    if not fits:
         raise InvalidTokenizerError(
             f"--pre is {pre!r}; of a SentencePiece vocabulary it is default or gemma4"
         )
-    raise _no_pre(tokenizer, None, nearest, len(probes))
+    n_different, kind, has_prefix, first = min(fits)
+    if n_different and pre is None:
+        how = f"{kind}, {'a' if has_prefix else 'no'} space before texts"
+        raise _no_pre(tokenizer, None, (n_different, how, first[0]), len(probes))
+    if n_different:
+        warnings.append(f"{n_different} of {len(probes)} texts get other ids, such as {first[0]!r}")
+    keys: dict[str, Any] = {
+        "tokenizer.ggml.model": kind,
+        "tokenizer.ggml.scores": scores,
+        "tokenizer.ggml.add_space_prefix": has_prefix,
+    }
+    if kind == "gemma4":
+        keys["tokenizer.ggml.merges"] = [" ".join(merge) for merge in tokenizer.model.merges]
+        warnings.append("llama.cpp puts a BOS token before each text of this kind")
+    return _PRE[kind], keys
 
 
 def _scores(tokenizer: Tokenizer) -> list[float]:
     """llama.cpp joins the two neighbours whose token scores best: minus the rank of its merge."""
-    last = -float(len(tokenizer.model.merges))
-    found = [last] * tokenizer.row_count
+    found = [-float(len(tokenizer.model.merges))] * tokenizer.row_count
     for rank, (left, right) in enumerate(tokenizer.model.merges):
         token_id = tokenizer.vocab[left + right]
         found[token_id] = max(found[token_id], -float(rank))
     return found
 
 
-def _by_scores(tokenizer: Tokenizer, scores: Sequence[float], *, has_prefix: bool) -> Tokenizer:
+def _by_scores(tokenizer: Tokenizer, scores: Sequence[float], has_prefix: bool) -> Tokenizer:
     texts, types = _tokens(tokenizer, tokenizer.row_count)
     pieces = [Piece(*entry) for entry in zip(texts, scores, types, strict=True)]
     unknown = {} if tokenizer.unk_token is None else {"unk": tokenizer.vocab[tokenizer.unk_token]}
@@ -321,9 +297,6 @@ def _by_scores(tokenizer: Tokenizer, scores: Sequence[float], *, has_prefix: boo
 
 
 def _by_lines(tokenizer: Tokenizer) -> Tokenizer:
-    split = {"type": "Split", "pattern": {"Regex": r"[^\n]+|\n+"}, "behavior": "Isolated"}
-    return replace(
-        tokenizer,
-        normalizer=components.space_to_metaspace(add_prefix=False),
-        pre_tokenizer={**split, "invert": False},
-    )
+    [lines, _] = patterns.to_spec((patterns.Split(r"[^\n]+|\n+"),))["pretokenizers"]
+    spaces = components.space_to_metaspace(add_prefix=False)
+    return replace(tokenizer, normalizer=spaces, pre_tokenizer=lines)
