@@ -22,6 +22,7 @@ OTHER_PROGRAMS = {
     "CONTRIBUTING.md": {"--only"},
     "docs/judging-models.md": {"--questions"},
     "docs/superwords.md": {"--bytes", "--lines"},
+    "docs/speculative-decoding.md": {"--speculative-token-map"},
     "recipes/accelerate/README.md": {"--config_file", "--machine_rank", "--main_process_ip"},
 }
 """Flags of accelerate, benchmarks/ and tools/ that pages name; beside them the recipes' own."""

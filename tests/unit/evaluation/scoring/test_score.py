@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from vocabshift.errors import CorpusError, VocabMismatchError
-from vocabshift.evaluation.scoring.score import MOST_CONTEXT, score, score_documents
+from vocabshift.evaluation.scoring.score import score, score_documents
+from vocabshift.evaluation.scoring.windows import MOST_CONTEXT
 from vocabshift.models.load import positions_of
 from vocabshift.report.tables import to_markdown
 from vocabshift.tokenizer import byte_level
