@@ -125,7 +125,7 @@ def _open_onnxruntime(folder: Path) -> Encode:
 
 
 def _open_tiktoken(folder: Path) -> Encode:
-    """The tokenizer as a `tiktoken.Encoding`, whose ranks are its ids."""
+    """The tokenizer as a `tiktoken.Encoding`: its pattern as we write it, its ids as ranks."""
     import tiktoken
 
     from vocabshift.text.patterns import from_spec
@@ -137,13 +137,13 @@ def _open_tiktoken(folder: Path) -> Encode:
     steps = from_spec(tokenizer.pre_tokenizer)
     if tokenizer.normalizer is not None:
         raise ValueError("tiktoken has no normalizers, and this tokenizer has one")
-    if steps is None or len(steps) != 1 or steps[0].behavior != "Isolated" or steps[0].invert:
-        n_steps = "other steps" if steps is None else f"{len(steps)} steps"
-        raise ValueError(f"tiktoken takes one pattern; this pre-tokenizer has {n_steps}")
+    if steps is None or len(steps) != 1 or not (step := steps[0].exported()).is_isolated:
+        n_steps = "others" if steps is None or len(steps) == 1 else len(steps)
+        raise ValueError(f"tiktoken takes one step of matches; this pre-tokenizer has {n_steps}")
     special = {token.content: token.id for token in tokenizer.added_tokens}
     encoding = tiktoken.Encoding(
         "vocabshift",
-        pat_str=steps[0].exported().regex,  # it keeps matches alone
+        pat_str=step.regex,
         mergeable_ranks={
             spelt: token_id
             for token_id, spelt in tokenizer.token_bytes.items()
