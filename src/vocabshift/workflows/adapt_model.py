@@ -1,8 +1,7 @@
 """`adapt` for a model: exchange tokens at constant vocabulary size and move the model to them.
 
-Joins planning, adaptation and transfer, and measures before and after on held-out text. Owns the
-order: invalid requests are refused before anything is learned, and the output appears whole or
-not at all.
+Joins planning, adaptation and transfer, and measures before and after on held-out text. Invalid
+requests are refused before anything is learned, and the output appears whole or not at all.
 """
 
 from __future__ import annotations

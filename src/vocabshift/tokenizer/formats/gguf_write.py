@@ -1,8 +1,7 @@
 """A tokenizer as the vocabulary of a GGUF file: the `tokenizer.*` keys, checked by ids.
 
-Owns which of llama.cpp's tokenizers stands for ours. Each that may fit is built again from what the
-file will say, as llama.cpp runs it, and its ids are compared with ours; what differs is not
-written. `gguf` reads such keys, `text.llama_cpp` knows how llama.cpp cuts.
+Owns which of llama.cpp's tokenizers stands for ours: each that may fit is built as llama.cpp runs
+it, and its ids are compared with ours. `gguf` reads such keys, `text.llama_cpp` has the patterns.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from vocabshift.errors import InvalidTokenizerError, NoPreTokenizerError
 from vocabshift.text import patterns
 from vocabshift.text.held_out import sample_texts
 from vocabshift.text.llama_cpp import HASHED_TEXT, LLAMA_CPP, as_patch
+from vocabshift.text.splits import Split
 from vocabshift.tokenizer import components
 from vocabshift.tokenizer.formats.gguf import ROLE_KEYS
 from vocabshift.tokenizer.formats.sentencepiece import Piece, PieceType, Settings, from_pieces
@@ -173,7 +173,7 @@ def _byte_level(
     )
     models = {skips: tokenizer.model, not skips: tokenizer.model.unchecked(ignore_merges=not skips)}
     ours = _ids(tokenizer, probes)
-    nearest: _Nearest | None = None
+    nearest: tuple[int, str, str] | None = None  # texts with other ids, of what, the first of them
     for name, run in likely:
         theirs = replace(
             tokenizer,
@@ -193,10 +193,6 @@ def _byte_level(
             nearest = len(different), name, different[0]
     assert nearest is not None
     raise _no_pre(tokenizer, own, nearest, len(probes))
-
-
-_Nearest = tuple[int, str, str]
-"""How many texts got other ids, from what, and the first of them."""
 
 
 def _ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[bytes]:
@@ -297,6 +293,6 @@ def _by_scores(tokenizer: Tokenizer, scores: Sequence[float], has_prefix: bool) 
 
 
 def _by_lines(tokenizer: Tokenizer) -> Tokenizer:
-    [lines, _] = patterns.to_spec((patterns.Split(r"[^\n]+|\n+"),))["pretokenizers"]
+    [lines, _] = patterns.to_spec((Split(r"[^\n]+|\n+"),))["pretokenizers"]
     spaces = components.space_to_metaspace(add_prefix=False)
     return replace(tokenizer, normalizer=spaces, pre_tokenizer=lines)
