@@ -217,7 +217,7 @@ def _different(
 
 
 def _no_pre(
-    tokenizer: Tokenizer, own: patterns.Pattern | None, nearest: _Nearest, n_texts: int
+    tokenizer: Tokenizer, own: patterns.Pattern | None, nearest: tuple[int, str, str], n_texts: int
 ) -> NoPreTokenizerError:
     n_different, name, text = nearest
     hashed = converter_hash(tokenizer)
