@@ -42,22 +42,28 @@ def tables(rows: list[Row]) -> dict[str, str]:
                 if label in bits
             ],
         ),
-        "borders": markdown(
-            ("task", "`--border`", "accuracy", "questions", "touched"),
-            [
-                (
-                    *(f"`{row['task']}`" if ":" in row["task"] else row["task"], row["border"]),
-                    *_accuracy(row),
-                )
-                for row in rows
-                if row["what"] == "border"
-            ],
-            left=2,
-        ),
+        "borders": _borders([row for row in rows if row["what"] == "border"]),
     }
 
 
-def _accuracy(row: Row) -> tuple[str, str, str]:
-    if "failure" in row:
-        return "ends in an error", "–", "–"
-    return f"{row['accuracy']:.3f}", f"{row['questions']:,}", f"{row['touched']:.1%}"
+def _borders(rows: list[Row]) -> str:
+    """By task, in the order of the flag's values; what lm-eval scores of touched answers is cut."""
+    order = ("heal", "split", "lm-eval")
+    cells = []
+    for row in sorted(rows, key=lambda row: (row["task"], order.index(row["border"]))):
+        task = f"`{row['task']}`" if ":" in row["task"] else row["task"]
+        if "failure" in row:
+            cells.append((task, row["border"], "ends in an error", "–", "–", "–"))
+            continue
+        cut = row["touched"] if row["border"] == "lm-eval" else 0
+        better = "–"
+        if "heal_better_low" in row:
+            better = f"{row['heal_better_low']:+.3f} to {row['heal_better_high']:+.3f}"
+        cells.append(
+            (
+                *(task, row["border"], f"{row['accuracy']:.3f}", better),
+                *(f"{row['touched']:.1%}", f"{cut:.1%}"),
+            )
+        )
+    header = ("task", "`--border`", "accuracy", "heal is better by", "touched", "scored in part")
+    return markdown(header, cells, left=2)
