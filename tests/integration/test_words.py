@@ -16,7 +16,6 @@ import small_models  # noqa: E402
 import vocabshift as vs  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
 from vocabshift.tokenizer.formats.load import open_tokenizer  # noqa: E402
-from vocabshift.workflows.adapt_tokenizer import adapt_tokenizer  # noqa: E402
 from vocabshift.workflows.extend import NamedTokens  # noqa: E402
 
 SHAPES = runpy.run_path(str(Path(__file__).parents[1] / "unit" / "pruning" / "conftest.py"))
@@ -184,10 +183,20 @@ def test_unigram_and_wordpiece_take_words(shape: str, tmp_path: Path) -> None:
         torch.testing.assert_close(moved[token_id], rows[pieces].mean(0))
 
     corpus = vs.Corpus.from_texts([text for text in SHAPES["TEXTS"] for _ in range(3)])
-    adapted = adapt_tokenizer(
-        base, corpus, named=NamedTokens(words=tuple(words), special_tokens=special)
-    )
-    assert adapted.tokenizer.row_count == base.row_count
-    assert len(adapted.removed) == len(adapted.added) == 4
+    base.save_pretrained(tmp_path / "model")
+    config.pad_token_id = None
+    model = transformers.BertForMaskedLM(config)
+    model.save_pretrained(tmp_path / "model")
+    named_tokens = NamedTokens(words=tuple(words), special_tokens=special)
+    done = vs.adapt_model(tmp_path / "model", corpus, tmp_path / "out", named=named_tokens)
+    adapted = done.adaptation.tokenizer
+    assert adapted.row_count == base.row_count
+    assert len(done.adaptation.removed) == len(done.adaptation.added) == 4
     for word in words:
-        assert len(adapted.tokenizer.encode_batch([word])[0]) == 1
+        assert len(adapted.encode_batch([word])[0]) == 1
+    rows = model.get_input_embeddings().weight
+    out = transformers.BertForMaskedLM.from_pretrained(tmp_path / "out")
+    moved = out.get_input_embeddings().weight
+    kept = done.adaptation.id_map.new_to_old()
+    assert len(kept) == base.row_count - 4
+    assert torch.equal(moved[list(kept)], rows[list(kept.values())])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.evaluation.evaluate import evaluate
 from vocabshift.evaluation.scoring.score import score
+from vocabshift.extension.named_tokens import AnyKind
 from vocabshift.models.contents import CONFIG, config_file
 from vocabshift.models.load import load_causal_model, load_configs, load_model, torch_device
 from vocabshift.models.quantized import quantization_method
@@ -21,7 +22,6 @@ from vocabshift.report.tables import to_markdown, to_rich
 from vocabshift.results import Result, Results
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
-from vocabshift.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -110,14 +110,14 @@ def tables_of(card: Mapping[str, Any]) -> list[Table]:
     return [to_rich(results, metric) for metric in results.distinct("metric")]
 
 
-def measure_tokens(old: Tokenizer, new: Tokenizer, text: Corpus, *, threads: int = 1) -> Results:
+def measure_tokens(old: AnyKind, new: AnyKind, text: Corpus, *, threads: int = 1) -> Results:
     """Bytes per token of both tokenizers on all of `text`, by language."""
     return evaluate({BEFORE: old, AFTER: new}, text, "bytes_per_token", threads=threads)
 
 
 def measure_bits(
     folder: Path,
-    tokenizer: Tokenizer,
+    tokenizer: AnyKind,
     texts: Mapping[str, Sequence[str]],
     subject: str,
     *,

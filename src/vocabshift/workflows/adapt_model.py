@@ -24,8 +24,7 @@ from vocabshift.surgery.report import TransferReport
 from vocabshift.surgery.transfer import transfer_folder
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.held_out import excerpt
-from vocabshift.tokenizer.formats.load import load_tokenizer
-from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.formats.load import open_tokenizer
 from vocabshift.workflows.adapt_card import (
     AFTER,
     BEFORE,
@@ -137,7 +136,7 @@ def adapt_model(
     ValueError (often VocabMismatchError, CorpusError) or OSError, where possible before anything
     is learned; FileExistsError without `force` if `out` exists.
     """
-    folder, old = open_model(model)
+    folder, old = open_model(model, only_named=bool(named) and not n_tokens)
     learned, judged, judged_on = split_corpus(corpus, text)
     options: dict[str, Any] = {
         "first": first,
@@ -204,7 +203,7 @@ def adapt_model(
             hard_links=hard_links,
             resume=resume,
         )
-        new = load_tokenizer(output.folder)
+        new = open_tokenizer(output.folder)
         scorer.read(output.folder, new, AFTER)
         card = AdaptationCard(
             model=folder.resolve().name if Path(model).exists() else str(model),
@@ -248,7 +247,7 @@ class _Scorer:
         self.why_not = "left out" if texts is None else ""
         self._texts, self._device, self._progress = texts, device, progress
 
-    def read(self, folder: Path, tokenizer: Tokenizer, subject: str) -> None:
+    def read(self, folder: Path, tokenizer: AnyKind, subject: str) -> None:
         """Add the bits per byte of the model in a folder, if it can be scored."""
         if self._texts is None or self.why_not:
             return

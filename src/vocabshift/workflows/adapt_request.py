@@ -11,31 +11,36 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import CorpusError, InvalidTokenizerError
+from vocabshift.extension.named_tokens import AnyKind
 from vocabshift.extension.options import ExtensionOptions, repaired
 from vocabshift.models.folder import load_own_tokenizer, require_model
 from vocabshift.pruning.options import PruningOptions, parse_keep
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.held_out import EVERY, hold_out
+from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
-def open_model(model: str | Path) -> tuple[Path, Tokenizer]:
-    """Open a model's folder and its tokenizer, which must be of a kind that can learn."""
+def open_model(model: str | Path, *, only_named: bool = False) -> tuple[Path, AnyKind]:
+    """Open a model's folder and its tokenizer, which must be of a kind that can learn.
+
+    `only_named`: of any kind, as nothing is learned from text.
+    """
     folder = require_model(model, advice="adapt_tokenizer takes a tokenizer alone")
     old = load_own_tokenizer(folder)
-    if not isinstance(old, Tokenizer):
+    if not isinstance(old, Tokenizer) and not only_named:
         raise InvalidTokenizerError(
-            f"the tokenizer of {model} is {old.kind}, to which nothing can be added; prune it and "
-            "transfer the model to make it smaller"
+            f"the tokenizer of {model} is {old.kind}, which learns no tokens from text; give words "
+            "or special tokens by name, or prune it and transfer the model to make it smaller"
         )
     return folder, old
 
 
 def check_options(
-    old: Tokenizer, n_tokens: int | None, pre_tokenizer: str, options: Mapping[str, Any]
+    old: AnyKind, n_tokens: int | None, pre_tokenizer: str, options: Mapping[str, Any]
 ) -> None:
     """Refuse early the options that pruning and extending would refuse after reading the model."""
-    first = 1 if n_tokens is None else n_tokens
+    first = n_tokens or 1
     pruning = {key: options[key] for key in ("order", "keep") if key in options}
     extending = {key: options[key] for key in options.keys() - {"first", *pruning}}
     ExtensionOptions(n_tokens=first, pre_tokenizer=pre_tokenizer, **extending)
@@ -45,7 +50,7 @@ def check_options(
         keep=parse_keep(pruning.get("keep", ())),
     )
     if pre_tokenizer == "repaired":
-        repaired(old)
+        repaired(as_tokenizer(old))
 
 
 def split_corpus(corpus: Corpus, text: Any) -> tuple[Corpus, Corpus, str]:
