@@ -14,6 +14,9 @@ TEXTS = {"en": "English", "de": "German", "hi": "Hindi", "code": "Python code"}
 def tables(rows: list[Row]) -> dict[str, str]:
     """Markdown by name."""
     peers = [row for row in rows if row["what"] == "llama.cpp"]
+    written = {
+        what: [row for row in rows if row["what"] == what] for what in ("ids", "greedy", "answers")
+    }
     bits = {row["row"]: row for row in rows if row["what"] == "bits"}
     return {
         "llama.cpp": markdown(
@@ -28,6 +31,36 @@ def tables(rows: list[Row]) -> dict[str, str]:
                 )
                 for row in peers
             ],
+        ),
+        "written": markdown(
+            ("the file in llama.cpp", "what is compared", "equal"),
+            [
+                *(
+                    (
+                        row["row"],
+                        f"ids of {row['tokens']:,} tokens with the folder's",
+                        f"{row['equal_ids']:,} of {row['texts']:,} texts",
+                    )
+                    for row in written["ids"]
+                ),
+                *(
+                    (
+                        row["row"],
+                        f"{row['tokens'] // row['texts']} tokens after a prompt with transformers'",
+                        f"{row['equal']} of {row['texts']} prompts",
+                    )
+                    for row in written["greedy"]
+                ),
+                *(
+                    (
+                        row["row"],
+                        "the text after each prompt whose tokens stay, with the whole file",
+                        f"{row['equal']} of {row['texts_whose_tokens_stay']} prompts",
+                    )
+                    for row in written["answers"]
+                ),
+            ],
+            left=2,
         ),
         "bits": markdown(
             ("text", "documents", "bits per byte", "95 % interval"),

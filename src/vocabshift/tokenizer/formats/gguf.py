@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.text import patterns, regexes
+from vocabshift.text.llama_cpp import LLAMA_CPP
 from vocabshift.text.splits import Split
 from vocabshift.tokenizer import components
 from vocabshift.tokenizer.added_tokens import AddedToken
@@ -105,7 +106,7 @@ def _byte_level(
     keys: Mapping[str, Any], pieces: list[Piece], pattern: str | None, name: str
 ) -> Tokenizer:
     pre_name = keys.get("tokenizer.ggml.pre")
-    pre = _PRE.get(pre_name) if isinstance(pre_name, str) else None
+    pre = _pre(pre_name) if isinstance(pre_name, str) else None
     if pre is None and pattern is None:
         raise InvalidTokenizerError(
             f"the GGUF file names the pre-tokenizer {pre_name!r}, which is not known here; name "
@@ -140,6 +141,14 @@ def _byte_level(
         chat_template=_template(keys),
         name=name,
     )
+
+
+def _pre(name: str) -> _Pre | None:
+    """What the name means; where no vendor's tokenizer is known, what llama.cpp does."""
+    as_run = LLAMA_CPP.get(name)
+    steps = () if as_run is None else tuple(step.regex for step in as_run.pattern)
+    own = None if as_run is None else _Pre(steps, as_run.ignore_merges)
+    return _PRE.get(name, own)
 
 
 def _steps(pattern: str | tuple[str, ...]) -> patterns.Pattern:

@@ -54,6 +54,8 @@ def test_command_r_splits_digits_and_composes(
         ("seed-coder", "12!\n", ["1", "2", "!", "Ċ"]),
         ("bailingmoe", "12!\n\n", ["1", "2", "!ĊĊ"]),
         ("tiny_aya", "12345 It's", ["12", "345", "ĠIt's"]),
+        ("granite-embed-multi-97m", "1234 aB कि", ["123", "4", "Ġa", "B", "Ġà¤ķà¤¿"]),
+        ("exaone-moe", "two words 12", ["twoĠwords", "Ġ", "1", "2"]),
     ],
 )
 def test_named_pre_tokenizers(
