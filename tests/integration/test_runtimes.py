@@ -34,7 +34,7 @@ def report_on(tokenizer: vs.Tokenizer, name: str, corpus: vs.Corpus | None = Non
     runtime = RUNTIMES[name]
     if not runtime.is_installed:
         pytest.skip(f"{name} is not installed: pip install '{runtime.install}'")
-    [report] = vs.check_runtimes(tokenizer, name, corpus=corpus)
+    [report] = vs.check_runtimes(tokenizer, name, corpus=corpus, time_limit=600)
     assert report.version is not None
     return report
 
