@@ -46,11 +46,13 @@ if [ "${LLAMA:-}" ]; then
     "$LLAMA" $HERE/peer.py "$OUT/trimmed.gguf" "$OUT/lines.json" --ids-only -o "$OUT/peer.npz"
     "$PYTHON" $HERE/against_llama_cpp.py "$OUT/tokenizer-en" "$OUT/lines.json" "$OUT/peer.npz" \
       --row "trimmed, Q4_1" --file "$OUT/results.jsonl"
+    "$PYTHON" $HERE/texts.py "$DATA/eval" --prompts --alike "$OUT/model" "$OUT/tokenizer-en" \
+      -o "$OUT/alike.json"
     for name in whole trimmed; do
       file=$FILE; [ $name = whole ] || file=$OUT/trimmed.gguf
-      "$LLAMA" $HERE/peer.py "$file" "$OUT/prompts.json" --bos 1 --new 16 -o "$OUT/$name.npz"
+      "$LLAMA" $HERE/peer.py "$file" "$OUT/alike.json" --bos 1 --new 16 -o "$OUT/$name.npz"
     done
-    "$PYTHON" $HERE/against_llama_cpp.py "$OUT/tokenizer-en" "$OUT/prompts.json" "$OUT/trimmed.npz" \
+    "$PYTHON" $HERE/against_llama_cpp.py "$OUT/tokenizer-en" "$OUT/alike.json" "$OUT/trimmed.npz" \
       --before "$OUT/model" "$OUT/whole.npz" --row "trimmed, Q4_1" --file "$OUT/results.jsonl"
   fi
 

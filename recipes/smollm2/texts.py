@@ -3,14 +3,18 @@
     python recipes/smollm2/texts.py DATA/eval -o texts.json
 
 Twenty texts: three languages, code, oddities. With `--lines N` so many lines of every language of
-FLORES, and the oddities; with `--prompts` the beginnings of twenty English lines.
+FLORES, and the oddities; with `--prompts` the beginnings of twenty English lines, and with `--alike
+FOLDER FOLDER` of those alone that two tokenizers cut alike.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
+
+from tokenizers import Tokenizer
 
 FIRST = 100  # line of FLORES
 PROMPTS, PROMPT_LENGTH = 20, 60  # characters
@@ -31,11 +35,15 @@ def lines(folder: Path, n: int) -> list[str]:
     return [*(text for text in texts if text), *ODD]
 
 
-def prompts(folder: Path) -> list[str]:
+def prompts(folder: Path, alike: Sequence[Path]) -> list[str]:
     """Beginnings of English lines, cut after a word."""
     file = folder / "sib200-flores" / "en.txt"
-    own = file.read_text(encoding="utf-8").split("\n")[:PROMPTS]
-    return [line[:PROMPT_LENGTH].rsplit(" ", 1)[0] for line in own]
+    lines = [line for line in file.read_text(encoding="utf-8").split("\n") if line]
+    found = [line[:PROMPT_LENGTH].rsplit(" ", 1)[0] for line in lines]
+    if alike:
+        one, other = (Tokenizer.from_file(str(place / "tokenizer.json")) for place in alike)
+        found = [text for text in found if one.encode(text).tokens == other.encode(text).tokens]
+    return found[:PROMPTS]
 
 
 def main() -> None:
@@ -45,9 +53,10 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path, required=True)
     parser.add_argument("--lines", type=int, help="of every language")
     parser.add_argument("--prompts", action="store_true")
+    parser.add_argument("--alike", nargs=2, type=Path, default=(), metavar="FOLDER")
     args = parser.parse_args()
     if args.lines or args.prompts:
-        found = prompts(args.folder) if args.prompts else lines(args.folder, args.lines)
+        found = prompts(args.folder, args.alike) if args.prompts else lines(args.folder, args.lines)
         args.out.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
         return
     texts = []

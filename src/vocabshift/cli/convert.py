@@ -29,8 +29,6 @@ def add_parser(subparsers: Any) -> None:
         "fits, nothing is written, and the lines that would teach it one are printed.\n"
         "Architectures: llama (with Mistral), mistral3, qwen2, qwen3, gemma, gemma2, gemma3.",
         "  vocabshift convert SmolLM2-135M-Instruct.Q4_1.gguf -o smollm2\n"
-        "  vocabshift convert model.gguf --dtype float32 -o model --json\n"
-        "  vocabshift convert smollm2 -o smollm2.gguf\n"
         "  vocabshift convert smollm2 --dtype Q8_0 --text hi=hindi.txt -o smollm2-q8.gguf\n",
     )
     parser.add_argument("source", metavar="FILE.gguf|DIR", help="the file, or the model's folder")

@@ -35,8 +35,7 @@ def add_parser(subparsers: Any) -> None:
         "Of a GGUF file, rows of tokens are dropped and reordered as they are stored: TOKENIZER\n"
         "is what prune made of the file's own. Needs the [gguf] extra.",
         "  vocabshift transfer models/llama runs/ist --init auto --text hi=hindi.txt -o llama-ist\n"
-        "  vocabshift transfer llama-ist-trained --back --initial models/llama -o llama-back\n"
-        "  vocabshift transfer model.gguf runs/pruned -o model-small.gguf\n",
+        "  vocabshift transfer llama-ist-trained --back --initial models/llama -o llama-back\n",
     )
     parser.later(_add_options)
     parser.set_defaults(run=run, show=show, status=lambda *_: 0)
