@@ -178,7 +178,7 @@ def test_sentence_transformers_itself(pruned, tmp_path) -> None:
 
 
 def test_cross_encoder(pruned, tmp_path) -> None:
-    """Scores of pairs, by transformers, and by sentence-transformers where it is installed."""
+    """Scores of pairs, which have two segments."""
     model = whole_folders.bert(tmp_path / "model", "BertForSequenceClassification", num_labels=1)
     transfer_folder(tmp_path / "model", pruned(), tmp_path / "out")
     scores = []
@@ -190,7 +190,12 @@ def test_cross_encoder(pruned, tmp_path) -> None:
         with torch.no_grad():
             scores.append(loaded(**batch).logits)
     assert torch.equal(*scores)
+
+
+def test_cross_encoder_of_sentence_transformers(pruned, tmp_path) -> None:
     library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is absent")
+    whole_folders.bert(tmp_path / "model", "BertForSequenceClassification", num_labels=1)
+    transfer_folder(tmp_path / "model", pruned(), tmp_path / "out")
     pairs = [(TEXTS[0], text) for text in TEXTS]
     found = [
         library.CrossEncoder(str(tmp_path / name), device="cpu").predict(pairs)
