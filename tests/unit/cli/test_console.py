@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from vocabshift.cli import console
+from vocabshift.cli import console, summary
 
 
 def test_json_survives_a_narrow_encoding(monkeypatch) -> None:
@@ -77,7 +77,7 @@ def test_a_terminal_shows_a_bar_with_rate_and_time_left(
 def test_summary(capsys) -> None:
     """Numbers are grouped, and the next command stands on one line at the end."""
     command = "vocabshift check " + "x" * 200
-    console.show_summary(console.stdout(), "train", {"vocabulary": 32000, "out": "[x]"}, command)
+    summary.show_summary(console.stdout(), "train", {"vocabulary": 32000, "out": "[x]"}, command)
     out = capsys.readouterr().out
     assert "32,000" in out
     assert "[x]" in out

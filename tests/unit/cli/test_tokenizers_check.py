@@ -33,6 +33,7 @@ CHECKED = SimpleNamespace(
     unassigned_bytes=("F1",),
     never_bytes=("C0",),
     lost_characters=("U+0004",),
+    pattern_limits=(),
     partial_utf8=(),
     superwords=(),
     terminal_spanning=(),

@@ -27,7 +27,7 @@ def config_of(architecture: str, *, general: dict[str, Any] | None = None, **key
     values = {f"{architecture}.{key}": value for key, value in own.items()} | (general or {})
     names = ["token_embd.weight", *(f"blk.{n}.attn_norm.weight" for n in range(70))]
     tensors = tuple(TensorInfo(name, (32, 96), 0, 0, 0) for name in names)
-    return build_config(Metadata(values, architecture), Header(values, tensors, 0), b"")
+    return build_config(Metadata(values, architecture), Header(values, tensors, 0, {}), b"")
 
 
 @pytest.mark.parametrize(("architecture", "largest"), [("gemma2", 46), ("gemma3", 62)])

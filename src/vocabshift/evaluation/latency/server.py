@@ -13,11 +13,13 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from vocabshift.evaluation.latency.latency import Answer
 
 _LONGEST_LINE = 1 << 20  # bytes; an event holds a few tokens
+_LONGEST_ANSWER = 1 << 24  # bytes
 _TIMEOUT = 600.0  # seconds without a byte
 
 
@@ -35,13 +37,16 @@ class ServedModel:
         self._url = url.rstrip("/") + "/completions"
         self._model = model
         self._n_new = max_new_tokens
+        self._usages: dict[str, Any] = {}  # of prompts, where the stream has none
 
     def ask(self, prompt: str) -> Answer:
         """Time a completion: temperature 0, `ignore_eos`, `max_new_tokens` tokens.
 
         The first token is there when the first event with text is; of an event with several
-        tokens only the time is known, so `rest` is what later events hold. Raises ValueError for
-        an answer that is none, OSError where the server cannot be reached.
+        tokens only the time is known, so `rest` is what later events hold. A server whose streams
+        do not count tokens (llama-cpp-python's) is asked once more for each prompt, without a
+        stream and untimed. Raises ValueError for an answer that is none, OSError where the server
+        cannot be reached.
         """
         start = time.perf_counter()
         first, rest, usage = b"", b"", None
@@ -56,11 +61,13 @@ class ServedModel:
                 rest += text
             else:
                 first, first_at = text, last_at
+        if usage is None and first:
+            usage = self._usage_of(prompt)
         if usage is None or not first or not _is_usage(usage):
             missing = "no usage" if first else "no text"
             raise ValueError(
                 f"{self._url} answered with {missing}: a server is needed that streams completions "
-                "and knows stream_options.include_usage, as vLLM does"
+                "and counts tokens, as vLLM does"
             )
         return Answer(
             input_tokens=usage["prompt_tokens"],
@@ -74,29 +81,45 @@ class ServedModel:
     def peak_memory(self, prompt: str) -> None:
         """A server does not say."""
 
+    def _usage_of(self, prompt: str) -> Any:
+        """The tokens of a prompt and of its answer, by a request of its own."""
+        if prompt not in self._usages:
+            with self._request(prompt, stream=False) as answer:
+                self._usages[prompt] = self._parsed(answer.read(_LONGEST_ANSWER)).get("usage")
+        return self._usages[prompt]
+
     def _events(self, prompt: str) -> Iterator[dict[str, Any]]:
-        wish = {
+        with self._request(prompt, stream=True) as answer:
+            while line := answer.readline(_LONGEST_LINE):
+                if line.startswith(b"data:"):
+                    data = line.removeprefix(b"data:").strip()
+                    if data == b"[DONE]":
+                        return
+                    yield self._parsed(data)
+
+    @contextmanager
+    def _request(self, prompt: str, *, stream: bool) -> Iterator[Any]:
+        wish: dict[str, Any] = {
             "model": self._model,
             "prompt": prompt,
             "max_tokens": self._n_new,
             "temperature": 0,
             "ignore_eos": True,
-            "stream": True,
-            "stream_options": {"include_usage": True},
+            "stream": stream,
         }
+        if stream:
+            wish["stream_options"] = {"include_usage": True}
         request = urllib.request.Request(
             self._url,
             data=json.dumps(wish).encode(),
-            headers={"Content-Type": "application/json", "Accept": "text/event-stream"},
+            headers={
+                "Content-Type": "application/json",
+                "Accept": "text/event-stream" if stream else "application/json",
+            },
         )
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
-                while line := answer.readline(_LONGEST_LINE):
-                    if line.startswith(b"data:"):
-                        data = line.removeprefix(b"data:").strip()
-                        if data == b"[DONE]":
-                            return
-                        yield self._parsed(data)
+                yield answer
         except urllib.error.HTTPError as error:
             said = " ".join(error.read(500).decode("utf-8", "replace").split())
             raise ValueError(f"{self._url} refused with status {error.code}: {said}") from None

@@ -25,6 +25,7 @@ class Server:
 
     def __init__(self) -> None:
         self.events: list[Any] = []
+        self.whole: dict[str, Any] = {}  # the answer to a request without a stream
         self.pause = 0.0
         self.status = 200
         self.asked: list[tuple[str, dict[str, Any]]] = []
@@ -37,6 +38,9 @@ class Server:
                 self.send_response(outer.status)
                 self.send_header("Content-Type", "text/event-stream")
                 self.end_headers()
+                if not outer.asked[-1][1]["stream"]:
+                    self.wfile.write(json.dumps(outer.whole).encode())
+                    return
                 for event in outer.events:
                     time.sleep(outer.pause)
                     data = event if isinstance(event, str) else json.dumps(event)
@@ -59,6 +63,21 @@ def server() -> Iterator[Server]:
     own.http.shutdown()
     thread.join()
     own.http.server_close()
+
+
+def test_tokens_that_the_stream_does_not_count_are_asked_for_once(server: Server) -> None:
+    """As of llama-cpp-python's server: one more request a prompt, without a stream."""
+    server.events = [said("a"), said("b"), "[DONE]"]
+    server.whole = {**said("ab"), "usage": USAGE["usage"]}
+    model = ServedModel(server.url, "ist", max_new_tokens=4)
+    for _ in range(2):
+        answer = model.ask("prompt")
+        assert (7, 4, b"a", b"b") == (
+            *(answer.input_tokens, answer.output_tokens),
+            *(answer.first, answer.rest),
+        )
+    assert [True, False, True] == [wish["stream"] for _, wish in server.asked]
+    assert "stream_options" not in server.asked[1][1]
 
 
 def test_a_stream_is_timed(server: Server) -> None:
