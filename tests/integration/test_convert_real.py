@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+import vocabshift as vs  # noqa: E402
 from vocabshift.tokenizer.formats.load import load_tokenizer  # noqa: E402
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
@@ -69,3 +70,23 @@ def test_special_tokens_and_chat_template(smollm2: Path) -> None:
     text = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
     assert text.endswith("<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n")
     assert 1 == tokenizer.encode(text)[0]
+
+
+def test_the_file_loses_tokens_and_nothing_else(smollm2_gguf: Path, tmp_path: Path) -> None:
+    """Its table is Q8_0, and most of its matrices are Q4_1: none is written anew."""
+    gguf = pytest.importorskip("gguf")
+    own = load_tokenizer(smollm2_gguf)
+    smaller = own.without(range(own.row_count - 9000, own.row_count))
+    result = vs.transfer_gguf(smollm2_gguf, smaller, tmp_path / "small.gguf")
+    assert {"token_embd.weight": "Q8_0"} == result["tables"]
+    assert 9000 * 576 // 32 * 34 <= result["bytes_before"] - result["bytes_after"] < 6_500_000
+    before = gguf.GGUFReader(smollm2_gguf).tensors
+    after = gguf.GGUFReader(tmp_path / "small.gguf").tensors
+    for old, new in zip(before, after, strict=True):
+        is_table = old.name == "token_embd.weight"
+        expected = old.data[: smaller.row_count] if is_table else old.data
+        assert (expected == new.data).all(), old.name
+    again = load_tokenizer(tmp_path / "small.gguf").backend
+    assert [again.encode(text).ids for text in GENERAL] == [
+        smaller.backend.encode(text).ids for text in GENERAL
+    ]
