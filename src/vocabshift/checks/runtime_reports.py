@@ -198,11 +198,10 @@ def _report(
     answers = encode_apart(runtime, folder, [text for _, text in texts], time_limit)
     verdict = _compare(tokenizer, texts, answers.ids)
     status: Status = answers.status
+    reason = answers.reason.replace(f"{folder.resolve()}/", "")  # it may be one that we made
     if verdict["differing"]:
         status = "lost text" if verdict["lost"] else "wrong ids"
-    return RuntimeReport(
-        runtime.name, status, runtime.version, reason=_one_line(answers.reason), **verdict
-    )
+    return RuntimeReport(runtime.name, status, runtime.version, reason=_one_line(reason), **verdict)
 
 
 def _compare(

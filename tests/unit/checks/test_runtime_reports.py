@@ -97,7 +97,7 @@ def test_a_text_in_another_normal_form_is_not_lost(make_byte_level) -> None:
 def test_an_error_on_opening_is_a_refusal_in_one_short_line(tokenizer: Tokenizer) -> None:
     report = report_on(tokenizer, fake_runtimes.refusing)
     assert ("refuses", 0) == (report.status, report.texts)
-    assert report.reason.startswith("ValueError: no such pattern \ufffd[31mxxx")
+    assert report.reason.startswith("ValueError: no such pattern in tokenizer.json \ufffd[31mxxx")
     assert 300 == len(report.reason)
     assert report.ok
 
