@@ -47,8 +47,8 @@ def with_ids_of_nothing(folder: Path) -> Encode:
     return lambda text: [1 << 40, -7] if text == TRIGGER else encode(text)
 
 
-def refusing(_folder: Path) -> Encode:
-    raise ValueError("no such\npattern \x1b[31m" + 1000 * "x")
+def refusing(folder: Path) -> Encode:
+    raise ValueError(f"no such\npattern in {folder / 'tokenizer.json'} \x1b[31m" + 1000 * "x")
 
 
 def panicking(_folder: Path) -> Encode:

@@ -78,5 +78,9 @@ if [ "${1:-}" != --smoke ] && [ -d "$DATA/tokenizers-hf" ]; then
 fi
 
 if [ -n "${RECORD:-}" ]; then
-  "$PYTHON" recipes/data/insert.py docs/runtimes.md "$OUT/recipes.md" "$OUT/vendors.md"
+  mkdir -p "$OUT/record" # the tables without the notes
+  for name in recipes vendors; do
+    grep -v '^- ' "$OUT/$name.md" >"$OUT/record/$name.md"
+  done
+  "$PYTHON" recipes/data/insert.py docs/runtimes.md "$OUT"/record/{recipes,vendors}.md
 fi

@@ -6,7 +6,6 @@ them.
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
 import shutil
@@ -15,14 +14,13 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
 from vocabshift.checks.runtime_process import Ending, encode_apart
 from vocabshift.checks.runtimes import RUNTIMES, TIME_LIMIT, Runtime
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.held_out import excerpt
+from vocabshift.text.held_out import excerpt, script_texts
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.formats.load import (
     TokenizerLike,
@@ -158,9 +156,7 @@ _ADDED_LABEL = "added tokens"
 
 
 def _texts(tokenizer: AnyTokenizer, corpus: Corpus | None) -> Texts:
-    file = resources.files("vocabshift.checks") / "runtimes.jsonl"
-    rows = map(json.loads, file.read_text(encoding="utf-8").splitlines())
-    texts = [(row["language"], row["text"]) for row in rows]
+    texts = script_texts()
     for token in tokenizer.added_tokens[:_ADDED]:
         texts.append((_ADDED_LABEL, f"{token.content}Hello {token.content} नमस्ते{token.content}\n"))
     if corpus is not None:
@@ -202,11 +198,10 @@ def _report(
     answers = encode_apart(runtime, folder, [text for _, text in texts], time_limit)
     verdict = _compare(tokenizer, texts, answers.ids)
     status: Status = answers.status
+    reason = answers.reason.replace(f"{folder.resolve()}/", "")  # it may be one that we made
     if verdict["differing"]:
         status = "lost text" if verdict["lost"] else "wrong ids"
-    return RuntimeReport(
-        runtime.name, status, runtime.version, reason=_one_line(answers.reason), **verdict
-    )
+    return RuntimeReport(runtime.name, status, runtime.version, reason=_one_line(reason), **verdict)
 
 
 def _compare(

@@ -118,14 +118,23 @@ def excerpt(corpus: Corpus, n_bytes: int) -> dict[str, list[str]]:
 
 
 def sample_texts(n_documents: int = 24) -> list[str]:
-    """The first documents of each of the twenty languages (and code) that come with the package.
+    """The first documents of each of the twenty languages (and code) that come with the package,
+    and `script_texts`.
 
     Texts in many scripts to compare tokenizers on, where no others are given.
     """
     folder = resources.files("vocabshift") / "demo" / "texts"
-    found: list[str] = []
+    found = [text for _, text in script_texts()]
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         lines = file.read_text(encoding="utf-8").split("\n")[:n_documents]
         is_json = file.name.endswith(".jsonl")
         found += [str(json.loads(line)["text"]) if is_json else line for line in lines if line]
     return found
+
+
+def script_texts() -> list[tuple[str, str]]:
+    """Short texts of ours with their labels: 50 languages in all their scripts, code, numbers,
+    white space, emoji and marks. Nothing is trained on them."""
+    file = resources.files("vocabshift.text") / "scripts.jsonl"
+    rows = map(json.loads, file.read_text(encoding="utf-8").splitlines())
+    return [(row["language"], row["text"]) for row in rows]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from vocabshift.checks.runtime_reports import (
 )
 from vocabshift.checks.runtimes import RUNTIMES
 from vocabshift.text.corpus import Corpus
+from vocabshift.text.held_out import script_texts
 from vocabshift.text.languages import LANGUAGES
 from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.tokenizer import Tokenizer
@@ -97,7 +97,7 @@ def test_a_text_in_another_normal_form_is_not_lost(make_byte_level) -> None:
 def test_an_error_on_opening_is_a_refusal_in_one_short_line(tokenizer: Tokenizer) -> None:
     report = report_on(tokenizer, fake_runtimes.refusing)
     assert ("refuses", 0) == (report.status, report.texts)
-    assert report.reason.startswith("ValueError: no such pattern \ufffd[31mxxx")
+    assert report.reason.startswith("ValueError: no such pattern in tokenizer.json \ufffd[31mxxx")
     assert 300 == len(report.reason)
     assert report.ok
 
@@ -259,8 +259,7 @@ def test_a_report_as_json(tokenizer: Tokenizer) -> None:
 
 def test_the_texts_are_in_every_script_that_we_name() -> None:
     """And one has each kind of character on which patterns differ."""
-    file = resources.files("vocabshift.checks") / "runtimes.jsonl"
-    text = "".join(json.loads(line)["text"] for line in file.read_text("utf-8").splitlines())
+    text = "".join(text for _, text in script_texts())
     scripts = {script for language in LANGUAGES for script in language.scripts}
     assert [] == [name for name in sorted(scripts) if not regex.search(rf"\p{{sc={name}}}", text)]
     for kind in ("\u200c", "\u200d", "\r\n", "\t", "\u00a0", "\u3000", "\ufe0f", "e\u0301", "'LL"):

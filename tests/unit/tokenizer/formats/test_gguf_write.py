@@ -53,6 +53,12 @@ def test_the_same_pattern_is_taken_first(pattern: str, pre: str, hindi: Tokenize
         assert tokenizer.backend.encode(text).ids == again.backend.encode(text).ids, text
 
 
+def test_a_contraction_inside_a_foreign_word_is_seen(make_byte_level) -> None:
+    """Turkish "İstanbul'da" is no "'d": of the texts in the package, one in every script has it."""
+    tokenizer = with_pattern(make_byte_level("'da"), "tekken")
+    assert "deepseek-v3" == to_vocabulary(tokenizer, tokenizer.row_count).pre
+
+
 def test_another_pattern_with_equal_ids_is_taken_with_a_warning() -> None:
     """`tekken` means another pattern in llama.cpp, but ten merges meet it nowhere."""
     tokenizer = with_pattern(tiny_tokenizer(), "tekken")
