@@ -30,7 +30,7 @@ def write_draft_vocab(folder: Path, ids: NDArray[np.int64], n_rows: int) -> None
     """
     try:
         import torch
-        from safetensors.torch import save_file
+        from safetensors.torch import save
     except ImportError as error:
         raise ImportError(
             "draft vocabularies need torch and safetensors; install them with: "
@@ -41,4 +41,5 @@ def write_draft_vocab(folder: Path, ids: NDArray[np.int64], n_rows: int) -> None
     t2d[torch.from_numpy(ids)] = True
     torch.save(ids.tolist(), folder / TOKEN_MAP)
     torch.save({"d2t": d2t, "t2d": t2d}, folder / MAPPING_PICKLE)
-    save_file({"d2t": d2t, "t2d": t2d}, folder / MAPPING)
+    # Not its save_file: that writes files that nobody else may read.
+    (folder / MAPPING).write_bytes(save({"d2t": d2t, "t2d": t2d}))

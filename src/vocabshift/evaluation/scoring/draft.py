@@ -196,7 +196,8 @@ def _batch_sums(
                     for each in logits
                 )
                 greedy += float((p.argmax(-1) == q.argmax(-1)).sum())
-                sampled += float(torch.minimum(p, q).sum(dtype=torch.float64))
+                # Not the sum of min(p, q): rounding would take it beyond 1.
+                sampled += len(p) - float((p - q).abs().sum(dtype=torch.float64)) / 2
             sums.append((last - first, greedy, sampled))
     return sums
 
