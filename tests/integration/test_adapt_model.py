@@ -369,7 +369,7 @@ def test_a_unigram_model_is_refused(place: Path, capsys: Any) -> None:
     config = transformers.AutoConfig.for_model("xlm-roberta", vocab_size=10, **small_models._S)
     transformers.XLMRobertaForMaskedLM(config).save_pretrained(folder)
     message = refused(capsys, "adapt", folder, *specs(place), "-o", place / "out")
-    assert "is Unigram, to which nothing can be added; prune it" in message
+    assert "is Unigram, which learns no tokens from text; give words" in message
 
 
 def test_weights_in_another_format(place: Path, capsys: Any) -> None:

@@ -66,14 +66,19 @@ def add_words(tokenizer: AnyKind, named: NamedTokens, *, free_ids: Iterable[int]
     """Add the words of `named`; the ids and the merges that there are keep their places.
 
     New ids come after all others, or are taken from `free_ids` first (BPE alone). The same list
-    gives the same tokenizer. ValueError for a BPE tokenizer that marks the parts of words.
+    gives the same tokenizer. ValueError for a BPE tokenizer that marks the parts of words, unless
+    words become added tokens.
     """
-    if isinstance(tokenizer, Tokenizer) and (
+    if not named.words:
+        return Words(tokenizer, (), 0, 0, 0)
+    marks = isinstance(tokenizer, Tokenizer) and (
         tokenizer.model.continuing_subword_prefix or tokenizer.model.end_of_word_suffix
-    ):
+    )
+    if marks and named.words_as == "tokens":
         raise ValueError(
-            f"{tokenizer.name} marks the parts of words; words can be added to byte-level and "
-            "SentencePiece BPE, Unigram and WordPiece tokenizers, or as added tokens"
+            f"{tokenizer.name} marks the parts of words ({marks!r}); words can be tokens of "
+            "byte-level and SentencePiece BPE, Unigram and WordPiece tokenizers; give words_as "
+            "'added-tokens'"
         )
     added = {token.content for token in tokenizer.added_tokens}
     words = [word for word in named.words if word not in added]
@@ -96,10 +101,15 @@ def add_words(tokenizer: AnyKind, named: NamedTokens, *, free_ids: Iterable[int]
         if len(obstacles) == n_obstacles:
             break
 
+    added_ids = {token.content: token.id for token in draft.tokenizer.added_tokens}
+
     def row(word: str) -> WordRow:
-        is_added = word in added or word in obstacles
-        strings = (word,) if is_added else forms[word].wanted(named.word_forms)
-        return _row(word, draft, strings, (before[word], after[word]))
+        if word in added or word in obstacles:
+            ids = {word: added_ids.get(word, -1)}
+        else:
+            wanted = forms[word].wanted(named.word_forms)
+            ids = {string: draft.tokenizer.vocab[string] for string in wanted}
+        return _row(word, draft, ids, (before[word], after[word]))
 
     return Words(
         draft.tokenizer,
@@ -227,26 +237,25 @@ def _is_one_token(
 def _row(
     word: str,
     draft: _Draft,
-    strings: tuple[str, ...],
+    ids: Mapping[str, int],
     encoded: Sequence[tuple[list[int], list[int]]],
 ) -> WordRow:
-    """What became of a word; `strings`: its tokens, as they would be; `encoded`: before, after."""
+    """What became of a word; `ids`: its tokens, as they would be; `encoded`: before, after."""
     before, after = encoded
     reason, tokens = draft.obstacles.get(word, ""), draft.of_word.get(word, ())
     how = "merges" if draft.tokenizer.kind == "BPE" else "entry"
     if word in draft.refused:
-        how, strings = "refused", ()
+        how, ids = "refused", {}
         reason = f"{reason}; {draft.refused[word]}" if reason else draft.refused[word]
     elif word in draft.obstacles:
         how = "added"
-    elif word not in draft.of_word and not any(string in draft.new for string in strings):
+    elif word not in draft.of_word and not any(string in draft.new for string in ids):
         how = "present"
-    ids = {token.content: token.id for token in draft.tokenizer.added_tokens}
     return WordRow(
         word=word,
         how=how,
         reason=reason,
-        ids=tuple(dict.fromkeys(ids.get(s, draft.tokenizer.vocab.get(s, -1)) for s in strings)),
+        ids=tuple(ids.values()),
         alone_before=len(before[0]),
         alone=len(after[0]),
         spaced_before=len(before[1]),

@@ -14,6 +14,7 @@ from vocabshift.extension.by_name import add_by_name
 from vocabshift.extension.named_tokens import NamedTokens, read_words, with_special_tokens
 from vocabshift.extension.words import WordRow, add_words
 from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.model import BpeModel
 
 
 def llama3_like() -> vs.Tokenizer:
@@ -86,6 +87,19 @@ def test_a_text_that_the_vocabulary_spells_otherwise_is_refused() -> None:
     row = rows_of("Ġ", words_as="added-tokens")["Ġ"]
     assert (row.how, row.ids, row.new_tokens) == ("refused", (), ())
     assert row.reason == "the vocabulary spells another text like this"
+
+
+def test_a_vocabulary_that_marks_the_parts_of_words() -> None:
+    """Special tokens can be added to it, and words as added tokens alone."""
+    letters = {letter: i for i, letter in enumerate("abc")}
+    vocab = {**letters, **{f"{letter}</w>": 3 + i for letter, i in letters.items()}}
+    base = vs.Tokenizer(BpeModel(vocab, (), end_of_word_suffix="</w>"))
+    longer = vs.extend(base, special_tokens=["<x>"])
+    assert longer.row_count == 7
+    with pytest.raises(ValueError, match=r"marks the parts of words \('</w>'\)"):
+        vs.extend(base, words=["abc"])
+    [row] = add_words(base, NamedTokens(words=("abc",), words_as="added-tokens")).rows
+    assert (row.how, row.alone, row.ids) == ("added", 1, (6,))
 
 
 def test_the_cost_in_other_words_is_counted() -> None:
