@@ -47,7 +47,8 @@ _ORDER: Mapping[Effect, int] = {"loses text": 0, "gives wrong ids": 1, "does not
 def _silent(split: Split) -> Iterator[PatternLimit]:
     gap = uncovered(split.regex)
     if gap:
-        reason = f"it keeps what a regex matches and nothing else; no match has {gap[:8]!r}"
+        character = f"U+{ord(gap[0]):04X}"
+        reason = f"it keeps what a regex matches and nothing else; no match has {character}"
         yield PatternLimit("pytorch-tokenizers", "loses text", reason)
     if _INTERSECTION.search(split.regex):
         yield PatternLimit("pytorch-tokenizers", "gives wrong ids", "PCRE2 has no && in classes")
