@@ -45,7 +45,6 @@ CHECKED = SimpleNamespace(
     rows=310,
     padding=10,
     missing_rows=54,
-    pattern_limits=(),
     round_trip_failures=1,
     languages=(
         SimpleNamespace(
