@@ -26,6 +26,8 @@ from vocabshift.extension.named_tokens import (
 from vocabshift.extension.words import WordRow, add_words
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, ids_of_tokens
+from vocabshift.tokenizer.model import Merge
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 Place = tuple[int, int, int]  # id, first character, last character plus one
 
@@ -54,6 +56,7 @@ class ByName:
     n_added: int  # new tokens of all kinds
     n_between: int  # of these, tokens that only chains of merges need
     n_characters: int  # of these, characters that the vocabulary lacked
+    n_repaired: int  # new merges that make a token of the base
     effects: tuple[WordEffect, ...] = ()  # on the sample of text; none without text
     other_tokens: Mapping[str, int] | None = None  # word -> changed tokens outside of all words
 
@@ -65,6 +68,7 @@ class ByName:
         return {
             **before,
             "n_added": before["n_added"] + self.n_added,
+            "n_repaired": before.get("n_repaired", 0) + self.n_repaired,
             "vocab_size": self.tokenizer.vocab_size,
             "row_count": self.tokenizer.row_count,
             "unreachable": len(self.tokenizer.unreachable()),
@@ -106,6 +110,7 @@ def add_by_name(
     if text is not None and named.words:
         texts = sample(text, sample_bytes)
         effects, costs = word_effects(tokenizer, result, words.rows, texts, threads=threads)
+    new_merges = _merges(result)[len(_merges(tokenizer)) :]
     return ByName(
         tokenizer=result,
         words=words.rows,
@@ -114,9 +119,14 @@ def add_by_name(
         n_added=len(ids_of_tokens(result)) - len(ids_of_tokens(tokenizer)),
         n_between=words.n_between,
         n_characters=words.n_characters,
+        n_repaired=sum(left + right in tokenizer.vocab for left, right in new_merges),
         effects=effects,
         other_tokens=costs,
     )
+
+
+def _merges(tokenizer: AnyKind) -> tuple[Merge, ...]:
+    return tokenizer.model.merges if isinstance(tokenizer, Tokenizer) else ()
 
 
 def word_effects(
