@@ -62,7 +62,7 @@ done
 # Models take turns, so one server idles while the other writes.
 vocabshift latency "$MODEL" "$WORK/hindi" --server "http://localhost:$PORT/v1" \
   "http://localhost:$((PORT + 1))/v1" --text en="$FLORES/en.txt" hi="$FLORES/hi.txt" \
-  --n-prompts 5 --prompt-bytes 256 --max-new-tokens 32 --repeats 2 --warmup 1 \
+  --n-prompts 5 --prompt-bytes 256 --max-new-tokens 32 --repeats 3 --warmup 2 \
   --output "$WORK/latency.jsonl" --force
 "$PYTHON" $HERE/latency_rows.py "$WORK/latency.jsonl" "$OUT/results.jsonl"
 if [ "${RECORD:-}" ]; then

@@ -11,7 +11,8 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[1] / "data"))
 import record
 
-KEPT = ("output_tokens_per_second", "output_bytes_per_second", "prompt_tokens")
+KEPT = ("output_tokens_per_second", "output_bytes_per_second", "input_tokens", "ttft_seconds")
+NAMES = {"model": "SmolLM2", "hindi": "extended to Hindi"}
 
 
 def main() -> None:
@@ -20,10 +21,9 @@ def main() -> None:
     rows: dict[tuple[str, str], record.Row] = {}
     for row in record.read(source):
         if row["metric"] in KEPT:
-            key = row["subject"], row["language"]
-            name = f"{row['subject']}, {row['language']}"
-            rows.setdefault(key, {"what": "latency", "row": name, "text": row["language"]})
-            rows[key][row["metric"]] = round(row["value"], 2)
+            key = NAMES[row["subject"]], row["language"]
+            facts = {"what": "latency", "row": ", ".join(key), "model": key[0], "text": key[1]}
+            rows.setdefault(key, facts)[row["metric"]] = round(row["value"], 3)
     record.add(target, rows.values(), key=("what", "row"))
 
 

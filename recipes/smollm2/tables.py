@@ -75,6 +75,19 @@ def tables(rows: list[Row]) -> dict[str, str]:
                 if label in bits
             ],
         ),
+        "served": markdown(
+            ("text", "model", "tokens of a prompt", "first token, s", "tokens/s", "bytes/s"),
+            [
+                (
+                    *(TEXTS[row["text"]], row["model"], f"{row['input_tokens']:.1f}"),
+                    *(f"{row['ttft_seconds']:.2f}", f"{row['output_tokens_per_second']:.1f}"),
+                    f"{row['output_bytes_per_second']:.0f}",
+                )
+                for row in sorted(rows, key=lambda row: str(row.get("text")))
+                if row["what"] == "latency"
+            ],
+            left=2,
+        ),
         "borders": _borders([row for row in rows if row["what"] == "border"]),
     }
 
