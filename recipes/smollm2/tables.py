@@ -83,7 +83,9 @@ def tables(rows: list[Row]) -> dict[str, str]:
                     *(f"{row['ttft_seconds']:.2f}", f"{row['output_tokens_per_second']:.1f}"),
                     f"{row['output_bytes_per_second']:.0f}",
                 )
-                for row in sorted(rows, key=lambda row: str(row.get("text")))
+                for row in sorted(
+                    rows, key=lambda row: (str(row.get("text")), row["row"][0] != "S")
+                )
                 if row["what"] == "latency"
             ],
             left=2,
