@@ -215,8 +215,11 @@ def test_a_pattern_that_llama_cpp_lacks(tmp_path: Path, capsys: pytest.CaptureFi
         (
             {
                 "rope_parameters": {
-                    **{"rope_type": "llama3", "rope_theta": 1e4, "factor": 8.0},
-                    **{"low_freq_factor": 4.0, "high_freq_factor": 4.0},
+                    "rope_type": "llama3",
+                    "rope_theta": 1e4,
+                    "factor": 8.0,
+                    "low_freq_factor": 4.0,
+                    "high_freq_factor": 4.0,
                     "original_max_position_embeddings": 32,
                 }
             },
