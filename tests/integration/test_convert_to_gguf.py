@@ -18,9 +18,10 @@ transformers = pytest.importorskip("transformers")
 gguf = pytest.importorskip("gguf")
 
 import vocabshift as vs  # noqa: E402
-from gguf_files import LAYOUTS, model_of, tokenizer_of, write_gguf  # noqa: E402
+from gguf_files import LAYOUTS, SIZE, model_of, tokenizer_of, write_gguf  # noqa: E402
 from small_models import save, special_ids  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
+from vocabshift.models.gguf_keys import to_hyperparameters  # noqa: E402
 from vocabshift.tokenizer import components  # noqa: E402
 from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
 
@@ -211,6 +212,19 @@ def test_a_pattern_that_llama_cpp_lacks(tmp_path: Path, capsys: pytest.CaptureFi
             {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}},
             "'dynamic'; default, linear, yarn and llama3",
         ),
+        (
+            {
+                "rope_parameters": {
+                    "rope_type": "llama3",
+                    "rope_theta": 1e4,
+                    "factor": 8.0,
+                    "low_freq_factor": 4.0,
+                    "high_freq_factor": 4.0,
+                    "original_max_position_embeddings": 32,
+                }
+            },
+            "low_freq_factor of config.json is 4.0 and high_freq_factor 4.0",
+        ),
     ],
 )
 def test_models_that_cannot_be_written(
@@ -222,6 +236,20 @@ def test_models_that_cannot_be_written(
     with pytest.raises(ValueError, match=message):
         vs.convert_to_gguf(folder, tmp_path / "out.gguf")
     assert not list(tmp_path.glob("out*"))
+
+
+@pytest.mark.parametrize("model_type", ["mistral", "ministral3"])
+def test_a_window_that_llama_cpp_does_not_have(model_type: str) -> None:
+    """It shows in long texts alone, so it is a warning; the key is for the way back."""
+    if model_type not in transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES:
+        pytest.skip(f"this version of transformers has no {model_type}")
+    for window, expected in ((8, 8), (None, None), (1 << 20, None)):
+        config = transformers.AutoConfig.for_model(
+            model_type, **SIZE, head_dim=8, sliding_window=window
+        )
+        found = to_hyperparameters(config.to_dict())
+        assert expected == found.keys.get(f"{found.architecture}.attention.sliding_window")
+        assert (expected is not None) == ("looks back 8 tokens" in " ".join(found.warnings))
 
 
 def test_weights_that_are_no_numbers_or_do_not_fit(tmp_path: Path) -> None:

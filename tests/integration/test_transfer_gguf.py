@@ -101,8 +101,9 @@ def test_what_prune_wrote_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture
     result = json.loads(capsys.readouterr().out)
     assert (len(texts) - 9, 9, 0) == (result["rows"], result["n_removed"], result["n_initialized"])
     assert {"token_embd.weight": "F32", "output.weight": "F32"} == result["tables"]
-    assert 2 == main(["transfer", str(file), pruned, "-o", out, "--force", "--details"])
-    assert "--details is of no use for a GGUF file" in capsys.readouterr().err
+    for wrong in (["--details"], ["--init", "mean"]):
+        assert 2 == main(["transfer", str(file), pruned, "-o", out, "--force", *wrong])
+        assert f"{wrong[0]} is of no use for a GGUF file" in capsys.readouterr().err
 
 
 def test_tokenizers_that_are_no_part_of_the_files(tmp_path: Path) -> None:

@@ -167,8 +167,10 @@ def _of_gguf(args: argparse.Namespace) -> dict[str, Any]:
     """Drop and reorder rows of a GGUF file."""
     import vocabshift as vs
     from vocabshift.cli.console import progress_bar
+    from vocabshift.workflows.transfer import TransferOptions
 
     given = [name for name in _OF_FOLDERS if getattr(args, name)]
+    given += [] if args.init == TransferOptions.init else ["init"]
     if given:
         flag = given[0].replace("_", "-")
         raise UsageError(

@@ -10,7 +10,7 @@ import glob
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,7 +29,7 @@ from vocabshift.models.shards import open_checkpoint
 from vocabshift.storage import hub
 from vocabshift.storage.output import check_free
 from vocabshift.tokenizer import pretrained_folder
-from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, own_probes
 from vocabshift.tokenizer.formats.load import open_tokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
@@ -239,15 +239,6 @@ def write_tokenizer(tokenizer: AnyTokenizer, folder: Path, model_type: str) -> N
         write_version(folder / CONFIG, tokenizer.row_count)
     if find_spec("transformers") is not None:
         pretrained_folder.check_auto(folder, probes)
-
-
-def own_probes(tokenizer: AnyTokenizer, *, n_tokens: int = 400) -> Iterator[str]:
-    """Text in the tokenizer's own languages: that of its tokens, picked at even distances."""
-    texts = [data for _, data in sorted(tokenizer.token_bytes.items())]
-    step = max(1, len(texts) // n_tokens)
-    words = [data.decode(errors="ignore") for data in texts[::step]]
-    for start in range(0, len(words), 50):
-        yield " ".join(words[start : start + 50])
 
 
 def write_version(file: Path, n_tokens: int = _PATCHED_ABOVE + 1) -> None:

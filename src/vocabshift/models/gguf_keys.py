@@ -49,7 +49,10 @@ def to_hyperparameters(given: Mapping[str, Any]) -> Hyperparameters:
             f"{', '.join(ARCHITECTURES)}"
         )
     if given.get("quantization_config"):
-        raise ValueError("the model is quantized; write the unquantized one as GGUF, with --type")
+        raise ValueError(
+            "the model is quantized, which cannot be written as GGUF: give the unquantized one, "
+            "with the type of the file (dtype, such as Q8_0)"
+        )
     config = dict(given)
     heads, hidden = config["num_attention_heads"], config["hidden_size"]
     config["num_key_value_heads"] = config.get("num_key_value_heads") or heads
@@ -130,7 +133,8 @@ def _check_graph(config: Mapping[str, Any], architecture: str) -> None:
 def _window(config: Mapping[str, Any]) -> int | None:
     """How far a Mistral or Qwen looks back, if not over the whole text."""
     window = config.get("sliding_window")
-    is_used = config.get("use_sliding_window", config["model_type"] == "mistral")
+    always = config["model_type"] in ("mistral", "ministral3")
+    is_used = config.get("use_sliding_window", always)
     return window if window and is_used and window < config["max_position_embeddings"] else None
 
 
@@ -215,6 +219,11 @@ def _llama3_factors(rope: Mapping[str, Any], head_dim: int) -> list[float]:
     """By what each frequency is divided (conversion/llama.py, `generate_extra_tensors`)."""
     context, whole = rope["original_max_position_embeddings"], rope["factor"]
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
+    if not low < high:
+        raise ValueError(
+            f"low_freq_factor of config.json is {low} and high_freq_factor {high}; the first must "
+            "be the smaller one"
+        )
     factors = []
     for i in range(0, head_dim, 2):
         turns = context * rope["rope_theta"] ** (-i / head_dim) / math.tau

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.models.folder import load_own_tokenizer, local_folder, own_probes
+from vocabshift.models.folder import load_own_tokenizer, local_folder
 from vocabshift.models.gguf_config import ROPE_FACTORS
 from vocabshift.models.gguf_keys import Hyperparameters, to_hyperparameters
 from vocabshift.models.gguf_tensors import (
@@ -41,7 +40,6 @@ GgufType = Literal["auto", "F32", "F16", "BF16", "Q8_0"]
 _FILE_TYPES = {"F32": 0, "F16": 1, "Q8_0": 7, "BF16": 32}  # LlamaFileType
 _WIDEST = {"BF16": "BF16", "F16": "F16", "F32": "F32", "F64": "F32"}
 _QUANTIZATION_VERSION = 2
-_OWN = 4000  # tokens of the tokenizer that ids are compared on
 
 
 def convert_to_gguf(
@@ -147,7 +145,7 @@ def _read(
         roles={role: ids[0] for role, ids in roles.items() if ids},
         ends=ends,
         pre=pre,
-        texts=chain(own_probes(tokenizer, n_tokens=_OWN), _texts(corpus)),
+        texts=_texts(corpus),
     )
     return _Model(folder.name, checkpoint, tokenizer, hyperparameters, vocabulary)
 

@@ -244,3 +244,12 @@ def special_tokens_as(
         yield backend
     finally:
         backend.encode_special_tokens = before
+
+
+def own_probes(tokenizer: AnyTokenizer, *, n_tokens: int = 400) -> Iterator[str]:
+    """Text in the tokenizer's own languages: that of its tokens, picked at even distances."""
+    texts = [data for _, data in sorted(tokenizer.token_bytes.items())]
+    step = max(1, len(texts) // n_tokens)
+    words = [data.decode(errors="ignore") for data in texts[::step]]
+    for start in range(0, len(words), 50):
+        yield " ".join(words[start : start + 50])

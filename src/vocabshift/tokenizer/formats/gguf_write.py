@@ -20,6 +20,7 @@ from vocabshift.text.held_out import sample_texts
 from vocabshift.text.llama_cpp import HASHED_TEXT, LLAMA_CPP, as_patch
 from vocabshift.text.splits import Split
 from vocabshift.tokenizer import components
+from vocabshift.tokenizer.any_tokenizer import own_probes
 from vocabshift.tokenizer.formats.gguf import ROLE_KEYS
 from vocabshift.tokenizer.formats.sentencepiece import Piece, PieceType, Settings, from_pieces
 from vocabshift.tokenizer.pretrained_folder import PROBES
@@ -28,7 +29,7 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _PRE = {"llama": "default", "gemma4": "gemma4"}
 _AT_A_TIME = 64  # texts
-_MOST_ALONE = 4000  # tokens
+_MOST_OWN = 4000  # of the tokenizer's tokens that are tried
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 
 
@@ -62,7 +63,7 @@ def to_vocabulary(
 
     roles: {"bos": id, "pad": id} of the model, where the tokenizer names none. ends: ids that end a
         text or a turn, beside the tokenizer's own. pre: write this name of a pre-tokenizer,
-        whatever the ids. texts: more to compare ids on than the samples of the package.
+        whatever the ids. texts: more to compare ids on than samples and tokens.
 
     NoPreTokenizerError where no tokenizer of llama.cpp gives the same ids; InvalidTokenizerError
     for a tokenizer that llama.cpp has no kind for, or with more ids than rows.
@@ -140,10 +141,11 @@ def _tokens(tokenizer: Tokenizer, n_rows: int) -> tuple[list[str], list[int]]:
 
 
 def _probes(tokenizer: Tokenizer, texts: Iterable[str]) -> list[str]:
-    """Texts to compare ids on: many scripts, tokens that merges do not make, and those given."""
-    alone = [tokenizer.vocab[text] for text in tokenizer.unreachable()[:_MOST_ALONE]]
+    """Texts to compare ids on: many scripts, its tokens, those that merges do not make, `texts`."""
+    alone = [tokenizer.vocab[text] for text in tokenizer.unreachable()[:_MOST_OWN]]
     own = [tokenizer.token_bytes.get(token_id, b"").decode(errors="ignore") for token_id in alone]
-    probes = [*PROBES, HASHED_TEXT, *sample_texts(), *own, *texts]
+    words = own_probes(tokenizer, n_tokens=_MOST_OWN)
+    probes = [*PROBES, HASHED_TEXT, *sample_texts(), *words, *own, *texts]
     if _is_nfc(tokenizer):
         probes = [unicodedata.normalize("NFC", probe) for probe in probes]
     return [probe for probe in probes if probe]

@@ -99,6 +99,14 @@ def test_more_texts_are_compared() -> None:
     assert plain.n_texts > len(sample_texts()) > 400
 
 
+def test_words_of_the_tokens_are_compared(make_byte_level) -> None:
+    """No sample has this one, which llama.cpp's patterns do not cut before the capital."""
+    assert not [text for text in sample_texts() if "вЩ" in text]
+    tokenizer = with_pattern(make_byte_level("вЩ"), "tekken")
+    with pytest.raises(NoPreTokenizerError, match=r"for 1 of [0-9]+ texts, such as .*вЩ"):
+        to_vocabulary(tokenizer, tokenizer.row_count)
+
+
 def test_nfc_is_left_to_the_caller(hindi: Tokenizer) -> None:
     tokenizer = replace(with_pattern(hindi, "qwen2"), normalizer={"type": "NFC"})
     found = to_vocabulary(tokenizer, tokenizer.row_count)
