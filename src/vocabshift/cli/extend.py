@@ -221,14 +221,13 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
 
     if "deployable" in result:
         show_deployable(console, result["deployable"])
-    facts = {"written to": result["out"]}
+    facts = {"written to": result["out"], **deployable_facts(result)}
     if "method" in result:
         console.print(language_table(result))
         for line in advice(result):
             console.print(line, soft_wrap=True)
         facts |= {
             "method": result["method"],
-            **deployable_facts(result),
             "stopped because": REASONS[result["stopped_because"]],
         }
     facts["new tokens"] = result["n_added"]
