@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,8 @@ def test_people_see_what_became_of_each_word(
         (("--special", "<a>", "--role", "pad=<a>", "pad=<s>"), "--role pad is given twice"),
         (("--special", "<a>", "--held-out", "x.txt"), "--held-out is read to measure"),
         (("--words", "missing.txt"), "missing.txt"),
+        (("--special", "<a>=x", "<a>=y"), "--special <a> is given twice"),
+        (("--special", "<a>", "--pre-tokenizer", "qwen35"), "are compared on text"),
         (("--special", "<a>", "--method", "regen"), "method is 'regen'"),
         (("--special", "<a>", "--superwords", "5"), "superwords come after learned words"),
         (("--corpus", "x.txt"), "--n-tokens is required, or --words, or --special"),
@@ -145,6 +148,44 @@ def test_adapt_keeps_the_size(
     assert torch.equal(before[kept], after[kept])
     assert main(["adapt", str(place / "model"), *argv, *names, "--force", "-o", str(out)]) == 0
     assert "words, merges" in capsys.readouterr().out
+
+
+def test_a_pattern_of_llama_cpp_comes_before_words(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is taken although nothing is learned, and the candidates are listed."""
+    base = vs.BpeTrainer(vocab_size=300, pre_tokenizer="gpt2").train(
+        vs.Corpus.from_texts(small_models.ENGLISH)
+    )
+    base.save_pretrained(place / "base")
+    argv = ("--corpus", f"en={place}/en.txt", "--pre-tokenizer", "qwen35", "--special", "<a>")
+    for verb in ("extend", "adapt"):
+        out = place / verb
+        result = run(capsys, verb, str(place / "base"), *argv, "-o", str(out))
+        assert result["deployable"]["llama_cpp_pre"] == "qwen35"
+        before, after = base.pre_tokenizer, vs.load_tokenizer(out).pre_tokenizer
+        assert after != before
+    show = ("extend", str(place / "base"), *argv, "--force", "-o", str(place / "extend"))
+    assert main([*show]) == 0
+    assert "pattern of llama.cpp" in capsys.readouterr().out
+
+
+def test_adapt_removes_tokens_for_bytes_too(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bytes that are added before words count among what is exchanged."""
+    whole = vs.BpeTrainer(vocab_size=300, pre_tokenizer="gpt2").train(
+        vs.Corpus.from_texts(small_models.ENGLISH)
+    )
+    vocab = {token: i for token, i in whole.model.vocab.items() if token not in "ĄĆ"}
+    order = {token: i for i, token in enumerate(vocab)}
+    base = replace(whole, model=whole.model.unchecked(vocab=order))
+    base.save_pretrained(place / "base")
+    argv = ("--corpus", f"en={place}/en.txt", "--complete-bytes", "--special", "<a>")
+    result = run(capsys, "adapt", str(place / "base"), *argv, "-o", str(place / "out"))
+    assert result["n_added"] == result["n_removed"] == 3
+    assert vs.load_tokenizer(place / "out").row_count == base.row_count
+    assert result["lost_characters"]["after"] == 0
 
 
 @pytest.mark.parametrize("shape", SHAPES["MAKERS"])

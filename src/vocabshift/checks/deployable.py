@@ -172,10 +172,10 @@ def has_mark(text: str) -> bool:
 
 
 def require_text(source: object) -> Corpus:
-    """The corpus; CorpusError for a folder of counts, which has no text to measure patterns on."""
+    """The corpus; CorpusError without one; a folder of counts holds no text to compare on."""
     if not isinstance(source, Corpus):
         raise CorpusError(
-            "a deployable pattern is chosen on text, and counted words hold none; give --corpus"
+            "patterns of llama.cpp are compared on text (counted words hold none); give --corpus"
         )
     return source
 

@@ -134,7 +134,7 @@ def add_parser(subparsers: Any) -> None:
         "extend",
         "give an existing tokenizer new words",
         "Learn new tokens where an existing tokenizer's merges end (continued BPE), and put them\n"
-        "behind all ids that it has. Every new token is reachable, nothing that is there moves.\n"
+        "after all ids that it has. Every new token is reachable, nothing that is there moves.\n"
         "Where words are cut at combining marks (Llama-3, Qwen3), no number of tokens helps past\n"
         "a ceiling; --pre-tokenizer repaired lifts it, and text without marks stays as it is.\n"
         "--pre-tokenizer deployable does so with the best pattern that llama.cpp has already.\n"
@@ -221,14 +221,13 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
 
     if "deployable" in result:
         show_deployable(console, result["deployable"])
-    facts = {"written to": result["out"]}
+    facts = {"written to": result["out"], **deployable_facts(result)}
     if "method" in result:
         console.print(language_table(result))
         for line in advice(result):
             console.print(line, soft_wrap=True)
         facts |= {
             "method": result["method"],
-            **deployable_facts(result),
             "stopped because": REASONS[result["stopped_because"]],
         }
     facts["new tokens"] = result["n_added"]

@@ -65,7 +65,10 @@ def names_of(args: argparse.Namespace) -> NamedTokens:
     from vocabshift.workflows.extend import NamedTokens, read_words
 
     words = [word for file in args.words or () for word in read_words(file)]
-    special = dict(_special(value) for value in args.special or ())
+    special: dict[str, str] = {}
+    for token, description in map(_special, args.special or ()):
+        if special.setdefault(token, description) != description:
+            raise UsageError(f"--special {token} is given twice; give one description")
     roles: dict[str, str] = {}
     for value in args.role or ():
         role, equals, token = value.partition("=")

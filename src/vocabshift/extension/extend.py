@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from vocabshift.checks.deployable import Choice
 from vocabshift.errors import CorpusError, UnreachableTokenError
 from vocabshift.extension.baselines import (
     Auxiliary,
@@ -20,6 +21,7 @@ from vocabshift.extension.baselines import (
 from vocabshift.extension.continued import Additions, check_room, extended, holes, learn
 from vocabshift.extension.counting import CountedText, TextCounts, TrainingInput, count_text
 from vocabshift.extension.effect import Effect, ceilings_of, measure, measure_by_encoding
+from vocabshift.extension.named_tokens import AnyKind
 from vocabshift.extension.options import (
     ExtensionOptions,
     RepairDrift,
@@ -31,7 +33,7 @@ from vocabshift.extension.report import ExtensionReport, extension_cost
 from vocabshift.progress import Progress, in_phase
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
-from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
+from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer, open_tokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap, chained, find
 from vocabshift.tokenizer.missing_bytes import LostCharacters, with_missing_bytes
 from vocabshift.tokenizer.pipeline import check_threads
@@ -111,6 +113,24 @@ def extend_with_report(
     )
     id_map = chained(tokenizer, TokenIdMap.between(base, result), result.model.vocab)
     return Extension(result, id_map, report)
+
+
+def prepared(
+    tokenizer: TokenizerLike, source: object, options: ExtensionOptions, *, threads: int = 1
+) -> tuple[AnyKind, Choice | None]:
+    """The tokenizer before tokens are added: with its missing bytes and another pre-tokenizer.
+
+    source: the corpus on which a pattern of llama.cpp is chosen; the choice is returned with the
+    tokenizer. Any kind of tokenizer, itself where nothing is asked for; else ValueError for one
+    that is not BPE. CorpusError if such a pattern is asked for without text.
+    """
+    base = open_tokenizer(tokenizer)
+    if not options.complete_bytes and options.pre_tokenizer == "kept":
+        return base, None
+    whole = as_tokenizer(base)
+    if options.complete_bytes:
+        whole = with_missing_bytes(whole, holes(whole) if options.fill_holes else ())
+    return requested(whole, source, options.pre_tokenizer, threads=threads)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,10 @@ from vocabshift.tokenizer.unigram import longest_word
 BEFORE = "a"
 """The word that stands before the space."""
 
+LONGEST = 200
+"""Characters of the longest string that merges are made for, bytes in a byte-level vocabulary. No
+word is longer, and the time grows with the third power of the length."""
+
 _SPACES = (" ", SPACE, byte_level.to_image(b" "))
 
 
@@ -71,9 +75,9 @@ def forms_of(tokenizer: AnyKind, word: str) -> Forms:
         if len(pieces) > 1:
             cut = " | ".join(map(_shown, pieces))
             return Forms("", "", space_apart, f"the pre-tokenizer cuts it: {cut}")
-    longest = None if isinstance(tokenizer, Tokenizer) else longest_word(tokenizer)
-    if longest is not None and len(alone[0]) > longest:
-        return Forms("", "", space_apart, f"the model reads {longest} characters at most")
+    longest = LONGEST if isinstance(tokenizer, Tokenizer) else longest_word(tokenizer)
+    if longest is not None and max(len(alone[0]), len(spaced[0])) > longest:
+        return Forms("", "", space_apart, f"it has more than {longest} characters")
     return Forms(alone[0], spaced[0], space_apart)
 
 

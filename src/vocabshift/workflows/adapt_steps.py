@@ -102,7 +102,7 @@ def _extend(
 
 @dataclass(frozen=True)
 class NamedExchange:
-    """A tokenizer with what was named, and with as many rows as before."""
+    """A tokenizer with what was named, and with as many tokens and rows as before."""
 
     tokenizer: AnyKind
     added: ByName  # before tokens were removed; ids are those of that step
@@ -115,10 +115,11 @@ def exchange_by_name(
     counts: CorpusCounts,
     pruning: Mapping[str, Any],
     *,
-    rows: int,
+    like: AnyKind,
 ) -> NamedExchange:
-    """Add what was named, and remove as many tokens as needed for `rows` rows.
+    """Add what was named, and remove as many tokens as needed for the number that `like` has.
 
+    base: `like` itself, or `like` with learned tokens or missing bytes.
     pruning: the order, what to keep, threads and progress, as for `prune`. New tokens are kept.
     ValueError if so many tokens cannot be removed.
     """
@@ -129,7 +130,7 @@ def exchange_by_name(
         text=text if isinstance(text, Corpus) else None,
         threads=pruning["threads"],
     )
-    n = len(ids_of_tokens(added.tokenizer)) - len(ids_of_tokens(base))
+    n = len(ids_of_tokens(added.tokenizer)) - len(ids_of_tokens(like))
     if not n:
         return NamedExchange(added.tokenizer, added, None)
     new = [token for token in added.tokenizer.vocab if token not in base.vocab]
@@ -137,7 +138,7 @@ def exchange_by_name(
     pruned = prune_rows(added.tokenizer, counts, n, {**pruning, "keep": keep})
     result: Any = pruned.tokenizer
     if base.kind != "Unigram":
-        result = moved_into_holes(result, rows)
+        result = moved_into_holes(result, like.row_count)
     return NamedExchange(result, replace(added, tokenizer=result), pruned.report)
 
 

@@ -11,8 +11,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
+from vocabshift.checks.deployable import Choice
 from vocabshift.extension.by_name import ByName
 from vocabshift.extension.counting import TextCounts
+from vocabshift.extension.extend import prepared
 from vocabshift.extension.named_tokens import NOTHING, AnyKind, NamedTokens
 from vocabshift.extension.options import ExtensionOptions
 from vocabshift.extension.report import ExtensionReport
@@ -33,7 +35,7 @@ from vocabshift.workflows.adapt_steps import (
     exchange_learned,
     same_tokens,
 )
-from vocabshift.workflows.extend import check_request, prepared
+from vocabshift.workflows.extend import check_request
 from vocabshift.workflows.plan import CorpusCounts, plan
 
 
@@ -51,6 +53,7 @@ class Adaptation:
     n_relearned: int  # base tokens removed, then relearned; neither added nor removed
     lost_characters: LostCharacters
     by_name: ByName | None = None  # words and special tokens, where any are given
+    choice: Choice | None = None  # of a pattern of llama.cpp, where nothing was learned
 
     @property
     def corpus_fingerprint(self) -> str | None:
@@ -75,6 +78,8 @@ class Adaptation:
             "pruning": None if self.pruning is None else asdict(self.pruning),
             "lost_characters": asdict(self.lost_characters),
         }
+        if self.choice is not None:
+            figures["deployable"] = self.choice.to_dict()
         return figures if self.by_name is None else {**self.by_name.figures(figures), **figures}
 
 
@@ -137,7 +142,7 @@ def adapt_tokenizer(
     check_request(options, named, counts.words.source)
     run = {"order": order, "keep": parse_keep(keep), "threads": threads, "progress": progress}
     result: AnyKind = base
-    extension = pruning = exchange = None
+    extension = pruning = exchange = choice = None
     n_relearned = 0
     if n_tokens:
         result, extension, pruning = exchange_learned(
@@ -148,8 +153,8 @@ def adapt_tokenizer(
             n_relearned = pruning.n_removed - n_lost
     if named:
         if not n_tokens:
-            result = prepared(base, options)
-        exchange = exchange_by_name(result, named, counts, run, rows=base.row_count)
+            result, choice = prepared(base, counts.words.source, options, threads=threads)
+        exchange = exchange_by_name(result, named, counts, run, like=base)
         result, pruning = exchange.tokenizer, pruning or exchange.pruning
     if complete_bytes and pruning:  # what the pruning by itself loses is added by the other step
         losses = loss_warnings(pruning.lost_characters)
@@ -174,6 +179,7 @@ def adapt_tokenizer(
         n_relearned=n_relearned,
         lost_characters=LostCharacters.between(base, result),
         by_name=None if exchange is None else exchange.added,
+        choice=choice,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from vocabshift.errors import CorpusError
 from vocabshift.extension.by_name import add_by_name
 from vocabshift.extension.continued import holes
-from vocabshift.extension.extend import extend_with_report
+from vocabshift.extension.extend import extend_with_report, prepared
 from vocabshift.extension.named_tokens import (
     NOTHING,
     AnyKind,
@@ -23,7 +23,7 @@ from vocabshift.extension.named_tokens import (
     described,
     read_words,
 )
-from vocabshift.extension.options import ExtensionOptions, repaired
+from vocabshift.extension.options import ExtensionOptions
 from vocabshift.progress import Progress
 from vocabshift.storage.outcome import outcome
 from vocabshift.text.corpus import Corpus
@@ -36,7 +36,7 @@ from vocabshift.tokenizer.formats.load import (
     open_tokenizer,
 )
 from vocabshift.tokenizer.id_map import TokenIdMap, chained
-from vocabshift.tokenizer.missing_bytes import LostCharacters, with_missing_bytes
+from vocabshift.tokenizer.missing_bytes import LostCharacters
 from vocabshift.tokenizer.pretrained_folder import write_files
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
@@ -138,7 +138,7 @@ def extend(
     )
     check_request(options, named, corpus)
     if not options.n_tokens:
-        result = prepared(tokenizer, options)
+        result, _ = prepared(tokenizer, corpus, options, threads=threads)
     else:
         assert corpus is not None
         extension = extend_with_report(
@@ -190,8 +190,9 @@ def extend_to_folder(
         config = json.loads(json.dumps(asdict(options)))
         fingerprint = None
         if not options.n_tokens:
-            result = prepared(tokenizer, options)
+            result, choice = prepared(tokenizer, source, options, threads=threads)
             id_map, figures = _map_of(tokenizer, result), _figures(tokenizer, result, options)
+            figures |= {} if choice is None else {"deployable": choice.to_dict()}
         elif n_superwords is None:
             assert source is not None
             words = extend_with_report(
@@ -254,17 +255,6 @@ def check_request(
                 f"{field.name} is {value!r}, which says how tokens are learned from text; give "
                 "n_tokens too, or leave it out"
             )
-
-
-def prepared(tokenizer: TokenizerLike, options: ExtensionOptions) -> AnyKind:
-    """The tokenizer with its missing bytes and a repaired pre-tokenizer, where asked for."""
-    base = open_tokenizer(tokenizer)
-    if not (options.complete_bytes or options.pre_tokenizer != "kept"):
-        return base
-    value = as_tokenizer(base)
-    if options.complete_bytes:
-        value = with_missing_bytes(value, _free_ids(value, options))
-    return repaired(value) if options.pre_tokenizer == "repaired" else value
 
 
 def _free_ids(tokenizer: AnyKind, options: ExtensionOptions) -> list[int]:

@@ -55,6 +55,7 @@ def test_what_is_there_is_not_added() -> None:
         ("the cat", "the pre-tokenizer cuts it: the |  cat"),
         ("नमस्ते", "the pre-tokenizer cuts it: नमस | ्त | े"),
         ("x<s>", "the added token '<s>' is in it"),
+        ("ab" * 5000, "it has more than 200 characters"),
     ],
 )
 def test_what_cannot_be_a_token_becomes_an_added_token(word: str, reason: str) -> None:
