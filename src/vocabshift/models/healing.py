@@ -67,6 +67,8 @@ class PromptHealer:
         A beginning whose rest no token can go on with does not count: a vocabulary may lack bytes.
         """
         if left not in self._allowed:
+            for start in range(len(left) - 1, 0, -1):  # the shortest first: no deep recursion
+                self.allowed(left[start:])
             found = [
                 token_id
                 for end in range(1, len(left) + 1)

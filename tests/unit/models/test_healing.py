@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -93,6 +94,10 @@ def test_a_token_that_leads_nowhere_may_not_come() -> None:
     }
     assert {b" o"} == found[whole] - found[lacking]
     assert {b" ", b" on", b" on the"} <= found[lacking]
+
+
+def test_a_long_tail_needs_no_deep_recursion(healer: PromptHealer) -> None:
+    assert healer.allowed(b"x" * (sys.getrecursionlimit() + 100))
 
 
 def test_what_follows_the_tail_is_kept_to_the_byte(
