@@ -214,13 +214,20 @@ def _with_roles(tokenizer: AnyKind, roles: Mapping[str, str]) -> AnyKind:
     ids = {token.content: token.id for token in tokenizer.added_tokens}
     template, processor = tokenizer.chat_template, tokenizer.post_processor
     had = {role: tokenizer.config.get(f"{role}_token") for role in ROLES}
+    moves: dict[str, str] = {}
     for role, content in roles.items():
         old = had[role]
         others = [each for each, text in had.items() if text == old and each not in roles]
-        if role not in _PLACED or not isinstance(old, str) or old == content or others:
-            continue
-        processor = _processor_with(processor, old, content, ids[content])
-        template = None if template is None else template.replace(old, content)
+        if role in _PLACED and isinstance(old, str) and old != content and not others:
+            moves[old] = content
+    # By way of texts that no token has, so that two tokens can change places.
+    aside = {old: f"\0{number}\0" for number, old in enumerate(moves)}
+    for old, held in aside.items():
+        processor = _processor_with(processor, old, held, -1)
+        template = None if template is None else template.replace(old, held)
+    for old, content in moves.items():
+        processor = _processor_with(processor, aside[old], content, ids[content])
+        template = None if template is None else template.replace(aside[old], content)
     if isinstance(tokenizer, Tokenizer):
         return replace(tokenizer, post_processor=processor, chat_template=template)
     if processor != tokenizer.post_processor:

@@ -137,6 +137,17 @@ def test_special_tokens_come_last_and_carry_what_they_stand_for() -> None:
     assert {text: ids[text] for text in kept} == kept
 
 
+def test_two_tokens_can_change_roles() -> None:
+    """Each goes where the other stood, in the template and in the post-processor."""
+    base = replace(small_models.old_tokenizer(), chat_template="<s>{{ messages }}</s>")
+    swapped = vs.extend(base, special_tokens=["<new>"], roles={"eos": "<s>", "bos": "</s>"})
+    assert swapped.chat_template == "</s>{{ messages }}<s>"
+    ids = {token.content: token.id for token in base.added_tokens}
+    old, new = (each.backend.encode("the").ids for each in (base, swapped))
+    other = {ids["<s>"]: ids["</s>"], ids["</s>"]: ids["<s>"]}
+    assert [other.get(i, i) for i in old] == new != old
+
+
 def test_an_ordinary_token_becomes_special_and_keeps_its_id() -> None:
     """As transformers does with `add_special_tokens`."""
     base = llama3_like()
