@@ -45,6 +45,8 @@ def products(draw: st.DrawFn) -> bytes:
     return data[begin : begin + draw(st.integers(1, len(data)))]
 
 
+@example(product=b" a b", chosen="", limits=(0, 1), whole=False, conjoiners="")
+@example(product=b"a b  c", chosen="", limits=(0, 2), whole=False, conjoiners="")
 @example(product="।".encode()[1:], chosen="।", limits=(0, 0), whole=False, conjoiners="")
 @example(product=b"\xa4a", chosen=".", limits=(0, 0), whole=True, conjoiners="")
 @example(product="अक्\u200d".encode(), chosen="", limits=(0, 0), whole=False, conjoiners="्")
