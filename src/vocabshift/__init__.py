@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     from vocabshift.evaluation.metrics.registry import METRICS as METRICS
     from vocabshift.evaluation.scoring.score import score as score
     from vocabshift.evaluation.scoring.score_models import score_models as score_models
+    from vocabshift.extension.named_tokens import NamedTokens as NamedTokens
     from vocabshift.extension.options import ExtensionOptions as ExtensionOptions
     from vocabshift.models.gguf import convert_gguf as convert_gguf
     from vocabshift.models.gguf_trim import transfer_gguf as transfer_gguf
@@ -107,6 +108,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.evaluation.metrics.registry": ("METRICS",),
     "vocabshift.evaluation.scoring.score": ("score",),
     "vocabshift.evaluation.scoring.score_models": ("score_models",),
+    "vocabshift.extension.named_tokens": ("NamedTokens",),
     "vocabshift.extension.options": ("ExtensionOptions",),
     "vocabshift.models.gguf": ("convert_gguf",),
     "vocabshift.models.gguf_trim": ("transfer_gguf",),

@@ -154,7 +154,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _add_options(parser: Parser) -> None:
-    from vocabshift.workflows.extend import ExtensionOptions
+    from vocabshift import ExtensionOptions
 
     parser.add_argument(
         "model",

@@ -153,7 +153,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _add_options(parser: Parser) -> None:
-    from vocabshift.workflows.extend import ExtensionOptions
+    from vocabshift import ExtensionOptions
 
     parser.add_argument("tokenizer", metavar="TOKENIZER", help="folder, file or Hub name")
     add_source(parser)

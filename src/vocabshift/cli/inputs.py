@@ -33,7 +33,7 @@ def add_pattern(parser: argparse.ArgumentParser) -> None:
 
 def add_names(parser: argparse.ArgumentParser, *, with_text: bool = True) -> None:
     """Add `--words`, `--special` and `--role`, which `names_of` reads, and `--held-out`."""
-    from vocabshift.workflows.extend import NamedTokens
+    from vocabshift import NamedTokens
 
     group = parser.add_argument_group("words and special tokens by name")
     add_many(
