@@ -19,10 +19,11 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.held_out import excerpt, hold_out
 from vocabshift.text.llama_cpp import KEEP_MARKS, LLAMA_CPP, LlamaCppPattern
 from vocabshift.text.normalize import normalizer_spec
-from vocabshift.text.patterns import Pattern, from_spec, splitter, to_spec
+from vocabshift.text.patterns import Pattern, splitter, to_spec
 from vocabshift.text.regexes import WORTHWHILE_LIFT
 from vocabshift.tokenizer import byte_level, components
 from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.formats.gguf import run_by_llama_cpp
 from vocabshift.tokenizer.model import BpeModel
 from vocabshift.tokenizer.token_bytes import is_byte_level
 from vocabshift.tokenizer.tokenizer import Tokenizer
@@ -95,18 +96,6 @@ class Choice:
         }
 
 
-def with_pattern(tokenizer: Tokenizer, name: str) -> Tokenizer:
-    """The tokenizer as llama.cpp runs it under a name; itself where nothing changes."""
-    found = LLAMA_CPP[name]
-    own = from_spec(tokenizer.pre_tokenizer), tokenizer.model.ignore_merges
-    if own == found:
-        return tokenizer
-    model = tokenizer.model  # a model is compiled once; a replaced one is another
-    if model.ignore_merges != found.ignore_merges:
-        model = replace(model, ignore_merges=found.ignore_merges)
-    return replace(tokenizer, model=model, pre_tokenizer=to_spec(found.pattern))
-
-
 def choose(
     corpus: Corpus,
     tokenizer: Tokenizer | None = None,
@@ -134,16 +123,14 @@ def choose(
     ids = _Ids(base, [*SAMPLES, *markless], threads) if tokenizer is not None else None
     sizes = {label: sum(len(text.encode()) for text in each) for label, each in texts.items()}
     held_out = Corpus.from_texts(texts)
-    other = replace(base, model=replace(base.model, ignore_merges=not base.model.ignore_merges))
     rows = []
-    for key, found in LLAMA_CPP.items():
-        is_other = base.model.ignore_merges != found.ignore_merges
-        as_run = with_pattern(other if is_other else base, key)
-        reason = _unfit(found.pattern)
+    for key, as_run in run_by_llama_cpp(base).items():
+        pattern = LLAMA_CPP[key].pattern
+        reason = _unfit(pattern)
         change = Drift(0, 0, 0, 0)
         if ids is not None:
             change = ids.change(as_run)
-            reason = reason or _digits(base, found.pattern) or _changes(change)
+            reason = reason or _digits(base, pattern) or _changes(change)
         by_label = ceilings(as_run, held_out, threads=threads) or {}
         n_words = sum(sizes[label] / ceiling for label, ceiling in by_label.items())
         rows.append(

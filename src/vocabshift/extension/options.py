@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from vocabshift.checks.deployable import DEPLOYABLE, Choice, choose, require_text, with_pattern
+from vocabshift.checks.deployable import DEPLOYABLE, Choice, choose, require_text
 from vocabshift.checks.drift import SAMPLE_BYTES, Drift, drift, sample, token_lengths
 from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.llama_cpp import KEEP_MARKS
 from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.formats.gguf import run_by_llama_cpp
 from vocabshift.tokenizer.pipeline import puts_space_and_cuts, repair_words
 from vocabshift.tokenizer.token_bytes import is_byte_level
 from vocabshift.tokenizer.tokenizer import Tokenizer
@@ -165,7 +166,7 @@ def requested(
         return repaired(tokenizer), None
     name = None if pre_tokenizer == DEPLOYABLE else pre_tokenizer
     choice = choose(require_text(source), tokenizer, name=name, threads=threads)
-    return with_pattern(tokenizer, choice.name), choice
+    return run_by_llama_cpp(tokenizer)[choice.name], choice
 
 
 def repaired_if_possible(tokenizer: Tokenizer) -> Tokenizer | None:

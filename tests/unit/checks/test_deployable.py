@@ -9,7 +9,7 @@ import pytest
 
 import vocabshift as vs
 from real_text import vendor
-from vocabshift.checks.deployable import SAMPLES, choose, has_mark, with_pattern
+from vocabshift.checks.deployable import SAMPLES, choose, has_mark
 from vocabshift.errors import CorpusError
 from vocabshift.extension.extend import extend_with_report
 from vocabshift.extension.options import PRE_TOKENIZERS, ExtensionOptions
@@ -18,6 +18,7 @@ from vocabshift.text.llama_cpp import KEEP_MARKS, LLAMA_CPP
 from vocabshift.text.patterns import from_spec, splitter
 from vocabshift.tokenizer.corpus_reader import TokenizerReader
 from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.formats.gguf import run_by_llama_cpp
 from vocabshift.workflows.extend import extend_to_folder
 from vocabshift.workflows.train import train_to_folder
 
@@ -93,13 +94,13 @@ def test_the_highest_ceiling_that_keeps_all_ids_wins() -> None:
 def test_its_own_pattern_is_taken_where_others_change_ids() -> None:
     """Then nothing changes, and the nearest pattern with a higher ceiling is named."""
     tokenizer = base("gpt2")
-    found = choose(CORPUS, with_pattern(tokenizer, "smollm"))
+    found = choose(CORPUS, run_by_llama_cpp(tokenizer)["smollm"])
     assert "smollm" == found.name
     assert found.nearest is not None
     assert found.nearest.name in KEEP_MARKS
     assert found.nearest.changed_tokens > 0
-    same = with_pattern(tokenizer, "smollm")
-    assert same is with_pattern(same, "smollm")
+    same = run_by_llama_cpp(tokenizer)["smollm"]
+    assert same is run_by_llama_cpp(same)["smollm"]
 
 
 def test_there_may_be_none() -> None:
@@ -135,7 +136,7 @@ def test_extend_takes_the_pattern_and_reports_it(tmp_path: Path) -> None:
     for text in SAMPLES:
         assert (
             Encoder(tokenizer).encode(text).tolist()
-            == Encoder(with_pattern(tokenizer, "qwen35")).encode(text).tolist()
+            == Encoder(run_by_llama_cpp(tokenizer)["qwen35"]).encode(text).tolist()
         )
     named = extend_to_folder(
         tokenizer,

@@ -192,12 +192,13 @@ def _batch_sums(
             greedy = sampled = 0.0
             for at in range(first, last, _POSITIONS):
                 p, q = (
-                    each[row, at : min(at + _POSITIONS, last)].float().softmax(-1).cpu()
+                    each[row, at : min(at + _POSITIONS, last)].float().softmax(-1)
                     for each in logits
                 )
                 greedy += float((p.argmax(-1) == q.argmax(-1)).sum())
                 # Not the sum of min(p, q): rounding would take it beyond 1.
-                sampled += len(p) - float((p - q).abs().sum(dtype=torch.float64)) / 2
+                distances = (p - q).abs().sum(-1) / 2  # of each position, in [0, 1]
+                sampled += len(p) - float(distances.cpu().double().sum())
             sums.append((last - first, greedy, sampled))
     return sums
 

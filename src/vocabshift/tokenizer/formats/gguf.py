@@ -11,6 +11,7 @@ tokenizer.json where it is known, else llama.cpp's. "llama" and "gemma4" are Sen
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from vocabshift.errors import InvalidTokenizerError
@@ -100,6 +101,27 @@ def from_metadata(
     raise InvalidTokenizerError(
         f"the GGUF vocabulary is of kind {kind!r}; gpt2, llama and gemma4 (BPE) are read"
     )
+
+
+def run_by_llama_cpp(tokenizer: Tokenizer) -> dict[str, Tokenizer]:
+    """The tokenizer as llama.cpp runs it under each name of `text.llama_cpp`.
+
+    Itself where nothing changes. The others share two models, with and without merge skipping, for
+    a model is compiled once.
+    """
+    own = patterns.from_spec(tokenizer.pre_tokenizer), tokenizer.model.ignore_merges
+    skips = tokenizer.model.ignore_merges
+    models = {skips: tokenizer.model, not skips: tokenizer.model.unchecked(ignore_merges=not skips)}
+    return {
+        name: tokenizer
+        if own == run
+        else replace(
+            tokenizer,
+            model=models[run.ignore_merges],
+            pre_tokenizer=patterns.to_spec(run.pattern),
+        )
+        for name, run in LLAMA_CPP.items()
+    }
 
 
 def _byte_level(

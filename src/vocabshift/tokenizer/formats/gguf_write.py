@@ -21,7 +21,7 @@ from vocabshift.text.llama_cpp import HASHED_TEXT, LLAMA_CPP, as_patch
 from vocabshift.text.splits import Split
 from vocabshift.tokenizer import components
 from vocabshift.tokenizer.any_tokenizer import own_probes
-from vocabshift.tokenizer.formats.gguf import ROLE_KEYS
+from vocabshift.tokenizer.formats.gguf import ROLE_KEYS, run_by_llama_cpp
 from vocabshift.tokenizer.formats.sentencepiece import Piece, PieceType, Settings, from_pieces
 from vocabshift.tokenizer.pretrained_folder import PROBES
 from vocabshift.tokenizer.token_bytes import is_byte_level
@@ -169,23 +169,16 @@ def _byte_level(
         return pre, keys
     own = patterns.from_spec(tokenizer.pre_tokenizer)
     skips = tokenizer.model.ignore_merges
-    likely = sorted(
-        LLAMA_CPP.items(),
-        key=lambda entry: (entry[1].pattern != own, entry[1].ignore_merges != skips),
-    )
-    models = {skips: tokenizer.model, not skips: tokenizer.model.unchecked(ignore_merges=not skips)}
+    runs = run_by_llama_cpp(replace(tokenizer, normalizer=None))
     ours = _ids(tokenizer, probes)
     nearest: tuple[int, str, str] | None = None  # texts with other ids, of what, the first of them
-    for name, run in likely:
-        theirs = replace(
-            tokenizer,
-            model=models[run.ignore_merges],
-            normalizer=None,
-            pre_tokenizer=patterns.to_spec(run.pattern),
-        )
-        different = _different(ours, theirs, probes, at_most=nearest[0] if nearest else None)
+    for name in sorted(
+        runs,
+        key=lambda each: (LLAMA_CPP[each].pattern != own, LLAMA_CPP[each].ignore_merges != skips),
+    ):
+        different = _different(ours, runs[name], probes, at_most=nearest[0] if nearest else None)
         if not different:
-            if run.pattern != own:
+            if LLAMA_CPP[name].pattern != own:
                 warnings.append(
                     f"the pre-tokenizer is not written as llama.cpp's {name!r} is; ids are "
                     f"equal on {len(probes)} texts (compare yours with --text)"
