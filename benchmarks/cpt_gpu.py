@@ -224,7 +224,7 @@ def plain_loop(options, model, how):
     """What a loop in PyTorch looks like, with the logits whole ("plain") or with our loss."""
     import torch
 
-    from vocabshift.cpt.loss import token_loss
+    from vocabshift.models.token_loss import token_loss
 
     is_gpu = options.device == "cuda"
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=is_gpu)
@@ -257,7 +257,7 @@ def head_variant(options, name, vocab):
     """The loss of a head alone."""
     import torch
 
-    from vocabshift.cpt.cross_entropy import linear_cross_entropy
+    from vocabshift.models.cross_entropy import linear_cross_entropy
 
     torch.manual_seed(0)
     dtype = torch.bfloat16 if options.device == "cuda" else torch.float32

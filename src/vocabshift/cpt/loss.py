@@ -1,202 +1,31 @@
-"""Computes a causal LM's loss without materialising the logits, and the loss of a packed batch.
+"""Computes the loss of a packed batch.
 
 It runs inside the forward of the module that accelerate wraps (`training_module`). There `model` is
 the plain Hugging Face model, and its parts and weights may be used directly: autocast, DDP, FSDP2
-and hooks have already done their work.
-
-There is no list of architectures. A probe determines, once per head, what a model does between its
-last hidden state and its logits. The model runs on two tokens with a head that returns known
-numbers, and its output is compared with the scaling and soft-capping that its config names. If
-neither fits (the head is not a plain linear layer, or logits are cut or biased afterwards), the
-loss is computed from the logits.
+and hooks have already done their work. `models.token_loss` keeps the logits from being
+materialised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import product
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
-from vocabshift.cpt.cross_entropy import IGNORED, linear_cross_entropy
 from vocabshift.cpt.objectives import (
     Masking,
     SpecialIds,
     causal,
     document_inputs,
     masked,
-    probing,
     within_documents,
 )
 from vocabshift.cpt.packing import PADDING
+from vocabshift.models.cross_entropy import IGNORED
+from vocabshift.models.token_loss import token_loss
 
 if TYPE_CHECKING:
     import torch
 
     from vocabshift.cpt.config import LoopConfig
-
-
-# Token loss: the nats of given targets.
-
-_CAPS = ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap")
-_SCALES = ("logit_scale", "logits_scaling", "lm_head_multiplier")
-_PROBED = 100.0  # the probe's logits run from -100 to 100, far beyond every cap in use
-
-
-@dataclass(frozen=True, slots=True)
-class Tail:
-    """What a model does with the output of its head: multiply, then cap."""
-
-    scale: float = 1.0
-    softcap: float | None = None
-
-    def __call__(self, logits: torch.Tensor) -> torch.Tensor:
-        """The model's logits from those of its head."""
-        logits = logits * self.scale
-        return logits if self.softcap is None else self.softcap * (logits / self.softcap).tanh()
-
-
-_tails: WeakKeyDictionary[Any, Tail | None] = WeakKeyDictionary()  # by head
-
-
-def token_loss(
-    model: Any,
-    input_ids: torch.Tensor,
-    targets: torch.Tensor,
-    *,
-    kept: torch.Tensor | None = None,
-    loss: str = "auto",
-    **inputs: Any,
-) -> torch.Tensor:
-    """Sum of nats of `targets` under `model`: a scalar, equal to that from `model(...).logits`.
-
-    `input_ids` and `targets` (batch, length) int64; targets of -100 are skipped. `kept` are the
-    positions in the flattened targets that are not -100. Pass them if they are known and few: the
-    head is then applied to them only. `loss` is a name in `cross_entropy.LOSSES`. "plain", and a
-    model whose head cannot be taken apart, materialise all logits. `model` is the Hugging Face
-    model itself; if it is wrapped (DDP, FSDP2), call this within the wrapper's forward.
-    """
-    tail = None if loss == "plain" else tail_of(model)
-    if tail is None:
-        return _from_logits(model, input_ids, targets, inputs)
-    head = model.get_output_embeddings()
-    results: list[torch.Tensor] = []
-
-    def forward(hidden: torch.Tensor) -> torch.Tensor:
-        rows, wanted = hidden.flatten(0, -2), targets.flatten()
-        if kept is not None:
-            rows, wanted = rows[kept], wanted[kept]
-        nats = linear_cross_entropy(
-            rows,
-            head.weight,
-            wanted,
-            bias=head.bias,
-            scale=tail.scale,
-            softcap=tail.softcap,
-            loss=loss,
-        )
-        results.append(nats)
-        return hidden.new_zeros(1, 1, 1)  # whatever the model does with it
-
-    with _replaced(head, forward):
-        model(input_ids=input_ids, use_cache=False, **inputs)
-    return results[0]
-
-
-def tail_of(model: Any) -> Tail | None:
-    """What the model does after its head; None if that is unknown or the head is not linear."""
-    head = model.get_output_embeddings()
-    if head not in _tails:
-        _tails[head] = _probe(model, head) if _is_linear(head) else None
-    return _tails[head]
-
-
-def _is_linear(head: Any) -> bool:
-    """Whether the head multiplies by a matrix, adds at most a bias, and does nothing else."""
-    import torch
-
-    return (
-        isinstance(head, torch.nn.Linear)
-        and type(head).forward is torch.nn.Linear.forward  # not quantized, no adapter
-        and "forward" not in vars(head)  # not moved between devices by accelerate
-    )
-
-
-@contextmanager
-def _replaced(head: Any, forward: Callable[[torch.Tensor], torch.Tensor]) -> Iterator[None]:
-    """Replace the head's forward within the block; its hooks still run."""
-    head.forward = forward
-    try:
-        yield
-    finally:
-        del head.forward
-
-
-def _probe(model: Any, head: Any) -> Tail | None:
-    """Run two tokens through the model, with known numbers as logits."""
-    import torch
-
-    device = head.weight.device
-    n_rows = head.weight.shape[0]
-    seen: list[tuple[tuple[int, ...], bool]] = []
-    numbers = torch.linspace(-_PROBED, _PROBED, n_rows, device=device)
-
-    def forward(hidden: torch.Tensor) -> torch.Tensor:
-        # Tensor parallelism shards the head even here; the loss then needs the model's own logits.
-        is_whole = type(head.weight.data) is torch.Tensor and len(head.weight) == n_rows
-        seen.append((tuple(hidden.shape), is_whole))
-        return numbers.to(hidden.dtype).expand(*hidden.shape[:-1], n_rows)
-
-    with probing(model), _replaced(head, forward):
-        ids = torch.zeros((1, 2), dtype=torch.int64, device=device)
-        logits = model(input_ids=ids, use_cache=False).logits
-    if seen != [((1, 2, head.in_features), True)] or logits.shape != (1, 2, n_rows):
-        return None
-    given = numbers.to(logits.dtype).float()
-    distances = {tail: _distance(tail(given), logits[0, 0]) for tail in _candidates(model)}
-    nearest = min(distances, key=lambda tail: distances[tail])
-    # bfloat16 has three digits; a wrong scale or cap differs by more than this.
-    return nearest if distances[nearest] < 0.01 else None
-
-
-def _distance(expected: torch.Tensor, logits: torch.Tensor) -> float:
-    """Largest difference, relative to the largest logit."""
-    difference = (expected - logits.float()).abs().max()
-    return float(difference / expected.abs().max())
-
-
-def _candidates(model: Any) -> list[Tail]:
-    """No change first, then every scale and cap that the model and its config name."""
-    config = model.config.get_text_config()
-    found = [
-        (name, value)
-        for name in (*_CAPS, *_SCALES)
-        for value in (getattr(config, name, None), getattr(model, name, None))
-        if isinstance(value, int | float) and value > 0
-    ]
-    caps = [None, *(float(value) for name, value in found if name in _CAPS)]
-    factors = [float(value) for name, value in found if name in _SCALES]
-    scales = [1.0, *factors, *(1 / factor for factor in factors)]
-    return [Tail(scale, cap) for scale, cap in product(scales, caps)]
-
-
-def _from_logits(
-    model: Any, input_ids: torch.Tensor, targets: torch.Tensor, inputs: dict[str, Any]
-) -> torch.Tensor:
-    import torch
-
-    logits = model(input_ids=input_ids, use_cache=False, **inputs).logits.flatten(0, 1)
-    return torch.nn.functional.cross_entropy(
-        logits.to(torch.promote_types(logits.dtype, torch.float32)),
-        targets.flatten(),
-        ignore_index=IGNORED,
-        reduction="sum",
-    )
-
-
-# Batch loss: the targets are those of the objective.
 
 
 def batch_loss(

@@ -8,13 +8,13 @@ device and for every division of rows over steps and processes.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cpt.cross_entropy import IGNORED
 from vocabshift.cpt.packing import PADDING
+from vocabshift.models.cross_entropy import IGNORED
+from vocabshift.models.token_loss import probing
 
 if TYPE_CHECKING:
     import torch
@@ -24,30 +24,6 @@ if TYPE_CHECKING:
 
 
 # Probing a model on a few tokens, without side effects.
-
-
-@contextmanager
-def probing(model: Any) -> Iterator[None]:
-    """Prepare the model for calls on a few tokens within the block.
-
-    Gradients, dropout and compilation are off. Afterwards the random state and the modes of all
-    submodules are restored.
-    """
-    import torch
-
-    device = model.get_input_embeddings().weight.device
-    modes = {module: module.training for module in model.modules()}
-    model.eval()
-    try:
-        with (
-            torch.no_grad(),
-            torch.random.fork_rng(devices=[device] if device.type == "cuda" else []),
-            torch.compiler.set_stance("force_eager"),  # do not compile layers for a few tokens
-        ):
-            yield
-    finally:
-        for module, mode in modes.items():
-            module.training = mode
 
 
 def logits_of(model: Any, ids: Sequence[int]) -> torch.Tensor:

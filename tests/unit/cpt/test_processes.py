@@ -38,7 +38,7 @@ torch.set_num_threads(1)
 from accelerate import Accelerator, FullyShardedDataParallelPlugin
 from accelerate.state import PartialState
 from accelerate.utils import DistributedType
-from vocabshift.cpt.loss import Tail, tail_of
+from vocabshift.models.token_loss import Tail, tail_of
 from vocabshift.cpt.checkpoints import write_model
 import test_processes as cases
 

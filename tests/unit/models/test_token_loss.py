@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vocabshift.cpt.loss import Tail, tail_of, token_loss
+from vocabshift.models.token_loss import Tail, tail_of, token_loss
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vocabshift.cpt.cross_entropy import linear_cross_entropy
+from vocabshift.models.cross_entropy import linear_cross_entropy
 
 torch = pytest.importorskip("torch")
 
