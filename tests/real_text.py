@@ -6,7 +6,8 @@ import random
 from functools import lru_cache
 from pathlib import Path
 
-from vocabshift.evaluation.lines.subject import Engine, engine_of
+from vocabshift.evaluation.lines.subject import engine_of
+from vocabshift.tokenizer.engine import Engine
 from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
 

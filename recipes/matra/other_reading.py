@@ -15,8 +15,9 @@ from statistics import mean
 
 import numpy as np
 
-from vocabshift.evaluation.lines.subject import Engine, engine_of, subject_names
+from vocabshift.evaluation.lines.subject import engine_of, subject_names
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.engine import Engine
 
 
 def shares(engine: Engine, lines: list[str]) -> tuple[float, float, float]:

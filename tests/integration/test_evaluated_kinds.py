@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from real_text import eval_lines
-from vocabshift.evaluation.lines.subject import Engine, engine_of
+from vocabshift.evaluation.lines.subject import engine_of
+from vocabshift.tokenizer.engine import Engine
 
 TRICKY = [
     *(" lead", "tail  ", "a\tb", "e\u0301 \u200d", "क्षि१२", "ﬁ½…"),

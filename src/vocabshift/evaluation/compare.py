@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocabshift.evaluation.lines.placing import is_same
-from vocabshift.evaluation.lines.subject import Engine, engine_of
+from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.evaluation.lines.texts import read_lines
-from vocabshift.evaluation.lines.token_spans import LineSpans, iter_token_spans
 from vocabshift.evaluation.lines.views import TokenizedLine, language_name, tokenized_lines
 from vocabshift.results import WHOLE
+from vocabshift.tokenizer.engine import Engine
+from vocabshift.tokenizer.token_spans import LineSpans, iter_token_spans
 
 if TYPE_CHECKING:
     from vocabshift.text.corpus import Corpus

@@ -16,7 +16,6 @@ import numpy as np
 from vocabshift.errors import CorpusError, InvalidTokenizerError
 from vocabshift.evaluation.lines.counts import Counts, Ints, count_lines
 from vocabshift.evaluation.lines.placing import flat_spans
-from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.evaluation.lines.texts import Bytes
 from vocabshift.evaluation.lines.token_facts import TokenFacts
 from vocabshift.evaluation.metrics import (
@@ -44,6 +43,7 @@ from vocabshift.evaluation.metrics.registry import METRICS
 from vocabshift.evaluation.metrics.vocabulary import UsedVocabulary, Vocabulary
 from vocabshift.results import WHOLE, Result
 from vocabshift.tokenizer.any_tokenizer import Ids
+from vocabshift.tokenizer.engine import Engine
 
 Rows = dict[str, list[Result]]
 """Rows by metric."""

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift.evaluation.lines.subject import Engine
-from vocabshift.evaluation.lines.token_spans import LineSpans, iter_token_spans
 from vocabshift.evaluation.lines.views import TextBorders, id_marks, text_borders, token_marks
 from vocabshift.text.languages import find_language
 from vocabshift.tokenizer.any_tokenizer import Ids
+from vocabshift.tokenizer.engine import Engine
 from vocabshift.tokenizer.splits import Splits, merge_tree
+from vocabshift.tokenizer.token_spans import LineSpans, iter_token_spans
 
 SLACK = 1000
 """Characters after the shown part that its tokens may depend on."""

@@ -6,7 +6,6 @@ import pytest
 
 from vocabshift.errors import CorpusError, InvalidTokenizerError
 from vocabshift.evaluation.evaluate import evaluate
-from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.evaluation.metrics.code_switching import mix
 from vocabshift.evaluation.metrics.metric import WithFamily
 from vocabshift.evaluation.metrics.morph_score import Morphemes
@@ -15,6 +14,7 @@ from vocabshift.evaluation.metrics.robustness import TYPOS
 from vocabshift.report.tables import invalid_rows
 from vocabshift.results import Result
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.engine import Engine
 from vocabshift.tokenizer.model import BpeModel
 from vocabshift.tokenizer.tokenizer import Tokenizer
 

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.evaluation.lines.placing import place
-from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.evaluation.lines.texts import BINS, Bytes, cut_words, tokens_of_words
 from vocabshift.evaluation.lines.token_facts import TokenFacts, running_sums
 from vocabshift.tokenizer.any_tokenizer import Ids
+from vocabshift.tokenizer.engine import Engine
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -21,11 +21,11 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.evaluation.lines.texts import Layout, lay_out
 from vocabshift.evaluation.lines.token_facts import TokenFacts, parts_of, repeated, running_sums
-from vocabshift.evaluation.lines.token_spans import spans_of_ids
 from vocabshift.tokenizer.any_tokenizer import Ids
+from vocabshift.tokenizer.engine import Engine
+from vocabshift.tokenizer.token_spans import spans_of_ids
 
 Int64 = npt.NDArray[np.int64]
 

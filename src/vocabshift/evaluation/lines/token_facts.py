@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from vocabshift.evaluation.lines.subject import Engine
+from vocabshift.tokenizer.engine import Engine
 
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

@@ -17,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.checks.vocabulary_report import SPECIAL, classes_of
-from vocabshift.evaluation.lines.subject import Engine, engine_of
-from vocabshift.evaluation.lines.token_spans import LineSpans, iter_token_spans
+from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.text.languages import find_language
 from vocabshift.text.writing import syllable_borders
+from vocabshift.tokenizer.engine import Engine
 from vocabshift.tokenizer.token_bytes import is_superword
+from vocabshift.tokenizer.token_spans import LineSpans, iter_token_spans
 
 
 @dataclass(frozen=True, slots=True)

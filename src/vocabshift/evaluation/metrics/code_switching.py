@@ -28,10 +28,10 @@ import numpy as np
 from vocabshift.errors import CorpusError
 from vocabshift.evaluation.lines.counts import Ints
 from vocabshift.evaluation.lines.placing import FlatSpans, flat_spans
-from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.evaluation.lines.texts import Lines, check_parallel, read_lines
 from vocabshift.evaluation.metrics.metric import Metric, Terms, needing, ratio_rows
 from vocabshift.results import Result, Results
+from vocabshift.tokenizer.engine import Engine
 
 SPAN_WORDS = 4
 """Words of a span, on average."""

@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.errors import CorpusError
-from vocabshift.evaluation.lines.subject import Engine
-from vocabshift.evaluation.lines.token_spans import LineSpans, iter_token_spans
 from vocabshift.evaluation.metrics.metric import Better, Metric, Terms, ratio_rows
 from vocabshift.results import Result, Results
 from vocabshift.text.spec import Local, parse_spec
+from vocabshift.tokenizer.engine import Engine
+from vocabshift.tokenizer.token_spans import LineSpans, iter_token_spans
 
 WORD_COLUMNS = ("full_word", "word", "wordform")
 PART_COLUMNS = ("pt1", "rest")

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from vocabshift.evaluation.lines.counts import Ints
 from vocabshift.evaluation.lines.placing import flat_spans
-from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.evaluation.metrics.metric import Better, Metric, Terms, ratio_rows
 from vocabshift.results import Result, Results
+from vocabshift.tokenizer.engine import Engine
 
 Flags = npt.NDArray[np.bool_]
 

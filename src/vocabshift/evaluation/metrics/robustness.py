@@ -20,13 +20,13 @@ import regex
 
 from vocabshift.evaluation.lines.counts import Ints
 from vocabshift.evaluation.lines.placing import FlatSpans, flat_spans
-from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.evaluation.lines.texts import read_lines
 from vocabshift.evaluation.metrics.metric import Better, Metric, Terms, needing, ratio_rows
 from vocabshift.evaluation.metrics.ratios import edit_distances
 from vocabshift.results import Result, Results
 from vocabshift.text.normalize import normalizer_function
 from vocabshift.tokenizer.any_tokenizer import Ids
+from vocabshift.tokenizer.engine import Engine
 
 TypoKind = Literal["swap", "delete", "replace"]
 

@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from vocabshift.evaluation.lines.counts import Ints
 from vocabshift.evaluation.lines.placing import FlatSpans, flat_spans
-from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.evaluation.lines.texts import read_lines
 from vocabshift.evaluation.metrics.metric import Better, Metric, Terms, ratio_rows
 from vocabshift.results import Result, Results
 from vocabshift.text.writing import grapheme_borders, syllable_borders
+from vocabshift.tokenizer.engine import Engine
 
 
 def _metric(name: str, label: str, note: str, better: Better = "lower") -> Metric:

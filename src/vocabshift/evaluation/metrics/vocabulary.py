@@ -19,11 +19,11 @@ import numpy.typing as npt
 from vocabshift.checks.vocabulary import terminal_spanning
 from vocabshift.checks.vocabulary_report import CLASSES, SPECIAL, classes_of
 from vocabshift.evaluation.lines.counts import Counts
-from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.evaluation.lines.token_facts import TokenFacts
 from vocabshift.evaluation.metrics.metric import Better, Metric, Need, OfPair, OfVocabulary
 from vocabshift.results import WHOLE
 from vocabshift.text.writing import SentencePolicy
+from vocabshift.tokenizer.engine import Engine
 
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocabshift.errors import CorpusError, VocabMismatchError
-from vocabshift.evaluation.lines.subject import Engine, engine_of, subject_names
+from vocabshift.evaluation.lines.subject import engine_of, subject_names
 from vocabshift.evaluation.metrics.metric import estimate
 from vocabshift.evaluation.scoring.score import labelled
 from vocabshift.evaluation.scoring.windows import (
@@ -32,6 +32,7 @@ from vocabshift.models.load import check_fit, check_model, lack_of_memory, load_
 from vocabshift.progress import Progress
 from vocabshift.results import UNLABELLED, WHOLE, Result, Results
 from vocabshift.tokenizer.any_tokenizer import Ids, Offsets, tokens_by_id
+from vocabshift.tokenizer.engine import Engine
 
 if TYPE_CHECKING:
     from vocabshift.text.corpus import Corpus

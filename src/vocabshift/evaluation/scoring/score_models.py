@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
-from vocabshift.evaluation.lines.subject import Engine, engine_of, subject_names
+from vocabshift.evaluation.lines.subject import engine_of, subject_names
 from vocabshift.evaluation.metrics.metric import Floats, estimate, grouped
 from vocabshift.evaluation.scoring.score import (
     METRIC,
@@ -33,6 +33,7 @@ from vocabshift.evaluation.significance import holm
 from vocabshift.models.load import check_model, load_causal_model
 from vocabshift.progress import Progress, renamed
 from vocabshift.results import UNLABELLED, WHOLE, Results
+from vocabshift.tokenizer.engine import Engine
 
 if TYPE_CHECKING:
     from vocabshift.text.corpus import Corpus

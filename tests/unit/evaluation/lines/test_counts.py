@@ -14,15 +14,16 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers
 from reference import metrics as slow
 from strategies import examples, text
 from vocabshift.evaluation.lines import counts as module
-from vocabshift.evaluation.lines import subject as engine_module
 from vocabshift.evaluation.lines.counts import Counts, count_lines
-from vocabshift.evaluation.lines.subject import Engine, engine_of
+from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.evaluation.lines.texts import bins_of_lines, bins_of_words, count_words
 from vocabshift.evaluation.lines.token_facts import TokenFacts
-from vocabshift.evaluation.lines.token_spans import token_spans
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer import engine as engine_module
 from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.engine import Engine
 from vocabshift.tokenizer.model import BpeModel
+from vocabshift.tokenizer.token_spans import token_spans
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 

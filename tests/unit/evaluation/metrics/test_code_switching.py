@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import vocabshift as vs
 from vocabshift.errors import CorpusError
-from vocabshift.evaluation.lines.subject import Engine, engine_of
+from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.evaluation.metrics.code_switching import METRICS, code_switching, mix
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.engine import Engine
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 MakeTokenizer = Callable[..., Tokenizer]

@@ -13,7 +13,7 @@ import vocabshift as vs
 from real_text import vendor_engine
 from reference import morph_score as reference
 from vocabshift.errors import CorpusError
-from vocabshift.evaluation.lines.subject import Engine, engine_of
+from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.evaluation.metrics.morph_score import (
     METRICS,
     Morphemes,
@@ -21,6 +21,7 @@ from vocabshift.evaluation.metrics.morph_score import (
     read_morphemes,
 )
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.engine import Engine
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 MakeTokenizer = Callable[..., Tokenizer]

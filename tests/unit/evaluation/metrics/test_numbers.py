@@ -11,8 +11,9 @@ from tokenizers import Regex, models, pre_tokenizers
 from tokenizers import Tokenizer as Backend
 
 from real_text import vendor_engine
-from vocabshift.evaluation.lines.subject import Engine, engine_of
+from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.evaluation.metrics.numbers import METRICS, ZEROS, numbers, sample_numbers
+from vocabshift.tokenizer.engine import Engine
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 MakeTokenizer = Callable[..., Tokenizer]

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 import vocabshift as vs
 from reference import linguistic as reference
 from vocabshift.errors import CorpusError
-from vocabshift.evaluation.lines.subject import Engine, engine_of
+from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.evaluation.lines.texts import read_lines
 from vocabshift.evaluation.metrics.robustness import CHANGES, METRICS, TYPOS, robustness, typo
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.engine import Engine
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 MakeTokenizer = Callable[..., Tokenizer]

@@ -13,10 +13,11 @@ import vocabshift as vs
 from real_text import vendor_engine
 from reference import linguistic as reference
 from vocabshift.errors import CorpusError
-from vocabshift.evaluation.lines.subject import Engine, engine_of
+from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.evaluation.lines.texts import read_lines
 from vocabshift.evaluation.metrics.syllable_alignment import METRICS, syllable_alignment
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.engine import Engine
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 MakeTokenizer = Callable[..., Tokenizer]

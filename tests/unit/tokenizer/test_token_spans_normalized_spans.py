@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vocabshift.evaluation.lines.token_spans import edges_in_text
+from vocabshift.tokenizer.token_spans import edges_in_text
 
 NFC = partial(unicodedata.normalize, "NFC")
 NFKC = partial(unicodedata.normalize, "NFKC")

@@ -23,8 +23,8 @@ from unicodedata import category
 import numpy as np
 import numpy.typing as npt
 
-from vocabshift.evaluation.lines.subject import Engine
 from vocabshift.tokenizer.any_tokenizer import Ids
+from vocabshift.tokenizer.engine import Engine
 
 Int64 = npt.NDArray[np.int64]
 

@@ -17,9 +17,9 @@ import vocabshift as vs
 from real_text import vendor_engine
 from vocabshift.evaluation.lines.placing import flat_spans
 from vocabshift.evaluation.lines.subject import engine_of
-from vocabshift.evaluation.lines.token_spans import iter_token_spans, token_spans
 from vocabshift.evaluation.lines.views import tokenized_lines
 from vocabshift.tokenizer import byte_level
+from vocabshift.tokenizer.token_spans import iter_token_spans, token_spans
 
 TEXT = [
     "the cat sat on the mat and the dog sat too",
