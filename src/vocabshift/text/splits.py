@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from vocabshift.text import regexes
-from vocabshift.text.regexes import BOUNDARIES, EMOJI_MARK, JOINERS
-from vocabshift.text.writing import SentencePolicy, parse_sentence_regex
+from vocabshift.text.regexes import BOUNDARIES, EMOJI_MARK, JOINERS, join_words, repair_regex
+from vocabshift.text.writing import SYLLABLES, SentencePolicy, parse_sentence_regex
 
 Behavior = Literal["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
 
@@ -79,7 +79,18 @@ def _gaps(after_letters: str = "") -> str:
     )
 
 
+_WORDS = [
+    regex
+    for own in (
+        *(regexes.GPT2, regexes.CL100K, regexes.QWEN2, regexes.QWEN35, regexes.O200K),
+        *(regexes.TEKKEN, regexes.INDIC, regexes.MATRA),
+    )
+    for regex in (own, repair_regex(own) or own)
+]
 _TOTAL = {
+    # They match every character already. Trying one out costs 20 ms, half of it for `tokenizers`.
+    **{regex: regex for words in _WORDS for regex in (words, join_words(words))},
+    SYLLABLES: SYLLABLES,
     BOUNDARIES: f"{_gaps()}|{BOUNDARIES}",
     # A joiner that belongs to the word before it is met only where that word is.
     regexes.INDIC_BOUNDARIES: f"{_gaps(f'(?:(?<!{EMOJI_MARK})[{JOINERS}]+)?')}|{BOUNDARIES}",

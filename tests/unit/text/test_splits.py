@@ -8,7 +8,7 @@ import pytest
 from tokenizers import Regex, pre_tokenizers
 
 from repaired import repaired_pattern
-from vocabshift.text import patterns, regexes
+from vocabshift.text import patterns, regexes, splits
 from vocabshift.text.patterns import NAMED, compile_pattern, from_spec, get_pattern, to_spec
 from vocabshift.text.regexes import join_words
 from vocabshift.text.splits import Split, definition, total, uncovered
@@ -56,6 +56,21 @@ def test_exported_steps_are_isolated_literal_and_read_back(name: str) -> None:
         assert "\\u" not in step.regex
         assert "&&" not in step.regex
         assert step == step.exported()
+
+
+def test_named_patterns_are_exported_without_trying_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trying a regex loads `tokenizers`, and every training would wait for that."""
+    monkeypatch.setattr(splits, "_cut", None)
+    total.cache_clear()
+    for name, pattern in ALL.items():
+        if not name.startswith(("deepseek", "own")):
+            to_spec(pattern)
+
+
+@pytest.mark.parametrize("regex", splits._TOTAL)
+def test_known_total_forms_are_total_and_cut_the_same(regex: str) -> None:
+    assert "" == splits.uncovered(total(regex))
+    assert splits._cut(regex, "isolated") == splits._cut(total(regex), "isolated")
 
 
 def test_boundaries_have_no_lookahead_for_every_character() -> None:
