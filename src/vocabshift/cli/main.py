@@ -25,6 +25,7 @@ from vocabshift.cli import (
     evaluate,
     extend,
     harness,
+    language_pack,
     models,
     plan,
     prepare,
@@ -41,7 +42,7 @@ from vocabshift.cli.options import Parser, UsageError
 VERBS = (
     *(demo.add_parser, evaluate.add_normalize, prepare.add_count, train.add_parser),
     *(plan.add_parser, extend.add_parser, prune.add_parser, adapt.add_parser),
-    *(transfer.add_parser, convert.add_parser),
+    *(transfer.add_parser, language_pack.add_parser, convert.add_parser),
     *(evaluate.add_evaluate, tokenizers.add_compare, publish.add_tables),
     *(tokenizers.add_check, demo.add_serve, publish.add_card, publish.add_publish),
     *(prepare.add_encode, cpt.add_parser, score.add_parser, harness.add_parser),

@@ -79,6 +79,11 @@ _REASONS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 """Why a file is left out, and the names of such files; the first that fits."""
 
+OF_OLD_IDS = (_TOKENIZER, _OURS, _ABOUT)
+"""Reasons that fit only while a model gets other ids: as it is, these files belong to it."""
+
+CHAT_TEMPLATES = "additional_chat_templates"
+
 _FOLDERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (_HIDDEN, (".*",)),
     (
@@ -87,7 +92,7 @@ _FOLDERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (_TRAINING, ("checkpoint*", "runs", "logs", "eval")),
     (_CODE, ("__pycache__",)),
-    ("only the default chat template is kept", ("additional_chat_templates",)),
+    ("only the default chat template is kept", (CHAT_TEMPLATES,)),
     (f"a folder that is {_UNKNOWN}", ("*",)),
 )
 
@@ -150,6 +155,21 @@ def read_contents(folder: Path, weights: Collection[str]) -> Contents:
             else:
                 left_out[name] = reason or _UNKNOWN
     return Contents(folder, tuple(configs), tuple(copied), tuple(folders), left_out)
+
+
+def may_be_packed(name: str) -> bool:
+    """Whether a file that does not come from the model's base may be in a language pack.
+
+    No code and no pickles: what a pack brings is read, never run.
+    """
+    last = PurePosixPath(name).name
+    reason = _reason(last, _REASONS)
+    if fnmatchcase(last, "*.py*") or fnmatchcase(last, "*.sh") or reason is _HIDDEN:
+        return False
+    if reason is _WEIGHTS:  # of a module, which has a folder
+        return "/" in name and last.endswith(".safetensors")
+    known = (*LEGAL, *FILES, "*.json", "*.jinja")
+    return reason in OF_OLD_IDS or any(fnmatchcase(last, pattern) for pattern in known)
 
 
 def config_file(folder: Path) -> Path:

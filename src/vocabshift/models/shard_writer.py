@@ -17,6 +17,7 @@ from pathlib import Path
 from vocabshift.models.shards import INDEX, WEIGHTS, Shard, StoredTensor, header_bytes
 
 _BLOCK = 16 << 20  # bytes copied at a time
+_PLAIN = {"format": "pt"}  # metadata without which transformers reads no shard
 _UNDER_WAY = 8  # blocks that the disk may lag before their pages are given back
 
 WriteRows = Callable[[int, int], None]
@@ -108,10 +109,10 @@ def write_new_shards(tensors: Sequence[NewTensor], folder: Path, *, max_bytes: i
             shards.append([])
         shards[-1].append(tensor)
     if len(shards) == 1:
-        return _write_new_shard(shards[0], folder / WEIGHTS)
+        return write_new_shard(shards[0], folder / WEIGHTS)
     names = [f"model-{i + 1:05}-of-{len(shards):05}.safetensors" for i in range(len(shards))]
     written = sum(
-        _write_new_shard(shard, folder / name) for shard, name in zip(shards, names, strict=True)
+        write_new_shard(shard, folder / name) for shard, name in zip(shards, names, strict=True)
     )
     places = {own.name: name for shard, name in zip(shards, names, strict=True) for own in shard}
     index = {
@@ -122,12 +123,15 @@ def write_new_shards(tensors: Sequence[NewTensor], folder: Path, *, max_bytes: i
     return written
 
 
-def _write_new_shard(tensors: Sequence[NewTensor], target: Path) -> int:
+def write_new_shard(
+    tensors: Sequence[NewTensor], target: Path, metadata: Mapping[str, str] = _PLAIN
+) -> int:
+    """Write one file of these tensors, in their order; its size in bytes."""
     entries = [
         (StoredTensor(own.name, own.dtype, own.shape, 0, own.n_bytes), own.shape, own.n_bytes)
         for own in tensors
     ]
-    header = header_bytes(entries, {"format": "pt"})
+    header = header_bytes(entries, metadata)
     place, n_bytes = len(header), len(header) + sum(own.n_bytes for own in tensors)
     out = os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
     try:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -86,35 +86,49 @@ def write_shards(
 ) -> dict[str, str]:
     """Write all shards and their index into `partial_folder`; file -> what was done with it.
 
-    Each is finished under `CHECKPOINTS` first, by `key`: a run of the same transfer that was
-    killed resumes after the last finished one.
+    `key`: as for `finish_files`.
+    """
+    done = finish_files(
+        {plan.name: partial(_write, plan, hard_links) for plan in plans}, partial_folder, key
+    )
+    index = _new_index(saved.checkpoint, plans)
+    if index is not None:
+        (partial_folder / INDEX).write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
+        done[INDEX] = "rewritten"
+    return done
+
+
+def _write(plan: ShardPlan, hard_links: bool, target: Path) -> str:
+    if not plan.changed:
+        return shard_writer.copy_file(plan.shard.file, target, hard_link=hard_links)
+    shard_writer.write_shard(plan.shard, plan.changed, target)
+    return "rewritten"
+
+
+def finish_files(
+    writers: Mapping[str, Callable[[Path], str]], partial_folder: Path, key: str
+) -> dict[str, str]:
+    """Write large files one by one into `partial_folder`; file -> what was done with it.
+
+    Each is finished under `CHECKPOINTS` first, by `key`: a run with the same key that was killed
+    resumes after the last finished one.
     """
     work = partial_folder / CHECKPOINTS
     work.mkdir(exist_ok=True)
     for entry in work.iterdir():
         if not entry.name.startswith(key):
-            entry.unlink()  # of another transfer
+            entry.unlink()  # of another run
     done = {}
-    for plan in plans:
-        finished = work / f"{key}-{plan.name}"
+    for name, write in writers.items():
+        finished = work / f"{key}-{name}"
         if finished.exists():
-            done[plan.name] = "kept from the run before"
+            done[name] = "kept from the run before"
             continue
-        unfinished = work / f".{plan.name}"
-        if plan.changed:
-            shard_writer.write_shard(plan.shard, plan.changed, unfinished)
-            done[plan.name] = "rewritten"
-        else:
-            done[plan.name] = shard_writer.copy_file(
-                plan.shard.file, unfinished, hard_link=hard_links
-            )
+        unfinished = work / f".{name}"
+        done[name] = write(unfinished)
         unfinished.rename(finished)
-    for plan in plans:
-        (work / f"{key}-{plan.name}").rename(partial_folder / plan.name)
-    index = _new_index(saved.checkpoint, plans)
-    if index is not None:
-        (partial_folder / INDEX).write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
-        done[INDEX] = "rewritten"
+    for name in writers:
+        (work / f"{key}-{name}").rename(partial_folder / name)
     return done
 
 

@@ -239,8 +239,8 @@ OVERRIDDEN_TYPES = frozenset(
 )
 """Model types whose class transformers prefers to the one that `tokenizer_config.json` names."""
 
-_CLASS_FILE = "tokenization_vs.py"
-_CLASS = """from transformers import PreTrainedTokenizerFast
+CLASS_FILE = "tokenization_vs.py"
+CLASS_TEXT = """from transformers import PreTrainedTokenizerFast
 class VSTokenizer(PreTrainedTokenizerFast):
     \"\"\"Loads tokenizer.json as it is.\"\"\"
 """
@@ -255,10 +255,10 @@ def write_auto_class(folder: str | Path, model_type: str) -> bool:
     if model_type not in OVERRIDDEN_TYPES:
         return False
     path = Path(folder)
-    (path / _CLASS_FILE).write_text(_CLASS, encoding="utf-8")
+    (path / CLASS_FILE).write_text(CLASS_TEXT, encoding="utf-8")
     file = path / "tokenizer_config.json"
     config = json.loads(file.read_text(encoding="utf-8"))
-    config["auto_map"] = {"AutoTokenizer": [None, f"{_CLASS_FILE[:-3]}.VSTokenizer"]}
+    config["auto_map"] = {"AutoTokenizer": [None, f"{CLASS_FILE[:-3]}.VSTokenizer"]}
     text = json.dumps(config, ensure_ascii=False, indent=2, sort_keys=True)
     file.write_text(text + "\n", encoding="utf-8")
     return True
