@@ -1,0 +1,73 @@
+"""What each arm gains in the new language and loses at home, and the finalists' curves.
+
+    python recipes/keep_the_model/figure.py [results.jsonl -o gains.svg]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path += [str(HERE), str(HERE.parent / "data")]
+from names import arm_of
+from record import Row, read
+
+COLORS = {"base": "C7", "extension": "C0", "swap": "C1"}
+
+
+def draw(rows: list[Row], file: Path, new: str) -> None:
+    """Write the picture."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context({"svg.hashsalt": "vocabshift", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(10, 4.4), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        found = {
+            (row["arm"], row["n_bytes"], row["language"]): row["value"]
+            for row in rows
+            if row["what"] == "difference"
+            and (row["against"], row["on"], row["new"]) == ("base", "some", new)
+        }
+        for name, n_bytes in dict.fromkeys(key[:2] for key in found):
+            at = found[name, n_bytes, "en"], found[name, n_bytes, new]
+            arm = arm_of(name)
+            marker = "o" if arm.trained != "none" else "x"
+            left.plot(*at, marker, color=COLORS[arm.tokenizer], markersize=5)
+            left.annotate(name, at, fontsize=5.5, xytext=(3, 2), textcoords="offset points")
+        left.axhline(0, color="grey", linewidth=0.6)
+        left.axvline(0, color="grey", linewidth=0.6)
+        left.set_xlabel("English: bits per byte more than the old model's")
+        left.set_ylabel(f"{new}: the same (cross: nothing trained)")
+        curves = [row for row in rows if row["what"] == "curve" and row["new"] == new]
+        for name in dict.fromkeys(row["arm"] for row in curves):
+            for language, style in ((new, "-"), ("en", "--")):
+                points = sorted(
+                    (row["at_bytes"] / 1000, row["value"])
+                    for row in curves
+                    if (row["arm"], row["language"]) == (name, language)
+                )
+                label = name if language == new else None
+                color = f"C{sorted({row['arm'] for row in curves}).index(name)}"
+                right.plot(*zip(*points, strict=True), style, color=color, marker=".", label=label)
+        right.set_xlabel("kB of text")
+        right.set_ylabel(f"bits per byte; line: {new}, dashed: English")
+        if curves:
+            right.legend(fontsize=7, frameon=False)
+        figure.savefig(file, metadata={"Date": None})
+
+
+def main() -> None:
+    """Draw the picture of the results."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("results", nargs="?", type=Path, default=HERE / "results.jsonl")
+    parser.add_argument("--new", default="hi")
+    parser.add_argument("-o", "--out", type=Path, default=HERE / "gains.svg")
+    args = parser.parse_args()
+    draw(read(args.results), args.out, args.new)
+
+
+if __name__ == "__main__":
+    main()

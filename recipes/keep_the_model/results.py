@@ -1,0 +1,188 @@
+"""What the arms measured, as the rows of `results.jsonl`: values, paired differences, costs.
+
+    python recipes/keep_the_model/results.py runs/keep_the_model/hi -o results.jsonl
+
+Rows (`what`): "bits" (bits per byte of an arm in one language), "difference" (of an arm and
+another, paired by document and seed), "cost", "continuation", "task", "curve". `on` is "some" for
+the fixed lines of screening and "all" for all lines. Intervals: a bootstrap over documents, and
+over seeds where there are several (`adaptation_study/intervals.py`). Measures nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path += [str(Path(__file__).parents[1] / name) for name in ("adaptation_study", "data")]
+from intervals import over_seeds_and_documents
+from names import arm_of
+from record import Row, add
+
+KEY = ("what", "new", "on", "arm", "n_bytes", "against", "language", "task", "at_bytes")
+Runs = dict[tuple[str, int], list[dict[str, Any]]]
+"""By arm and bytes of text, the runs of its seeds."""
+
+
+def load(folder: Path) -> Runs:
+    """The runs in a folder."""
+    runs: Runs = {}
+    for file in sorted(folder.glob("*.json")):
+        name, n_bytes, _ = file.stem.rsplit(".", 2)
+        runs.setdefault((name, int(n_bytes)), []).append(json.loads(file.read_text("utf-8")))
+    return {key: sorted(own, key=lambda run: run["seed"]) for key, own in runs.items()}
+
+
+def amounts(runs: list[dict[str, Any]], language: str) -> tuple[np.ndarray, np.ndarray]:
+    """(n_seeds, n_documents) bits, and (n_documents,) bytes."""
+    documents = np.array([run["documents"][language] for run in runs], dtype=np.float64)
+    return documents[:, :, 1] / math.log(2), documents[0, :, 0]
+
+
+def rows_of(runs: Runs, on: str) -> Iterator[Row]:
+    """All rows of one folder."""
+    for (name, n_bytes), own in runs.items():
+        first = own[0]
+        same = {"new": "+".join(first["new"]), "on": on, "arm": name, "n_bytes": n_bytes}
+        for language in first["documents"]:
+            bits, sizes = amounts(own, language)
+            found = over_seeds_and_documents(bits, sizes)
+            yield {
+                "what": "bits",
+                **same,
+                "language": language,
+                "seeds": len(own),
+                "documents": len(sizes),
+                "value": found.value,
+                "low": found.low,
+                "high": found.high,
+                "bytes_per_token": sizes.sum() / first["tokens"][language],
+            }
+            for against in pairs(runs, name, n_bytes):
+                yield difference(runs, own, against, language) | same
+        yield cost(own) | same
+        yield from (row | same for row in once(own))
+
+
+def pairs(runs: Runs, name: str, n_bytes: int) -> Iterator[tuple[str, int]]:
+    """What an arm is held against: the old model, itself before training, and its neighbours."""
+    arm = arm_of(name)
+    wanted = [("base", 0), ("base-all", n_bytes), (arm.before.name, 0)]
+    if arm.is_matching:
+        wanted.append((name.removesuffix("-matching"), n_bytes))
+    if arm.init not in (None, "fvt"):
+        wanted.append((name.replace(f"-{arm.init}-", "-fvt-"), n_bytes))
+    if arm.tokenizer == "swap":
+        wanted.append((name.replace("swap-", "extension-"), n_bytes))
+        wanted.append(("extension-fvt-all", n_bytes))
+    if arm.trained not in ("none", "all"):
+        wanted.append((name.replace(f"-{arm.trained}", "-all"), n_bytes))
+    for key in dict.fromkeys(wanted):
+        if key in runs and key != (name, n_bytes):
+            yield key
+
+
+def difference(runs: Runs, own: list[Row], against: tuple[str, int], language: str) -> Row:
+    """Of an arm and another, on the same documents; below zero the arm is better."""
+    other = runs[against]
+    if len(other) == 1:  # nothing was drawn by seed
+        other = other * len(own)
+    n = min(len(own), len(other))
+    ours, sizes = amounts(own[:n], language)
+    theirs, _ = amounts(other[:n], language)
+    found = over_seeds_and_documents(ours - theirs, sizes)
+    return {
+        "what": "difference",
+        "language": language,
+        "against": against[0],
+        "against_bytes": against[1],
+        "seeds": n,
+        "value": found.value,
+        "low": found.low,
+        "high": found.high,
+        "is_clear": found.is_clear,
+    }
+
+
+def cost(own: list[Row]) -> Row:
+    """What making the rows and training them took, the mean over seeds, with the commands."""
+    training = [run.get("training", {}) for run in own]
+    return {
+        "what": "cost",
+        "seeds": len(own),
+        "making_cpu_seconds": own[0]["making"]["cpu_seconds"],
+        "making_wall_seconds": own[0]["making"]["wall_seconds"],
+        **{
+            f"training_{key}": statistics.mean(each.get(key, 0) for each in training)
+            for key in ("cpu_seconds", "wall_seconds", "n_tokens", "n_steps")
+        },
+        "rows": own[0]["rows"],
+        "commands": [
+            each["command"] for each in (own[0]["making"], training[0]) if each.get("command")
+        ],
+        "reads_tokens_per_second": own[0]["reads_tokens_per_second"],
+        "reads_bytes_per_second": own[0]["reads_bytes_per_second"],
+    }
+
+
+def once(own: list[Row]) -> Iterator[Row]:
+    """Continuations, tasks and the curve, which the first seed alone has."""
+    for language, found in own[0].get("continuations", {}).items():
+        if not found["chrf"]:
+            continue
+        ones = np.ones(len(found["chrf"]))
+        chrf = over_seeds_and_documents(np.array([found["chrf"]]), ones)
+        yield {
+            "what": "continuation",
+            "language": language,
+            "lines": len(ones),
+            "chrf": chrf.value,
+            "chrf_low": chrf.low,
+            "chrf_high": chrf.high,
+            "right_word": statistics.mean(found["right_word"]),
+            "repetition": statistics.mean(found["repetition"]),
+            "tokens_per_second": found["tokens_per_second"],
+            "bytes_per_second": found["bytes_per_second"],
+        }
+    for row in own[0].get("tasks", []):
+        if "failure" in row:
+            yield {"what": "task", "task": row["task"], "failure": row["failure"]}
+        elif row["metric"].endswith("/acc"):
+            yield {
+                "what": "task",
+                "task": f"{row['metric']}:{row['language']}",
+                "value": row["value"],
+                "low": row["ci_low"],
+                "high": row["ci_high"],
+                "questions": row["n"],
+            }
+    for point in own[0].get("training", {}).get("curve", []):
+        for language, value in point["bits_per_byte"].items():
+            at = {"at_bytes": point["n_bytes"], "language": language}
+            yield {"what": "curve", **at, "value": value}
+
+
+def rounded(row: Row) -> Row:
+    """Five digits behind the point are enough."""
+    return {key: round(v, 5) if isinstance(v, float) else v for key, v in row.items()}
+
+
+def main() -> None:
+    """Write the rows."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    args = parser.parse_args()
+    for folder, on in (("arms", "some"), ("finals", "all")):
+        add(args.output, map(rounded, rows_of(load(args.out / folder), on)), key=KEY)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""The tables of this recipe's README, made of its results (`recipes/data/record.py`)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "data")]
+from names import arm_of, plan
+from record import Row, markdown
+
+NAMES = {"hi": "Hindi", "te": "Telugu", "en": "English", "code": "code", "de": "German"}
+NEW, SOME, ALL = "hi", "some", "all"
+
+
+def tables(rows: list[Row]) -> dict[str, str]:
+    """Markdown by name."""
+    return {
+        "before": _bits(rows, SOME, lambda row: row["n_bytes"] == 0, with_cost=True),
+        "screened": _bits(rows, SOME, lambda row: row["n_bytes"] > 0, with_cost=True),
+        "finals": _bits(rows, ALL, lambda _: True, with_cost=True),
+        "differences": _differences(rows),
+        "second": _bits(rows, ALL, lambda _: True, new="te", with_cost=True),
+        "continuations": _continuations(rows),
+        "tasks": _tasks(rows),
+        "speed": _speed(rows),
+        "commands": _commands(rows),
+    }
+
+
+def _of(rows: Iterable[Row], what: str, **facts: Any) -> list[Row]:
+    wanted = {"what": what, **facts}
+    found = [row for row in rows if all(row.get(name) == value for name, value in wanted.items())]
+    order = [*plan()["before"], *plan()["screened"]]
+    place = {name: number for number, name in enumerate(order)}
+    return sorted(
+        found, key=lambda row: (row["n_bytes"], place.get(row["arm"], len(place)), row["arm"])
+    )
+
+
+def _languages(rows: Iterable[Row]) -> list[str]:
+    found = {row["language"] for row in rows}
+    return [name for name in NAMES if name in found] + sorted(found - NAMES.keys())
+
+
+def _called(row: Row) -> str:
+    """`swap`, `distill`, `all`, matching; and the text, where it is no screening."""
+    arm = arm_of(row["arm"])
+    words = [arm.tokenizer if arm.init or arm.trained != "none" else "the old model"]
+    words += [arm.init] if arm.init else []
+    if arm.trained != "none":
+        words.append(f"{arm.trained} on {row['n_bytes'] / 1000:,.0f} kB")
+    return ", ".join([*words, *(["matching"] if arm.is_matching else [])])
+
+
+def _bits(rows: list[Row], on: str, chosen: Any, *, new: str = NEW, with_cost: bool = False) -> str:
+    found = [row for row in _of(rows, "bits", on=on, new=new) if chosen(row)]
+    languages = _languages(found)
+    values = {(row["arm"], row["n_bytes"], row["language"]): row for row in found}
+    differences = {
+        (row["arm"], row["n_bytes"], row["language"]): row
+        for row in _of(rows, "difference", on=on, new=new, against="base")
+    }
+    costs = {(row["arm"], row["n_bytes"]): row for row in _of(rows, "cost", on=on, new=new)}
+    cells = []
+    for key in dict.fromkeys((row["arm"], row["n_bytes"]) for row in found):
+        line = [_called({"arm": key[0], "n_bytes": key[1]})]
+        for language in languages:
+            row, change = values.get((*key, language)), differences.get((*key, language))
+            if row is None:
+                line.append("–")
+            elif change is None:
+                line.append(f"{row['value']:.3f}")
+            else:
+                half = (change["high"] - change["low"]) / 2
+                text = f"{change['value']:+.3f} ±{half:.3f}"
+                line.append(f"**{text}**" if change["is_clear"] else text)
+        if with_cost:
+            cost = costs[key]
+            seconds = cost["making_cpu_seconds"] + cost["training_cpu_seconds"]
+            line += [str(cost["seeds"]), f"{seconds / 60:.1f}"]
+        cells.append(line)
+    heads = [NAMES.get(name, name) for name in languages]
+    return markdown(("arm", *heads, *(("seeds", "CPU minutes") if with_cost else ())), cells)
+
+
+def _differences(rows: list[Row]) -> str:
+    found = [
+        row
+        for row in _of(rows, "difference", on=ALL, new=NEW)
+        if row["against"] != "base" and row["n_bytes"] in (0, row["against_bytes"])
+    ]
+    languages = _languages(found)
+    lines: dict[tuple[str, str], dict[str, str]] = {}
+    for row in found:
+        name = _called(row)
+        other = _called({"arm": row["against"], "n_bytes": row["against_bytes"]})
+        text = f"{row['value']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
+        lines.setdefault((name, other), {})[row["language"]] = (
+            f"**{text}**" if row["is_clear"] else text
+        )
+    heads = [NAMES.get(name, name) for name in languages]
+    return markdown(
+        ("arm", "less", *heads),
+        [(*pair, *(own.get(name, "–") for name in languages)) for pair, own in lines.items()],
+        left=2,
+    )
+
+
+def _continuations(rows: list[Row]) -> str:
+    found = _of(rows, "continuation", on=ALL)
+    cells = [
+        (
+            NAMES.get(row["language"], row["language"]),
+            _called(row),
+            f"{row['chrf']:.3f} [{row['chrf_low']:.3f}, {row['chrf_high']:.3f}]",
+            *(f"{row['right_word']:.1%}", f"{row['repetition']:.1%}", str(row["lines"])),
+        )
+        for language in _languages(found)
+        for row in found
+        if row["language"] == language
+    ]
+    header = ("language", "arm", "chrF", "right next word", "repeated runs of words", "lines")
+    return markdown(header, cells, left=2)
+
+
+def _tasks(rows: list[Row]) -> str:
+    cells = [
+        (
+            f"`{row['task']}`",
+            _called(row),
+            row["failure"]
+            if "failure" in row
+            else f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]",
+            str(row.get("questions", "–")),
+        )
+        for row in _of(rows, "task", on=ALL)
+    ]
+    return markdown(("task", "arm", "accuracy", "questions"), sorted(cells), left=2)
+
+
+def _speed(rows: list[Row]) -> str:
+    """One arm of each tokenizer: speed depends on nothing else."""
+    seen: dict[tuple[str, str], Row] = {}
+    for row in _of(rows, "continuation", on=ALL, new=NEW):
+        seen.setdefault((row["language"], arm_of(row["arm"]).tokenizer), row)
+    sizes = {
+        (row["language"], arm_of(row["arm"]).tokenizer): row["bytes_per_token"]
+        for row in _of(rows, "bits", on=ALL, new=NEW)
+    }
+    cells = [
+        (
+            *(NAMES.get(language, language), tokenizer, f"{sizes[language, tokenizer]:.2f}"),
+            *(f"{row['tokens_per_second']:.1f}", f"{row['bytes_per_second']:.1f}"),
+        )
+        for (language, tokenizer), row in sorted(seen.items())
+    ]
+    header = ("language", "tokenizer", "bytes per token", "writes tokens/s", "writes bytes/s")
+    return markdown(header, cells, left=2)
+
+
+def _commands(rows: list[Row]) -> str:
+    lines = [
+        f"{_called(row)}: {'; '.join(row['commands'])}"
+        for row in _of(rows, "cost", on=ALL, new=NEW)
+        if row["commands"]
+    ]
+    return "\n".join(["```", *lines, "```"])
