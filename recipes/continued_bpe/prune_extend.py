@@ -25,6 +25,7 @@ from jobs import run_all
 from vocabshift.checks.vocabulary import bytes_per_token
 from vocabshift.extension.extend import extend_with_report
 from vocabshift.extension.options import ExtensionOptions
+from vocabshift.pruning.effects import PruneReport
 from vocabshift.pruning.options import PruningOptions
 from vocabshift.pruning.orders import ORDERS
 from vocabshift.pruning.prune import prune_with_report
@@ -69,7 +70,8 @@ def run(job: Job) -> dict[str, Any]:
     """Do the job and look at the result."""
     base = base_of(job.tokenizer)
     text = Corpus.from_specs(job.extend_with)
-    tokenizer, n_added, pruning = base, 0, None
+    tokenizer, n_added = base, 0
+    pruning: PruneReport | None = None
     for step in job.way.split("-"):
         if step == "prune":
             # As many go as have come, if any did.

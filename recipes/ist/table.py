@@ -30,8 +30,7 @@ def with_difference(sheet: Sheet, against: str) -> Sheet:
     base = means[against].value
 
     def difference(own: Cell) -> Cell:
-        is_known = own.value is not None and base is not None
-        value = own.value / base - 1 if is_known else None
+        value = None if own.value is None or base is None else own.value / base - 1
         return replace(own, value=value, low=None, is_percent=True, decimals=2, is_best=False)
 
     rows = [Row(row.head, (*row.cells, difference(means[row.head]))) for row in sheet.rows]

@@ -64,7 +64,7 @@ vocabshift latency "$MODEL" "$WORK/hindi" --server "http://localhost:$PORT/v1" \
   "http://localhost:$((PORT + 1))/v1" --text en="$FLORES/en.txt" hi="$FLORES/hi.txt" \
   --n-prompts 5 --prompt-bytes 256 --max-new-tokens 32 --repeats 3 --warmup 2 \
   --output "$WORK/latency.jsonl" --force
-"$PYTHON" $HERE/latency_rows.py "$WORK/latency.jsonl" "$OUT/results.jsonl"
+"$PYTHON" $HERE/deploy.py "$WORK/tokenizer" "$WORK/latency.jsonl" "$OUT/results.jsonl"
 if [ "${RECORD:-}" ]; then
   cp "$OUT/results.jsonl" $HERE/results.jsonl
   "$PYTHON" recipes/data/record.py $HERE

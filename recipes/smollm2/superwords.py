@@ -1,8 +1,7 @@
-"""The parts of `superwords.sh` that are no verb: its texts, and the tasks by border.
+"""The parts of `superwords.sh` that are no verb: its texts, and what it measured, as rows.
 
 python recipes/smollm2/superwords.py texts en.txt -o OUT
 python recipes/smollm2/superwords.py borders MODEL --data TASKS --text en.txt -o results.jsonl
-python recipes/smollm2/superwords.py record results.jsonl
 """
 
 from __future__ import annotations
@@ -63,6 +62,24 @@ def texts(source: Path, out: Path) -> None:
         (out / f"{name}.jsonl").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
 
 
+def trained(model: Path, file: Path) -> None:
+    """A row for each evaluation during the training, the first of them before it."""
+    log = record.read(model / "log.jsonl")
+    rows: list[record.Row] = [
+        {
+            "what": "trained",
+            "row": each["run_steps"],
+            "bytes": each["run_bytes"],
+            "bits_per_byte": {
+                label: round(bits, 5) for label, bits in each["bits_per_byte"].items()
+            },
+        }
+        for each in log
+        if each["kind"] == "evaluation"
+    ]
+    record.add(file, rows, key=KEY)
+
+
 def row_of(task: str, border: str) -> record.Row:
     """What tells a row from others."""
     return {"what": "border", "row": f"{task}, {border}", "task": task, "border": border}
@@ -113,6 +130,7 @@ def main() -> None:
     if args.part == "texts":
         texts(args.source, args.out)
     else:
+        trained(args.source, args.out)
         borders(args.source, args.data, args.text, args.out)
 
 

@@ -75,6 +75,18 @@ def tables(rows: list[Row]) -> dict[str, str]:
                 if label in bits
             ],
         ),
+        "patterns": markdown(
+            ("pattern", "changes", "bytes per pre-token, Hindi", "English"),
+            [
+                (
+                    *(f"`{row['row']}`", row["changes"]),
+                    *(f"{row['ceilings'][label]:.2f}" for label in ("hi", "en")),
+                )
+                for row in rows
+                if row["what"] == "pattern"
+            ],
+            left=2,
+        ),
         "served": markdown(
             ("text", "model", "tokens of a prompt", "first token, s", "tokens/s", "bytes/s"),
             [
@@ -84,11 +96,21 @@ def tables(rows: list[Row]) -> dict[str, str]:
                     f"{row['output_bytes_per_second']:.0f}",
                 )
                 for row in sorted(
-                    rows, key=lambda row: (str(row.get("text")), row["row"][0] != "S")
+                    (row for row in rows if row["what"] == "latency"),
+                    key=lambda row: (row["text"], row["row"][0] != "S"),
                 )
-                if row["what"] == "latency"
             ],
             left=2,
+        ),
+        "trained": markdown(
+            ("steps", "bytes of text", "bits per byte of held-out English"),
+            [
+                (f"{row['row']}", f"{row['bytes']:,}", f"{row['bits_per_byte']['en']:.3f}")
+                for row in sorted(
+                    (row for row in rows if row["what"] == "trained"), key=lambda row: row["row"]
+                )
+            ],
+            left=0,
         ),
         "borders": _borders([row for row in rows if row["what"] == "border"]),
     }

@@ -20,10 +20,10 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.components import SentencePieceRules
 from vocabshift.tokenizer.formats.sentencepiece import Piece, PieceType, Settings, from_pieces
 from vocabshift.tokenizer.metaspace_reader import (
-    DECIMAL_DIGITS,
     NEVER_IN_PIECES,
     GroupCutter,
     ceilings,
+    decimal_digits,
 )
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
@@ -103,7 +103,7 @@ def plain_rule(rules: SentencePieceRules, text: str) -> bool:
         split_by_space=rules.split_by_whitespace,
         space_is_suffix=rules.whitespace_as_suffix,
         space_runs=rules.whitespace_only,
-        digits=DECIMAL_DIGITS,
+        digits=decimal_digits(),
         never=NEVER_IN_PIECES,
     )
 

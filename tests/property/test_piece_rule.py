@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reference import piece_rule
 from strategies import examples
 from vocabshift import _core
-from vocabshift.tokenizer.metaspace_reader import DECIMAL_DIGITS, NEVER_IN_PIECES
+from vocabshift.tokenizer.metaspace_reader import NEVER_IN_PIECES, decimal_digits
 
 CHARACTERS = "▁▁ab1२９яйあカー漢\u0301\u0951क्.।😀\t▅"
 texts = st.one_of(st.text(CHARACTERS, max_size=7), st.text(max_size=5), st.text("▁a", max_size=20))
@@ -25,7 +25,7 @@ def rules(draw: st.DrawFn) -> dict[str, Any]:
         "space_is_suffix": draw(st.booleans()),
         "space_runs": draw(st.booleans()),
         "max_characters": draw(st.sampled_from((1, 2, 4, 16))),
-        "digits": DECIMAL_DIGITS,
+        "digits": decimal_digits(),
         "never": NEVER_IN_PIECES,
     }
 

@@ -28,10 +28,6 @@ from vocabshift.tokenizer.model import BpeModel
 from vocabshift.tokenizer.token_bytes import is_byte_level
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
-DEPLOYABLE = "deployable"
-"""In place of a pattern's name: the best that llama.cpp has."""
-
-
 SAMPLES = (
     "It's a test; we'll see.  Don't WORRY, they'd said \"yes\" (or 'no')!\n\nA new paragraph.\n",
     "In 2024 there were 1,234,567 of them: 99.5% on 03/04/2021, 20 kB, v2.0.1, x86, H2O, 3rd.",

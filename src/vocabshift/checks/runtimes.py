@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +58,8 @@ class Runtime:
     @property
     def version(self) -> str | None:
         """Of the installed distribution."""
+        from importlib.metadata import PackageNotFoundError, version
+
         with suppress(PackageNotFoundError):
             return version(self.name)
         return None

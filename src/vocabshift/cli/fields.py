@@ -14,12 +14,21 @@ import ast
 import dataclasses
 import inspect
 import math
-import textwrap
 import types
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from itertools import pairwise
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeGuard,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from vocabshift.cli.options import positive, share
 
@@ -78,15 +87,11 @@ class Flag:
         return str(self.word) if self.word.isupper() else usual
 
 
-_KNOWN: dict[type, dict[str, Flag]] = {}  # reading source files takes milliseconds each
-
-
+@cache
 def flags_of(kind: type) -> dict[str, Flag]:
     """The flags of a dataclass by field name, inherited fields first."""
-    if kind in _KNOWN:
-        return _KNOWN[kind]
     said, hints = _docstrings(kind), get_type_hints(kind, include_extras=True)
-    flags = _KNOWN[kind] = {}
+    flags = {}
     for field in dataclasses.fields(kind):
         hint, word = hints[field.name], ""
         if get_origin(hint) is Annotated:
@@ -142,12 +147,22 @@ def _docstrings(kind: type) -> dict[str, str]:
 
 
 @cache
+def _syntax(file: str) -> ast.Module:
+    """Parse a module once for all its classes: inspect.getsource parses it for each of them."""
+    return ast.parse(Path(file).read_text(encoding="utf-8"))
+
+
+def _defines(node: ast.AST, kind: type) -> TypeGuard[ast.ClassDef]:
+    return isinstance(node, ast.ClassDef) and node.name == kind.__name__
+
+
+@cache
 def _own_docstrings(kind: type) -> dict[str, str]:
     """The field docstrings of the class itself, without its bases."""
-    [tree] = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    assert isinstance(tree, ast.ClassDef)
+    tree = _syntax(inspect.getfile(kind))
+    nodes = chain(tree.body, ast.walk(tree))  # most classes are at the top level
     found: dict[str, str] = {}
-    for field, after in pairwise(tree.body):
+    for field, after in pairwise(next(node for node in nodes if _defines(node, kind)).body):
         match field, after:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=text)):
                 found[name] = " ".join(str(text).split())

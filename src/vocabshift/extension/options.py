@@ -10,18 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from vocabshift.checks.deployable import DEPLOYABLE, Choice, choose, require_text
 from vocabshift.checks.drift import SAMPLE_BYTES, Drift, drift, sample, token_lengths
 from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.llama_cpp import KEEP_MARKS
+from vocabshift.text.llama_cpp import DEPLOYABLE, KEEP_MARKS
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.formats.gguf import run_by_llama_cpp
 from vocabshift.tokenizer.pipeline import puts_space_and_cuts, repair_words
 from vocabshift.tokenizer.token_bytes import is_byte_level
 from vocabshift.tokenizer.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from vocabshift.checks.deployable import Choice
 
 METHODS: Mapping[str, str] = {
     "continued": "train on from the tokenizer's own merges",
@@ -160,6 +162,8 @@ def requested(
     source: the corpus on which such a pattern is chosen and measured. The tokenizer itself where
     nothing changes. ValueError where it cannot be done; CorpusError for counts without text.
     """
+    from vocabshift.checks.deployable import choose, require_text
+
     if pre_tokenizer == "kept":
         return tokenizer, None
     if pre_tokenizer == "repaired":

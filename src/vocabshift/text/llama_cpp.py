@@ -21,6 +21,9 @@ from vocabshift.text.patterns import Pattern, get_pattern
 from vocabshift.text.regexes import CONTRACTION, PREFIX
 from vocabshift.text.splits import Split
 
+DEPLOYABLE = "deployable"
+"""In place of a pattern's name: the best that llama.cpp has (`checks.deployable`)."""
+
 _CONTRACTION = "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
 """As llama.cpp writes it: its regexes always mind the case."""
 

@@ -14,6 +14,7 @@ docs/algorithms/continued.md.
 from __future__ import annotations
 
 import base64
+import functools
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,12 +26,16 @@ NEVER_IN_PIECES = "\x00\t\n \u2585"
 """No new piece holds one of these. SentencePiece keeps NUL and the tab (its boundary mark) out,
 spells the space "▁", uses U+2585 for unknown text while it trains, and reads its text by lines."""
 
-DECIMAL_DIGITS = "".join(
-    character for character in map(chr, range(0x20000)) if character.isdecimal()
-)
-"""Digits of every script, single pieces under `split_digits`. Subtle: sentencepiece itself
-knows only ASCII and full-width digits (Gemma 4 has Bengali years as pieces); the toolkit of
-"Teaching Old Tokenizers New Words" splits all that Python calls digits."""
+
+@functools.cache
+def decimal_digits() -> str:
+    """Return the digits of every script, single pieces under `split_digits`.
+
+    Subtle: sentencepiece itself knows only ASCII and full-width digits (Gemma 4 has Bengali years
+    as pieces); the toolkit of "Teaching Old Tokenizers New Words" splits all that Python calls
+    digits.
+    """
+    return "".join(character for character in map(chr, range(0x20000)) if character.isdecimal())
 
 
 @dataclass(frozen=True, slots=True)

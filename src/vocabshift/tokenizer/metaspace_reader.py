@@ -24,10 +24,10 @@ from vocabshift.text.counting import CorpusReader, PreparedBlock
 from vocabshift.text.documents import Documents, pack
 from vocabshift.tokenizer.any_tokenizer import Ids, Offsets, join
 from vocabshift.tokenizer.components import (
-    DECIMAL_DIGITS,
     NEVER_IN_PIECES,
     SPACE,
     SentencePieceRules,
+    decimal_digits,
 )
 from vocabshift.tokenizer.pipeline import Pipeline, simple_normalizer
 from vocabshift.tokenizer.token_bytes import byte_pieces, is_metaspace
@@ -253,7 +253,7 @@ def _piece_rule(rules: SentencePieceRules) -> _core.PieceRule:
         split_by_space=rules.split_by_whitespace,
         space_is_suffix=rules.whitespace_as_suffix,
         space_runs=rules.whitespace_only,
-        digits=DECIMAL_DIGITS,
+        digits=decimal_digits(),
         never=NEVER_IN_PIECES,
     )
 

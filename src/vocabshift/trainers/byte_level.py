@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 from vocabshift import _core
-from vocabshift.checks.deployable import DEPLOYABLE, choose, require_text
 from vocabshift.errors import CorpusError
 from vocabshift.progress import Progress
 from vocabshift.text.counting import CorpusReader
+from vocabshift.text.llama_cpp import DEPLOYABLE
 from vocabshift.text.normalize import normalizer_spec
 from vocabshift.text.patterns import Pattern, get_pattern, to_spec
 from vocabshift.text.writing import LINKERS
@@ -116,6 +116,8 @@ class ByteLevelTrainer:
         """Return the pattern of words; CorpusError if it is to be chosen on counts."""
         if self.pre_tokenizer != DEPLOYABLE:
             return get_pattern(self.pre_tokenizer)
+        from vocabshift.checks.deployable import choose, require_text
+
         return choose(require_text(corpus), normalizer=self.normalizer).llama_cpp.pattern
 
     def _reader(self, corpus: Source, pattern: Pattern, words: Pattern = ()) -> Reader:

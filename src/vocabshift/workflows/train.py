@@ -12,15 +12,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.checks.deployable import DEPLOYABLE, choose, require_text
 from vocabshift.checks.vocabulary import unused_names, with_unused
 from vocabshift.checks.vocabulary_report import VocabularyReport, vocabulary_report
 from vocabshift.errors import InvalidTokenizerError, UnreachableTokenError
 from vocabshift.progress import Progress
-from vocabshift.report.tables import vocabulary_table
 from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.storage.outcome import config_hash, outcome
 from vocabshift.storage.output import CHECKPOINTS
+from vocabshift.text.llama_cpp import DEPLOYABLE
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.pretrained_folder import write_files
@@ -103,6 +102,8 @@ def train_to_folder(
     trainer = make_trainer(recipe, options)
     choice = None
     if isinstance(trainer, ByteLevelTrainer) and trainer.pre_tokenizer == DEPLOYABLE:
+        from vocabshift.checks.deployable import choose, require_text
+
         choice = choose(require_text(source), normalizer=trainer.normalizer, threads=threads)
         trainer = replace(trainer, pre_tokenizer=choice.llama_cpp.pattern)
     if reserve_dummies and isinstance(trainer, UnigramTrainer):
@@ -159,6 +160,8 @@ def train_to_folder(
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> Table:
     """The key `vocabulary` of a result as a table for people."""
+    from vocabshift.report.tables import vocabulary_table
+
     return vocabulary_table(VocabularyReport.from_rows(rows))
 
 
