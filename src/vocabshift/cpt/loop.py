@@ -25,7 +25,7 @@ from vocabshift.cpt.packed_ids import MappedRows, PackedIds
 from vocabshift.cpt.packing import PlacedDocuments, document_ends, draw, pack_ids
 from vocabshift.cpt.processes import StopSignals, accelerator_for, check_launch, load_accelerate
 from vocabshift.cpt.steps import Evaluation, Hooks, Rows, Step
-from vocabshift.cpt.teacher import check_teacher
+from vocabshift.cpt.teacher_folder import check_teacher
 from vocabshift.errors import VocabMismatchError
 
 if TYPE_CHECKING:
