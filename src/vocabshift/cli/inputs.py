@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.fields import add_fields, given
-from vocabshift.cli.options import UsageError, add_many, natural, size
+from vocabshift.cli.options import UsageError, add_many, natural, positive, size
 from vocabshift.workflows.measure_models import DTYPES, score_to_file
 from vocabshift.workflows.tokenizers import PATTERN_FLAG
 
@@ -127,6 +127,29 @@ def add_loading(parser: argparse.ArgumentParser) -> None:
         "--device",
         default=defaults["device"],
         help="cpu, cuda, cuda:N, mps, or auto: a GPU where there is one (default)",
+    )
+
+
+def add_windows(parser: argparse.ArgumentParser, *, note: str = "") -> None:
+    """Add `--context`, `--overlap` and `--batch-tokens`; `note` follows the last one's default."""
+    parser.add_argument(
+        "--context",
+        metavar="N",
+        type=positive,
+        help="tokens that a model sees at once (default: its positions, at most 4096)",
+    )
+    parser.add_argument(
+        "--overlap",
+        metavar="N",
+        type=positive,
+        help="tokens of a window that repeat the one before (default: half the context)",
+    )
+    parser.add_argument(
+        "--batch-tokens",
+        metavar="N",
+        type=positive,
+        help="tokens run at once, padding included (default: "
+        f"{defaults_of(score_to_file)['batch_tokens']}{note})",
     )
 
 

@@ -32,6 +32,7 @@ from vocabshift.cli import (
     prune,
     publish,
     score,
+    teach,
     tokenizers,
     train,
     transfer,
@@ -45,7 +46,7 @@ VERBS = (
     *(transfer.add_parser, language_pack.add_parser, convert.add_parser),
     *(evaluate.add_evaluate, tokenizers.add_compare, publish.add_tables),
     *(tokenizers.add_check, demo.add_serve, publish.add_card, publish.add_publish),
-    *(prepare.add_encode, cpt.add_parser, score.add_parser, harness.add_parser),
+    *(prepare.add_encode, teach.add_parser, cpt.add_parser, score.add_parser, harness.add_parser),
     *(models.add_glitch, models.add_latency, score.add_draft_vocab),
 )
 

@@ -13,6 +13,7 @@ from vocabshift.cli.inputs import (
     add_choices,
     add_errors,
     add_models,
+    add_windows,
     corpus_of,
     defaults_of,
     held_out_of,
@@ -156,25 +157,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--documents", choices=("line", "file"), help="a .txt is one per line/file")
     add_errors(parser)
-    parser.add_argument(
-        "--context",
-        metavar="N",
-        type=positive,
-        help="tokens that a model sees at once (default: its positions, at most 4096)",
-    )
-    parser.add_argument(
-        "--overlap",
-        metavar="N",
-        type=positive,
-        help="tokens of a window that repeat the one before (default: half the context)",
-    )
-    parser.add_argument(
-        "--batch-tokens",
-        metavar="N",
-        type=positive,
-        help="tokens run at once, padding included (default: "
-        f"{defaults_of(score_to_file)['batch_tokens']}, and 512 with --draft)",
-    )
+    add_windows(parser, note=", and 512 with --draft")
     parser.add_argument(
         "--draft", metavar="MODEL", help="a draft model of the same tokenizer: its acceptance"
     )

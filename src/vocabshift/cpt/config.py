@@ -154,8 +154,17 @@ def decay_groups(
 
 # The configuration.
 
-Objective = Literal["causal", "masked"]
-OBJECTIVES: tuple[Objective, ...] = ("causal", "masked")
+Objective = Literal["causal", "masked", "likelihood-matching"]
+OBJECTIVES: tuple[Objective, ...] = ("causal", "masked", "likelihood-matching")
+MATCHING: Objective = "likelihood-matching"
+
+Divergence = Literal["kl", "reverse-kl", "total-variation"]
+DIVERGENCES: tuple[Divergence, ...] = ("kl", "reverse-kl", "total-variation")
+
+_OF_MATCHING = (
+    *("temperature", "divergence", "debiasing", "boundary_threshold"),
+    "next_token_weight",
+)
 
 Schedule = Literal["cosine", "wsd"]
 SCHEDULES: tuple[Schedule, ...] = ("cosine", "wsd")
@@ -187,8 +196,13 @@ class LoopConfig:
     batch_size: int = 16  # sequences per step, over all processes
     step_tokens: int | None = None  # tokens per step, rounded down; replaces batch_size
     micro_batch_size: int | None = None  # sequences per forward pass of a process; None: its share
-    objective: Objective = "causal"  # or "masked"
+    objective: Objective = "causal"  # or "masked", or "likelihood-matching"
     mask_share: float = 0.15  # of the tokens, where the objective is "masked"
+    temperature: float = 100.0  # these five: see likelihood_matching
+    divergence: Divergence = "kl"  # or "reverse-kl", "total-variation"
+    debiasing: bool = True  # compare chunks by what may follow them, too
+    boundary_threshold: float = 0.1  # with debiasing: the least probability of a chunk's end
+    next_token_weight: float = 1.0  # of the next-token loss beside the matching; 0: without it
     document_attention: bool = False  # whether a token attends only to its own document
     schedule: Schedule = "cosine"  # of the learning rate, after the warm-up; or "wsd"
     warmup: float = 0.05  # share of a phase's bytes over which the rate climbs from 0
@@ -219,7 +233,7 @@ class LoopConfig:
                 f"step_tokens is {self.step_tokens}, less than one sequence of "
                 f"{self.sequence_length} tokens (sequence_length)"
             )
-        for name in ("warmup", "decay", "final_rate", "mask_share"):
+        for name in ("warmup", "decay", "final_rate", "mask_share", "boundary_threshold"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; a share of 0 to 1 is needed")
         if self.schedule == "wsd" and self.warmup + self.decay > 1:
@@ -229,6 +243,7 @@ class LoopConfig:
         _one_of("objective", self.objective, OBJECTIVES)
         if self.document_attention and self.objective == "masked":
             raise ValueError("document_attention is for the causal objective; leave it off")
+        _one_of("divergence", self.divergence, DIVERGENCES)
         _one_of("schedule", self.schedule, SCHEDULES)
         _one_of("mixed_precision", self.mixed_precision, (None, *PRECISIONS))
         self._check_numbers()
@@ -236,15 +251,19 @@ class LoopConfig:
     def _check_numbers(self) -> None:
         is_right: dict[str, Callable[[float], bool]] = {
             "weight_decay": lambda value: value >= 0,
+            "next_token_weight": lambda value: value >= 0,
             "max_gradient_norm": lambda value: value > 0,
+            "temperature": lambda value: value > 0,
             "spike_factor": lambda value: value == 0 or value > 1,
         }
         for name, test in is_right.items():
             value = getattr(self, name)
             if not (math.isfinite(value) and test(value)):
-                needed = {"weight_decay": "0 or more", "max_gradient_norm": "more than 0"}
+                is_share = name in ("weight_decay", "next_token_weight")
+                is_factor = name == "spike_factor"
+                needed = "0, or more than 1" if is_factor else "more than 0"
                 raise ValueError(
-                    f"{name} is {value}; {needed.get(name, '0, or more than 1')} is needed"
+                    f"{name} is {value}; {'0 or more' if is_share else needed} is needed"
                 )
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas are {self.betas}; two numbers of 0 to below 1 are needed")
@@ -261,6 +280,7 @@ class LoopConfig:
         free = {
             *("micro_batch_size", "compile", "activation_checkpointing", "spike_factor"),
             *("batch_size", "step_tokens"),
+            *(() if self.objective == MATCHING else _OF_MATCHING),
         }
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         values = {name: value for name, value in values.items() if name not in free}

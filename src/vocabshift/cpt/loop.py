@@ -15,14 +15,17 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from vocabshift.cpt.chunks import MatchedRows, Teacher
 from vocabshift.cpt.config import NEW_ROWS, LoopConfig, NewRows, Phase, phase_parameters
 from vocabshift.cpt.objectives import special_ids
 from vocabshift.cpt.optimize import learning_rate_share
 from vocabshift.cpt.packed_ids import MappedRows, PackedIds
-from vocabshift.cpt.packing import draw, pack, take
+from vocabshift.cpt.packing import PlacedDocuments, document_ends, draw, pack_ids
 from vocabshift.cpt.processes import StopSignals, accelerator_for, check_launch, load_accelerate
 from vocabshift.cpt.steps import Evaluation, Hooks, Rows, Step
+from vocabshift.cpt.teacher_folder import check_teacher
 from vocabshift.errors import VocabMismatchError
 
 if TYPE_CHECKING:
@@ -60,6 +63,7 @@ def pretrain(
     evaluate: Callable[[PreTrainedModel], Mapping[str, float]] | None = None,
     evaluate_bytes: int | None = None,
     on_evaluation: Callable[[Evaluation], None] | None = None,
+    teacher: Teacher | None = None,
 ) -> list[Step]:
     """Train `model` IN PLACE on `corpus` through `phases`, and return its steps.
 
@@ -79,7 +83,8 @@ def pretrain(
     there on. Ctrl-C and SIGTERM finish the step, save, and raise KeyboardInterrupt. `evaluate` is
     called with the model (which it must not change) before the first step, after the last, and
     after every `evaluate_bytes` of text. `on_step` receives every step, `on_evaluation` every
-    evaluation.
+    evaluation. `teacher`: for the objective "likelihood-matching", what it has read of `corpus`
+    (`StoredTeacher`, `LiveTeacher`).
 
     Raises VocabMismatchError if the tokenizer has ids beyond the model's rows, and CorpusError if
     there is no text. Raises ValueError for a sequence longer than the model's positions and for a
@@ -97,6 +102,7 @@ def pretrain(
     separator = check_model(model, ours.row_count, config, phases, new_ids)
     encoder = Encoder(ours)
     source = _source(corpus, ours)
+    check_teacher(config, teacher, _document_bytes(source))
     hooks = Hooks(
         on_step=on_step,
         evaluate=evaluate,
@@ -129,7 +135,7 @@ def pretrain(
             signals=signals,
         )
         for index in range(run.first_phase, len(phases)):
-            rows = _packed(
+            rows, documents = _packed(
                 source,
                 encoder,
                 phases[index].n_bytes,
@@ -137,6 +143,8 @@ def pretrain(
                 separator=separator,
                 length=config.sequence_length,
             )
+            if teacher is not None:
+                rows = MatchedRows(rows, documents, config.sequence_length, ours, teacher, config)
             steps += run.phase(index, rows)
     return steps
 
@@ -198,6 +206,12 @@ def _source(
     return list(corpus)
 
 
+def _document_bytes(source: PackedIds | list[str]) -> NDArray[np.int64]:
+    if isinstance(source, PackedIds):
+        return source.document_bytes
+    return np.array([len(text.encode("utf-8")) for text in source], dtype=np.int64)
+
+
 def _packed(
     source: PackedIds | list[str],
     encoder: Encoder,
@@ -206,13 +220,24 @@ def _packed(
     seed: int,
     separator: tuple[int, ...],
     length: int,
-) -> Rows:
-    """Packed rows of the documents within a phase's budget."""
+) -> tuple[Rows, PlacedDocuments]:
+    """Packed rows of the documents within a phase's budget, and where these are in them."""
+    sizes = _document_bytes(source)
     if isinstance(source, PackedIds):
-        chosen = draw(source.document_bytes, n_bytes, seed=seed)
-        return MappedRows(source, chosen, separator=separator, length=length)
-    texts = take(source, n_bytes, seed=seed)
-    return pack(texts, encoder.encode_batch, separator=separator, length=length)
+        chosen = draw(sizes, n_bytes, seed=seed)
+        rows = MappedRows(source, chosen, separator=separator, length=length)
+        return rows, rows.documents
+    chosen = draw(sizes, n_bytes, seed=seed)
+    ids, offsets = encoder.encode_batch([source[index] for index in chosen.tolist()])
+    documents = PlacedDocuments(
+        indexes=chosen,
+        n_bytes=sizes[chosen],
+        ends=document_ends(np.diff(offsets), len(separator)),
+        n_between=len(separator),
+        ids=lambda number: ids[offsets[number] : offsets[number + 1]],
+    )
+    packed = pack_ids(ids, offsets, documents.n_bytes, separator=separator, length=length)
+    return packed, documents
 
 
 def _place(model: Any, accelerator: Accelerator) -> None:

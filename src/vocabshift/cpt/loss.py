@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 from vocabshift.cpt.objectives import (
     Masking,
     SpecialIds,
-    causal,
-    document_inputs,
+    causal_inputs,
     masked,
-    within_documents,
 )
 from vocabshift.cpt.packing import PADDING
 from vocabshift.models.cross_entropy import IGNORED
@@ -45,12 +43,7 @@ def batch_loss(
     """
     if config.objective == "masked":
         return _masked_loss(model, rows, row_seeds, special.masking)
-    input_ids, targets = causal(rows)
-    inputs: dict[str, Any] = {"input_ids": input_ids}
-    if config.document_attention:
-        targets = within_documents(targets, special.separator)
-        inputs = document_inputs(model, input_ids, special.separator[-1])
-        targets = targets.reshape(inputs["input_ids"].shape)
+    targets, inputs = causal_inputs(model, rows, config, special)
     return token_loss(model, targets=targets, **inputs), (targets != IGNORED).sum()
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cpt.config import MATCHING
 from vocabshift.cpt.packing import PADDING
 from vocabshift.models.cross_entropy import IGNORED
 from vocabshift.models.token_loss import probing
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import torch
 
     from vocabshift.cpt.config import LoopConfig
+    from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
     from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
@@ -166,6 +168,7 @@ class SpecialIds:
 
     separator: tuple[int, ...]  # between documents: EOS, or EOS and BOS
     masking: Masking | None = None  # where the objective is "masked"
+    boundary_ids: tuple[int, ...] | None = None  # see `boundary_ids`; for likelihood matching
 
 
 def special_ids(
@@ -184,16 +187,45 @@ def special_ids(
         )
     if config.document_attention:
         require_document_attention(model)
+    if config.objective == MATCHING and config.debiasing:
+        return SpecialIds(separator=separator, boundary_ids=boundary_ids(tokenizer))
     if not is_masked:
         return SpecialIds(separator=separator)
     masking = Masking.of(tokenizer, separator=separator, share=config.mask_share)
     return SpecialIds(separator=separator, masking=masking)
 
 
+def boundary_ids(tokenizer: AnyTokenizer) -> tuple[int, ...]:
+    """The tokens that begin a new word: those that begin with white space, and special ones.
+
+    ValueError where there is none: the tokenizer does not write spaces.
+    """
+    spelled = tokenizer.token_bytes.items()
+    spaces = {token_id for token_id, data in spelled if data[:1] in (b" ", b"\t", b"\n", b"\r")}
+    if not spaces:
+        raise ValueError(
+            f"no token of {tokenizer.name} begins with white space, by which debiasing knows where "
+            "a word may end; set debiasing = false"
+        )
+    return tuple(sorted(spaces | {token.id for token in tokenizer.added_tokens if token.special}))
+
+
 def causal(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Inputs and the token after each, both (n, length), of rows (n, length + 1)."""
     following = rows[:, 1:]
     return rows[:, :-1].clamp(min=0), following.masked_fill(following == PADDING, IGNORED)
+
+
+def causal_inputs(
+    model: Any, rows: torch.Tensor, config: LoopConfig, special: SpecialIds
+) -> tuple[torch.Tensor, dict[str, Any]]:
+    """Targets and the model's arguments for next-token prediction of packed rows."""
+    input_ids, targets = causal(rows)
+    if not config.document_attention:
+        return targets, {"input_ids": input_ids}
+    targets = within_documents(targets, special.separator)
+    inputs = document_inputs(model, input_ids, special.separator[-1])
+    return targets.reshape(inputs["input_ids"].shape), inputs
 
 
 def masked(

@@ -13,15 +13,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from vocabshift.cpt.chunks import MatchedRows
 from vocabshift.cpt.config import LoopConfig, NewRows, Phase
 from vocabshift.cpt.processes import padded, shares
-from vocabshift.cpt.steps import Rows
+from vocabshift.cpt.steps import Rows, device_peak, mfu, model_flops_per_token
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -46,8 +48,13 @@ class Gradient:
         self._phase, self._rows = phase, rows
         self._parameters, self._new_rows = parameters, new_rows
 
-    def add(self, batch: NDArray[np.int64], step: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Add the gradients of this process's part of `batch`; return its nats and targets."""
+    def add(
+        self, batch: NDArray[np.int64], step: int
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Add the gradients of this process's part of `batch`; return its loss, targets, parts.
+
+        The parts are those of `TrainingModule.forward`.
+        """
         config, accelerator = self._config, self._accelerator
         rank, length = accelerator.process_index, config.sequence_length
         device = self._parameters[0].device
@@ -55,6 +62,7 @@ class Gradient:
         own = shares(batch, config.micro_batch_size, accelerator.num_processes)[rank]
         nats = torch.zeros((), dtype=torch.float64, device=device)
         targets = torch.zeros((), dtype=torch.int64, device=device)
+        parts = torch.zeros(4, dtype=torch.float64, device=device)
         for number, piece in enumerate(own, start=1):
             # A process without rows runs on padding. Compiled code has one shape.
             least = (config.micro_batch_size or 1) if config.compile else 1
@@ -63,16 +71,33 @@ class Gradient:
             seeds[: len(piece)] = [_seed(config.seed, self._phase, row) for row in piece.tolist()]
             is_last = number == len(own)
             with nullcontext() if is_last else accelerator.no_sync(self._wrapped):
-                part, n_targets = self._wrapped(
+                part, n_targets, of_part = self._wrapped(
                     rows=torch.from_numpy(rows).to(device, torch.int64),
                     row_seeds=torch.from_numpy(seeds).to(device),
+                    **self._chunks(piece, len(rows), device),
                 )
                 # Divided by a number known in advance; `finish` makes it the mean. accelerate's
                 # `backward` would also divide by its launcher's gradient_accumulation_steps.
                 (part / (len(batch) * length)).backward()
             nats += part.detach()
             targets += n_targets
-        return nats, targets
+            parts += of_part
+        return nats, targets, parts
+
+    def _chunks(self, piece: NDArray[np.int64], n_rows: int, device: Any) -> dict[str, Any]:
+        """The chunks of these rows, and none for rows of padding after them."""
+        if not isinstance(self._rows, MatchedRows):
+            return {}
+        numbers, teacher = self._rows.chunks(piece)
+        beyond = ((0, n_rows - len(piece)), (0, 0))
+        return {
+            "chunk_numbers": torch.from_numpy(np.pad(numbers, beyond, constant_values=-1)).to(
+                device
+            ),
+            "chunk_teacher": torch.from_numpy(np.pad(teacher, beyond, constant_values=np.nan)).to(
+                device
+            ),
+        }
 
     def finish(self, n_rows: int, n_targets: float) -> float:
         """Rescale to the mean over all targets and clip; return the norm before clipping.
@@ -166,6 +191,17 @@ class SpikeWatch:
                 return f"spiked above {self._factor:g} times the median loss of {median:.3f}"
         self.losses.append(loss)
         return None
+
+
+def utilization_of(
+    model: Any, config: LoopConfig, device: torch.device, n_devices: int
+) -> Callable[[float], float | None]:
+    """Function from tokens per second, over all processes, to model FLOPs utilization."""
+    peak = device_peak(device)
+    if peak is None:
+        return lambda _: None
+    per_token = model_flops_per_token(model, config.sequence_length)
+    return partial(mfu, flops_per_token=per_token, peak=peak, n_devices=n_devices)
 
 
 @dataclass

@@ -24,7 +24,7 @@ from vocabshift.cpt.packed_shards import (
     file_names,
     open_shard,
 )
-from vocabshift.cpt.packing import PADDING, document_ends, row_bytes
+from vocabshift.cpt.packing import PADDING, PlacedDocuments, document_ends, row_bytes
 from vocabshift.errors import CorpusError, VocabMismatchError
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint
@@ -226,9 +226,24 @@ class MappedRows:
         self.row_bytes = row_bytes(self._ends, packed.document_bytes[chosen], length)
 
     @property
+    def documents(self) -> PlacedDocuments:
+        """Where the documents are in the rows."""
+        return PlacedDocuments(
+            indexes=self._chosen,
+            n_bytes=self._packed.document_bytes[self._chosen],
+            ends=self._ends,
+            n_between=len(self._separator),
+            ids=self._ids,
+        )
+
+    @property
     def n_bytes(self) -> int:
         """Bytes of raw text in all rows."""
         return int(self.row_bytes.sum())
+
+    def _ids(self, number: int) -> StoredIds:
+        ids = self._packed.document(int(self._chosen[number]))
+        return ids[: len(ids) - self._n_eos]
 
     def take(self, indexes: NDArray[np.int64]) -> NDArray[np.int32]:
         """These rows, shape (len(indexes), length + 1); PADDING after the end of the stream."""
@@ -246,10 +261,9 @@ class MappedRows:
         at = max(at, 0)
         while at < len(self._chosen) and self._ends[at] < stop:
             begin, end = self._ends[at : at + 2].tolist()
-            ids = self._packed.document(int(self._chosen[at]))
             # Slice before copying: else each row of a book would copy the whole book.
             inside = slice(max(start - begin, 0), stop - begin)
-            pieces.append(ids[: len(ids) - self._n_eos][inside].astype(np.int32))
+            pieces.append(self._ids(at)[inside].astype(np.int32))
             border = end - len(self._separator)
             pieces.append(self._separator[max(start - border, 0) : max(stop - border, 0)])
             at += 1

@@ -31,6 +31,8 @@ Offsets = NDArray[np.int64]
 
 _ARROW_LIMIT = 2**31 - 1  # tokens in a list array with 32-bit offsets
 _BLOCK = 4 << 20  # tokens or bytes checked at a time
+AGAIN = "make the folder again with vocabshift encode"
+"""What to do about a damaged file."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -68,9 +70,9 @@ def write_shard(
     if form == "arrow":
         _write_arrow(folder / names[0], ids, offsets)
     else:
-        _write_npy(folder / names[0], ids)
-        _write_npy(folder / names[1], [offsets])
-    _write_npy(folder / names[-1], [byte_offsets])
+        write_npy(folder / names[0], ids)
+        write_npy(folder / names[1], [offsets])
+    write_npy(folder / names[-1], [byte_offsets])
 
 
 class GrowingShard:
@@ -122,11 +124,11 @@ def open_shard(
     if form == "arrow":
         ids, offsets = _map_arrow(folder / names[0], dtype)
     else:
-        ids = _map_npy(folder / names[0], dtype)
-        offsets = _map_npy(folder / names[1], np.dtype("<i8"))
-    shard = Shard(ids, offsets, _map_npy(folder / names[-1], np.dtype("<i8")))
+        ids = map_npy(folder / names[0], dtype)
+        offsets = map_npy(folder / names[1], np.dtype("<i8"))
+    shard = Shard(ids, offsets, map_npy(folder / names[-1], np.dtype("<i8")))
     if len(ids) != n_tokens:
-        raise CorpusError(f"{folder / names[0]}: {len(ids)} tokens, not {n_tokens}; {_AGAIN}")
+        raise CorpusError(f"{folder / names[0]}: {len(ids)} tokens, not {n_tokens}; {AGAIN}")
     for values, total, what in (
         (shard.offsets, n_tokens, "tokens"),
         (shard.byte_offsets, n_bytes, "bytes of text"),
@@ -139,25 +141,31 @@ def open_shard(
         ):
             raise CorpusError(
                 f"{folder}, shard {number}: the offsets do not divide {total} {what} into "
-                f"{n_documents} documents; {_AGAIN}"
+                f"{n_documents} documents; {AGAIN}"
             )
     return shard
 
 
-def check_files(folder: Path, checksums: Mapping[str, int]) -> None:
+def check_files(folder: Path, checksums: Mapping[str, int], advice: str = AGAIN) -> None:
     """Read every byte; CorpusError where a file is missing or its CRC-32 differs."""
     for name, expected in checksums.items():
-        checksum = 0
         try:
-            with (folder / name).open("rb") as file:
-                while block := file.read(_BLOCK):
-                    checksum = zlib.crc32(block, checksum)
+            checksum = crc32_of(folder / name)
         except OSError as error:
             raise CorpusError(
-                f"{folder / name} cannot be read ({error.strerror}); {_AGAIN}"
+                f"{folder / name} cannot be read ({error.strerror}); {advice}"
             ) from error
         if checksum != expected:
-            raise CorpusError(f"{folder / name} is damaged (its checksum differs); {_AGAIN}")
+            raise CorpusError(f"{folder / name} is damaged (its checksum differs); {advice}")
+
+
+def crc32_of(file: Path) -> int:
+    """Checksum of all bytes of a file."""
+    checksum = 0
+    with file.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            checksum = zlib.crc32(block, checksum)
+    return checksum
 
 
 def check_ids(folder: Path, shard: Shard, n_ids: int) -> None:
@@ -165,13 +173,10 @@ def check_ids(folder: Path, shard: Shard, n_ids: int) -> None:
     for start in range(0, len(shard.ids), _BLOCK):
         highest = int(shard.ids[start : start + _BLOCK].max())
         if highest >= n_ids:
-            raise CorpusError(f"{folder} holds the id {highest}, not below {n_ids}; {_AGAIN}")
+            raise CorpusError(f"{folder} holds the id {highest}, not below {n_ids}; {AGAIN}")
 
 
-_AGAIN = "make the folder again with vocabshift encode"
-
-
-def _write_npy(path: Path, parts: Sequence[NDArray[Any]]) -> None:
+def write_npy(path: Path, parts: Sequence[NDArray[Any]]) -> None:
     """One .npy of the parts, joined; without a copy of the whole."""
     dtype = parts[0].dtype.newbyteorder("<")
     header = {
@@ -185,14 +190,15 @@ def _write_npy(path: Path, parts: Sequence[NDArray[Any]]) -> None:
             file.write(np.ascontiguousarray(part, dtype=dtype).data)
 
 
-def _map_npy(path: Path, dtype: np.dtype[Any]) -> NDArray[Any]:
+def map_npy(path: Path, dtype: np.dtype[Any], advice: str = AGAIN) -> NDArray[Any]:
+    """Map a one-dimensional .npy; CorpusError for another one, or none."""
     try:
         mapped = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError, TypeError, OverflowError) as error:
         why = error.strerror if isinstance(error, OSError) else None
-        raise CorpusError(f"{path} cannot be read ({why or error}); {_AGAIN}") from error
+        raise CorpusError(f"{path} cannot be read ({why or error}); {advice}") from error
     if not isinstance(mapped, np.ndarray) or mapped.dtype != dtype or mapped.ndim != 1:
-        raise CorpusError(f"{path} is no array of {dtype.name}; {_AGAIN}")
+        raise CorpusError(f"{path} is no array of {dtype.name}; {advice}")
     return mapped.view(np.ndarray)
 
 
@@ -228,10 +234,10 @@ def _map_arrow(path: Path, dtype: np.dtype[Any]) -> tuple[StoredIds, Offsets]:
             batch.validate(full=True)
     except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
         why = " ".join(str(error).split())
-        raise CorpusError(f"{path} cannot be read ({why}); {_AGAIN}") from error
+        raise CorpusError(f"{path} cannot be read ({why}); {AGAIN}") from error
     schema = pa.schema([(COLUMN, pa.list_(pa.from_numpy_dtype(dtype)))])
     if len(batches) != 1 or reader.schema != schema or batches[0].column(0).null_count:
-        raise CorpusError(f"{path} is no list of {dtype.name} named {COLUMN}; {_AGAIN}")
+        raise CorpusError(f"{path} is no list of {dtype.name} named {COLUMN}; {AGAIN}")
     lists = batches[0].column(0)
     return _of(lists.values, dtype), _of(lists.offsets, np.dtype("<i4")).astype(np.int64)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,3 +149,27 @@ def row_bytes(
     n_rows = -(-(ends[-1] - 1) // length)
     borders = np.minimum(np.arange(n_rows + 1) * length + 1, ends[-1])
     return np.diff(np.floor(np.interp(borders, ends, total)).astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedDocuments:
+    """The documents of a stream that rows are cut from."""
+
+    indexes: NDArray[np.int64]  # (n,) of the documents in their corpus, in the order of the stream
+    n_bytes: NDArray[np.int64]  # (n,) bytes of text
+    ends: NDArray[np.int64]  # (n + 1,) as `document_ends`
+    n_between: int  # ids of the separator
+    ids: Callable[[int], NDArray[np.integer]]  # those of the n-th document, without separators
+
+
+class RowChunks(NamedTuple):
+    """The chunks of packed rows (n, length + 1), by target: target i of a row is its token i + 1.
+
+    Numpy arrays as `chunks` finds them, tensors on the model's device for the loss.
+    """
+
+    numbers: Any
+    """(n, length) int64: number of the target's chunk in its row, below `length`; -1: none."""
+    teacher: Any
+    """(n, length) float32: at the last target of a chunk, the teacher's log-probability of the
+    chunk (and, with debiasing, of a boundary after it); NaN elsewhere."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from vocabshift.cpt.checkpoints import (
     whole_weights,
 )
 from vocabshift.cpt.config import (
+    MATCHING,
     NEW_ROWS,
     LoopConfig,
     NewRows,
@@ -34,17 +34,16 @@ from vocabshift.cpt.config import (
     phase_parameters,
     trained_parameters,
 )
-from vocabshift.cpt.optimize import Gradient, PhaseState, Position, SpikeWatch, learning_rate_share
-from vocabshift.cpt.processes import require_same, sums
-from vocabshift.cpt.steps import (
-    Evaluation,
-    Hooks,
-    Rows,
-    Step,
-    device_peak,
-    mfu,
-    model_flops_per_token,
+from vocabshift.cpt.optimize import (
+    Gradient,
+    PhaseState,
+    Position,
+    SpikeWatch,
+    learning_rate_share,
+    utilization_of,
 )
+from vocabshift.cpt.processes import require_same, sums
+from vocabshift.cpt.steps import Evaluation, Hooks, Rows, Step
 from vocabshift.cpt.training_module import ModelView, forget, wrap
 
 if TYPE_CHECKING:
@@ -134,20 +133,9 @@ class Run:
                 new_rows=NewRows(parameters, self._new_ids) if phase.trained == NEW_ROWS else None,
             ),
             watch=SpikeWatch(config.spike_factor, self._at.losses),
-            utilization=self._utilization(parameters[0].device),
-        )
-
-    def _utilization(self, device: torch.device) -> Callable[[float], float | None]:
-        """Function from tokens per second, over all processes, to model FLOPs utilization."""
-        peak = device_peak(device)
-        if peak is None:
-            return lambda _: None
-        per_token = model_flops_per_token(self._model, self._config.sequence_length)
-        return partial(
-            mfu,
-            flops_per_token=per_token,
-            peak=peak,
-            n_devices=self._accelerator.num_processes,
+            utilization=utilization_of(
+                self._model, config, parameters[0].device, self._accelerator.num_processes
+            ),
         )
 
     def _step(self, state: PhaseState, batch: NDArray[np.int64]) -> Step:
@@ -156,11 +144,14 @@ class Run:
         is_due = self._checkpoints is not None and self._checkpoints.is_due(at.run_steps + 1)
         is_main = self._accelerator.is_main_process
         gradient = state.gradient
-        nats, targets = gradient.add(batch, at.step)
+        nats, targets, parts = gradient.add(batch, at.step)
         total = sums(
-            self._accelerator, nats.device, nats, targets, self._signals.asked, is_due and is_main
+            self._accelerator,
+            nats.device,
+            *(nats, targets, self._signals.asked, is_due and is_main, *parts),
         )
-        loss = total[0] / max(total[1], 1)
+        n_targets = max(total[1], 1)
+        loss = total[0] / n_targets
         norm = gradient.finish(len(batch), total[1])
         is_whole = len(batch) == config.step_sequences
         if wrong := state.watch.wrong(loss, norm, is_whole=is_whole):
@@ -184,13 +175,14 @@ class Run:
         at.run_bytes += n_bytes
         at.losses = list(state.watch.losses)
         seconds = max(time.perf_counter() - began, 1e-9)
+        is_matched = config.objective == MATCHING
         step = Step(
             phase=state.index,
             trained=state.phase.trained,
             step=at.step,
             n_steps=state.n_steps,
             loss=loss,
-            bits_per_byte=total[0] / math.log(2) / max(n_bytes, 1),
+            bits_per_byte=(total[5] if is_matched else total[0]) / math.log(2) / max(n_bytes, 1),
             learning_rate=rate,
             gradient_norm=norm,
             n_bytes=at.n_bytes,
@@ -200,6 +192,10 @@ class Run:
             tokens_per_second=total[1] / seconds,
             bytes_per_second=n_bytes / seconds,
             mfu=state.utilization(total[1] / seconds),
+            matching_loss=total[4] / n_targets if is_matched else None,
+            next_token_loss=total[5] / n_targets if is_matched else None,
+            chunks=int(total[6]) if is_matched else None,
+            matched_share=total[7] / n_targets if is_matched else None,
         )
         self._after(state, step, n_bytes, is_asked=total[2] > 0, is_due=total[3] > 0)
         return step

@@ -29,8 +29,8 @@ class Step:
     trained: str  # name of the phase: what it trains
     step: int  # within the phase, from 1
     n_steps: int  # of the phase, as far as is known
-    loss: float  # nats per token, before the step
-    bits_per_byte: float  # the same loss, over the bytes of the batch
+    loss: float  # what is trained, per token, before the step: nats, unless likelihoods are matched
+    bits_per_byte: float  # the nats of the batch over its bytes
     learning_rate: float  # of this step
     gradient_norm: float  # before clipping
     n_bytes: int  # bytes of text seen in this phase, this step included
@@ -40,6 +40,10 @@ class Step:
     tokens_per_second: float = field(default=0.0, compare=False)  # of this step
     bytes_per_second: float = field(default=0.0, compare=False)  # of this step
     mfu: float | None = field(default=None, compare=False)  # see `flops`; None: peak not known
+    matching_loss: float | None = None  # per token; these four are of likelihood matching
+    next_token_loss: float | None = None  # nats per token
+    chunks: int | None = None  # chunks that were compared with the teacher's
+    matched_share: float | None = None  # of the tokens, those in chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,7 @@ class RunLog:
 
 
 def step_record(step: Step) -> Record:
-    """The step's fields; `mfu` only if the peak of the device is known."""
+    """The step's fields, without those that are None."""
     record = {"kind": "step", **asdict(step)}
     return {key: value for key, value in record.items() if value is not None}
 

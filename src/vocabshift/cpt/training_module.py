@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from vocabshift.cpt.likelihood_matching import boundary_mask, matching_loss
 from vocabshift.cpt.loss import batch_loss
+from vocabshift.cpt.packing import RowChunks
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 class TrainingModule(torch.nn.Module):
     """`forward(rows=…)` is the loss of a batch; `forward(**inputs)` is the model's own."""
 
+    _boundary: torch.Tensor | None = None
+
     def __init__(self, model: Any, config: LoopConfig, special: SpecialIds) -> None:
         super().__init__()
         self.model = model
@@ -33,11 +37,34 @@ class TrainingModule(torch.nn.Module):
         # The modules that accelerate shards for FSDP2; embeddings and head stay in this one.
         self._no_split_modules = getattr(model, "_no_split_modules", None)
 
-    def forward(self, rows: Any = None, row_seeds: Any = None, **inputs: Any) -> Any:
-        """Sum of nats and number of targets of `rows`, or the model's output for `inputs`."""
+    def forward(
+        self,
+        rows: Any = None,
+        row_seeds: Any = None,
+        chunk_numbers: Any = None,
+        chunk_teacher: Any = None,
+        **inputs: Any,
+    ) -> Any:
+        """Loss, number of targets and parts of the loss of `rows`; or the model's own output.
+
+        The parts, (4,) float64 without a gradient: sums of the matching loss and of the nats, the
+        number of chunks and of targets in them; all 0 for other objectives.
+        """
         if rows is None:
             return self.model(**inputs)
-        return batch_loss(self.model, rows, self._config, self._special, row_seeds=row_seeds)
+        if chunk_numbers is None:
+            nats, n_targets = batch_loss(
+                self.model, rows, self._config, self._special, row_seeds=row_seeds
+            )
+            return nats, n_targets, nats.new_zeros(4, dtype=torch.float64)
+        chunks = RowChunks(chunk_numbers, chunk_teacher)
+        if self._boundary is None:
+            self._boundary = boundary_mask(self.model, self._special)
+        result = matching_loss(
+            self.model, rows, chunks, self._config, self._special, boundary=self._boundary
+        )
+        parts = (result.matching, result.next_token, result.n_chunks, (chunk_numbers >= 0).sum())
+        return result.loss, result.n_targets, torch.stack([each.double() for each in parts])
 
     def tie_weights(self) -> None:
         """Tie the weights; accelerate calls this after it has moved them."""

@@ -134,11 +134,7 @@ def linear_cross_entropy(
                 f"only 0 to {len(weight) - 1} and {IGNORED} can stand there"
             )
     kind = hidden.device.type
-    if torch.is_autocast_enabled(kind):
-        # Cast outside the function, so that autograd returns gradients in the parameters' dtype.
-        dtype = torch.get_autocast_dtype(kind)
-        hidden, weight = hidden.to(dtype), weight.to(dtype)
-        bias = None if bias is None else bias.to(dtype)
+    hidden, weight, bias = lowered(hidden, weight, bias)
     with torch.autocast(kind, enabled=False):
         if loss == "plain":
             return _plain(hidden, weight, targets, bias=bias, scale=scale, softcap=softcap)
@@ -153,14 +149,35 @@ def linear_cross_entropy(
                 chunk_bytes=_CHUNK_BYTES["cuda"],
             )
         if chunk_rows is None:
-            wide = torch.promote_types(hidden.dtype, torch.float32).itemsize
-            chunk_rows = max(1, _CHUNK_BYTES.get(kind, 1 << 28) // (wide * len(weight)))
+            chunk_rows = rows_of_chunk(hidden, weight)
         function: Any = _chunked_function()
         with_gradients = torch.is_grad_enabled()
         result: torch.Tensor = function.apply(
             hidden, weight, bias, targets, scale, softcap, chunk_rows, with_gradients
         )
         return result
+
+
+def lowered(
+    hidden: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    """The same in the dtype of autocast, where it is on."""
+    import torch
+
+    kind = hidden.device.type
+    if not torch.is_autocast_enabled(kind):
+        return hidden, weight, bias
+    # Cast outside of autograd functions, which then return gradients in the parameters' dtype.
+    dtype = torch.get_autocast_dtype(kind)
+    return hidden.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
+
+
+def rows_of_chunk(hidden: torch.Tensor, weight: torch.Tensor) -> int:
+    """Rows whose logits are held at a time, by default."""
+    import torch
+
+    wide = torch.promote_types(hidden.dtype, torch.float32).itemsize
+    return max(1, _CHUNK_BYTES.get(hidden.device.type, 1 << 28) // (wide * len(weight)))
 
 
 def _takes_liger(loss: str, hidden: torch.Tensor) -> bool:

@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from vocabshift.models.cross_entropy import IGNORED, linear_cross_entropy
+from vocabshift.models.token_nats import linear_token_nats, nats_of_logits
 
 if TYPE_CHECKING:
     import torch
@@ -67,13 +68,12 @@ def token_loss(
     if tail is None:
         return _from_logits(model, input_ids, targets, inputs)
     head = model.get_output_embeddings()
-    results: list[torch.Tensor] = []
 
-    def forward(hidden: torch.Tensor) -> torch.Tensor:
-        rows, wanted = hidden.flatten(0, -2), targets.flatten()
+    def nats(rows: torch.Tensor) -> torch.Tensor:
+        wanted = targets.flatten()
         if kept is not None:
             rows, wanted = rows[kept], wanted[kept]
-        nats = linear_cross_entropy(
+        return linear_cross_entropy(
             rows,
             head.weight,
             wanted,
@@ -82,10 +82,62 @@ def token_loss(
             softcap=tail.softcap,
             loss=loss,
         )
-        results.append(nats)
+
+    return _at_head(model, nats, input_ids, inputs)
+
+
+def token_nats(
+    model: Any,
+    input_ids: torch.Tensor,
+    targets: torch.Tensor,
+    *,
+    subset: torch.Tensor | None = None,
+    **inputs: Any,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Nats of each target under `model`, and of "some token of `subset`" instead; both (n,).
+
+    n: the cells of `targets` (batch, length), flattened; a target of -100 has 0 nats. `subset`
+    (vocab,) of bool; without it the second tensor is 0. Each number takes a gradient of its own.
+    Otherwise as `token_loss` with the chunked loss: the logits are materialised only for a model
+    whose head cannot be taken apart.
+    """
+    tail = tail_of(model)
+    if tail is None:
+        logits = model(input_ids=input_ids, use_cache=False, **inputs).logits
+        return nats_of_logits(logits.flatten(0, 1), targets.flatten(), subset)
+    head = model.get_output_embeddings()
+
+    def nats(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return linear_token_nats(
+            rows,
+            head.weight,
+            targets.flatten(),
+            subset=subset,
+            bias=head.bias,
+            scale=tail.scale,
+            softcap=tail.softcap,
+        )
+
+    return _at_head(model, nats, input_ids, inputs)
+
+
+Result = TypeVar("Result")
+
+
+def _at_head(
+    model: Any,
+    compute: Callable[[torch.Tensor], Result],
+    input_ids: torch.Tensor,
+    inputs: dict[str, Any],
+) -> Result:
+    """`compute` of the last hidden states (n, width), called in place of the head."""
+    results: list[Result] = []
+
+    def forward(hidden: torch.Tensor) -> torch.Tensor:
+        results.append(compute(hidden.flatten(0, -2)))
         return hidden.new_zeros(1, 1, 1)  # whatever the model does with it
 
-    with replaced_forward(head, forward):
+    with replaced_forward(model.get_output_embeddings(), forward):
         model(input_ids=input_ids, use_cache=False, **inputs)
     return results[0]
 

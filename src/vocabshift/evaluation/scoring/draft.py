@@ -21,14 +21,14 @@ from vocabshift.errors import CorpusError, VocabMismatchError
 from vocabshift.evaluation.lines.subject import engine_of, subject_names
 from vocabshift.evaluation.metrics.metric import estimate
 from vocabshift.evaluation.scoring.score import labelled
-from vocabshift.evaluation.scoring.windows import (
+from vocabshift.models.load import check_fit, check_model, lack_of_memory, load_causal_model
+from vocabshift.models.windows import (
     Window,
     batches_of,
     padded,
     window_sizes,
     windows_of,
 )
-from vocabshift.models.load import check_fit, check_model, lack_of_memory, load_causal_model
 from vocabshift.progress import Progress
 from vocabshift.results import UNLABELLED, WHOLE, Result, Results
 from vocabshift.tokenizer.any_tokenizer import Ids, Offsets, tokens_by_id

@@ -21,14 +21,14 @@ from vocabshift.evaluation.lines.placing import is_same
 from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.evaluation.metrics.metric import LOSS, estimate
 from vocabshift.evaluation.metrics.registry import BITS_PER_BYTE
-from vocabshift.evaluation.scoring.windows import (
+from vocabshift.models.load import check_causal, check_fit, lack_of_memory
+from vocabshift.models.windows import (
     Window,
     batches_of,
     padded,
     window_sizes,
     windows_of,
 )
-from vocabshift.models.load import check_causal, check_fit, lack_of_memory
 from vocabshift.progress import Progress
 from vocabshift.results import UNLABELLED, Result, Results
 

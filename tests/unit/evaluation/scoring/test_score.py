@@ -10,8 +10,8 @@ import pytest
 
 from vocabshift.errors import CorpusError, VocabMismatchError
 from vocabshift.evaluation.scoring.score import score, score_documents
-from vocabshift.evaluation.scoring.windows import MOST_CONTEXT
 from vocabshift.models.load import positions_of
+from vocabshift.models.windows import MOST_CONTEXT
 from vocabshift.report.tables import to_markdown
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.added_tokens import AddedToken

@@ -27,6 +27,7 @@ class Window:
     document: int
     ids: NDArray[np.int64]
     n_context: int
+    start: int  # token of the document that it begins with, after the BOS
 
 
 def window_sizes(
@@ -62,7 +63,7 @@ def windows_of(
     while at == 0 or at + overlap < len(ids):
         stretch = np.concatenate([prefix, ids[at : at + room].astype(np.int64)])
         if stretch.size > 1:  # a lone token without BOS has no probability
-            yield Window(document, stretch, prefix.size + (overlap if at else 0))
+            yield Window(document, stretch, prefix.size + (overlap if at else 0), at)
         at += room - overlap
 
 

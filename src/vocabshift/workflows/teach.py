@@ -1,0 +1,235 @@
+"""A teacher's log-probabilities of a corpus, read once for many runs: what `vocabshift teach` does.
+
+Joins the tokenizer of the teacher (of any kind, placed in the text byte by byte), the model, and
+the folder that `cpt` reads. Also opens the teacher that runs along with `cpt`.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift import __version__
+from vocabshift.cpt.objectives import boundary_ids
+from vocabshift.cpt.packed_shards import crc32_of
+from vocabshift.cpt.teacher import LiveTeacher
+from vocabshift.cpt.teacher_folder import groups_of, write_readings
+from vocabshift.evaluation.lines.placing import flat_spans
+from vocabshift.evaluation.lines.subject import Engine, engine_of
+from vocabshift.models.load import check_causal, check_fit, check_model, load_causal_model
+from vocabshift.progress import Progress, in_phase
+from vocabshift.storage.checkpoints import Checkpoints
+from vocabshift.storage.outcome import check_output, config_hash, outcome
+from vocabshift.storage.output import CHECKPOINTS
+from vocabshift.text.readers import input_key
+from vocabshift.tokenizer.any_tokenizer import Ids, Offsets
+
+if TYPE_CHECKING:
+    from vocabshift.text.corpus import Corpus
+
+__all__ = ["live_teacher", "open_teacher_model", "teach_to_folder"]
+
+_TRIED_TOKENS = 2048  # to measure the speed of a dry run
+
+
+def live_teacher(
+    model: Any,
+    tokenizer: Any,
+    *,
+    context: int | None = None,
+    overlap: int | None = None,
+    batch_tokens: int = 4096,
+) -> LiveTeacher:
+    """A causal model in memory as a teacher that reads when it is asked.
+
+    `tokenizer`: its own, of any kind that `evaluate` takes. The others: as in `score`.
+    VocabMismatchError where the two do not fit, ValueError for a model that sees what follows.
+    """
+    import torch
+
+    engine = engine_of(tokenizer)
+    check_fit(model, engine.row_count)
+    model.eval()
+    with torch.inference_mode():
+        check_causal(model)
+
+    def spans(texts: Sequence[str]) -> tuple[Ids, Offsets, NDArray[np.int64]]:
+        found = flat_spans(engine, texts)
+        return found.ids, found.offsets, found.ends
+
+    return LiveTeacher(
+        model,
+        spans,
+        special_ids=sorted(engine.special_ids),
+        boundary_ids=_boundary_ids(engine),
+        context=context,
+        overlap=overlap,
+        batch_tokens=batch_tokens,
+    )
+
+
+def _boundary_ids(engine: Engine) -> tuple[int, ...]:
+    try:
+        return boundary_ids(engine.tokenizer)
+    except ValueError:  # no spaces: a run with debiasing refuses it
+        return ()
+
+
+def teach_to_folder(
+    model: str | Path,
+    corpus: Corpus,
+    out: str | Path,
+    *,
+    context: int | None = None,
+    overlap: int | None = None,
+    batch_tokens: int = 4096,
+    dtype: str = "float32",
+    device: str = "auto",
+    dry_run: bool = False,
+    force: bool = False,
+    resume: bool = True,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Let a causal model read a corpus, and store the log-probability of each of its tokens.
+
+    model: folder or Hub name, with its tokenizer. Each document is read by itself, after the BOS
+        where its config has one, in windows of `context` tokens that repeat `overlap` of those
+        before (defaults and `batch_tokens`, `dtype`, `device`: as in `score`).
+    out: the folder, which appears whole or not at all; 12 bytes a token. The same call resumes a
+        run that was killed, unless `resume` is off.
+    dry_run: count, measure the speed on a little text, write nothing.
+    progress: called with the phases "count" and "teach", tokens done and all tokens.
+
+    Returns the keys of `vocabshift teach --json`. ValueError for weights, and for a model that is
+    not causal; FileExistsError if `out` exists, without `force`; CorpusError for unreadable text.
+    """
+    check_output(out, model, corpus, force=force)
+    if any(part.weight != 1 for part in corpus.parts):
+        raise ValueError("every document is read once; leave out the @WEIGHT of the corpus")
+    corpus.require_text()
+    teacher, about = open_teacher_model(
+        model,
+        context=context,
+        overlap=overlap,
+        batch_tokens=batch_tokens,
+        dtype=dtype,
+        device=device,
+    )
+    cost = _count(teacher, corpus, progress)
+    if dry_run:
+        speed = _speed(teacher, corpus)
+        return {
+            "out": str(out),
+            "dry_run": True,
+            **cost,
+            "n_output_bytes": 12 * cost["n_tokens"] + 20 * cost["n_documents"],
+            "tokens_per_second": speed,
+            "seconds": cost["n_read_tokens"] / speed,
+        }
+    source = input_key(corpus)
+    facts = {**about, "package": __version__, "input": source or uuid.uuid4().hex}
+    began = time.perf_counter()
+    with outcome(
+        "teach",
+        out,
+        inputs=[model, corpus],
+        force=force,
+        keep_checkpoints=source is not None,
+        resume=resume,
+    ) as output:
+        checkpoints = Checkpoints(output.folder / CHECKPOINTS, config_hash(facts))
+        done = in_phase(progress, "teach") or (lambda *_: None)
+        figures = write_readings(
+            teacher,
+            corpus,
+            output.folder,
+            checkpoints,
+            about,
+            progress=lambda n_tokens: done(n_tokens, cost["n_read_tokens"]),
+        )
+        result = output.record({**about, "batch_tokens": batch_tokens}, figures)
+    seconds = time.perf_counter() - began
+    return {
+        **result,
+        "dry_run": False,
+        "n_read_tokens": cost["n_read_tokens"],
+        "seconds": round(seconds, 3),
+        "tokens_per_second": cost["n_read_tokens"] / max(seconds, 1e-9),
+    }
+
+
+def open_teacher_model(
+    model: str | Path,
+    *,
+    context: int | None = None,
+    overlap: int | None = None,
+    batch_tokens: int = 4096,
+    dtype: str = "float32",
+    device: str = "auto",
+) -> tuple[LiveTeacher, dict[str, Any]]:
+    """Load a teacher, and plain JSON values by which it is recognised."""
+    from vocabshift.models.folder import require_model
+
+    check_model(model)
+    folder = require_model(model)
+    engine = engine_of(folder)
+    loaded = load_causal_model(folder, dtype=dtype, device=device)
+    teacher = live_teacher(
+        loaded, engine, context=context, overlap=overlap, batch_tokens=batch_tokens
+    )
+    return teacher, {
+        "model": str(model),
+        "weights": weights_key(folder),
+        "tokenizer": engine.tokenizer.fingerprint,
+        "context": teacher.context,
+        "overlap": teacher.overlap,
+        "dtype": dtype,
+    }
+
+
+def weights_key(folder: Path) -> str:
+    """Hex digits of config and weights, wherever the folder lies; reads every byte."""
+    files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("*.bin"))
+    key = crc32_of(folder / "config.json")
+    for file in files:
+        key = zlib.crc32(f"{crc32_of(file):08x}".encode(), key)
+    return f"{key:08x}"
+
+
+def _count(teacher: LiveTeacher, corpus: Corpus, progress: Progress | None) -> dict[str, int]:
+    """Documents, bytes, tokens, and tokens to read, those that windows repeat included."""
+    counts = {"n_documents": 0, "n_bytes": 0, "n_tokens": 0, "n_read_tokens": 0}
+    for texts in groups_of(corpus):
+        ids, _, _, windows = teacher.windows(texts)
+        counts["n_documents"] += len(texts)
+        counts["n_bytes"] += sum(len(text.encode()) for text in texts)
+        counts["n_tokens"] += len(ids)
+        counts["n_read_tokens"] += sum(window.ids.size for window in windows)
+        if progress is not None:
+            progress("count", counts["n_read_tokens"], None)
+    return counts
+
+
+def _speed(teacher: LiveTeacher, corpus: Corpus) -> float:
+    """Tokens a second, measured on the first documents."""
+    tried: list[str] = []
+    n_tokens = 0
+    for texts in groups_of(corpus):
+        for text in texts:
+            windows = teacher.windows([text])[-1]
+            n_tokens += sum(window.ids.size for window in windows)
+            tried.append(text)
+            if n_tokens >= _TRIED_TOKENS:
+                break
+        break
+    teacher.read_texts(tried[:1])  # what the first call prepares does not count
+    began = time.perf_counter()
+    teacher.read_texts(tried)
+    return n_tokens / max(time.perf_counter() - began, 1e-9)
