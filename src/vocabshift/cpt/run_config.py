@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from vocabshift.cpt.config import LoopConfig, Phase
+from vocabshift.cpt.config import MATCHING, LoopConfig, Phase
 
 TRACKERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",)}
 """Name of a tracker -> the packages of which one is needed."""
@@ -46,6 +46,10 @@ class CptConfig:
     evaluate_tasks_batch_size: int = 1  # questions run at once
     control: str | None = None  # the model before its tokenizer was changed
     control_data: tuple[str, ...] = ()  # if `data` is packed: the same text, for the control
+    teacher: str | None = None  # of likelihood matching; None: the model before its transfer
+    teacher_logprobs: str | None = (
+        None  # folder of `vocabshift teach`; None: the teacher runs along
+    )
     documents: str = "line"  # of a .txt: "line" or "file"
     errors: str = "strict"  # of bytes that are not UTF-8: "strict" or "replace"
     new_ids: tuple[int, ...] | None = None  # None: from the token map in the model's folder
@@ -69,6 +73,11 @@ class CptConfig:
                 raise ValueError(f"{name} is {value}; at least 1 is needed")
         if not self.checkpoint_minutes >= 0:  # also refuses NaN
             raise ValueError(f"checkpoint_minutes is {self.checkpoint_minutes}; 0 or more")
+        if self.loop.objective != MATCHING and (self.teacher or self.teacher_logprobs):
+            raise ValueError(
+                f"a teacher is named and the objective is {self.loop.objective!r}; only "
+                f"{MATCHING!r} has one"
+            )
         if not (self.data and self.phases):
             raise ValueError("data and phases are empty: there is nothing to train")
 
@@ -109,9 +118,11 @@ class CptConfig:
             else phase
             for phase in self.phases
         )
+        is_matched = self.loop.objective == MATCHING
         return dataclasses.replace(
             self,
             model=self.control,
+            teacher=(self.teacher or self.control) if is_matched else None,
             data=self.control_data or self.data,
             out=f"{self.out.rstrip('/')}-control",
             phases=phases,
@@ -199,6 +210,7 @@ _HINTS: Mapping[str, Any] = {
     "tuple[int, ...] | None": tuple[int, ...] | None,
     "tuple[float, float]": tuple[float, float],
     "Objective": str,
+    "Divergence": str,
     "Schedule": str,
 }
 """Type by the text of a field's annotation."""

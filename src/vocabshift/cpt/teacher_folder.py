@@ -131,8 +131,13 @@ class StoredTeacher:
         return f"StoredTeacher({str(self.folder)!r}, {self.header['n_documents']} documents)"
 
 
-def check_teacher(config: LoopConfig, teacher: Teacher | None, document_bytes: Places) -> None:
-    """ValueError unless there is a teacher where one is needed, of a corpus of these documents."""
+def check_teacher(
+    config: LoopConfig, teacher: Teacher | None, document_bytes: Places | None
+) -> None:
+    """ValueError unless there is a teacher where one is needed, of a corpus of these documents.
+
+    `document_bytes`: (n_documents,), or None where they are not known yet.
+    """
     if (config.objective == MATCHING) != (teacher is not None):
         raise ValueError(
             f"the objective is {config.objective!r} and a teacher is "
@@ -143,7 +148,7 @@ def check_teacher(config: LoopConfig, teacher: Teacher | None, document_bytes: P
             "the teacher does not know which of its tokens begin with white space, which debiasing "
             "needs; set debiasing = false"
         )
-    if isinstance(teacher, StoredTeacher):
+    if isinstance(teacher, StoredTeacher) and document_bytes is not None:
         teacher.require_documents(document_bytes, "the corpus")
 
 

@@ -31,14 +31,16 @@ from vocabshift.workflows.pretraining_models import (
     export_checkpoint,
     export_command,
     export_facts,
+    further_summary,
     has_checkpoint,
-    summary_of_tasks,
     task_values,
 )
+from vocabshift.workflows.teach import open_teacher_model
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
+    from vocabshift.cpt.chunks import Teacher
     from vocabshift.cpt.steps import Evaluation, Step
 
 __all__ = ["CptConfig", "continue_pretraining", "export_checkpoint"]
@@ -101,8 +103,9 @@ def continue_pretraining(
                     evaluate=_scorer(own, inputs),
                     evaluate_bytes=own.evaluate_bytes,
                     on_evaluation=reports.evaluation,
+                    teacher=_teacher(inputs, accelerator),
                 )
-            figures = summary(reports.log.records()) | summary_of_tasks(reports.log.records())
+            figures = summary(reports.log.records()) | further_summary(reports.log.records())
             write_model(model, partial, accelerator, dtype=inputs.dtype)
             if accelerator.is_main_process:
                 _write_beside(own, inputs, output, figures)
@@ -119,6 +122,14 @@ def _model(config: CptConfig, inputs: Inputs) -> Any:
     rows = inputs.tokenizer.row_count
     check_model(model, rows, config.loop, config.phases, inputs.new_ids)
     return model
+
+
+def _teacher(inputs: Inputs, accelerator: Accelerator) -> Teacher | None:
+    """Stored log-probabilities, or the teacher's model on the device of the run."""
+    found = inputs.teacher
+    if not isinstance(found, Path):
+        return found
+    return open_teacher_model(found, device=str(accelerator.device))[0]
 
 
 def _scorer(config: CptConfig, inputs: Inputs) -> Callable[[Any], dict[str, float]] | None:
@@ -249,7 +260,15 @@ class _RunReport:
     def step(self, step: Step) -> None:
         """Report a finished step."""
         record = step_record(step)
-        names = ("loss", "learning_rate", "gradient_norm", "tokens_per_second", "mfu")
+        names = (
+            "loss",
+            "matching_loss",
+            "next_token_loss",
+            "learning_rate",
+            "gradient_norm",
+            "tokens_per_second",
+            "mfu",
+        )
         self._tell(record, {name: record[name] for name in names if name in record})
 
     def evaluation(self, evaluation: Evaluation) -> None:

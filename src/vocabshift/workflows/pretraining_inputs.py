@@ -12,15 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vocabshift.cpt.config import NEW_ROWS
+from vocabshift.cpt.config import MATCHING, NEW_ROWS
 from vocabshift.cpt.packed_ids import FILE as PACKED
 from vocabshift.cpt.packed_ids import PackedIds
+from vocabshift.cpt.packed_shards import crc32_of
 from vocabshift.cpt.run_config import TRACKERS, CptConfig
-from vocabshift.errors import InvalidTokenizerError
+from vocabshift.cpt.teacher_folder import StoredTeacher, check_teacher
+from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
 from vocabshift.models.folder import load_own_tokenizer, require_model
-from vocabshift.models.load import load_configs
+from vocabshift.models.load import check_model, load_configs
 from vocabshift.models.quantized import quantization_method
 from vocabshift.models.shards import FLOATS, open_checkpoint
+from vocabshift.storage.outcome import read_provenance
 from vocabshift.surgery.matching import TRANSFER_MAP
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.readers import input_key
@@ -39,11 +42,16 @@ class Inputs:
     held_out: Corpus | None
     new_ids: tuple[int, ...]
     dtype: str  # dtype of the output
+    teacher: Path | StoredTeacher | None = None  # the folder of its model, or what it has read
 
     @property
     def paths(self) -> list[Path]:
         """Files and folders that must not be overwritten."""
         paths = [self.folder]
+        if isinstance(self.teacher, StoredTeacher):
+            paths.append(self.teacher.folder)
+        elif self.teacher is not None:
+            paths.append(self.teacher)
         for source in (self.data, self.held_out):
             if isinstance(source, PackedIds):
                 paths.append(source.folder)
@@ -58,7 +66,15 @@ class Inputs:
             "tokenizer": fingerprint(self.tokenizer),
             "data": data_key(self.data),
             "new_ids": f"{len(self.new_ids)} ids, {zlib.crc32(repr(self.new_ids).encode()):08x}",
+            **self._teacher_key(),
         }
+
+    def _teacher_key(self) -> dict[str, Any]:
+        if self.teacher is None:
+            return {}
+        if isinstance(self.teacher, StoredTeacher):
+            return {"teacher": self.teacher.key}
+        return {"teacher": model_key(self.teacher)["model"]}
 
 
 def model_key(folder: Path) -> dict[str, Any]:
@@ -68,6 +84,15 @@ def model_key(folder: Path) -> dict[str, Any]:
         "model": [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files],
         "config.json": f"{zlib.crc32((folder / 'config.json').read_bytes()):08x}",
     }
+
+
+def weights_key(folder: Path) -> str:
+    """Hex digits of config and weights, wherever the folder lies; reads every byte."""
+    files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("*.bin"))
+    key = crc32_of(folder / "config.json")
+    for file in files:
+        key = zlib.crc32(f"{crc32_of(file):08x}".encode(), key)
+    return f"{key:08x}"
 
 
 def open_inputs(config: CptConfig) -> Inputs:
@@ -91,7 +116,7 @@ def open_inputs(config: CptConfig) -> Inputs:
         )
     held_out = None
     if config.held_out:
-        if config.loop.objective != "causal":
+        if config.loop.objective == "masked":
             raise ValueError(
                 f"held_out is scored in bits per byte, which the objective "
                 f"{config.loop.objective!r} does not have; leave it out"
@@ -103,10 +128,12 @@ def open_inputs(config: CptConfig) -> Inputs:
             "evaluate_bytes is given without held_out, the text to evaluate on, and without "
             "save_models and evaluate_tasks, so that there is nothing to do"
         )
+    data = _data(config, tokenizer)
     return Inputs(
         folder=folder,
         tokenizer=tokenizer,
-        data=_data(config, tokenizer),
+        data=data,
+        teacher=_teacher_of(config, folder, data) if config.loop.objective == MATCHING else None,
         held_out=held_out,
         new_ids=_new_ids(config, folder, tokenizer),
         dtype=_stored_dtype(folder) if config.dtype == "auto" else config.dtype,
@@ -130,7 +157,7 @@ def _check_tasks(config: CptConfig) -> None:
         return
     from vocabshift.evaluation.harness.known_tasks import requests_of
 
-    if config.loop.objective != "causal":
+    if config.loop.objective == "masked":
         raise ValueError(
             f"evaluate_tasks needs a causal language model, and the objective is "
             f"{config.loop.objective!r}; leave it out"
@@ -210,3 +237,60 @@ def _stored_dtype(folder: Path) -> str:
     for _, stored in checkpoint.tensors.values() if checkpoint is not None else ():
         sizes[stored.dtype] = sizes.get(stored.dtype, 0) + stored.stop - stored.start
     return FLOATS.get(max(sizes, key=lambda name: sizes[name]), "float32") if sizes else "float32"
+
+
+# The teacher of a run of `cpt`.
+
+
+def _origin_of(folder: Path) -> str | None:
+    """The model whose tokenizer was changed to make the one in `folder`, as its provenance says.
+
+    Runs of `cpt` in between are passed over. None if a folder on the way says nothing.
+    """
+    seen = set()
+    while folder.resolve() not in seen:
+        seen.add(folder.resolve())
+        made = read_provenance(folder) if folder.is_dir() else None
+        source = None if made is None else made["config"].get("model")
+        if made is None or not isinstance(source, str):
+            return None
+        if made["operation"] != "cpt":
+            return source
+        folder = Path(source)
+    return None
+
+
+def _teacher_of(config: CptConfig, folder: Path, data: PackedIds | Corpus) -> Path | StoredTeacher:
+    """The teacher that a run asks for: the folder of its model, or what it has read of `data`.
+
+    Loads no weights. ValueError where none is known; CorpusError where it has read another text;
+    VocabMismatchError where the log-probabilities are of another model than the one named.
+    """
+    named = config.teacher or (None if config.teacher_logprobs else _origin_of(folder))
+    if named is None and config.teacher_logprobs is None:
+        raise ValueError(
+            f"{folder} does not say which model it was made of (vocabshift.json), so the teacher "
+            "is not known; name its folder as teacher, or what it has read as teacher_logprobs"
+        )
+    model = None
+    if named is not None:
+        try:
+            model = require_model(named)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                f"the teacher is not there: {error}; name its folder as teacher, or what it has "
+                "read as teacher_logprobs"
+            ) from None
+        check_model(model)
+    if config.teacher_logprobs is None:
+        assert model is not None
+        return model
+    stored = StoredTeacher.open(config.teacher_logprobs)
+    if model is not None and stored.header["weights"] != weights_key(model):
+        raise VocabMismatchError(
+            f"{stored.folder} holds log-probabilities of {stored.header['model']}, which is not "
+            f"the model {named} (teacher); leave teacher out, or let that model read the text"
+        )
+    # Text that is not packed yet is compared when it is.
+    check_teacher(config.loop, stored, data.document_bytes if isinstance(data, PackedIds) else None)
+    return stored

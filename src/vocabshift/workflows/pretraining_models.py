@@ -46,6 +46,7 @@ MODELS = "models"
 TRAINING = "training"
 """Folder of a run's checkpoints."""
 
+_PARTS = ("matching_loss", "next_token_loss")
 _BESIDE = ("*.json", "*.jinja", "*.model", "*.py", "*.txt", "LICENSE*", "NOTICE*")
 _WRITTEN = ("config.json", "generation_config.json", "*.index.json", "vocabshift.json")
 
@@ -137,16 +138,27 @@ def task_values(record: Mapping[str, Any]) -> dict[str, float]:
     return {f"{row['metric']}/{row['language']}": row["value"] for row in record.get("tasks") or ()}
 
 
-def summary_of_tasks(records: Iterable[Record]) -> dict[str, Any]:
-    """The figures of the first and the last evaluation, if the run had tasks."""
-    found = [task_values(record) for record in records if record.get("tasks")]
-    if not found:
-        return {}
-    rows = [
-        {"task": name, "before": before, "after": found[-1].get(name)}
-        for name, before in found[0].items()
-    ]
-    return {"tasks": rows}
+def further_summary(records: Iterable[Record]) -> dict[str, Any]:
+    """Tasks at the first and the last evaluation, and the parts of the loss, if the run had any."""
+    tasks: list[dict[str, float]] = []
+    matched: list[Record] = []
+    for record in records:
+        if record.get("tasks"):
+            tasks.append(task_values(record))
+        if "matching_loss" in record:
+            matched.append(record)
+    found: dict[str, Any] = {}
+    if tasks:
+        found["tasks"] = [
+            {"task": name, "before": before, "after": tasks[-1].get(name)}
+            for name, before in tasks[0].items()
+        ]
+    if matched:
+        found |= {f"first_{key}": matched[0][key] for key in _PARTS}
+        found |= {key: matched[-1][key] for key in _PARTS}
+        shares = [record["matched_share"] for record in matched]
+        found["matched_share"] = sum(shares) / len(shares)
+    return found
 
 
 def copy_beside(source: Path, folder: Path) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 import uuid
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,11 +17,11 @@ from numpy.typing import NDArray
 
 from vocabshift import __version__
 from vocabshift.cpt.objectives import boundary_ids
-from vocabshift.cpt.packed_shards import crc32_of
 from vocabshift.cpt.teacher import LiveTeacher
 from vocabshift.cpt.teacher_folder import groups_of, write_readings
 from vocabshift.evaluation.lines.placing import flat_spans
 from vocabshift.evaluation.lines.subject import Engine, engine_of
+from vocabshift.models.folder import require_model
 from vocabshift.models.load import check_causal, check_fit, check_model, load_causal_model
 from vocabshift.progress import Progress, in_phase
 from vocabshift.storage.checkpoints import Checkpoints
@@ -30,6 +29,7 @@ from vocabshift.storage.outcome import check_output, config_hash, outcome
 from vocabshift.storage.output import CHECKPOINTS
 from vocabshift.text.readers import input_key
 from vocabshift.tokenizer.any_tokenizer import Ids, Offsets
+from vocabshift.workflows.pretraining_inputs import weights_key
 
 if TYPE_CHECKING:
     from vocabshift.text.corpus import Corpus
@@ -175,8 +175,6 @@ def open_teacher_model(
     device: str = "auto",
 ) -> tuple[LiveTeacher, dict[str, Any]]:
     """Load a teacher, and plain JSON values by which it is recognised."""
-    from vocabshift.models.folder import require_model
-
     check_model(model)
     folder = require_model(model)
     engine = engine_of(folder)
@@ -192,15 +190,6 @@ def open_teacher_model(
         "overlap": teacher.overlap,
         "dtype": dtype,
     }
-
-
-def weights_key(folder: Path) -> str:
-    """Hex digits of config and weights, wherever the folder lies; reads every byte."""
-    files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("*.bin"))
-    key = crc32_of(folder / "config.json")
-    for file in files:
-        key = zlib.crc32(f"{crc32_of(file):08x}".encode(), key)
-    return f"{key:08x}"
 
 
 def _count(teacher: LiveTeacher, corpus: Corpus, progress: Progress | None) -> dict[str, int]:
