@@ -96,7 +96,7 @@ def _places(edges: NDArray[np.integer], *, is_start: bool) -> Places:
     is_kept = np.ones(len(edges), dtype=bool)
     is_kept[:-1] = edges[1:] != edges[:-1]
     is_kept &= edges != 0
-    if is_start and edges[0] == 0:
+    if is_start and len(edges) and edges[0] == 0:
         is_kept[0] = True
     return is_kept.nonzero()[0]
 
@@ -193,7 +193,7 @@ class MatchedRows:
         numbers = np.full((len(indexes), self.length), -1, dtype=np.int64)
         teacher = np.full(numbers.shape, np.nan, dtype=np.float32)
         parts = [part for row, index in enumerate(indexes) for part in self._parts(row, int(index))]
-        readings = self.teacher.read([part.stretch for part in parts])
+        readings = self.teacher.read([part.stretch for part in parts]) if parts else []
         n_found = np.zeros(len(indexes), dtype=np.int64)
         for part, reading in zip(parts, readings, strict=True):
             found = find_chunks(

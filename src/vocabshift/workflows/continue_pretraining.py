@@ -35,12 +35,11 @@ from vocabshift.workflows.pretraining_models import (
     has_checkpoint,
     task_values,
 )
-from vocabshift.workflows.teach import open_teacher_model
+from vocabshift.workflows.teach import open_teacher
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-    from vocabshift.cpt.chunks import Teacher
     from vocabshift.cpt.steps import Evaluation, Step
 
 __all__ = ["CptConfig", "continue_pretraining", "export_checkpoint"]
@@ -103,7 +102,7 @@ def continue_pretraining(
                     evaluate=_scorer(own, inputs),
                     evaluate_bytes=own.evaluate_bytes,
                     on_evaluation=reports.evaluation,
-                    teacher=_teacher(inputs, accelerator),
+                    teacher=open_teacher(inputs.teacher, accelerator.device),
                 )
             figures = summary(reports.log.records()) | further_summary(reports.log.records())
             write_model(model, partial, accelerator, dtype=inputs.dtype)
@@ -122,14 +121,6 @@ def _model(config: CptConfig, inputs: Inputs) -> Any:
     rows = inputs.tokenizer.row_count
     check_model(model, rows, config.loop, config.phases, inputs.new_ids)
     return model
-
-
-def _teacher(inputs: Inputs, accelerator: Accelerator) -> Teacher | None:
-    """Stored log-probabilities, or the teacher's model on the device of the run."""
-    found = inputs.teacher
-    if not isinstance(found, Path):
-        return found
-    return open_teacher_model(found, device=str(accelerator.device))[0]
 
 
 def _scorer(config: CptConfig, inputs: Inputs) -> Callable[[Any], dict[str, float]] | None:

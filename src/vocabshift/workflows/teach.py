@@ -32,9 +32,11 @@ from vocabshift.tokenizer.any_tokenizer import Ids, Offsets
 from vocabshift.workflows.pretraining_inputs import weights_key
 
 if TYPE_CHECKING:
+    from vocabshift.cpt.chunks import Teacher
+    from vocabshift.cpt.teacher_folder import StoredTeacher
     from vocabshift.text.corpus import Corpus
 
-__all__ = ["live_teacher", "open_teacher_model", "teach_to_folder"]
+__all__ = ["live_teacher", "open_teacher", "teach_to_folder"]
 
 _TRIED_TOKENS = 2048  # to measure the speed of a dry run
 
@@ -190,6 +192,11 @@ def open_teacher_model(
         "overlap": teacher.overlap,
         "dtype": dtype,
     }
+
+
+def open_teacher(found: Path | StoredTeacher | None, device: Any) -> Teacher | None:
+    """The teacher of a run: what it has read, or the model in the folder, on the run's device."""
+    return open_teacher_model(found, device=str(device))[0] if isinstance(found, Path) else found
 
 
 def _count(teacher: LiveTeacher, corpus: Corpus, progress: Progress | None) -> dict[str, int]:
