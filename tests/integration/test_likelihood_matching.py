@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import small_models
 from vocabshift.cli.main import main
+from vocabshift.cpt import run as run_module
+from vocabshift.cpt import teacher_folder
+from vocabshift.cpt.teacher_folder import ARRAYS, StoredTeacher
 
 torch = pytest.importorskip("torch")
 
@@ -120,3 +127,129 @@ def test_a_stored_teacher_and_one_that_runs_along(
         assert a["loss"] == pytest.approx(a["matching_loss"] + a["next_token_loss"])
         assert a["loss"] == pytest.approx(b["loss"], rel=2e-3)
     assert stored["bits_per_byte"][0]["after"] < stored["bits_per_byte"][0]["before"]
+
+
+def test_killed_and_resumed(cpt: Verb, taught: Path, tmp_path: Path, monkeypatch) -> None:
+    """The log and the weights of an uninterrupted run; another weight of the loss is refused."""
+    whole = tmp_path / "whole"
+    cpt(f"out={whole}", teacher_logprobs=str(taught))
+    step = run_module.Run._step
+
+    def signalled(self: Any, state: Any, batch: Any) -> Any:
+        done = step(self, state, batch)
+        if done.step == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return done
+
+    monkeypatch.setattr(run_module.Run, "_step", signalled)
+    assert "run the same command again" in cpt(teacher_logprobs=str(taught), status=130)
+    monkeypatch.undo()
+    line = cpt("next_token_weight=0.5", teacher_logprobs=str(taught), status=2)
+    assert "next_token_weight = 0.5 (it was 1.0)" in line
+    assert "differs in teacher" in cpt(status=2)  # the one that would run along
+    cpt(teacher_logprobs=str(taught))
+    assert records(tmp_path / "out") == records(whole)
+    expected = weights(whole)
+    assert all(torch.equal(value, expected[n]) for n, value in weights(tmp_path / "out").items())
+
+
+def test_the_control_learns_from_its_teacher(cpt: Verb, place: Path) -> None:
+    """The old model is its own teacher: nothing to match before the first step."""
+    result = cpt("--control", control=str(place / "old"))
+    assert result["first_matching_loss"] == pytest.approx(0.0, abs=1e-4)
+    assert result["matched_share"] > 0.5
+
+
+def test_after_a_run_of_cpt_the_teacher_is_still_known(cpt: Verb, tmp_path: Path) -> None:
+    """The provenance is followed to the model before the transfer."""
+    first = cpt("objective=causal", f"out={tmp_path / 'first'}")
+    second = cpt(model=first["out"])
+    assert second["matching_loss"] > 0
+
+
+def test_reading_is_resumed(run: Verb, place: Path, tmp_path: Path, monkeypatch) -> None:
+    """A run that was killed gives the same files, bit for bit."""
+    words = ["teach", place / "old", *specs(place), "--context", "32", "-o"]
+    monkeypatch.setattr(teacher_folder, "_GROUP_BYTES", 300)
+    monkeypatch.setattr(teacher_folder, "_SAVE_SECONDS", 0.0)
+    whole = run(*words, tmp_path / "whole")
+    assert whole["n_read_tokens"] > whole["n_tokens"] > 0
+    save = teacher_folder._save
+
+    def killed(checkpoints: Any, number: int, part: Any) -> Any:
+        if number == 2:
+            raise KeyboardInterrupt
+        return save(checkpoints, number, part)
+
+    monkeypatch.setattr(teacher_folder, "_save", killed)
+    assert "run the same command again" in run(*words, tmp_path / "out", status=130)
+    monkeypatch.setattr(teacher_folder, "_save", save)
+    added: list[int] = []
+    add = teacher_folder._Part.add
+    monkeypatch.setattr(
+        teacher_folder._Part,
+        "add",
+        lambda self, texts, teacher: added.append(len(texts)) or add(self, texts, teacher),
+    )
+    run(*words, tmp_path / "out")
+    assert 0 < sum(added) < 33
+    for name in [*(f"{array}.npy" for array in ARRAYS), "teacher.json"]:
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_what_reading_gives(run: Verb, place: Path, taught: Path) -> None:
+    """Bits per byte as `score` finds them; a dry run says what it costs and writes nothing."""
+    scored = run("score", place / "old", "--text", *specs(place))["results"]
+    n_bytes = {"en": 0, "hi": 0}
+    for label in n_bytes:
+        n_bytes[label] = sum(map(len, (place / f"{label}.txt").read_bytes().splitlines()))
+    bits = {row["language"]: row["value"] for row in scored}
+    stored = StoredTeacher.open(taught)
+    expected = sum(bits[label] * n for label, n in n_bytes.items()) / sum(n_bytes.values())
+    assert stored.header["bits_per_byte"] == pytest.approx(expected, rel=1e-4)
+    cost = run("teach", place / "old", *specs(place), "-o", place / "none", "--dry-run")
+    assert cost["n_tokens"] == stored.header["n_tokens"]
+    size = sum((taught / f"{name}.npy").stat().st_size - 128 for name in ARRAYS)
+    assert cost["n_output_bytes"] == pytest.approx(size, abs=16)
+    assert not (place / "none").exists()
+
+
+def test_refused(cpt: Verb, run: Verb, place: Path, taught: Path, tmp_path: Path) -> None:
+    """One line that says what is wrong, before the first step."""
+    given = {"teacher_logprobs": str(taught)}
+    shutil.copytree(place / "new", tmp_path / "lost")
+    (tmp_path / "lost/vocabshift.json").unlink()
+    assert "so the teacher is not known" in cpt(model=str(tmp_path / "lost"), status=2)
+    assert "the teacher is not there" in cpt(teacher="nowhere", status=2)
+    line = cpt(**given, data=[f"en={place / 'en.txt'}"], status=2)
+    assert "let the teacher read the same text" in line
+    assert "is not the model" in cpt(**given, teacher=str(place / "new"), status=2)
+    assert "only 'likelihood-matching' has one" in cpt("objective=causal", **given, status=2)
+    assert "make some with vocabshift teach" in cpt(teacher_logprobs=str(tmp_path), status=2)
+
+    assert [] == list(tmp_path.glob("out*"))
+
+    swapped = tmp_path / "swapped"  # as many documents of the same lengths
+    swapped.mkdir()
+    for label in TEXT:
+        text = (place / f"{label}.txt").read_text().swapcase().replace("ि", "ी")
+        (swapped / f"{label}.txt").write_text(text)
+    assert "do not spell the text" in cpt(**given, data=specs(swapped), status=2)
+
+    damaged = tmp_path / "damaged"
+    shutil.copytree(taught, damaged)
+    logprobs = np.load(damaged / "logprobs.npy")
+    logprobs[3] += 1
+    np.save(damaged / "logprobs.npy", logprobs)
+    assert "its checksum differs" in cpt(teacher_logprobs=str(damaged), status=2)
+    (damaged / "teacher.json").write_text("{}")
+    assert "of another version" in cpt(teacher_logprobs=str(damaged), status=2)
+
+    words = ["teach", place / "old", "-o", tmp_path / "out"]
+    assert "leave out the @WEIGHT" in run(*words, f"{specs(place)[0]}@2", status=2)
+    assert "overlap is 90" in run(*words, *specs(place), "--overlap", "90", status=2)
+    bert = small_models.build("bert", small_models.old_tokenizer())
+    small_models.save(bert, small_models.old_tokenizer(), tmp_path / "bert")
+    line = run("teach", tmp_path / "bert", *specs(place), "-o", tmp_path / "out", status=2)
+    assert "no causal language model" in line
+    assert "no causal language model" in cpt(teacher=str(tmp_path / "bert"), status=2)

@@ -157,12 +157,9 @@ def test_log1mexp_has_all_digits() -> None:
 
 def test_boundaries(byte_tokenizer: Tokenizer, make_model: Callable[..., Any]) -> None:
     """White space and special tokens; without any, debiasing is refused."""
-    assert boundary_ids(byte_tokenizer) == (9, 10, 13, 32, 256) or set(
-        boundary_ids(byte_tokenizer)
-    ) == {
-        *(byte_tokenizer.model.vocab[image] for image in ("ĉ", "Ċ", "č", "Ġ")),
-        256,
-    }
+    images = ("ĉ", "Ċ", "č", "Ġ")
+    expected = {*(byte_tokenizer.model.vocab[image] for image in images), 256}
+    assert set(boundary_ids(byte_tokenizer)) == expected
     letters = replace(byte_tokenizer.model, vocab={"a": 0, "b": 1}, merges=())
     with pytest.raises(ValueError, match="begins with white space"):
         boundary_ids(replace(byte_tokenizer, model=letters, added_tokens=()))
