@@ -101,7 +101,7 @@ def candidates(
 
     In this order all tokenizers have been tried once if the time does not suffice for more.
     """
-    yield Candidate(KEEP)
+    yield Candidate("keep")
     for init in inits:
         for n_tokens in extensions:
             yield Candidate("extend", n_tokens, init)

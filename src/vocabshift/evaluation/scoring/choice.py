@@ -86,10 +86,10 @@ def rank(
     for number in sorted(range(len(names)), key=lambda each: -saved[each]):
         low = high = behind_low = behind_high = None
         if drawn is not None:
-            own = drawn[:, number]
-            low, high = _interval(own, _LEVEL)
+            of_it = drawn[:, number]
+            low, high = _interval(of_it, _LEVEL)
             behind_low, behind_high = _interval(
-                drawn[:, best] - own, _LEVEL / max(len(names) - 1, 1)
+                drawn[:, best] - of_it, _LEVEL / max(len(names) - 1, 1)
             )
         found.append(
             Standing(
