@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from vocabshift.cpt.config import Phase
 from vocabshift.errors import CorpusError
 from vocabshift.progress import Progress
 from vocabshift.storage.checkpoints import Checkpoints
@@ -90,6 +91,7 @@ def decide(
     for init in options.inits:
         find_initializer(init)
         check_init(TransferOptions(init=init, donor=donor, corpus=texts["new"]))
+    Phase(trained=options.trained, n_bytes=1)  # refuses a phase that there is not
     make_trainer(options.swap_recipe, {"vocab_size": MOST_SWAPPED})  # refuses an unknown recipe
     given = None if held_out is None else _labelled("held-out", held_out)
     learned, judged, judged_on = split_corpus(joined(texts), given)
