@@ -1,6 +1,6 @@
 """What each arm gains in the new language and loses at home, and the finalists' curves.
 
-    python recipes/keep_the_model/figure.py [results.jsonl -o gains.svg]
+python recipes/keep_the_model/figure.py [results.jsonl -o gains.svg]
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ import argparse
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path += [str(HERE), str(HERE.parent / "data")]
-from names import arm_of
+sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "data")]
+from names import HERE, arm_of
 from record import Row, read
 
 COLORS = {"base": "C7", "extension": "C0", "swap": "C1"}

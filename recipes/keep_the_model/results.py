@@ -123,6 +123,7 @@ def cost(own: list[Row]) -> Row:
             f"training_{key}": statistics.mean(each.get(key, 0) for each in training)
             for key in ("cpu_seconds", "wall_seconds", "n_tokens", "n_steps")
         },
+        "teaching_cpu_seconds": training[0].get("teaching", {}).get("cpu_seconds", 0.0),
         "rows": own[0]["rows"],
         "commands": [
             each["command"] for each in (own[0]["making"], training[0]) if each.get("command")

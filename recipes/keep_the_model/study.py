@@ -14,6 +14,7 @@ was killed in the middle of an arm resumes that arm at its last checkpoint.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import shlex
 import shutil
@@ -37,12 +38,26 @@ from vocabshift.workflows.transfer import transfer_to_folder
 
 assert token_adapt
 
+MATCHING: Any = "likelihood-matching"
 STAGES = ("before", "screened", "final", "seconds")
 PULSE = 5.0  # seconds between two notes of what an arm has cost
 
 
 class NotPossibleError(Exception):
     """An arm that cannot be run here, and why."""
+
+
+def check_possible(arm: Arm) -> None:
+    """Refuse an arm that this vocabshift cannot train."""
+    try:
+        vs.Phase(trained=arm.trained, n_bytes=1)
+        if arm.is_matching:
+            vs.LoopConfig(objective=MATCHING)
+    except ValueError as error:
+        raise NotPossibleError(f"this vocabshift cannot: {error}") from None
+    known = {each.name for each in dataclasses.fields(vs.CptConfig)}
+    if arm.is_matching and "teacher_logprobs" not in known:
+        raise NotPossibleError("this vocabshift trains with no stored teacher")
 
 
 @contextmanager
@@ -148,6 +163,8 @@ class Study:
         """The folder of the trained model, and what training cost."""
         key = self.key(arm, n_bytes, seed)
         folder = self.out / "models" / key
+        if arm.is_matching:
+            self.teach(n_bytes, seed)
         config, cost = self.out / "configs" / f"{key}.toml", self.out / "costs" / f"{key}.json"
         settings = self.settings(arm, source, folder, n_bytes, seed, curve=curve)
         facts = self.out / "costs" / f"{key}.facts.json"
@@ -168,18 +185,30 @@ class Study:
                 {**{k: found[k] for k in ("n_steps", "n_bytes", "n_tokens")}, "curve": points},
             )
         own = json.loads(facts.read_text(encoding="utf-8"))
-        return folder, own | spent(cost) | {"command": f"vocabshift cpt {config}"}
+        own |= spent(cost) | {"command": f"vocabshift cpt {config}"}
+        if arm.is_matching:
+            own["teaching"] = spent(self.taught(n_bytes, seed).with_suffix(".cost.json"))
+        return folder, own
+
+    def taught(self, n_bytes: int, seed: int) -> Path:
+        """The folder with what the old model reads of a text; all arms share it."""
+        return self.out / "taught" / f"{n_bytes}-{seed}"
+
+    def teach(self, n_bytes: int, seed: int) -> None:
+        """Let the old model read the text, once."""
+        from vocabshift.workflows.teach import teach_to_folder
+
+        folder = self.taught(n_bytes, seed)
+        if not folder.exists():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            corpus = vs.Corpus.from_specs(self.texts(n_bytes, seed))
+            with metered(folder.with_suffix(".cost.json")):
+                teach_to_folder(self.args.model, corpus, folder)
 
     def settings(
         self, arm: Arm, source: Path, folder: Path, n_bytes: int, seed: int, *, curve: bool
     ) -> dict[str, Any]:
         """The keys of `vocabshift cpt`."""
-        from vocabshift.cpt.config import OBJECTIVES, PHASES
-
-        if arm.trained not in PHASES and arm.trained != "lora":
-            raise NotPossibleError(f"this vocabshift cannot train {arm.trained!r}")
-        if arm.is_matching and "likelihood-matching" not in OBJECTIVES:
-            raise NotPossibleError("this vocabshift has no objective likelihood-matching")
         args, specs = self.args, self.texts(n_bytes, seed)
         texts = [text for _, text in vs.Corpus.from_specs(specs).texts()]
         size = sum(len(text.encode()) for text in texts)
@@ -200,7 +229,7 @@ class Study:
             "keep_checkpoints": 1,
         }
         if arm.is_matching:
-            found |= {"objective": "likelihood-matching", "teacher": str(args.model)}
+            found |= {"objective": MATCHING, "teacher_logprobs": str(self.taught(n_bytes, seed))}
         if curve:
             found |= {"held_out": self.curve_texts(), "evaluate_bytes": -(-size // args.points)}
         return found
@@ -225,6 +254,8 @@ class Study:
         if file.exists():
             return
         args, is_final = self.args, stage == "final"
+        if arm.trained != "none":
+            check_possible(arm)
         tell(f"{file.stem}: begins")
         folder, making = self.start(arm)
         facts: dict[str, Any] = {
@@ -233,7 +264,7 @@ class Study:
             "tokenizer": arm.tokenizer,
             "init": arm.init,
             "trained": arm.trained,
-            "objective": "likelihood-matching" if arm.is_matching else "causal",
+            "objective": MATCHING if arm.is_matching else "causal",
             "seed": seed,
             "new": args.new,
             "home": args.home,
@@ -294,8 +325,9 @@ class Study:
             file = self.result(arm, self.args.final_bytes, 0, "final")
             if file.exists():
                 facts = json.loads(file.read_text(encoding="utf-8"))
-                made, trained = (facts[each]["cpu_seconds"] for each in ("making", "training"))
-                seconds[arm] = made, trained
+                made, training = facts["making"]["cpu_seconds"], facts["training"]
+                taught = training.get("teaching", {}).get("cpu_seconds", 0.0)
+                seconds[arm] = made, training["cpu_seconds"] + taught
         if len(seconds) < 2:
             return {}
         least = min(map(sum, seconds.values()))

@@ -79,7 +79,8 @@ def _bits(rows: list[Row], on: str, chosen: Any, *, new: str = NEW, with_cost: b
                 line.append(f"**{text}**" if change["is_clear"] else text)
         if with_cost:
             cost = costs[key]
-            seconds = cost["making_cpu_seconds"] + cost["training_cpu_seconds"]
+            parts = ("making", "teaching", "training")
+            seconds = sum(cost[f"{part}_cpu_seconds"] for part in parts)
             line += [str(cost["seeds"]), f"{seconds / 60:.1f}"]
         cells.append(line)
     heads = [NAMES.get(name, name) for name in languages]

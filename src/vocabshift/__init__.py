@@ -69,6 +69,8 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     from vocabshift.workflows.continue_pretraining import (
         continue_pretraining as continue_pretraining,
     )
+    from vocabshift.workflows.decide import decide as decide
+    from vocabshift.workflows.decide_options import DecideOptions as DecideOptions
     from vocabshift.workflows.extend import extend as extend
     from vocabshift.workflows.measure_models import measure_latency as measure_latency
     from vocabshift.workflows.plan import plan as plan
@@ -151,6 +153,8 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.workflows.adapt_model": ("adapt_model",),
     "vocabshift.workflows.adapt_tokenizer": ("adapt_tokenizer",),
     "vocabshift.workflows.continue_pretraining": ("continue_pretraining",),
+    "vocabshift.workflows.decide": ("decide",),
+    "vocabshift.workflows.decide_options": ("DecideOptions",),
     "vocabshift.workflows.extend": ("extend",),
     "vocabshift.workflows.measure_models": ("measure_latency",),
     "vocabshift.workflows.plan": ("plan",),

@@ -281,6 +281,41 @@ def test_the_adaptation_study_compares_every_arm(run: Run, tmp_path: Path) -> No
     assert {"eng", "hin", "tam"} == {row["language"] for row in latency}
 
 
+def test_the_study_of_ways_to_keep_a_model_resumes(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("sacrebleu")
+    out = tmp_path / "out"
+    run("keep_the_model/run.sh", out)
+    rows = [json.loads(line) for line in (out / "results.jsonl").read_text("utf-8").splitlines()]
+    arms = {file.stem.split(".")[0] for file in (out / "arms").glob("*.json")}
+    assert {"base", "base-all", "swap-fvt-none", "swap-tokenadapt-none", "swap-fvt-all"} <= arms
+    languages = {row["language"] for row in rows if row["what"] == "bits"}
+    assert {"hin", "eng", "code", "deu"} == languages
+    bits = {
+        (row["arm"], row["language"]): row["value"]
+        for row in rows
+        if row["what"] == "bits" and row["on"] == "some"
+    }
+    [change] = [
+        row
+        for row in rows
+        if (row["what"], row["arm"], row.get("against"), row.get("language"), row["on"])
+        == ("difference", "swap-fvt-all", "base", "hin", "some")
+    ]
+    expected = bits["swap-fvt-all", "hin"] - bits["base", "hin"]
+    assert change["value"] == pytest.approx(expected, abs=2e-5)
+    costs = [row for row in rows if row["what"] == "cost" and row["arm"] == "swap-fvt-all"]
+    assert all("vocabshift cpt" in " ".join(row["commands"]) for row in costs)
+
+    files = [*(out / "arms").iterdir(), *(out / "finals").iterdir(), *(out / "start").iterdir()]
+    written = {file: file.stat().st_mtime_ns for file in files}
+    (out / "arms" / "swap-fvt-all.3000.0.json").unlink()
+    run("keep_the_model/run.sh", out)
+    again = {file: file.stat().st_mtime_ns for file in written}
+    changed = [file.name for file in files if again[file] != written[file]]
+    assert changed == ["swap-fvt-all.3000.0.json"]
+
+
 @pytest.mark.shared
 def test_vendors_have_the_fertility_that_is_known_of_them(
     shared_data: Path, tmp_path: Path

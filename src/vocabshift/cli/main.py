@@ -21,6 +21,7 @@ from vocabshift.cli import (
     console,
     convert,
     cpt,
+    decide,
     demo,
     evaluate,
     extend,
@@ -42,7 +43,7 @@ from vocabshift.cli.options import Parser, UsageError
 
 VERBS = (
     *(demo.add_parser, evaluate.add_normalize, prepare.add_count, train.add_parser),
-    *(plan.add_parser, extend.add_parser, prune.add_parser, adapt.add_parser),
+    *(plan.add_parser, decide.add_parser, extend.add_parser, prune.add_parser, adapt.add_parser),
     *(transfer.add_parser, language_pack.add_parser, convert.add_parser),
     *(evaluate.add_evaluate, tokenizers.add_compare, publish.add_tables),
     *(tokenizers.add_check, demo.add_serve, publish.add_card, publish.add_publish),

@@ -23,6 +23,7 @@ OTHER_PROGRAMS = {
     "docs/judging-models.md": {"--questions"},
     "docs/superwords.md": {"--bytes", "--lines"},
     "docs/speculative-decoding.md": {"--speculative-token-map"},
+    "recipes/keep_the_model/README.md": {"--arm", "--hours", "--stage"},
     "recipes/accelerate/README.md": {"--config_file", "--machine_rank", "--main_process_ip"},
 }
 """Flags of accelerate, benchmarks/ and tools/ that pages name; beside them the recipes' own."""

@@ -1,0 +1,262 @@
+"""The pilots of `decide`: tokenizers, rows, short training, and scores of real models.
+
+Each finished piece of work is a checkpoint, so that a killed run repeats one pilot at most. Nothing
+of a model is kept: its rows are made again before it is trained.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from vocabshift.cpt.config import LoopConfig, Phase
+from vocabshift.cpt.loop import pretrain
+from vocabshift.cpt.steps import Step
+from vocabshift.evaluation.scoring.score import DocumentScore, score_documents
+from vocabshift.extension.options import ExtensionOptions
+from vocabshift.models.load import load_causal_model
+from vocabshift.progress import Progress, renamed
+from vocabshift.storage.checkpoints import Checkpoints
+from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.workflows.decide_options import KEEP, Candidate, DecideOptions
+from vocabshift.workflows.decide_schedule import Pilot, TimeIsOverError
+from vocabshift.workflows.extend import extend_to_folder
+from vocabshift.workflows.train import train_to_folder
+from vocabshift.workflows.transfer import transfer
+
+INIT_BYTES = 1_000_000
+"""Text that initializers read, at most."""
+
+_TRAINING = 3.0  # times the work of scoring: forward, and backward twice that
+
+
+class ModelPilots:
+    """Pilots of one model."""
+
+    def __init__(
+        self,
+        folder: Path,
+        tokenizer: Tokenizer,
+        learned: Mapping[str, Corpus],
+        held_out: Mapping[str, list[str]],
+        options: DecideOptions,
+        *,
+        pre_tokenizer: str,
+        checkpoints: Checkpoints,
+        donor: str | Path | None,
+        device: str,
+        threads: int,
+        progress: Progress | None,
+    ) -> None:
+        """`learned`: the text of "new" and "home"; `held_out`: documents by language."""
+        self._folder, self._old, self._learned = folder, tokenizer, learned
+        self._held_out, self._options, self._pre_tokenizer = held_out, options, pre_tokenizer
+        self._checkpoints, self._donor, self._device = checkpoints, donor, device
+        self._threads, self._progress = threads, progress
+
+    def screen(self, candidate: Candidate) -> Pilot:
+        """Make tokenizer and rows, and score without training."""
+        kept = self._kept("screen", candidate)
+        if kept is not None:
+            return kept
+        began, cpu = time.perf_counter(), time.process_time()
+        model, tokenizer = self._moved(candidate)
+        made = time.process_time() - cpu
+        pilot = self._scored(candidate, model, tokenizer, "screen", began=began, cpu_seconds=made)
+        return self._keep("screen", pilot)
+
+    def train(self, candidate: Candidate, n_bytes: int, is_over: Callable[[], bool]) -> Pilot:
+        """Train on so many bytes, and score."""
+        kept = self._kept("train", candidate)
+        if kept is not None:
+            return kept
+        options = self._options
+        began, cpu = time.perf_counter(), time.process_time()
+        model, tokenizer = self._moved(candidate)
+        texts = [text for _, text in self._drawn(n_bytes).texts()]
+        size = sum(len(text.encode("utf-8")) for text in texts)
+        _, offsets = Encoder(tokenizer).encode_batch(texts)
+        sequence_bytes = size / max(int(offsets[-1]), 1) * options.sequence_length
+
+        def after(step: Step) -> None:
+            if self._progress is not None:
+                self._progress(f"train {candidate.name}", step.n_bytes, size)
+            if is_over():
+                raise TimeIsOverError(f"{step.n_bytes:,} of {size:,} bytes were read")
+
+        steps = pretrain(
+            model,
+            tokenizer,
+            texts,
+            phases=[
+                Phase(trained=options.trained, n_bytes=size, learning_rate=options.learning_rate)
+            ],
+            config=LoopConfig(
+                sequence_length=options.sequence_length,
+                batch_size=max(1, round(options.step_bytes / sequence_bytes)),
+                seed=options.seed,
+                spike_factor=0,  # rows that were just made have high losses at first
+            ),
+            on_step=after,
+        )
+        pilot = self._scored(
+            candidate,
+            model,
+            tokenizer,
+            "train",
+            began=began,
+            cpu_seconds=time.process_time() - cpu,
+            n_bytes=steps[-1].n_bytes,
+            n_tokens=steps[-1].n_tokens,
+        )
+        return self._keep("train", pilot)
+
+    def training_speed(self, pilot: Pilot) -> float:
+        """Bytes of text per second that training is expected to read."""
+        shares = {"new": self._options.share_of_new, "home": 1 - self._options.share_of_new}
+        tokens = 0.0  # for one byte of the mixture
+        for side, share in shares.items():
+            languages = self._learned[side].languages
+            for name in languages:
+                tokens += share / len(languages) / pilot.bytes_per_token[str(name)]
+        return pilot.scored_per_second / _TRAINING / tokens
+
+    def copy_tokenizer(self, candidate: Candidate, folder: Path) -> None:
+        """Copy a candidate's tokenizer."""
+        shutil.copytree(self._tokenizer(candidate), folder)
+
+    # Models.
+
+    def _moved(self, candidate: Candidate) -> tuple[Any, Tokenizer]:
+        if candidate.way != KEEP:
+            self._tokenizer(candidate)  # may not be possible: known before a model is loaded
+        model = load_causal_model(self._folder, dtype="float32", device=self._device)
+        if candidate.way == KEEP:
+            return model, self._old
+        assert candidate.init is not None
+        return transfer(
+            model,
+            old=self._old,
+            new=self._tokenizer(candidate),
+            init=candidate.init,
+            seed=self._options.seed,
+            corpus=self._drawn(INIT_BYTES),
+            donor=self._donor,
+        )
+
+    def _scored(
+        self,
+        candidate: Candidate,
+        model: Any,
+        tokenizer: Tokenizer,
+        what: str,
+        *,
+        began: float,
+        cpu_seconds: float,
+        n_bytes: int = 0,
+        n_tokens: int = 0,
+    ) -> Pilot:
+        start = time.perf_counter()
+        documents = score_documents(
+            model,
+            tokenizer,
+            self._held_out,
+            progress=renamed(self._progress, f"{what} {candidate.name}"),
+        )
+        now = time.perf_counter()
+        encoder = Encoder(tokenizer)
+        tokens = {
+            name: int(encoder.encode_batch(texts)[1][-1]) for name, texts in self._held_out.items()
+        }
+        sizes = {
+            name: sum(len(text.encode("utf-8")) for text in texts)
+            for name, texts in self._held_out.items()
+        }
+        return Pilot(
+            candidate,
+            documents,
+            n_bytes=n_bytes,
+            n_tokens=n_tokens,
+            seconds=now - began,
+            cpu_seconds=cpu_seconds,
+            bytes_per_token={name: sizes[name] / max(n, 1) for name, n in tokens.items()},
+            scored_per_second=sum(tokens.values()) / max(now - start, 1e-9),
+        )
+
+    def _drawn(self, n_bytes: int) -> Corpus:
+        """Text of all languages, at most so many bytes, the same for all candidates."""
+        share = self._options.share_of_new
+        sizes: dict[str, int] = {}
+        for side, part in (("new", share), ("home", 1 - share)):
+            languages = self._learned[side].languages
+            sizes |= {
+                str(name): max(1, round(n_bytes * part / len(languages))) for name in languages
+            }
+        return joined(self._learned).limit_bytes(sizes, seed=self._options.seed)
+
+    # Tokenizers.
+
+    def _tokenizer(self, candidate: Candidate) -> Path:
+        """The folder of a candidate's tokenizer, which is made once."""
+        phase = f"tokenizer {candidate.tokenizer}"
+        saved = self._checkpoints.load(phase)
+        if saved is None:
+            saved = self._checkpoints.save(phase, lambda path: self._learn(candidate, path))
+        assert saved is not None
+        return saved.path
+
+    def _learn(self, candidate: Candidate, path: Path) -> None:
+        progress = renamed(self._progress, f"tokenizer {candidate.tokenizer}")
+        if candidate.way == "extend":
+            options = ExtensionOptions(
+                n_tokens=candidate.n_tokens, pre_tokenizer=self._pre_tokenizer
+            )
+            extend_to_folder(
+                self._old,
+                self._learned["new"],
+                options,
+                path,
+                threads=self._threads,
+                progress=progress,
+            )
+            return
+        train_to_folder(
+            self._options.swap_recipe,
+            joined(self._learned),
+            {"vocab_size": candidate.n_tokens},
+            path,
+            threads=self._threads,
+            progress=progress,
+        )
+
+    # Checkpoints.
+
+    def _kept(self, what: str, candidate: Candidate) -> Pilot | None:
+        saved = self._checkpoints.load(f"{what} {candidate.name}")
+        if saved is None:
+            return None
+        plain = json.loads(saved.path.read_text(encoding="utf-8"))
+        documents = [DocumentScore(*each) for each in plain.pop("documents")]
+        return Pilot(candidate, documents, **plain)
+
+    def _keep(self, what: str, pilot: Pilot) -> Pilot:
+        plain = asdict(pilot)
+        del plain["candidate"]
+        plain["documents"] = [(d.language, d.n_bytes, d.nats, d.is_lost) for d in pilot.documents]
+        text = json.dumps(plain, ensure_ascii=False)
+        self._checkpoints.save(
+            f"{what} {pilot.candidate.name}", lambda path: path.write_text(text, encoding="utf-8")
+        )
+        return pilot
+
+
+def joined(learned: Mapping[str, Corpus]) -> Corpus:
+    """New and home text as one corpus."""
+    return Corpus(part for corpus in learned.values() for part in corpus.parts)

@@ -1,0 +1,198 @@
+"""What `decide` found, as plain values and as Markdown, and the commands that carry it out.
+
+Owns the words and the tables; measures nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vocabshift.evaluation.scoring.score import score_rows
+from vocabshift.surgery.methods import find_initializer
+from vocabshift.text.corpus import Corpus
+from vocabshift.workflows.decide_options import KEEP, DecideOptions
+from vocabshift.workflows.decide_schedule import Found, Pilot, Verdict
+
+
+def rows_of(found: Found, sides: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    """A row for each pilot: bits per byte, what it cost, and what it gained for that."""
+    before = _bits(found.screened[KEEP])
+    rows = []
+    for stage, pilots in (("screen", found.screened), ("train", found.trained)):
+        for name, pilot in pilots.items():
+            bits = _bits(pilot)
+            changes = {
+                side: sum(bits[each]["value"] - before[each]["value"] for each in languages)
+                / len(languages)
+                for side, languages in sides.items()
+            }
+            row: dict[str, Any] = {"pilot": name, "stage": stage, "bits_per_byte": bits}
+            row |= {"gained_in_new": -changes["new"], "lost_at_home": changes["home"]}
+            row |= {
+                "n_bytes": pilot.n_bytes,
+                "n_tokens": pilot.n_tokens,
+                "cpu_seconds": round(pilot.cpu_seconds, 1),
+                "seconds": round(pilot.seconds, 1),
+                "bytes_per_token": dict(pilot.bytes_per_token),
+            }
+            if pilot.n_bytes:
+                row["gained_per_mb"] = -changes["new"] / pilot.n_bytes * 1e6
+                row["gained_per_cpu_minute"] = -changes["new"] / max(pilot.cpu_seconds, 1e-9) * 60
+            rows.append(row)
+    return rows
+
+
+def _bits(pilot: Pilot) -> dict[str, dict[str, Any]]:
+    return {
+        row.language: {"value": row.value, "low": row.ci_low, "high": row.ci_high, "n": row.n}
+        for row in score_rows(pilot.candidate.name, pilot.documents)
+        if row.metric == "bits_per_byte"
+    }
+
+
+def markdown(result: Mapping[str, Any]) -> str:
+    """The page `decision.md`."""
+    languages = [*result["new"], *result["home"]]
+    lines = [f"# How to give {result['model']} {', '.join(result['new'])}", ""]
+    lines += [f"**{result['kind']}**: {result['why']}.", ""]
+    if result["standings"]:
+        lines += [
+            f"What a pilot saves: bits per byte in {', '.join(result['new'])}, less "
+            f"{result['home_weight']:g} times those that it loses in {', '.join(result['home'])}; "
+            "languages of a side count alike. The reference is the old model before any training. "
+            f"Intervals: 95 %, paired by document, all comparisons with the best together "
+            f"(Bonferroni). One seed was trained. Compared on {result['compared_on']}.",
+            "",
+            *_table(
+                ("trained", "saves", "interval", "behind the best", "interval", *languages),
+                [
+                    (
+                        each["name"],
+                        f"{each['saved']:+.3f}",
+                        _interval(each["saved_low"], each["saved_high"]),
+                        f"{each['behind']:.3f}",
+                        _interval(each["behind_low"], each["behind_high"]),
+                        *(f"{each['changes'][name]:+.3f}" for name in languages),
+                    )
+                    for each in result["standings"]
+                ],
+            ),
+            "",
+        ]
+    lines += _table(
+        (
+            *("pilot", "stage", *languages, "gained in new", "lost at home", "text, kB"),
+            *("gained per MB", "CPU s", "gained per CPU minute"),
+        ),
+        [
+            (
+                *(row["pilot"], row["stage"]),
+                *(f"{row['bits_per_byte'][name]['value']:.3f}" for name in languages),
+                *(f"{row['gained_in_new']:+.3f}", f"{row['lost_at_home']:+.3f}"),
+                f"{row['n_bytes'] / 1000:,.0f}",
+                f"{row['gained_per_mb']:+.2f}" if "gained_per_mb" in row else "–",
+                f"{row['cpu_seconds']:.0f}",
+                f"{row['gained_per_cpu_minute']:+.3f}" if "gained_per_mb" in row else "–",
+            )
+            for row in result["pilots"]
+        ],
+    )
+    if result["left_out"]:
+        lines += ["", "Left out:", ""]
+        lines += [f"- {name}: {why}" for name, why in result["left_out"].items()]
+    if result["commands"]:
+        lines += ["", "To carry it out:", "", "```sh", *result["commands"], "```"]
+    return "\n".join(lines) + "\n"
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else f"{low:+.3f} to {high:+.3f}"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    marks = ["---"] + ["---:"] * (len(header) - 1)
+    return [f"| {' | '.join(row)} |" for row in (header, marks, *rows)]
+
+
+def result_of(
+    model: str,
+    texts: Mapping[str, Corpus],
+    found: Found,
+    reached: Verdict,
+    options: DecideOptions,
+) -> dict[str, Any]:
+    """The contents of `decision.json`, but for commands and time."""
+    sides = {side: list(map(str, corpus.languages)) for side, corpus in texts.items()}
+    return {
+        "model": model,
+        **sides,
+        "home_weight": options.home_weight,
+        "trained": options.trained,
+        "seed": options.seed,
+        **reached.to_dict(),
+        "pilots": rows_of(found, sides),
+        "left_out": found.left_out,
+    }
+
+
+def commands_of(
+    result: Mapping[str, Any],
+    out: Path,
+    texts: Mapping[str, Corpus],
+    found: Found,
+    *,
+    donor: str | Path | None,
+) -> list[str]:
+    """How the recommendation is carried out; paths of text as the corpora name them."""
+    if result["recommended"] is None:
+        return []
+    candidate = found.trained[result["recommended"]].candidate
+    commands = []
+    if candidate.way != KEEP:
+        words = [
+            "vocabshift",
+            "transfer",
+            result["model"],
+            str(out / "tokenizers" / candidate.tokenizer),
+        ]
+        assert candidate.init is not None
+        words += ["--init", candidate.init]
+        needs = find_initializer(candidate.init).needs
+        if needs == "corpus":
+            words += ["--corpus", *specs_of(texts)]
+        if needs == "donor":
+            words += ["--donor", str(donor)]
+        commands.append(shlex.join([*words, "-o", f"{out}-model"]))
+    if not specs_of(texts):
+        return commands
+    return [*commands, shlex.join(["vocabshift", "cpt", str(out / "cpt.toml")])]
+
+
+def specs_of(texts: Mapping[str, Corpus]) -> list[str]:
+    """The files of the texts as SPECs; none of texts in memory."""
+    return [
+        f"{part.language}={path}"
+        for corpus in texts.values()
+        for part in corpus.parts
+        for path in Corpus([part]).paths
+    ]
+
+
+def cpt_of(source: str, out: Path, texts: Mapping[str, Corpus], options: DecideOptions) -> str:
+    """The file for `vocabshift cpt`: all of the text once, trained as the pilots were."""
+    settings: dict[str, Any] = {
+        "model": source,
+        "data": specs_of(texts),
+        "out": f"{out}-trained",
+        "trained": options.trained,
+        "n_bytes": sum(corpus.n_bytes_hint or 0 for corpus in texts.values()) or 1_000_000,
+        "learning_rate": options.learning_rate,
+        "sequence_length": options.sequence_length,
+        "seed": options.seed,
+    }
+    lines = [f"{name} = {json.dumps(v, ensure_ascii=False)}\n" for name, v in settings.items()]
+    return "".join(lines)

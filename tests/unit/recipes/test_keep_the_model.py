@@ -1,0 +1,159 @@
+"""The study's own arithmetic: names of arms, halves of lines, equal seconds, TokenAdapt's rule."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+RECIPE = Path(__file__).resolve().parents[3] / "recipes" / "keep_the_model"
+Program = Callable[[str], ModuleType]
+
+
+@pytest.fixture(autouse=True)
+def beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The programs import each other as if they were run, and register an initializer."""
+    from vocabshift.surgery.methods import INITIALIZERS
+
+    monkeypatch.syspath_prepend(str(RECIPE))
+    before, path = set(sys.modules), list(sys.path)
+    had = dict(INITIALIZERS)
+    yield
+    for name in set(sys.modules) - before:
+        if str(RECIPE.parent) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+    sys.path[:] = path
+    INITIALIZERS.clear()
+    INITIALIZERS.update(had)
+
+
+def test_the_list_of_arms_keeps_to_its_limits(program: Program) -> None:
+    names = program("keep_the_model/names.py")
+    plan = names.plan()
+    assert len(plan["screened"]) <= 16
+    assert len(plan["finalists"]) <= 4
+    for stage in ("before", "screened", "finalists"):
+        arms = [names.arm_of(name) for name in plan[stage]]
+        assert plan[stage] == [arm.name for arm in arms]
+        assert len(set(arms)) == len(arms)
+        assert all((arm.trained == "none") == (stage == "before") for arm in arms)
+        rates = plan["learning_rates"]
+        assert all(arm.trained in rates for arm in arms if arm.trained != "none")
+
+
+@pytest.mark.parametrize(
+    "name", ["swap", "swap-fvt", "jump-fvt-all", "swap-guess-all", "swap-fvt-some", "base-fvt"]
+)
+def test_names_that_mean_nothing(name: str, program: Program) -> None:
+    with pytest.raises(ValueError, match=name):
+        program("keep_the_model/names.py").arm_of(name)
+
+
+def test_a_line_is_cut_after_the_word_in_its_middle(program: Program) -> None:
+    measure = program("keep_the_model/measure.py")
+    assert measure.halves("one two three four") == ("one two three", " four")
+    assert measure.halves("indivisible") == ("indivisible", "")
+    assert measure.repetition("a b c a b c a b c") == pytest.approx(4 / 7)
+    assert measure.repetition("a b") == 0
+    assert measure.spread("abcdefgh", 4) == ["a", "c", "e", "g"]
+
+
+def test_chrf_is_that_of_sacrebleu(program: Program) -> None:
+    pytest.importorskip("sacrebleu")
+    chrf = program("keep_the_model/measure.py").chrf
+    assert chrf(" the same text", " the same text") == 1
+    assert 0 < chrf(" the other text", " the same text") < 1
+    assert chrf("xyz", "abc") == 0
+
+
+def test_finalists_get_the_seconds_of_the_cheapest(program: Program, tmp_path: Path) -> None:
+    """Rows count too; what a finalist would save by less than 5 % of the time is not run again."""
+    study, names = program("keep_the_model/study.py"), program("keep_the_model/names.py")
+    args = Namespace(out=tmp_path, final_bytes=1_000_000)
+    own = study.Study(args)
+    costs = {"swap-fvt-all": (0, 100), "swap-distill-all": (50, 100), "extension-fvt-all": (4, 100)}
+    for name, (made, trained) in costs.items():
+        file = own.result(names.arm_of(name), 1_000_000, 0, "final")
+        facts: dict[str, Any] = {"making": {"cpu_seconds": made}}
+        facts["training"] = {"cpu_seconds": trained - 10, "teaching": {"cpu_seconds": 10}}
+        study.write(file, facts)
+    arms = [study.arm_of(name) for name in costs]
+    sizes = {arm.name: size for arm, size in own.sizes_at_equal_seconds(arms).items()}
+    assert sizes == {"swap-distill-all": 500_000}
+    assert own.sizes_at_equal_seconds(arms[:1]) == {}
+
+
+def test_what_an_attempt_cost_is_added_to_earlier_ones(program: Program, tmp_path: Path) -> None:
+    study, file = program("keep_the_model/study.py"), tmp_path / "cost.json"
+    study.write(file, [{"cpu_seconds": 5.0, "wall_seconds": 9.0}])
+    with pytest.raises(KeyboardInterrupt), study.metered(file):
+        raise KeyboardInterrupt
+    assert len(json.loads(file.read_text())) == 2
+    assert study.spent(file)["cpu_seconds"] >= 5.0
+    assert study.spent(tmp_path / "none.json") == {"cpu_seconds": 0, "wall_seconds": 0}
+
+
+def test_token_adapt_mixes_old_tokens_with_the_most_similar_kept_ones(program: Program) -> None:
+    """Held against the rule, token by token."""
+    import torch
+
+    import small_models
+    from vocabshift.surgery.focus import auxiliary_vectors
+    from vocabshift.surgery.matching import match
+    from vocabshift.surgery.methods import InitRequest
+    from vocabshift.surgery.options import TransferOptions
+    from vocabshift.text.corpus import Corpus
+    from vocabshift.tokenizer.token_bytes import token_bytes
+
+    rule = program("keep_the_model/token_adapt.py")
+    old, new = small_models.old_tokenizer(), small_models.new_tokenizer()
+    corpus = Corpus.from_texts(small_models.HINDI + small_models.ENGLISH)
+    sources = match(old, new, {})
+    options = TransferOptions(init="tokenadapt", corpus=corpus)
+    request = InitRequest("tokenadapt", sources, old, new, True, options)
+    made = rule.token_adapt(request).input
+    vectors = auxiliary_vectors(new, corpus)
+    sizes = {token: len(data) for token, data in token_bytes(old).items()}
+    kept = dict(zip(sources.copied_to.tolist(), sources.copied_from.tolist(), strict=True))
+    n_checked = 0
+    for place, token in enumerate(sources.made.tolist()):
+        own = sources.pieces[sources.offsets[place] : sources.offsets[place + 1]].tolist()
+        span = slice(made.offsets[place], made.offsets[place + 1])
+        found: dict[int, float] = {}
+        for old_id, weight in zip(made.pieces[span].tolist(), made.weights[span], strict=True):
+            found[old_id] = found.get(old_id, 0.0) + float(weight)
+        assert sum(found.values()) == pytest.approx(1)
+        if not own or not vectors[token].any():
+            continue
+
+        def cosine(other: int | None, token: int = token) -> float:
+            if other is None:
+                return 0.0
+            return float(torch.cosine_similarity(vectors[other], vectors[token], dim=0))
+
+        back = {old_id: new_id for new_id, old_id in kept.items()}
+        total = sum(sizes[old_id] for old_id in own)
+        scores = [(cosine(back.get(o)) + sizes[o] / total) / 2 for o in own]
+        local = np.exp(np.array(scores) / 0.3)
+        near = sorted(((cosine(n), o) for n, o in kept.items() if vectors[n].any()), reverse=True)[
+            :5
+        ]
+        whole = np.exp(np.array([score for score, _ in near]) / 0.3)
+        expected: dict[int, float] = {}
+        for old_id, share in zip(own, local / local.sum(), strict=True):
+            expected[old_id] = expected.get(old_id, 0.0) + 0.7 * float(share)
+        for (_, old_id), share in zip(near, whole / whole.sum(), strict=True):
+            expected[old_id] = expected.get(old_id, 0.0) + 0.3 * float(share)
+        assert sorted(found.values()) == pytest.approx(sorted(expected.values()), abs=1e-5)
+        n_checked += 1
+    assert n_checked > 5

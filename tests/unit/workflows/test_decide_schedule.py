@@ -1,0 +1,232 @@
+"""Which pilots run within a budget, and what follows: on pilots whose results are constructed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pytest
+
+from vocabshift.evaluation.scoring.score import DocumentScore
+from vocabshift.workflows.decide_options import KEEP, Candidate, DecideOptions, candidates
+from vocabshift.workflows.decide_schedule import (
+    Found,
+    Ledger,
+    Pilot,
+    TimeIsOverError,
+    finalists,
+    run_pilots,
+    training_bytes,
+    verdict,
+)
+
+WEIGHTS = {"hi": 1.0, "en": 1.0}
+SIZES = [30, 80, 55, 10, 120, 64] * 5
+LISTED = list(candidates((100, 200), (500,), ("fvt", "focus")))
+
+
+def documents(hi: float, en: float, seed: int) -> list[DocumentScore]:
+    generator = np.random.default_rng(seed)
+    return [
+        DocumentScore(
+            language, size, (bits + 0.02 * float(generator.normal())) * size * math.log(2)
+        )
+        for language, bits in (("hi", hi), ("en", en))
+        for size in SIZES
+    ]
+
+
+class Constructed:
+    """Pilots with given bits per byte after training, on a clock of their own."""
+
+    def __init__(
+        self,
+        trained: Mapping[str, tuple[float, float]],
+        *,
+        screening: float = 10.0,
+        step: float = 1.0,
+        impossible: str = "",
+    ) -> None:
+        self.now, self.ran = 0.0, list[str]()
+        self._trained, self._screening, self._step = trained, screening, step
+        self._impossible = impossible
+
+    def clock(self) -> float:
+        return self.now
+
+    def screen(self, candidate: Candidate) -> Pilot:
+        if candidate.name == self._impossible:
+            raise ValueError("too little text")
+        self.now += self._screening
+        self.ran.append(f"screen {candidate.name}")
+        worse = 0.5 if candidate.way == "swap" else 0.1
+        bits = (2.0, 1.0) if candidate.way == KEEP else (1.9, 1.0 + worse)
+        seed = 1 + LISTED.index(candidate)
+        return Pilot(candidate, documents(*bits, seed), seconds=self._screening)
+
+    def train(self, candidate: Candidate, n_bytes: int, is_over: Callable[[], bool]) -> Pilot:
+        for done in range(0, n_bytes, 1000):
+            self.now += self._step
+            if is_over():
+                raise TimeIsOverError(f"{done} of {n_bytes} bytes were read")
+        self.ran.append(f"train {candidate.name} {n_bytes}")
+        bits = self._trained.get(candidate.name, (1.95, 1.0))
+        seed = 500 + LISTED.index(candidate)
+        cpu = 5.0 if candidate.init == "fvt" else 9.0
+        return Pilot(candidate, documents(*bits, seed), n_bytes=n_bytes, cpu_seconds=cpu)
+
+    def training_speed(self, pilot: Pilot) -> float:
+        return 2000.0 if pilot.candidate.way == "swap" else 1000.0
+
+
+def decided(work: Constructed, **options: object) -> tuple[Found, Ledger]:
+    asked = DecideOptions(**options)  # type: ignore[arg-type]
+    ledger = Ledger(asked.minutes, work.clock)
+    return run_pilots(LISTED, work, asked, WEIGHTS, ledger), ledger
+
+
+def test_the_clearly_better_candidate_is_recommended() -> None:
+    """The swap, though it looked worst without training."""
+    work = Constructed({"swap-500-fvt": (1.2, 1.05), "swap-500-focus": (1.4, 1.05)})
+    found, _ = decided(work, n_bytes=5000)
+    assert [f"screen {each.name}" for each in LISTED] == work.ran[: len(LISTED)]
+    assert KEEP in found.trained
+    assert {each.candidate.way for each in found.trained.values()} == {"keep", "extend", "swap"}
+    assert {5000} == {pilot.n_bytes for pilot in found.trained.values()}
+    reached = verdict(found, WEIGHTS)
+    swap = next(name for name in found.trained if name.startswith("swap"))
+    assert ("recommended", swap, ()) == (reached.kind, reached.recommended, reached.tied)
+    assert "clearly more than" in reached.why
+
+
+def test_the_old_tokenizer_is_recommended_where_nothing_beats_it() -> None:
+    worse = {each.name: (1.9, 1.5) for each in LISTED if each.way != KEEP}
+    found, _ = decided(Constructed({**worse, KEEP: (1.8, 1.0)}), n_bytes=5000)
+    assert verdict(found, WEIGHTS).recommended == KEEP
+
+
+def test_a_tie_of_tokenizers_cannot_be_told() -> None:
+    alike = {each.name: (1.3, 1.0) for each in LISTED if each.way != KEEP}
+    found, _ = decided(Constructed(alike), n_bytes=5000)
+    reached = verdict(found, WEIGHTS)
+    assert reached.kind == "cannot tell"
+    assert len(reached.tied) == 3
+    assert "cannot tell" in reached.why
+    assert reached.recommended is not None
+    costs = {name: found.trained[name].cpu_seconds for name in reached.tied}
+    assert costs[reached.recommended] == min(costs.values())
+
+
+def test_a_tie_of_initializers_leaves_the_tokenizer_clear() -> None:
+    bits = {"swap-500-fvt": (1.2, 1.0), "swap-500-focus": (1.2, 1.0)}
+    work = Constructed(bits)
+    found, _ = decided(work, n_bytes=5000, finalists=6)
+    reached = verdict(found, WEIGHTS)
+    assert ("recommended", "swap-500-fvt") == (reached.kind, reached.recommended)
+    assert set(bits) == set(reached.tied)
+    assert "its initializers cannot be told apart" in reached.why
+
+
+def test_the_weight_of_home_decides() -> None:
+    bits = {"swap-500-fvt": (1.2, 1.5), "swap-500-focus": (1.2, 1.5), KEEP: (1.8, 0.8)}
+    found, _ = decided(Constructed(bits), n_bytes=5000)
+    assert verdict(found, {"hi": 1.0, "en": 0.0}).recommended in bits
+    assert verdict(found, {"hi": 1.0, "en": 9.0}).recommended == KEEP
+
+
+def test_screening_takes_half_of_the_time_at_most() -> None:
+    """Every tokenizer is tried with the first initializer before any with the second."""
+    work = Constructed({}, screening=10.0)
+    found, ledger = decided(work, minutes=100 / 60, n_bytes=1000)
+    names = ["keep", "extend-100-fvt", "extend-200-fvt", "swap-500-fvt", "extend-100-focus"]
+    assert names == list(found.screened)
+    assert "time for screening" in found.left_out["swap-500-focus"]
+    assert ledger.spent <= 100
+
+
+def test_time_is_shared_out_equally_and_faster_readers_read_more() -> None:
+    work = Constructed({}, screening=1.0)
+    found, ledger = decided(work, minutes=2.0)
+    sizes = {name: pilot.n_bytes for name, pilot in found.trained.items()}
+    [swap] = [size for name, size in sizes.items() if name.startswith("swap")]
+    assert {2 * size for name, size in sizes.items() if not name.startswith("swap")} == {swap}
+    assert 60 < ledger.spent <= 120
+
+
+def test_a_slower_pilot_than_expected_is_stopped_at_the_end_of_the_time() -> None:
+    work = Constructed({}, screening=1.0, step=4.0)
+    found, ledger = decided(work, minutes=2.0)
+    stopped = {name: why for name, why in found.left_out.items() if "was stopped" in why}
+    assert stopped
+    assert all("bytes were read" in why for why in stopped.values())
+    assert 120 <= ledger.spent <= 120 + 4 * len(stopped)
+
+
+def test_equal_bytes_that_do_not_fit_are_left_out_and_not_begun() -> None:
+    work = Constructed({}, screening=1.0)
+    found, ledger = decided(work, minutes=1.0, n_bytes=20_000)
+    assert 1 <= len(found.trained) < 4
+    assert "too little time" in "".join(found.left_out.values())
+    assert ledger.spent <= 60
+
+
+def test_without_trained_pilots_nothing_is_recommended() -> None:
+    found, _ = decided(Constructed({}, screening=10.0), minutes=0.2, n_bytes=50_000)
+    reached = verdict(found, WEIGHTS)
+    assert ("cannot tell", None) == (reached.kind, reached.recommended)
+    assert "fewer than two" in reached.why
+
+
+def test_a_candidate_that_is_not_possible_is_left_out() -> None:
+    found, _ = decided(Constructed({}, impossible="swap-500-fvt"), n_bytes=1000)
+    assert found.left_out["swap-500-fvt"] == "not possible: too little text"
+    with pytest.raises(ValueError, match="too little text"):
+        decided(Constructed({}, impossible=KEEP), n_bytes=1000)
+
+
+def test_time_of_earlier_attempts_counts_and_is_noted() -> None:
+    noted: list[float] = []
+    work = Constructed({})
+    ledger = Ledger(1.0, work.clock, already=50.0, keep=noted.append)
+    work.now = 9.0
+    assert not ledger.is_over()
+    work.now = 10.0
+    assert ledger.is_over()
+    assert noted == [59.0, 60.0]
+    assert ledger.left == 0.0
+
+
+def test_the_best_of_each_way_is_a_finalist() -> None:
+    screened = {each.name: Constructed({}).screen(each) for each in LISTED}
+    chosen = finalists(screened, 2, WEIGHTS)
+    assert chosen[0] == KEEP
+    assert {screened[name].candidate.way for name in chosen} == {"keep", "extend", "swap"}
+    of = [screened[name].candidate.tokenizer for name in finalists(screened, 3, WEIGHTS)]
+    assert {"keep", "extend-100", "extend-200", "swap-500"} == set(of)
+    assert len(finalists(screened, 4, WEIGHTS)) == 5
+    assert finalists({KEEP: screened[KEEP]}, 3, WEIGHTS) == (KEEP,)
+
+
+def test_without_a_limit_of_time_all_read_the_same() -> None:
+    work = Constructed({})
+    pilots = [work.screen(each) for each in LISTED[:3]]
+    sizes = training_bytes(pilots, work, DecideOptions(n_bytes=7), Ledger(None, work.clock))
+    assert {7} == set(sizes.values())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "a budget is needed"),
+        ({"minutes": 0.0}, "minutes is 0.0"),
+        ({"n_bytes": 1, "share_of_new": 1.0}, "share_of_new is 1.0"),
+        ({"n_bytes": 1, "home_weight": -1.0}, "home_weight is -1.0"),
+        ({"n_bytes": 1, "ways": ("jump",)}, "ways are extend and swap"),
+        ({"n_bytes": 1, "trained": "new-rows"}, "pilots train all, embeddings, ends"),
+        ({"n_bytes": 1, "extend_tokens": (0,)}, "at least 1 new token"),
+    ],
+)
+def test_impossible_requests_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DecideOptions(**options)  # type: ignore[arg-type]
