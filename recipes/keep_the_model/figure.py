@@ -1,6 +1,6 @@
 """What each arm gains in the new language and loses at home, and the finalists' curves.
 
-    python recipes/keep_the_model/figure.py [results.jsonl -o gains.svg]
+python recipes/keep_the_model/figure.py [results.jsonl -o gains.svg]
 """
 
 from __future__ import annotations
