@@ -45,6 +45,7 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     from vocabshift.surgery.apply_pack import apply_language_pack as apply_language_pack
     from vocabshift.surgery.apply_pack import read_language_pack as read_language_pack
     from vocabshift.surgery.language_pack import make_language_pack as make_language_pack
+    from vocabshift.surgery.options import DistillOptions as DistillOptions
     from vocabshift.surgery.options import TransferOptions as TransferOptions
     from vocabshift.text.corpus import Corpus as Corpus
     from vocabshift.text.count_folder import CountFolder as CountFolder
@@ -124,12 +125,9 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "Results",
         "read_results",
     ),
-    "vocabshift.surgery.apply_pack": (
-        "apply_language_pack",
-        "read_language_pack",
-    ),
+    "vocabshift.surgery.apply_pack": ("apply_language_pack", "read_language_pack"),
     "vocabshift.surgery.language_pack": ("make_language_pack",),
-    "vocabshift.surgery.options": ("TransferOptions",),
+    "vocabshift.surgery.options": ("DistillOptions", "TransferOptions"),
     "vocabshift.text.corpus": ("Corpus",),
     "vocabshift.text.count_folder": ("CountFolder",),
     "vocabshift.tokenizer.formats.encoder": ("Encoder",),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.distill import add_distill, distill_of, distilled_facts
 from vocabshift.cli.fields import add_fields, given
 from vocabshift.cli.inputs import (
     add_names,
@@ -112,6 +113,7 @@ def _show_card(result: dict[str, Any], facts: dict[str, Any], console: Console) 
     )
     facts["ids of kept tokens that moved"] = result["n_moved"] or "none"
     facts[f"rows made ({result['init']})"] = result["n_initialized"]
+    facts |= distilled_facts(result)
     if "tried" in result:
         facts["tried, bits per byte"] = ", ".join(
             f"{row['init']} {row['bits_per_byte']:.4f}" for row in result["tried"]
@@ -121,8 +123,7 @@ def _show_card(result: dict[str, Any], facts: dict[str, Any], console: Console) 
         if card["before"][key]:
             facts[name] = f"{card['before'][key]:,} before, {card['after'][key]:,} after"
     facts |= file_facts(result)
-    facts["bytes per token"] = card["judged_on"]
-    facts["bits per byte"] = card["scored_on"]
+    facts |= {"bytes per token": card["judged_on"], "bits per byte": card["scored_on"]}
     for name in ("added", "removed"):
         facts[f"{name}, for example"] = " ".join(
             f'"{text}"' for text in card[f"{name}_sample"][:8] if text.isprintable()
@@ -140,12 +141,12 @@ def add_parser(subparsers: Any) -> None:
         "Take tokens out of a model's tokenizer that the text does not need, learn as many new\n"
         "ones, and give these the ids and rows that became free: no other id or row moves, and\n"
         "the model keeps its size. Writes model, tokenizer and a card of before and after as one\n"
-        "folder; of a tokenizer without a model, the tokenizer. The corpus must hold text of\n"
-        "every language that is to stay good.",
+        "folder; of a tokenizer alone, the tokenizer. The corpus must hold every language that\n"
+        "is to stay good.",
         "  vocabshift adapt meta-llama/Llama-3.2-1B --corpus hi=hindi.txt en=english.txt "
         "code=code.jsonl --n-tokens 16000 --pre-tokenizer repaired -o llama3-hi\n"
         "  vocabshift adapt models/qwen --corpus et=estonian.txt en=english.txt --text "
-        "et=held-out.txt --init focus --json -o qwen-et\n"
+        "et=held-out.txt --init distill --json -o qwen-et\n"
         "  vocabshift adapt models/qwen --corpus en=english.txt --words terms.txt --special "
         '"<think>=the model\'s private reasoning" -o qwen-terms\n',
     )
@@ -202,16 +203,15 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
         help=f"rows of new tokens, as in transfer (default: {TransferOptions.init})",
     )
     group.add_argument("--donor", metavar="MODEL", help="for omp: a model with the new tokens")
-    group.add_argument(
-        "--no-score", action="store_true", help="do not run the model: no bits per byte"
-    )
+    add_distill(parser)
+    group.add_argument("--no-score", action="store_true", help="measure no bits per byte")
     group.add_argument(
         "--score-bytes",
         metavar="SIZE",
         type=size,
         help="text of each language that the model reads, before and after (default: 20KB)",
     )
-    group.add_argument("--device", help="where it reads them: cuda, mps, ... (default: cpu)")
+    group.add_argument("--device", help="where it runs: cuda, mps, ... (default: cpu)")
     group.add_argument(
         "--hard-links", action="store_true", help="link shards that do not change, as in transfer"
     )
@@ -236,8 +236,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         return _adapt_model(args, corpus)
     foreign = [name.replace("_", "-") for name in _FOR_MODELS if getattr(args, name)]
     if foreign:
-        why = "--tokenizer-only is given" if args.tokenizer_only else f"{args.model} is none: there"
-        why += "" if args.tokenizer_only else " are no weights beside a config.json"
+        why = f"{args.model} is none: there are no weights beside a config.json"
+        why = "--tokenizer-only is given" if args.tokenizer_only else why
         raise UsageError(f"--{foreign[0]} is for models, and {why}; leave it out")
     return _adapt_tokenizer(args, corpus)
 
@@ -258,6 +258,7 @@ def _adapt_model(args: argparse.Namespace, corpus: Corpus) -> dict[str, Any]:
             text=text_of(args.text, args) if args.text else None,
             init=args.init or TransferOptions.init,
             donor=args.donor,
+            distill=distill_of(args),
             with_score=not args.no_score,
             score_bytes=args.score_bytes or SCORE_BYTES,
             device=args.device,
@@ -287,7 +288,7 @@ def _adapt_tokenizer(args: argparse.Namespace, corpus: Corpus) -> dict[str, Any]
 
 
 def _shared(args: argparse.Namespace) -> dict[str, Any]:
-    """Options that apply with or without a model."""
+    """Options for both."""
     return {
         "n_tokens": args.n_tokens,
         "named": names_of(args),

@@ -103,17 +103,21 @@ def flags_of(kind: type) -> dict[str, Flag]:
 
 
 def add_fields(
-    parser: argparse._ActionsContainer, kind: type, names: Iterable[str] | None = None
+    parser: argparse._ActionsContainer,
+    kind: type,
+    names: Iterable[str] | None = None,
+    *,
+    prefix: str = "",
 ) -> None:
-    """Add the flags of a dataclass, or only those of the named fields."""
+    """Add the flags of a dataclass, or only those of the named fields; `prefix`: of their names."""
     flags = flags_of(kind)
     for name in flags if names is None else names:
-        flags[name].add(parser)
+        dataclasses.replace(flags[name], name=prefix + name).add(parser)
 
 
-def given(args: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+def given(args: argparse.Namespace, names: Iterable[str], *, prefix: str = "") -> dict[str, Any]:
     """The values given for these fields, by name."""
-    found = {name: getattr(args, name) for name in names}
+    found = {name: getattr(args, prefix + name) for name in names}
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.distill import add_distill, distill_of, distilled_facts
 from vocabshift.cli.inputs import add_errors, add_pattern, text_of, tokenizer_of
 from vocabshift.cli.options import (
     Parser,
@@ -35,6 +36,10 @@ def add_parser(subparsers: Any) -> None:
         "Of a GGUF file, rows of tokens are dropped and reordered as they are stored: TOKENIZER\n"
         "is what prune made of the file's own. Needs the [gguf] extra.",
         "  vocabshift transfer models/llama runs/ist --init auto --text hi=hindi.txt -o llama-ist\n"
+        "  vocabshift transfer models/llama runs/ist --init distill --corpus hi=hindi.txt "
+        "en=english.txt --dry-run -o llama-ist\n"
+        "  vocabshift transfer models/llama runs/ist --init distill --corpus hi=hindi.txt "
+        "en=english.txt --distill-start focus -o llama-ist\n"
         "  vocabshift transfer llama-ist-trained --back --initial models/llama -o llama-back\n",
     )
     parser.later(_add_options)
@@ -57,7 +62,12 @@ def _add_options(parser: Parser) -> None:
         + f"; {AUTO}: the best of these on --text (default: %(default)s)",
     )
     add_many(parser, "--text", metavar="SPEC", help="for auto: text to try initializers on")
-    add_many(parser, "--corpus", metavar="SPEC", help="for focus: text of the new tokenizer")
+    add_many(
+        parser,
+        "--corpus",
+        metavar="SPEC",
+        help="for focus and distill: text in the languages of the new tokenizer",
+    )
     add_errors(parser)
     parser.add_argument("--donor", metavar="MODEL", help="for omp: a model with the new tokens")
     parser.add_argument(
@@ -104,12 +114,14 @@ def _add_options(parser: Parser) -> None:
     parser.add_argument(
         "--no-resume", action="store_true", help="start afresh after a run that was killed"
     )
+    add_distill(parser)
     add_pattern(parser)
     add_output(parser, what="folder to write; of a GGUF file, a file")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Transfer and write the output folder."""
+    from vocabshift.cli.console import progress_bar
     from vocabshift.workflows.transfer import (
         TransferOptions,
         transfer_back_to_folder,
@@ -140,20 +152,23 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         overrides=args.overrides or None,
         reserve_dummies=args.reserve_dummies or TransferOptions.reserve_dummies,
         complete_bytes=args.complete_bytes,
+        distill=distill_of(args),
     )
-    return transfer_to_folder(
-        args.model,
-        tokenizer_of(args),
-        args.out,
-        options,
-        text=text_of(args.text, args) if args.text else None,
-        tokenizer_source=args.tokenizer,
-        force=args.force,
-        hard_links=args.hard_links,
-        resume=not args.no_resume,
-        dry_run=args.dry_run,
-        with_details=args.details,
-    )
+    with progress_bar(unit="tokens") as progress:
+        return transfer_to_folder(
+            args.model,
+            tokenizer_of(args),
+            args.out,
+            options,
+            text=text_of(args.text, args) if args.text else None,
+            tokenizer_source=args.tokenizer,
+            force=args.force,
+            hard_links=args.hard_links,
+            resume=not args.no_resume,
+            dry_run=args.dry_run,
+            with_details=args.details,
+            progress=progress,
+        )
 
 
 _OF_FOLDERS = (
@@ -220,6 +235,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "rows copied": result["n_copied"],
         f"rows made ({result['init']})": result["n_initialized"],
         **_made_otherwise(result),
+        **distilled_facts(result),
         "rows dropped": result["n_removed"],
         "several old tokens fit": result["n_ambiguous"],
         "output head": "tied to the embeddings" if result["tied"] else "of its own",

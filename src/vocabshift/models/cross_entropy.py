@@ -108,6 +108,7 @@ def linear_cross_entropy(
     softcap: float | None = None,
     loss: str = "auto",
     chunk_rows: int | None = None,
+    rows: tuple[torch.Tensor, torch.Tensor] | None = None,
 ) -> torch.Tensor:
     """Sum of nats of `targets` under a head: a scalar, 0 where every target is -100.
 
@@ -117,6 +118,10 @@ def linear_cross_entropy(
     autocast where it is on), everything else in float32, or in float64 for float64 inputs. `loss`
     is a name in LOSSES. `chunk_rows` defaults to the rows in 1 GB of logits on a GPU, 128 MB on a
     CPU. Gradients can be taken once.
+
+    `rows`: ids (k,) and values (k, width) of the rows that alone are trained. `weight` holds these
+    values already and gets no gradient; they get theirs, so that no gradient of the whole head is
+    kept. Always computed in chunks.
 
     Raises ValueError for an unknown `loss` or one that cannot run here, and, on a CPU, for targets
     outside the vocabulary.
@@ -136,9 +141,9 @@ def linear_cross_entropy(
     kind = hidden.device.type
     hidden, weight, bias = lowered(hidden, weight, bias)
     with torch.autocast(kind, enabled=False):
-        if loss == "plain":
+        if loss == "plain" and rows is None:
             return _plain(hidden, weight, targets, bias=bias, scale=scale, softcap=softcap)
-        if _takes_liger(loss, hidden):
+        if rows is None and _takes_liger(loss, hidden):
             return liger_cross_entropy(
                 hidden * scale if scale != 1 else hidden,
                 weight,
@@ -152,8 +157,11 @@ def linear_cross_entropy(
             chunk_rows = rows_of_chunk(hidden, weight)
         function: Any = _chunked_function()
         with_gradients = torch.is_grad_enabled()
+        picked, values = (None, weight) if rows is None else rows
+        whole = weight if rows is None else weight.detach()
         result: torch.Tensor = function.apply(
-            hidden, weight, bias, targets, scale, softcap, chunk_rows, with_gradients
+            *(hidden, values, bias, targets, scale, softcap, chunk_rows, with_gradients),
+            *(whole, picked),
         )
         return result
 
@@ -250,16 +258,18 @@ def _chunked_function() -> Any:
     import torch
 
     class ChunkedCrossEntropy(torch.autograd.Function):
-        """(hidden, weight, bias, targets, scale, softcap, chunk_rows, with_gradients) -> nats."""
+        """(hidden, values, bias, targets, scale, softcap, chunk_rows, with_gradients, weight, ids)
+        -> nats; `values` are the rows of the weight that are trained: all, or those of `ids`."""
 
         @staticmethod
         def forward(ctx: Any, *inputs: Any) -> torch.Tensor:
             """Sum of nats; saves the gradients of all tensors that require one."""
-            hidden, weight, bias, targets, scale, softcap, chunk_rows, with_gradients = inputs
+            hidden, values, bias, targets, scale, softcap, chunk_rows, with_gradients = inputs[:8]
+            weight, ids = inputs[8:]
             asked = [with_gradients and needed for needed in ctx.needs_input_grad[:3]]
             wide = torch.promote_types(hidden.dtype, torch.float32)
             to_hidden = torch.empty_like(hidden) if asked[0] else None
-            to_weight = torch.zeros_like(weight, dtype=wide) if asked[1] else None
+            to_weight = torch.zeros_like(values, dtype=wide) if asked[1] else None
             to_bias = torch.zeros_like(bias, dtype=wide) if asked[2] else None
             nats = torch.zeros((), dtype=wide, device=hidden.device)
             for start in range(0, len(hidden), chunk_rows):
@@ -269,15 +279,16 @@ def _chunked_function() -> Any:
                 slopes = logits.to(weight.dtype) if any(asked[:2]) else logits
                 if to_hidden is not None:
                     torch.mm(slopes, weight, out=to_hidden[rows])
+                own = slopes if ids is None or to_weight is None else slopes.index_select(1, ids)
                 if to_weight is not None and wide == weight.dtype:
-                    to_weight.addmm_(slopes.T, hidden[rows])
+                    to_weight.addmm_(own.T, hidden[rows])
                 elif to_weight is not None:
-                    to_weight += slopes.T @ hidden[rows]
+                    to_weight += own.T @ hidden[rows]
                 if to_bias is not None:
                     to_bias += logits.sum(dim=0)
-                del logits, slopes  # before the next chunk allocates as much
+                del logits, slopes, own  # before the next chunk allocates as much
             ctx.gradients = (to_hidden, to_weight, to_bias)
-            ctx.dtypes = (hidden.dtype, weight.dtype, None if bias is None else bias.dtype)
+            ctx.dtypes = (hidden.dtype, values.dtype, None if bias is None else bias.dtype)
             return nats
 
         @staticmethod
@@ -293,7 +304,7 @@ def _chunked_function() -> Any:
                 for gradient, dtype in zip(ctx.gradients, ctx.dtypes, strict=True)
             ]
             ctx.gradients = None
-            return (*scaled, None, None, None, None, None)
+            return (*scaled, *[None] * 7)
 
     _function = ChunkedCrossEntropy
     return _function

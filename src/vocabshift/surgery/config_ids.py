@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -111,6 +111,12 @@ def apply(model: Any, changes: list[Change], n_rows: int) -> None:
         setattr(place, key, n_rows)
 
 
+def aimed_at(model: Any, changes: list[Change]) -> list[Change]:
+    """The same changes for the configs of another model of the same kind."""
+    configs = dict(_configs(model))
+    return [replace(change, config=configs[change.section]) for change in changes]
+
+
 def _sizes(model: Any) -> list[tuple[Any, str]]:
     """Where a model in memory says how many rows it has: (config or module, key)."""
     found: list[tuple[Any, str]] = []
@@ -122,6 +128,23 @@ def _sizes(model: Any) -> list[tuple[Any, str]]:
                 places.append(module)
         found += [(place, key) for place in places if isinstance(vars(place)[key], int)]
     return found
+
+
+def text_path(config: Any) -> tuple[str, ...]:
+    """Keys that lead from a config to its text part; empty where it is its own."""
+    text = config.get_text_config()
+
+    def search(part: Any, path: tuple[str, ...]) -> tuple[str, ...] | None:
+        if part is text:
+            return path
+        for key, value in vars(part).items():
+            if not key.startswith("_") and hasattr(value, "get_text_config"):
+                found = search(value, (*path, key))
+                if found is not None:
+                    return found
+        return None
+
+    return search(config, ()) or ()
 
 
 def moved_json(data: Any, move: Callable[[int], int | None], rows: tuple[int, int]) -> Any:

@@ -9,12 +9,13 @@ are imported when a function runs, so that the command line can read the names.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from vocabshift.surgery.options import AUTO, TransferOptions
+from vocabshift.surgery.options import AUTO, DISTILL, DistillOptions, TransferOptions
 
 if TYPE_CHECKING:
     from vocabshift.surgery.initialize import RowFunction
@@ -110,6 +111,25 @@ def check_init(options: TransferOptions) -> None:
     needs = find_initializer(options.init).needs
     if needs is not None and getattr(options, needs) is None:
         raise ValueError(f"init {options.init!r} needs {needs}=: {_NEEDS[needs]}")
+    if options.init == DISTILL:
+        if options.distill.start in (DISTILL, AUTO):
+            raise ValueError(f"{options.distill.start!r} cannot be the start of init 'distill'")
+        _check_distill(options.distill)
+        check_init(replace(options, init=options.distill.start))
+
+
+def _check_distill(options: DistillOptions) -> None:
+    """ValueError for numbers with which nothing can be learned."""
+    least = {"snippet_tokens": 2, "learning_rate": 1e-12, "hidden_weight": 0.0}
+    least |= {"next_token_weight": 0.0, "layer": -math.inf}
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if isinstance(value, int | float):
+            lowest = least.get(field.name, 1)
+            if not lowest <= value < math.inf:
+                raise ValueError(f"distill: {field.name} is {value}; give at least {lowest}")
+    if not options.hidden_weight + options.next_token_weight:
+        raise ValueError("distill: both weights are 0, so there is nothing to learn from")
 
 
 def open_sources(options: TransferOptions) -> TransferOptions:
@@ -215,6 +235,17 @@ def _focus(request: InitRequest) -> InitContext:
     assert isinstance(corpus, Corpus)
     vectors = auxiliary_vectors(request.new, corpus, seed=request.options.seed)
     return request.rows(with_sparse(request.sources, by_similarity(vectors, request.sources)))
+
+
+@initializer(
+    DISTILL,
+    "learned on --corpus: the model that reads the token is to do as it did with its old tokens",
+    needs="corpus",
+)
+def _distill(request: InitRequest) -> InitContext:
+    start = request.options.distill.start  # `distill.learn_rows` does the rest, with the model
+    made = find_initializer(start).prepare(replace(request, init=start))
+    return replace(made, init=request.init)
 
 
 @initializer("mean", "the mean of all rows", in_auto=True)

@@ -30,7 +30,7 @@ from vocabshift.models.saved import SavedModel
 from vocabshift.models.shards import INDEX
 from vocabshift.models.tables import VOCAB_KEYS, config_parts
 from vocabshift.storage.outcome import write_provenance
-from vocabshift.storage.output import atomic_folder
+from vocabshift.storage.output import CHECKPOINTS, atomic_folder
 from vocabshift.surgery import config_ids
 from vocabshift.surgery.matching import TRANSFER_MAP
 from vocabshift.surgery.report import TransferReport, serving_notes
@@ -48,6 +48,10 @@ class TableFill:
 
     fill: Fill
     decisions: tuple[Any, ...]  # what distinguishes a killed run from another one
+
+
+Learn = Callable[[Path], tuple[TableFill, dict[str, Any]]]
+"""Folder for checkpoints -> learned rows, and figures about them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +109,12 @@ def write_folder(
     hard_links: bool = False,
     resume: bool = True,
     dry_run: bool = False,
+    learn: Learn | None = None,
 ) -> TransferReport:
-    """Write the folder, with `report.rows` rows in each table; the report with sizes and files."""
+    """Write the folder, with `report.rows` rows in each table; the report with sizes and files.
+
+    `learn` gives other rows for the tables, after everything else was checked.
+    """
     rows = report.rows
     shards = plan_shards(saved, rows, tables.fill)
     index = () if saved.checkpoint.index is None else (INDEX,)
@@ -126,10 +134,14 @@ def write_folder(
     check_space(out, shards, hard_links=hard_links, n_bytes=contents.n_bytes)
     if dry_run:
         return report
-    key = transfer_key(saved, *tables.decisions, rows)
     with atomic_folder(out, force=force, keep_checkpoints=True, resume=resume) as partial:
         _write_small(saved, small, partial, (report.old_rows, rows))
         written = _write_companions(contents, companions, partial)
+        if learn is not None:
+            tables, figures = learn(partial / CHECKPOINTS)
+            shards = plan_shards(saved, rows, tables.fill)
+            report = replace(report, distilled=figures)
+        key = transfer_key(saved, *tables.decisions, rows)
         done = write_shards(saved, shards, partial, key, hard_links=hard_links)
         report = _finished(report, contents, partial, done | written)
         _write_about(partial, small, report)
@@ -197,11 +209,11 @@ def write_configs(
     for change in small.changes:
         part = generation if change.section == "generation_config" else raw
         if change.section == "text_config":
-            part = _at(raw, text_path(config))
+            part = _at(raw, config_ids.text_path(config))
         if part is not None and (change.key in part or change.new is not None):
             part[change.key] = change.new
     for place, part in enumerate(config_parts(config)):
-        raw_part = _at(raw, text_path(config) if place else ())
+        raw_part = _at(raw, config_ids.text_path(config) if place else ())
         for key in VOCAB_KEYS:
             if isinstance(vars(part).get(key), int):
                 raw_part[key] = rows[1]
@@ -249,23 +261,6 @@ def _write_companions(contents: Contents, moved: Companions, target: Path) -> di
         else:
             _write(place, data)
     return {name: "copied" if data is None else "written" for name, data in moved.items()}
-
-
-def text_path(config: Any) -> tuple[str, ...]:
-    """Keys that lead from a config to its text part; empty where it is its own."""
-    text = config.get_text_config()
-
-    def search(part: Any, path: tuple[str, ...]) -> tuple[str, ...] | None:
-        if part is text:
-            return path
-        for key, value in vars(part).items():
-            if not key.startswith("_") and hasattr(value, "get_text_config"):
-                found = search(value, (*path, key))
-                if found is not None:
-                    return found
-        return None
-
-    return search(config, ()) or ()
 
 
 def _at(raw: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:

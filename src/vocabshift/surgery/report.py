@@ -36,6 +36,8 @@ class TransferReport:
     """New tokens that the old tokenizer knows no byte of: `init` had no old token to make them of.
     Initializers that average old tokens give them the mean of all rows."""
     n_described: int = 0  # new special tokens made of the tokens of their descriptions
+    distilled: dict[str, Any] = field(default_factory=dict)
+    """Of "distill": its snippets, what it learned, and the new tokens that have no snippet."""
     lost_characters: LostCharacters | None = None  # None: not of BPE
     bytes_before: int = 0  # of the shards; 0 where the model was in memory
     bytes_after: int = 0

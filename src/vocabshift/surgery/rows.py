@@ -7,6 +7,7 @@ old rows and the number of new ones, too. torch is imported when a function runs
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +16,20 @@ import numpy as np
 from vocabshift.errors import VocabMismatchError
 from vocabshift.models.tables import Matrices, Table, block_length, named_tensors
 from vocabshift.surgery import initialize
-from vocabshift.surgery.row_sources import RowSources
+from vocabshift.surgery.row_sources import Ids, RowSources
 
 if TYPE_CHECKING:
     import torch
 
 _SEEDS = {"input": 0, "head": 1, "bias": 2, "further": 3}
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """Rows that were learned by running the model, in the place of those made of old rows."""
+
+    ids: Ids  # (n_learned,) new ids
+    rows: Mapping[str, torch.Tensor]  # role of a table -> (n_learned, width), on the CPU
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +41,7 @@ class InitContext:
     input: RowSources
     head: RowSources  # of an untied head and of its bias
     make: initialize.RowFunction
+    learned: Learned | None = None
 
     def of_table(self, table: Table) -> RowSources:
         """The sources of this table's rows, as far as the table has these."""
@@ -39,11 +49,18 @@ class InitContext:
 
 
 def new_table(table: Table, made: InitContext, n_rows: int, *, out: Any = None) -> Any:
-    """The table's new rows (n_rows + beyond, width), as `new_matrix` makes them."""
+    """The table's new rows (n_rows + beyond, width), as `new_matrix` makes them, or learned."""
+    import torch
+
     seed = made.seed + _SEEDS[table.role]
-    return new_matrix(
+    new = new_matrix(
         table.weight, made.of_table(table), made.make, n_rows + table.beyond, seed, out=out
     )
+    if made.learned is not None and table.role in made.learned.rows:
+        ids = torch.from_numpy(made.learned.ids).to(table.weight.device)
+        rows = made.learned.rows[table.role]
+        new.index_copy_(0, ids, rows.to(table.weight.device, table.weight.dtype))
+    return new
 
 
 def new_matrix(

@@ -116,7 +116,7 @@ def finish_files(
     work = partial_folder / CHECKPOINTS
     work.mkdir(exist_ok=True)
     for entry in work.iterdir():
-        if not entry.name.startswith(key):
+        if entry.is_file() and not entry.name.startswith(key):
             entry.unlink()  # of another run
     done = {}
     for name, write in writers.items():

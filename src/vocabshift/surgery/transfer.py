@@ -7,25 +7,29 @@ changed. The other files of this package handle rows, ids and texts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from vocabshift.models.folder import check_paths, load_own_tokenizer, local_folder
-from vocabshift.models.load import load_configs, load_model
+from vocabshift.models.load import load_configs
 from vocabshift.models.saved import check_whole, open_saved
 from vocabshift.models.tables import Matrices, Table, find_matrices
+from vocabshift.progress import Progress
+from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.surgery import config_ids
 from vocabshift.surgery.checks import check_options, open_tokenizers, opened
+from vocabshift.surgery.distill import Exchange, learn_rows, learn_rows_of_saved, load_to_run
 from vocabshift.surgery.matching import match_tokenizers
-from vocabshift.surgery.options import AUTO, TransferOptions
-from vocabshift.surgery.output import SmallFiles, TableFill, write_folder, write_loaded
+from vocabshift.surgery.options import AUTO, DISTILL, TransferOptions
+from vocabshift.surgery.output import Learn, SmallFiles, TableFill, write_folder, write_loaded
 from vocabshift.surgery.plan import Plan, make_plan
 from vocabshift.surgery.report import TransferReport
 from vocabshift.surgery.row_sources import RowSources
-from vocabshift.surgery.rows import move_rows, new_table
-from vocabshift.tokenizer.any_tokenizer import tokens_by_id
+from vocabshift.surgery.rows import Learned, move_rows, new_table
+from vocabshift.surgery.stream import transfer_key
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, tokens_by_id
 from vocabshift.tokenizer.id_map import TokenIdMap
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
@@ -33,7 +37,12 @@ _DEFAULTS = TransferOptions()
 
 
 def transfer_model(
-    model: Any, *, old: Any, new: Any, options: TransferOptions = _DEFAULTS
+    model: Any,
+    *,
+    old: Any,
+    new: Any,
+    options: TransferOptions = _DEFAULTS,
+    progress: Progress | None = None,
 ) -> tuple[Tokenizer, TransferReport]:
     """Move `model` from tokenizer `old` to `new`; it is changed in place (no copy is made).
 
@@ -43,14 +52,19 @@ def transfer_model(
     or `tokenizers` one, or a path.
 
     Returns the tokenizer to use with the model (`new`, with its own ids, and with the special
-    tokens of `old` that it lacked after them) and what was done. ValueError (often
-    VocabMismatchError) before anything is changed.
+    tokens of `old` that it lacked after them) and what was done. `progress`: of "distill".
+    ValueError (often VocabMismatchError) before anything is changed.
     """
     check_options(options)
     options = opened(options, new)
     old, new = open_tokenizers(old, new, options)
     matrices = find_matrices(model)
     plan = make_plan(model, matrices, old, new, options)
+    if options.init == DISTILL and plan.match.sources.n_made:
+        exchange = _exchange(plan, old)
+        plan = _with_learned(
+            plan, *learn_rows(model, matrices, exchange, options, progress=progress)
+        )
     _move(model, matrices, plan)
     return plan.match.tokenizer, plan.report
 
@@ -66,6 +80,7 @@ def transfer_folder(
     hard_links: bool = False,
     resume: bool = True,
     dry_run: bool = False,
+    progress: Progress | None = None,
 ) -> TransferReport:
     """Transfer a saved model with its own tokenizer; write model and tokenizer as one folder.
 
@@ -74,8 +89,10 @@ def transfer_folder(
     moved like any other. With `hard_links` a shard without a table is linked instead, if the file
     system supports it (changing one file in place then changes both). `dtype`: a torch dtype to
     convert to; the model is then loaded whole, like one in another format. The initializer "auto"
-    loads it to compare initializers. `dry_run`: check and plan everything, write nothing.
-    `resume`: keep the shards that a killed run of the same transfer finished.
+    loads it to compare initializers, and "distill" to learn rows, in float32 on a CPU; both write
+    by streaming. `dry_run`: check and plan everything, measure what "distill" will cost, write
+    nothing. `resume`: keep what a killed run of the same transfer learned, and the shards that it
+    finished. `progress`: of "distill".
 
     `model_source`: a folder (or Hub name) with model and tokenizer, which is not changed. `out`
     appears only when it is complete and AutoTokenizer gives the same ids in it. ValueError as for
@@ -90,13 +107,17 @@ def transfer_folder(
     config = _about(model_source, new, given, options)
     saved = open_saved(model_source) if dtype is None else None
     tried: dict[str, float] = {}
+    run: dict[str, Any] = {"progress": progress, "dry_run": dry_run}
     if saved is None or options.init == AUTO:
         if saved is None:
             check_whole(model_source, dtype)
-        model = _loaded(model_source, dtype, options.init)
+        model = load_to_run(model_source, dtype, options.init)
         matrices = find_matrices(model)
         plan = make_plan(model, matrices, old, new, options)
         if saved is None:
+            if options.init == DISTILL and plan.match.sources.n_made:
+                exchange = _exchange(plan, old)
+                plan = _with_learned(plan, *learn_rows(model, matrices, exchange, options, **run))
             if not dry_run:
                 _move(model, matrices, plan)
             source, small = local_folder(model_source), _small_files(plan, config)
@@ -106,6 +127,19 @@ def transfer_folder(
         tried, options = plan.report.tried, replace(options, init=plan.report.init)
         del model, matrices, plan
     plan = make_plan(saved, saved.matrices, old, new, options)
+    learn: Learn | None = None
+    if options.init == DISTILL and plan.match.sources.n_made:
+        key = transfer_key(saved, *_fill_of(plan).decisions, options.distill)
+
+        def learn(folder: Path | None) -> tuple[TableFill, dict[str, Any]]:
+            kept = None if folder is None else Checkpoints(folder / DISTILL, key)
+            learned, figures = learn_rows_of_saved(
+                saved.folder, _exchange(plan, old), options, checkpoints=kept, **run
+            )
+            return _fill_of(_with_learned(plan, learned, figures)), figures
+
+        if dry_run:
+            plan = replace(plan, report=replace(plan.report, distilled=learn(None)[1]))
     return write_folder(
         saved,
         _fill_of(plan),
@@ -116,16 +150,8 @@ def transfer_folder(
         hard_links=hard_links,
         resume=resume,
         dry_run=dry_run,
+        learn=learn,
     )
-
-
-def _loaded(model_source: str | Path, dtype: Any, init: str) -> Any:
-    try:
-        return load_model(model_source, dtype=dtype)
-    except ValueError as error:
-        if init != AUTO:
-            raise
-        raise ValueError(f"init 'auto' runs the model, which other ones do not: {error}") from error
 
 
 def _about(
@@ -147,7 +173,25 @@ def _about(
         config["reserve_dummies"] = given.reserve_dummies
     if given.complete_bytes:
         config["complete_bytes"] = True
+    if given.init == DISTILL:
+        config["distill"] = asdict(given.distill)
     return config
+
+
+def _exchange(plan: Plan, old: AnyTokenizer) -> Exchange:
+    """What "distill" needs to know of a plan."""
+    match, rows = plan.match, plan.report.rows
+
+    def give_ids(model: Any) -> None:
+        config_ids.apply(model, config_ids.aimed_at(model, plan.changes), rows)
+
+    return Exchange(old, match.tokenizer, plan.made, rows, match.move, give_ids)
+
+
+def _with_learned(plan: Plan, learned: Learned, figures: dict[str, Any]) -> Plan:
+    """The plan with learned rows."""
+    made = replace(plan.made, learned=learned)
+    return replace(plan, made=made, report=replace(plan.report, distilled=figures))
 
 
 def _small_files(plan: Plan, config: Mapping[str, Any]) -> SmallFiles:
@@ -168,6 +212,8 @@ def _fill_of(plan: Plan) -> TableFill:
         for each in (made.input, made.head)
         for array in (each.copied_from, each.copied_to, each.made, *each.mixture)
     ]
+    if made.learned is not None:
+        arrays += [made.learned.ids, *(rows.numpy() for rows in made.learned.rows.values())]
     return TableFill(fill, (*arrays, made.init, made.seed))
 
 

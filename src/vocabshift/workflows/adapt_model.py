@@ -7,7 +7,7 @@ requests are refused before anything is learned, and the output appears whole or
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from vocabshift.results import Results
 from vocabshift.storage.outcome import Outcome, outcome, read_provenance
 from vocabshift.storage.output import CHECKPOINTS
 from vocabshift.surgery.methods import check_init
-from vocabshift.surgery.options import AUTO, TransferOptions
+from vocabshift.surgery.options import AUTO, DistillOptions, TransferOptions
 from vocabshift.surgery.report import TransferReport
 from vocabshift.surgery.transfer import transfer_folder
 from vocabshift.text.corpus import Corpus
@@ -39,7 +39,7 @@ from vocabshift.workflows.adapt_request import check_options, open_model, split_
 from vocabshift.workflows.adapt_steps import First
 from vocabshift.workflows.adapt_tokenizer import Adaptation, adapt_tokenizer
 from vocabshift.workflows.plan import CorpusCounts, plan
-from vocabshift.workflows.transfer import bits_per_byte, notes_of
+from vocabshift.workflows.transfer import bits_per_byte, distilled_of, notes_of
 
 SCORE_BYTES = 20_000
 """Of each language: what the models read for the bits per byte, by default."""
@@ -71,6 +71,7 @@ class ModelAdaptation:
             **self.adaptation.to_dict(),
             **{key: moved[key] for key in (*_FROM_TRANSFER, *_ALSO)},
             **({"tried": tried} if tried else {}),
+            **distilled_of(self.transfer),
             "n_tokens": self.n_tokens,
             "n_tokens_is_planned": self.is_planned,
             "card": self.card.to_dict(),
@@ -88,6 +89,7 @@ def adapt_model(
     text: Corpus | Mapping[str, Iterable[str]] | Iterable[str] | None = None,
     init: str = TransferOptions.init,
     donor: str | Path | None = None,
+    distill: DistillOptions = TransferOptions.distill,
     seed: int = TransferOptions.seed,
     with_score: bool = True,
     score_bytes: int = SCORE_BYTES,
@@ -121,8 +123,8 @@ def adapt_model(
     named: words and special tokens to add, for which as many tokens are removed.
     text: the held-out text to measure on; None holds out every twentieth document of `corpus`,
         and nothing is learned from these.
-    init, donor, seed: the new rows, as for `transfer` ("focus" and "auto" read the text that is
-        learned from; "auto" tries the initializers on `score_bytes` of each language of it).
+    init, donor, distill, seed: the new rows, as for `transfer` ("focus", "distill" and "auto" read
+        the text that is learned from; "auto" tries initializers on `score_bytes` of each language).
     with_score: run the model, before and after, on the first `score_bytes` bytes of UTF-8 of each
         language of the held-out text, on `device` (a torch device; None: the CPU).
     force, hard_links, resume: replace `out`, link unchanged shards, reuse the finished work of a
@@ -165,7 +167,7 @@ def adapt_model(
         resume=resume,
     ) as output:
         check_options(old, n_tokens, pre_tokenizer, options)
-        check_init(TransferOptions(init=init, donor=donor, corpus=corpus))
+        check_init(TransferOptions(init=init, donor=donor, corpus=corpus, distill=distill))
         now = transfer_folder(folder, old, out, force=force, dry_run=True)  # refuses early
         scorer = _Scorer(excerpt(judged, score_bytes) if with_score else None, device, progress)
         scorer.read(folder, old, BEFORE)
@@ -192,6 +194,7 @@ def adapt_model(
             id_map=adaptation.id_map,
             donor=donor,
             corpus=learned,
+            distill=replace(distill, device=distill.device or device),
             score=bits_per_byte(excerpt(learned, score_bytes)) if init == AUTO else None,
         )
         _tell(progress, "transfer")
@@ -202,6 +205,7 @@ def adapt_model(
             moving,
             hard_links=hard_links,
             resume=resume,
+            progress=progress,
         )
         new = open_tokenizer(output.folder)
         scorer.read(output.folder, new, AFTER)
@@ -263,16 +267,12 @@ def _transfer(
     tokenizer: AnyKind,
     partial: Path,
     options: TransferOptions,
-    *,
-    hard_links: bool,
-    resume: bool,
+    **run: Any,
 ) -> TransferReport:
     """Transfer into `partial`; if the run is killed, the next one reuses its finished shards."""
     work = partial / CHECKPOINTS / "model"
     work.parent.mkdir(exist_ok=True)
-    report = transfer_folder(
-        folder, tokenizer, work, options, force=True, hard_links=hard_links, resume=resume
-    )
+    report = transfer_folder(folder, tokenizer, work, options, force=True, **run)
     for entry in work.iterdir():
         entry.rename(partial / entry.name)
     work.rmdir()

@@ -12,9 +12,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.progress import Progress
 from vocabshift.storage.outcome import check_output, read_provenance
 from vocabshift.surgery.methods import INITIALIZERS, init_names
-from vocabshift.surgery.options import AUTO, Score, TransferOptions
+from vocabshift.surgery.options import AUTO, DISTILL, DistillOptions, Score, TransferOptions
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AUTO",
+    "DISTILL",
     "INITIALIZERS",
+    "DistillOptions",
     "TransferOptions",
     "bits_per_byte",
     "init_names",
@@ -63,6 +66,8 @@ def transfer(
     | None = TransferOptions.overrides,
     reserve_dummies: int = TransferOptions.reserve_dummies,
     complete_bytes: bool = TransferOptions.complete_bytes,
+    distill: DistillOptions = TransferOptions.distill,
+    progress: Progress | None = None,
 ) -> tuple[PreTrainedModel, Tokenizer]:
     """Move `model` from tokenizer `old` to `new`; `model` is changed in place (no copy is made).
 
@@ -75,7 +80,9 @@ def transfer(
     texts, a few hundred kilobytes of all languages that matter, on which `init="auto"` tries the
     initializers; it keeps the one with the fewest bits per byte. `score`: another function of model
     and tokenizer to choose by, lower is better. `donor`: for "omp", a model (folder or Hub name)
-    that has the new tokens; `corpus`: for "focus", text of the new tokenizer's languages.
+    that has the new tokens; `corpus`: for "focus" and "distill", text of the new tokenizer's
+    languages. `distill`: how "distill" learns rows; it runs `model` where it is, and `progress` is
+    called with the phase ("snippets", "distill"), the work done and the total.
 
     Rows are padded to a multiple of `pad_to_multiple_of`; None pads as the model was padded before.
     `id_map`: the new id of each old id, as `prune` and `extend` write it; None takes the
@@ -104,8 +111,9 @@ def transfer(
         overrides=overrides,
         reserve_dummies=reserve_dummies,
         complete_bytes=complete_bytes,
+        distill=distill,
     )
-    tokenizer, _ = transfer_model(model, old=old, new=new, options=options)
+    tokenizer, _ = transfer_model(model, old=old, new=new, options=options, progress=progress)
     return model, tokenizer
 
 
@@ -138,6 +146,7 @@ def transfer_to_folder(
     resume: bool = True,
     dry_run: bool = False,
     with_details: bool = False,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Transfer a saved model; write model and tokenizer as one folder.
 
@@ -147,6 +156,7 @@ def transfer_to_folder(
     out: the folder, which appears whole or not at all. hard_links: link unchanged shards.
     resume: reuse the finished work of a run that was killed. dry_run: check and plan, write
         nothing. with_details: list every token that is kept, added, removed or ambiguous.
+    progress: of "distill": called with the phase, the work done and the total.
 
     Returns the keys of `vocabshift transfer --json`. ValueError (often VocabMismatchError) before
     anything is written; FileExistsError if `out` exists, without `force`; OSError if the disk is
@@ -175,7 +185,12 @@ def transfer_to_folder(
         hard_links=hard_links,
         resume=resume,
         dry_run=dry_run,
+        progress=progress,
     )
+    if details and report.distilled:
+        lacking = set(report.distilled["without_snippets"])
+        rows = [row for row in details["details"]["added"] if row["id"] in lacking]
+        details["details"]["without_snippets"] = rows
     return _result(Path(out), report, dry_run=dry_run) | details
 
 
@@ -206,6 +221,7 @@ def _result(out: Path, report: TransferReport, *, dry_run: bool) -> dict[str, An
     keys = ("n_moved", "n_by_mean", "n_described", "bytes_before", "bytes_after", "files")
     for key in (*keys, "left_out"):
         result[key] = getattr(report, key)
+    result |= distilled_of(report)
     if report.lost_characters is not None:
         result["lost_characters"] = asdict(report.lost_characters)
     if report.tried:
@@ -215,6 +231,14 @@ def _result(out: Path, report: TransferReport, *, dry_run: bool) -> dict[str, An
     if (out / "tokenization_vs.py").exists():
         result["tokenizer_code"] = str(out / "tokenization_vs.py")
     return result
+
+
+def distilled_of(report: TransferReport) -> dict[str, Any]:
+    """The key `distilled` of a result, if "distill" made rows; tokens without snippets counted."""
+    if not report.distilled:
+        return {}
+    n_without = len(report.distilled["without_snippets"])
+    return {"distilled": report.distilled | {"without_snippets": n_without}}
 
 
 def notes_of(folder: Path) -> list[str]:
