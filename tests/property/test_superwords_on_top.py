@@ -16,8 +16,8 @@ from reference import bpe, superword
 from reference.pre_tokenize import pre_tokenizer
 from strategies import documents, examples
 from strategies import text as texts_of_any_kind
-from vocabshift.checks.drift import drift
 from vocabshift.checks.reachability import unreachable_by_pipeline
+from vocabshift.checks.text import drift
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Split
 from vocabshift.text.writing import TERMINALS

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift.checks.drift import Drift, drift, sample, token_lengths
 from vocabshift.checks.reachability import unreachable_by_pipeline
+from vocabshift.checks.text import Drift, drift, sample, token_lengths
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import (
     NAMED,

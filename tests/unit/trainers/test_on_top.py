@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from vocabshift import _core
-from vocabshift.checks.drift import Drift
+from vocabshift.checks.text import Drift
 from vocabshift.errors import CorpusError, InvalidTokenizerError, UnreachableTokenError
 from vocabshift.storage.outcome import config_hash
 from vocabshift.text.corpus import Corpus
