@@ -80,7 +80,7 @@ def check_counts(
     Matra's words may begin with a sign: "!=" is one of code, and no token of its second stage.
     """
     report = check(tokenizer, text, threads=threads)
-    spanning, by_pipeline = report.terminal_spanning, report.unreachable_by_pipeline
+    spanning, by_pipeline = report.terminal_spanning, report.unreachable_by_pipeline or ()
     counts = [Count("tokens that span a sentence end", len(spanning), must_be_zero=not matra)]
     stage1_merges = _figure(folder, "stage1_merges")
     if stage1_merges is not None:

@@ -119,7 +119,7 @@ def test_a_config_trains_the_same(corpus: Path, tmp_path: Path, run_json: RunJso
 def test_superwords_on_top(
     trained: dict[str, Path], corpus: Path, tmp_path: Path, run_json: RunJson, capsys
 ) -> None:
-    """The base's ids stay; people see what the new walls changed."""
+    """The base's ids stay; people see what the new boundaries changed."""
     words = ["train", "--recipe", "on-top", "--base", trained["bpe"], "--corpus", *_specs(corpus)]
     by_count = run_json(*words, "--n-tokens", 30, "-o", tmp_path / "a")
     by_size = run_json(*words, "--vocab-size", 430, "-o", tmp_path / "b")

@@ -86,7 +86,7 @@ def test_what_training_counted_is_what_the_file_gives(run: Run) -> None:
     assert expected == [backend.decode(e.ids, skip_special_tokens=False) for e in encodings]
 
 
-def test_the_walls_that_were_taken_change_least(run: Run) -> None:
+def test_the_boundaries_that_were_taken_change_least(run: Run) -> None:
     """The base's own pattern, lifted, changes nothing but what merge skipping alone reached."""
     assert "own" == run.result["stage2_pre_tokenizer"]
     name = run.folder.name

@@ -83,18 +83,18 @@ def test_words_inside_counted_pieces(
     threads: int,
 ) -> None:
     """Stage 1 of two takes its words inside the pieces of stage 2."""
-    walls, words = NAMED["ist-stage2"], NAMED["o200k"]
+    boundaries, words = NAMED["ist-stage2"], NAMED["o200k"]
     corpus = corpus_of(by_language)
     folder = CountFolder.open(
         write(
-            CorpusReader(corpus, walls, by_language=True),
-            tmp_path_factory.mktemp("counts") / "walls",
+            CorpusReader(corpus, boundaries, by_language=True),
+            tmp_path_factory.mktemp("counts") / "boundaries",
         )
     )
     inner = compile_pattern(words)
     assert inner is not None
     found = count_words_within(folder, inner, threads=threads)
-    expected = CorpusReader(corpus, (*walls, *words), by_language=True).count_words()
+    expected = CorpusReader(corpus, (*boundaries, *words), by_language=True).count_words()
     for group in range(expected.group_count):
         assert sorted(expected.words(group)) == sorted(found.words(group))
 

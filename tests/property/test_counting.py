@@ -201,13 +201,13 @@ def test_words_are_split_again(
     budget: int,
 ) -> None:
     """Documents counted as pieces, and these cut into words, give the words of the documents."""
-    walls = NAMED["ist-stage2"]
+    boundaries = NAMED["ist-stage2"]
     counter = _core.WordCounter(
-        compile_pattern(walls), n_threads, budget, str(tmp_path_factory.mktemp("runs"))
+        compile_pattern(boundaries), n_threads, budget, str(tmp_path_factory.mktemp("runs"))
     )
     for group, texts in enumerate(by_group):
         add(counter, texts, group)
-    cut = pre_tokenizer(walls)
+    cut = pre_tokenizer(boundaries)
     words = counter.split_words(SCANNER)
     assert words.group_count == len(by_group)
     for group, texts in enumerate(by_group):

@@ -25,7 +25,7 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.superword import SuperBpeTrainer, SuperwordTrainer
 
-# Written for this test: a few words that come back, in several scripts, with all kinds of walls.
+# Written for this test: a few words that come back, in several scripts, with many boundaries.
 DOCUMENTS = [
     "the cat sat on the mat. the cat's mat is on the floor! is the cat on it?\n",
     "राम घर गया। सीता घर आई। राम और सीता घर पर हैं॥ क्या राम घर पर है?",
@@ -321,7 +321,7 @@ def test_a_pair_listed_again_behind_the_first_rank_across_a_space() -> None:
     agree(character_tokenizer(tokens, merges, unk_token="<unk>"), " aa")
 
 
-def test_unknown_letters_that_are_dropped_leave_no_wall() -> None:
+def test_unknown_letters_that_are_dropped_leave_no_boundary() -> None:
     """The spaces around them are neighbours and merge."""
     agree(byte_level_tokenizer(["Ġ", "ĠĠ"], [("Ġ", "Ġ")]), " a ")
     agree(character_tokenizer(["▁", "▁▁"], [("▁", "▁")]), " a ")

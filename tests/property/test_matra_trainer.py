@@ -143,7 +143,7 @@ def test_smoothed_counts_equal_the_reference(
 @examples(30)
 @given(parts=by_weight, alpha=alphas, words=st.sampled_from(("o200k", "gpt2", "indic", "matra")))
 def test_other_patterns_equal_the_reference(parts: Parts, alpha: float, words: str) -> None:
-    """A stage-2 pattern without walls at newlines, too: only the sentences part the merges."""
+    """A stage-2 pattern without boundaries at newlines, too: only the sentences part the merges."""
     for pieces in ("superbpe-stage2", "ist-stage2", "o200k", ()):
         options = {
             "vocab_size": 300,

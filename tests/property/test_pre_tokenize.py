@@ -66,7 +66,7 @@ PATTERNS = {
         *NAMED["syllables"],
     ),
     **{
-        f"walls, {name}": (NAMED["superbpe-stage2"] + sentence_split(p))
+        f"boundaries, {name}": (NAMED["superbpe-stage2"] + sentence_split(p))
         for name, p in POLICIES.items()
     },
     "o200k, sentences": NAMED["o200k"] + sentence_split(SentencePolicy()),
@@ -128,7 +128,7 @@ KINDS = "aAſ'ǅʰक्1½ \t\n\r\u00a0/!.।😀"
 
 @pytest.mark.parametrize("name", PATTERNS)
 def test_all_short_texts(name: str) -> None:
-    """Every text of three characters of every kind, many in one string between walls."""
+    """Every text of three characters of every kind, many in one string between boundaries."""
     for start in KINDS:
         for pair in itertools.product(KINDS, repeat=2):
             cuts_alike(name, start + "".join(pair))
@@ -277,7 +277,7 @@ def test_real_text_of_every_language(name: str, shared_data: Path) -> None:
 @examples(250)
 @given(text=texts)
 def test_joined_words_are_whole_words_over_single_spaces(text: str) -> None:
-    """Each wall that goes stood before one space and a letter, behind a letter or a mark."""
+    """Each boundary that goes stood before one space and a letter, behind a letter or a mark."""
     for words in (*WORDS, *REPAIRED):
         joins_words_alone(words, text)
 
@@ -297,5 +297,5 @@ def joins_words_alone(words: str, text: str) -> None:
 
 
 def prefixes(pieces: list[str]) -> list[list[str]]:
-    """The pieces before each wall."""
+    """The pieces before each boundary."""
     return [pieces[:count] for count in range(1, len(pieces))]

@@ -58,7 +58,7 @@ def test_text_whose_letters_are_followed_by_neither_is_cut_as_before(text: str) 
 @given(text=st.one_of(texts, st.text("aक\u093f्\u200d\u200c\ufe0f\u0301 !1漢❤\n", max_size=16)))
 def test_no_word_is_cut_at_a_mark_or_joiner(name: str, text: str) -> None:
     """Every letter, mark or joiner behind a letter is in the piece of that letter."""
-    text = text.replace("'", "")  # contractions are walls of their own
+    text = text.replace("'", "")  # contractions are boundaries of their own
     borders = set(itertools.accumulate(map(len, both(name)[1](text))))
     in_word = False
     for at, character in enumerate(text):
@@ -70,8 +70,8 @@ def test_no_word_is_cut_at_a_mark_or_joiner(name: str, text: str) -> None:
 @pytest.mark.parametrize("name", UNMARKED)
 @examples(150)
 @given(text=st.one_of(texts, emoji_and_marks))
-def test_walls_only_go_where_a_mark_or_joiner_is_near(name: str, text: str) -> None:
-    """The repair adds no wall but right behind a letter's marks or joiners, where one used to
+def test_boundaries_only_go_where_a_mark_or_joiner_is_near(name: str, text: str) -> None:
+    """The repair adds no boundary but right behind a letter's marks or joiners, where one used to
     belong to what follows (an apostrophe too, which may begin a contraction now)."""
     text = text.replace("'", "")
     before, after = (set(itertools.accumulate(map(len, cut(text)))) for cut in both(name))

@@ -16,8 +16,8 @@ from reference import bpe, superword
 from reference.pre_tokenize import pre_tokenizer
 from strategies import documents, examples
 from strategies import text as texts_of_any_kind
-from vocabshift.checks.drift import drift
 from vocabshift.checks.reachability import unreachable_by_pipeline
+from vocabshift.checks.text import drift
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import NAMED, Split
 from vocabshift.text.writing import TERMINALS
@@ -74,20 +74,20 @@ bases = st.builds(base, st.sampled_from(PATTERNS), skipping=st.booleans(), insid
     texts=documents(),
     base=bases,
     n_tokens=st.integers(1, 60),
-    walls=st.sampled_from(("own", "own", "own-sentences", "ist-stage2", "superbpe-stage2")),
+    boundaries=st.sampled_from(("own", "own", "own-sentences", "ist-stage2", "superbpe-stage2")),
     max_words=st.sampled_from((None, None, 2)),
     max_token_bytes=st.sampled_from((None, None, 9)),
     min_frequency=st.integers(1, 2),
 )
 def test_merges_equal_the_reference(
-    texts: list[str], base: Tokenizer, n_tokens: int, walls: str, **limits: int | None
+    texts: list[str], base: Tokenizer, n_tokens: int, boundaries: str, **limits: int | None
 ) -> None:
     _, tokenizer, report = train(
-        texts, base=base, n_tokens=n_tokens, stage2_pre_tokenizer=walls, **limits
+        texts, base=base, n_tokens=n_tokens, stage2_pre_tokenizer=boundaries, **limits
     )
     n_base = len(base.model.merges)
     assert base.model.merges == tokenizer.model.merges[:n_base]
-    expected = reference_merges(texts, base, walls, n_tokens, **limits)
+    expected = reference_merges(texts, base, boundaries, n_tokens, **limits)
     assert expected == list(tokenizer.model.merges[n_base:])
     assert len(expected) == report.new_tokens == report.stage2_merges  # type: ignore[attr-defined]
 
@@ -95,14 +95,14 @@ def test_merges_equal_the_reference(
 def reference_merges(
     texts: list[str],
     base: Tokenizer,
-    walls: str,
+    boundaries: str,
     n_tokens: int,
     max_words: int | None,
     max_token_bytes: int | None,
     min_frequency: int,
 ) -> list[tuple[str, str]]:
     contents = {token.content for token in base.added_tokens}
-    cut = pre_tokenizer(candidates(base)[walls])
+    cut = pre_tokenizer(candidates(base)[boundaries])
     pieces: Counter[bytes] = Counter()
     for text in texts:
         assert not any(content in text for content in contents)
@@ -121,7 +121,7 @@ def reference_merges(
     ]
 
     def refused(product: bytes) -> bool:
-        return walls == "own" and (holds_terminal(product) or joins_the_rest_of_one(product))
+        return boundaries == "own" and (holds_terminal(product) or joins_the_rest_of_one(product))
 
     found, more = superword.train(
         pieces.items(),

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from vocabshift.checks.drift import Drift, drift, token_lengths
-from vocabshift.checks.text import ceilings
+from vocabshift.checks.text import Drift, ceilings, drift, token_lengths
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.held_out import excerpt, hold_out

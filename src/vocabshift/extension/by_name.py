@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift.checks.drift import SAMPLE_BYTES, sample
+from vocabshift.checks.text import SAMPLE_BYTES, sample
 from vocabshift.extension.named_tokens import (
     AnyKind,
     NamedTokens,

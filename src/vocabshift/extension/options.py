@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from vocabshift.checks.drift import SAMPLE_BYTES, Drift, drift, sample, token_lengths
 from vocabshift.checks.reachability import unreachable_by_pipeline
+from vocabshift.checks.text import SAMPLE_BYTES, Drift, drift, sample, token_lengths
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.llama_cpp import DEPLOYABLE, KEEP_MARKS
 from vocabshift.tokenizer.formats.encoder import Encoder

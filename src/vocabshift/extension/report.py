@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from vocabshift.checks.drift import SAMPLE_BYTES, sample
 from vocabshift.checks.reachability import unreachable_by_pipeline
+from vocabshift.checks.text import SAMPLE_BYTES, sample
 from vocabshift.extension.effect import Effect
 from vocabshift.extension.options import RepairDrift
 from vocabshift.text.corpus import Corpus

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,14 +59,6 @@ def write_provenance(
     }
     text = json.dumps(document, ensure_ascii=False, indent=2, sort_keys=True)
     (folder / FILE).write_text(text + "\n", encoding="utf-8")
-
-
-class HasPaths(Protocol):
-    """An object that knows the local files it is read from: a Corpus, a CountFolder."""
-
-    @property
-    def paths(self) -> Sequence[Path]:
-        """The local files and folders."""
 
 
 class Savable(Protocol):

@@ -230,11 +230,6 @@ def run_figures(trainer: Any, reader: Reader, context: RunContext) -> dict[str, 
     }
 
 
-def source_paths(source: Source) -> list[Path]:
-    """Return the local files and folders from which the source is read."""
-    return source.paths if isinstance(source, Corpus) else [source.path]
-
-
 def source_key(source: Source) -> str | None:
     """Return the key by which a later run recognises the source, or None (see `input_key`)."""
     if isinstance(source, Corpus):

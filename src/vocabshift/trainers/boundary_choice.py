@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift.checks.drift import Drift, drift, sample, token_lengths
 from vocabshift.checks.reachability import unreachable_by_pipeline
+from vocabshift.checks.text import Drift, drift, sample, token_lengths
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import (
     NAMED,
@@ -170,7 +170,7 @@ class BoundaryCandidate:
     def summary(self) -> BoundaryChange:
         """The figures over all languages."""
         lines, tokens = Drift.total(self.drifts.values()).shares
-        lifts, keeps = lifts_space_wall(self.pattern), keeps_sentences(self.pattern)
+        lifts, keeps = lifts_space_boundary(self.pattern), keeps_sentences(self.pattern)
         return BoundaryChange(self.name, lifts, keeps, lines, tokens, len(self.tokens_lost))
 
 
@@ -196,7 +196,7 @@ def choose(measured: Sequence[BoundaryCandidate]) -> BoundaryCandidate:
     fit = [
         (one.summary().changed_tokens, i)
         for i, one in enumerate(measured)
-        if lifts_space_wall(one.pattern) and keeps_sentences(one.pattern)
+        if lifts_space_boundary(one.pattern) and keeps_sentences(one.pattern)
     ]
     return measured[min(fit)[1]]  # ist-stage2 is always among them
 
@@ -223,7 +223,7 @@ def measure(
     return results
 
 
-def lifts_space_wall(pattern: Pattern) -> bool:
+def lifts_space_boundary(pattern: Pattern) -> bool:
     """Return whether two words with a single space between them are one pre-token."""
     return splitter(pattern)("word word") == ["word word"]
 

@@ -39,7 +39,7 @@ def test_a_plain_tokenizer_is_clean(small: Tokenizer) -> None:
         (("Ġ", "Ġ"), "o200k", False),  # a run of spaces before a word gives its last one away
     ],
 )
-def test_walls_of_the_pattern(merge: tuple[str, str], pattern: str, found: bool) -> None:
+def test_boundaries_of_the_pattern(merge: tuple[str, str], pattern: str, found: bool) -> None:
     tokenizer = with_merges(merge, pattern=pattern)
     assert (("".join(merge),) if found else ()) == unreachable_by_pipeline(tokenizer)
 

@@ -95,7 +95,7 @@ def test_what_is_repaired_is_not_repaired_again(make_byte_level: Make) -> None:
 
 
 def test_drift_by_language(make_byte_level: Make) -> None:
-    """A word of one token is several pieces with walls at its marks; English does not change."""
+    """A word of one token is several pieces, cut at its marks; English does not change."""
     base = llama_like(make_byte_level)
     corpus = Corpus.from_texts({"fr": [f"{MARKED}, {MARKED}", "b"], "en": ["the cat", "don't 1"]})
     drift = repair_drift(base, repaired(base), corpus, threads=2)
@@ -111,7 +111,7 @@ def test_drift_by_language(make_byte_level: Make) -> None:
     assert 0 == shown["tokens_lost"]
 
 
-def test_a_piece_of_a_mark_and_punctuation_goes_with_the_wall(make_byte_level: Make) -> None:
+def test_a_piece_of_a_mark_and_punctuation_goes_with_the_boundary(make_byte_level: Make) -> None:
     """A vowel sign and what follows it were a piece; now the sign belongs to its letter."""
     base = make_byte_level("क", "ि!", pre_tokenizer=to_spec(get_pattern(GPT2)))
     drift = repair_drift(base, repaired(base), Corpus.from_texts(["कि!"]))

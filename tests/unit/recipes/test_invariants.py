@@ -19,7 +19,7 @@ LINES = ["the mill is old. is the mill old? 12 345 mills.", "घर है। �
 
 
 def save(folder: Path, *tokens: str) -> str:
-    """A tokenizer of these tokens and what they are made from, without any wall."""
+    """A tokenizer of these tokens and what they are made from, without any boundary."""
     merges: list[tuple[str, str]] = []
     for token in (byte_level.to_image(token.encode()) for token in tokens):
         pairs = [(token[: end - 1], token[end - 1]) for end in range(2, len(token) + 1)]

@@ -49,11 +49,11 @@ def test_pieces_of_the_named_patterns(name: str, pieces: list[str]) -> None:
         ("line\nnext", ["line", "\n", "next"]),
     ],
 )
-def test_ist_stage2_lifts_only_the_space_wall(text: str, pieces: list[str]) -> None:
+def test_ist_stage2_lifts_only_the_space_boundary(text: str, pieces: list[str]) -> None:
     assert pieces == patterns.splitter(patterns.NAMED["ist-stage2"])(text)
 
 
-def test_two_marks_in_a_row_are_no_wall() -> None:
+def test_two_marks_in_a_row_are_no_boundary() -> None:
     """SuperBPE's own pattern cuts here."""
     assert ["क्ां ख"] == patterns.splitter(patterns.NAMED["superbpe-stage2"])("क्ां ख")
 

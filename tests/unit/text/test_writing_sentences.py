@@ -81,13 +81,13 @@ def test_default_policy(text: str, pieces: list[str]) -> None:
         "क.ख",
     ],
 )
-def test_a_period_inside_decimals_urls_and_code_is_no_wall(text: str) -> None:
+def test_a_period_inside_decimals_urls_and_code_is_no_boundary(text: str) -> None:
     policy = SentencePolicy(terminals="")
     assert [text] == cut(policy, text)
     assert [f"{text}.", " Next"] == cut(policy, f"{text}. Next")
 
 
-def test_every_period_may_be_a_wall() -> None:
+def test_every_period_may_be_a_boundary() -> None:
     policy = SentencePolicy(ascii_period="always")
     assert ["a.", "b...", " 3.", "14!.", " e.", "g.", " x"] == cut(policy, "a.b... 3.14!. e.g. x")
     assert [".", "x"] == cut(SentencePolicy("", "always"), ".x")

@@ -69,7 +69,7 @@ def test_marks_count_as_letters() -> None:
     assert not any("कि" in token for token in letters_alone)
 
 
-def test_walls() -> None:
+def test_boundaries() -> None:
     texts = ["one two. one two. one two. one two 12 one two"] * 4
     tokens = tokens_of(texts)
     assert "one two" in tokens
@@ -102,7 +102,7 @@ def test_special_tokens_are_not_made_of_words() -> None:
     assert 12 <= training.report.training_tokens
 
 
-def test_the_exported_pattern_is_the_wall_pattern() -> None:
+def test_the_exported_pattern_is_the_boundary_pattern() -> None:
     tokenizer = BoundlessTrainer(vocab_size=320).train(CORPUS)
     assert NAMED["ist-stage2"] == from_spec(tokenizer.pre_tokenizer)
 

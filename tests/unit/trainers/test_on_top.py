@@ -1,4 +1,4 @@
-"""Superwords on top of a tokenizer: which bases can carry them, the walls, the figures."""
+"""Superwords on top of a tokenizer: which bases can carry them, the boundaries, the figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from vocabshift import _core
-from vocabshift.checks.drift import Drift
+from vocabshift.checks.text import Drift
 from vocabshift.errors import CorpusError, InvalidTokenizerError, UnreachableTokenError
 from vocabshift.storage.outcome import config_hash
 from vocabshift.text.corpus import Corpus
@@ -28,7 +28,7 @@ from vocabshift.trainers.boundary_choice import (
     BoundaryCandidate,
     choose,
     keeps_sentences,
-    lifts_space_wall,
+    lifts_space_boundary,
 )
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.on_top import OnTopReport, SuperwordsOnTopTrainer
@@ -125,14 +125,14 @@ def test_text_without_labels_is_reported_too() -> None:
     assert ["unlabelled"] == [*report.changed_lines]
 
 
-@pytest.mark.parametrize("walls", ["own", "own-sentences", "ist-stage2", "superbpe-stage2"])
-def test_walls_by_name(walls: str) -> None:
-    tokenizer, report = run(stage2_pre_tokenizer=walls)
-    assert walls == report.stage2_pre_tokenizer
+@pytest.mark.parametrize("boundaries", ["own", "own-sentences", "ist-stage2", "superbpe-stage2"])
+def test_boundaries_by_name(boundaries: str) -> None:
+    tokenizer, report = run(stage2_pre_tokenizer=boundaries)
+    assert boundaries == report.stage2_pre_tokenizer
     pattern = from_spec(tokenizer.pre_tokenizer)
     assert pattern is not None
-    if walls in NAMED:
-        assert NAMED[walls] == pattern
+    if boundaries in NAMED:
+        assert NAMED[boundaries] == pattern
     else:
         assert join_words(CL100K) == pattern[0].regex
 
@@ -149,21 +149,21 @@ def test_auto_changes_least_and_a_regex_is_taken_as_it_is() -> None:
 
 def test_a_base_whose_pattern_cannot_be_lifted() -> None:
     spec = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
-    no_walls = make_base(pre_tokenizer={**spec, "use_regex": False})
-    assert "ist-stage2" == run(base=no_walls)[1].stage2_pre_tokenizer
+    no_boundaries = make_base(pre_tokenizer={**spec, "use_regex": False})
+    assert "ist-stage2" == run(base=no_boundaries)[1].stage2_pre_tokenizer
     with pytest.raises(ValueError, match="whose space boundary could be lifted"):
-        run(base=no_walls, stage2_pre_tokenizer="own")
+        run(base=no_boundaries, stage2_pre_tokenizer="own")
     gpt2 = make_base(pre_tokenizer={**spec, "use_regex": True})
     assert "own" == run(base=gpt2)[1].stage2_pre_tokenizer
 
 
-def test_the_choice_is_among_those_that_lift_the_wall_and_keep_sentences() -> None:
+def test_the_choice_is_among_those_that_lift_the_boundary_and_keep_sentences() -> None:
     def measured(name: str, pattern: Pattern, changed: int) -> BoundaryCandidate:
         return BoundaryCandidate(name, pattern, {"en": Drift(10, 1, 100, changed)}, ())
 
     ist, own = NAMED["ist-stage2"], (Split(join_words(CL100K)),)
     rows = [
-        measured("keeps the wall", NAMED["cl100k"], 0),
+        measured("keeps the boundary", NAMED["cl100k"], 0),
         measured("joins sentences", NAMED["superbpe-stage2"], 0),
         measured("own", own, 7),
         measured("ist", ist, 5),
@@ -173,9 +173,9 @@ def test_the_choice_is_among_those_that_lift_the_wall_and_keep_sentences() -> No
     assert "own" == choose([rows[2], measured("ist", ist, 7)]).name
 
 
-def test_what_walls_are_told_apart_by() -> None:
-    assert lifts_space_wall(NAMED["superbpe-stage2"])
-    assert not lifts_space_wall(NAMED["o200k"])
+def test_what_boundaries_are_told_apart_by() -> None:
+    assert lifts_space_boundary(NAMED["superbpe-stage2"])
+    assert not lifts_space_boundary(NAMED["o200k"])
     assert keeps_sentences(NAMED["ist-stage2"])
     assert not keeps_sentences(NAMED["superbpe-stage2"])
 

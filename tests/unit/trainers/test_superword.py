@@ -1,4 +1,4 @@
-"""IST and SuperBPE: the share of each stage, the walls that stay, the limits of a superword."""
+"""IST and SuperBPE: the share of each stage, the boundaries that stay, limits of a superword."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_exported_pattern_is_that_of_stage2() -> None:
     assert NAMED["superbpe-stage2"] == from_spec(superbpe.pre_tokenizer)
 
 
-def test_sentence_walls() -> None:
+def test_sentence_boundaries() -> None:
     """IST stops at a terminal; SuperBPE goes on."""
     ist = superwords(SuperwordTrainer(vocab_size=600, transition=0.6))
     superbpe = superwords(SuperBpeTrainer(vocab_size=600, transition=0.6, max_words=None))
