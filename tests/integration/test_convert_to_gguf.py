@@ -17,6 +17,8 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 gguf = pytest.importorskip("gguf")
 
+from safetensors.torch import load_file, save_file  # noqa: E402
+
 import vocabshift as vs  # noqa: E402
 from gguf_files import LAYOUTS, SIZE, model_of, tokenizer_of, write_gguf  # noqa: E402
 from small_models import save, special_ids  # noqa: E402
@@ -95,6 +97,25 @@ def test_there_and_back(layout: str, dtype: Any, tmp_path: Path) -> None:
     for text in ("the cat sat", "In 2024,  12\n\nदिन", "ß"):
         assert tokenizer.backend.encode(text).ids == tokens.backend.encode(text).ids, text
     assert tokenizer.chat_template == tokens.chat_template
+
+
+def test_the_widest_type_of_the_folder_is_that_of_the_file(tmp_path: Path) -> None:
+    """A head in 32 bits would lose some of them in bfloat16."""
+    folder, model, _ = folder_of("llama", tmp_path, dtype=torch.bfloat16)
+    model.lm_head.float()
+    model.save_pretrained(folder)
+    assert "F32" == vs.convert_to_gguf(folder, tmp_path / "model.gguf")["dtype"]
+
+
+def test_a_head_that_a_tied_folder_stores_as_well_is_left_out(tmp_path: Path) -> None:
+    """Some programs write it; what is run is the embedding."""
+    folder, _, _ = folder_of("llama, tied", tmp_path)
+    [file] = folder.glob("*.safetensors")
+    tensors = load_file(file)
+    tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"].clone()
+    save_file(tensors, file, metadata={"format": "pt"})
+    vs.convert_to_gguf(folder, tmp_path / "model.gguf")
+    assert "output.weight" not in contents(tmp_path / "model.gguf")[1]
 
 
 def test_q8_0_is_what_the_package_gguf_makes(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import torch
 from safetensors.torch import load_file
 
 import small_models
+import vocabshift as vs
 from vocabshift.cli.main import main
 from vocabshift.evaluation.scoring.draft import score_draft
 from vocabshift.tokenizer.formats.load import load_tokenizer
@@ -86,6 +88,18 @@ def test_acceptance_is_one_minus_total_variation(place: Path) -> None:
     assert [row.n for row in rows] == [row.n for row in small]
 
 
+def test_long_documents_count_whole(place: Path) -> None:
+    """More positions than are in memory together, and more windows than one."""
+    line = "the cat and the other cat, a letter " * 6
+    n = len(_ids(load_tokenizer(place / "target"), line))
+    assert 65 < n < 80
+    models = place / "target", place / "same"
+    _, sampled = (row.value for row in score_draft(*models, {"en": [line]}))
+    assert _expected(place, [line])[1] == pytest.approx(sampled, rel=1e-4)
+    _, in_parts = (row.value for row in score_draft(*models, {"en": [line]}, context=40))
+    assert in_parts == pytest.approx(sampled, abs=0.1)
+
+
 def test_a_model_accepts_itself(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["score", str(place / "target"), "--draft", str(place / "target"), "--text"]
     assert 0 == main([*words, *_specs(place), "--json"])
@@ -94,6 +108,14 @@ def test_a_model_accepts_itself(place: Path, capsys: pytest.CaptureFixture[str])
     assert [1.0] * 6 == [row["value"] for row in found["results"]]
     assert 0 == main([*words, *_specs(place)])
     assert "acceptance_sampled" in capsys.readouterr().out
+
+
+def test_a_draft_with_more_tokens_has_another_tokenizer(place: Path, tmp_path: Path) -> None:
+    """It could propose what the target does not know."""
+    longer = vs.extend(load_tokenizer(place / "target"), special_tokens=["<more>"])
+    small_models.save(small_models.build("llama", longer), longer, tmp_path / "longer")
+    with pytest.raises(ValueError, match=r"have different tokenizers: token .* is None in the one"):
+        score_draft(place / "target", tmp_path / "longer", LINES)
 
 
 def test_other_tokenizers_and_several_targets_are_refused(
@@ -143,6 +165,22 @@ def test_a_draft_vocabulary_is_read_as_its_consumers_do(
     roles = {token.id for token in tokenizer.added_tokens if token.content in _roles(tokenizer)}
     assert roles <= set(ids)
     assert 0 < len(roles) <= found["n_special"]
+
+
+def test_the_most_frequent_are_taken_and_tried_on_other_text(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After the special tokens, none of which is in the text."""
+    english, hindi = _specs(place)
+    words = ["draft-vocab", str(place / "target"), "--corpus", english, "--n-tokens", "12"]
+    assert 0 == main([*words, "--held-out", hindi, "-o", str(tmp_path / "out"), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert {"hi"} == found["coverage"].keys()
+    tokenizer = load_tokenizer(place / "target")
+    used = Counter(i for line in LINES["en"] for i in _ids(tokenizer, line))
+    ids = torch.load(tmp_path / "out" / "hot_token_ids.pt", weights_only=True)
+    most = used.most_common(12 - found["n_special"])
+    assert sum(n for _, n in most) == sum(used[i] for i in ids) < used.total()
 
 
 def _ids(tokenizer: Any, text: str) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def plain(corpus: vs.Corpus) -> vs.Tokenizer:
     return trainer.train(corpus)
 
 
-def report_on(tokenizer: vs.Tokenizer, name: str, corpus: vs.Corpus | None = None):
+def report_on(tokenizer: vs.Tokenizer | Path, name: str, corpus: vs.Corpus | None = None):
     runtime = RUNTIMES[name]
     if not runtime.is_installed:
         pytest.skip(f"{name} is not installed: pip install '{runtime.install}'")
@@ -106,6 +107,22 @@ def test_a_rank_file_is_saved_for_the_runtimes(plain: vs.Tokenizer, tmp_path: Pa
         [entry] = json.loads(capsys.readouterr().out)["tokenizers"]
         assert [False, True] == [verdict["is_fault"] for verdict in entry["runtimes"]]
         assert not entry["ok"]
+
+
+def test_a_rank_file_under_sentencepieces_name_is_not_for_it(
+    plain: vs.Tokenizer, tmp_path: Path
+) -> None:
+    """Llama-3's folder has one."""
+    folder = plain.save_pretrained(tmp_path / "folder")
+    (folder / "tokenizer.model").write_bytes(base64.b64encode(b"a") + b" 0\n")
+    report = report_on(folder, "sentencepiece")
+    assert ("does not apply", True) == (report.status, "not SentencePiece's" in report.reason)
+
+
+def test_tiktoken_has_no_normalizers(plain: vs.Tokenizer) -> None:
+    """It would encode text as it is, and be called wrong for it."""
+    report = report_on(replace(plain, normalizer={"type": "NFC"}), "tiktoken")
+    assert ("refuses", True) == (report.status, "no normalizers" in report.reason)
 
 
 def test_a_file_that_a_runtime_refuses(plain: vs.Tokenizer, tmp_path: Path) -> None:

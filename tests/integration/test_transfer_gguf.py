@@ -121,6 +121,10 @@ def test_tokenizers_that_are_no_part_of_the_files(tmp_path: Path) -> None:
         (other, "another pre_tokenizer than the file names"),
         (replace(own, normalizer={"type": "NFC"}), "another normalizer than the file names"),
         (
+            replace(own, model=replace(own.model, ignore_merges=not own.model.ignore_merges)),
+            "skips merges otherwise than the file",
+        ),
+        (
             replace(own, added_tokens=without_eos, post_processor=None),
             "eos_token_id of the file is .* keep that token",
         ),
@@ -141,6 +145,17 @@ def test_a_key_with_a_whole_tokenizer_follows(tmp_path: Path) -> None:
     vs.transfer_gguf(file, new, tmp_path / "out.gguf")
     fields = gguf.GGUFReader(tmp_path / "out.gguf").fields
     assert new.to_json() == fields["tokenizer.huggingface.json"].contents()
+
+
+def test_tokens_that_are_never_written_are_those_that_they_were(tmp_path: Path) -> None:
+    """By their new ids; one that is gone needs no mention."""
+    kept, gone = "<|turn|>", "the"
+    ids = vs.load_tokenizer(file_of("llama", tmp_path)).vocab
+    file = file_of("llama", tmp_path, tokenizer__ggml__suppress_tokens=[ids[gone], ids[kept]])
+    new = vs.load_tokenizer(file).without([ids[gone]])
+    vs.transfer_gguf(file, new, tmp_path / "out.gguf")
+    fields = gguf.GGUFReader(tmp_path / "out.gguf").fields
+    assert [new.vocab[kept]] == fields["tokenizer.ggml.suppress_tokens"].contents()
 
 
 def test_damaged_files(tmp_path: Path) -> None:

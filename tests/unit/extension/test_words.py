@@ -7,13 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tokenizers import Tokenizer as Backend
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
 
 import small_models
 import vocabshift as vs
 from vocabshift.extension.by_name import add_by_name
-from vocabshift.extension.named_tokens import NamedTokens, read_words, with_special_tokens
+from vocabshift.extension.named_tokens import AnyKind, NamedTokens, read_words, with_special_tokens
 from vocabshift.extension.words import WordRow, add_words
 from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.formats.load import open_tokenizer
 from vocabshift.tokenizer.model import BpeModel
 
 
@@ -153,6 +158,89 @@ def test_an_ordinary_token_becomes_special_and_keeps_its_id() -> None:
     base = llama3_like()
     longer, [row] = with_special_tokens(base, NamedTokens(special_tokens={"the": ""}))
     assert (row.how, row.id, longer.row_count) == ("promoted", base.vocab["the"], base.row_count)
+
+
+def test_a_token_with_two_roles_keeps_the_places_of_the_other() -> None:
+    """It begins texts no more, and still ends them."""
+    base = replace(small_models.old_tokenizer(), chat_template="{{ messages }}</s>")
+    base = replace(base, config={**base.config, "bos_token": "</s>"})
+    longer = vs.extend(base, special_tokens=["<new>"], roles={"bos": "<new>"})
+    assert longer.chat_template == base.chat_template
+    assert longer.post_processor == base.post_processor
+    assert (longer.config["bos_token"], longer.config["eos_token"]) == ("<new>", "</s>")
+
+
+def test_an_added_token_becomes_special_in_its_place() -> None:
+    """It is no news that it is there; that it is special is."""
+    base = llama3_like()
+    ordinary = AddedToken("<x>", base.row_count, special=False)
+    base = replace(base, added_tokens=(*base.added_tokens, ordinary))
+    asked = NamedTokens(special_tokens={"<x>": "", "<s>": ""})
+    longer, rows = with_special_tokens(base, asked)
+    assert [(row.token, row.how) for row in rows] == [("<x>", "promoted"), ("<s>", "present")]
+    assert longer.added_tokens == (base.added_tokens[0], replace(ordinary, special=True))
+    with pytest.raises(ValueError, match=r"'<x>', which is no special token"):
+        with_special_tokens(base, NamedTokens(roles={"pad": "<x>"}))
+
+
+def test_descriptions_of_earlier_steps_stay() -> None:
+    """Each token has its own."""
+    base = vs.extend(llama3_like(), special_tokens={"<a>": "the first"})
+    longer = vs.extend(base, special_tokens={"<b>": "the second"})
+    told = {"<a>": "the first", "<b>": "the second"}
+    assert longer.config["special_token_descriptions"] == told
+
+
+def test_a_word_whose_space_goes_elsewhere_becomes_an_added_token() -> None:
+    """Its chain of merges is right, and in running text an earlier merge takes the space."""
+    base = llama3_like()
+    joins = ("a", "Ġ")
+    vocab = {**base.model.vocab, "aĠ": base.row_count}
+    base = replace(
+        base,
+        model=BpeModel(vocab, (joins, *base.model.merges)),
+        pre_tokenizer={
+            "type": "ByteLevel",
+            "add_prefix_space": False,
+            "trim_offsets": True,
+            "use_regex": False,
+        },
+    )
+    [row] = add_words(base, NamedTokens(words=("heaters",))).rows
+    assert (row.how, row.reason) == ("added", "other tokens take a part of it in running text")
+    assert row.alone == 1
+
+
+def test_free_ids_are_given_once() -> None:
+    """To tokens of merges first, then to added tokens."""
+    base = llama3_like()
+    free = range(base.row_count, base.row_count + 40)
+    longer = add_words(base, NamedTokens(words=("heaters", "c++")), free_ids=free).tokenizer
+    ids = [*longer.vocab.values(), *(token.id for token in longer.added_tokens)]
+    assert len(set(ids)) == len(ids)
+
+
+def wordpiece() -> AnyKind:
+    """Lower-case, of the letters a and b."""
+    backend = Backend(
+        WordPiece({"[UNK]": 0, "a": 1, "b": 2, "##a": 3, "##b": 4}, unk_token="[UNK]")
+    )
+    backend.normalizer = BertNormalizer()
+    backend.pre_tokenizer = BertPreTokenizer()
+    return open_tokenizer(backend)
+
+
+def test_an_added_word_of_a_lower_casing_model_is_found_in_any_case() -> None:
+    """It is looked for in the text as it is normalized."""
+    longer = add_words(wordpiece(), NamedTokens(words=("Ab",), words_as="added-tokens")).tokenizer
+    ids, _ = longer.encode_batch(["ab AB Ab"], parse_special=True)
+    assert len(ids) == 3
+
+
+def test_a_word_of_one_character_is_no_missing_character() -> None:
+    """It was asked for; the characters of other words were not."""
+    words = add_words(wordpiece(), NamedTokens(words=("क",)))
+    assert (words.n_tokens, words.n_characters) == (1, 0)
 
 
 @pytest.mark.parametrize(
