@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -57,6 +57,9 @@ class Stretch(NamedTuple):
 
 class Teacher(Protocol):
     """Knows likelihoods of the documents of one corpus: stored ones, or by running a model."""
+
+    unmatched: set[int]
+    """Documents that were asked for and turned out to be another text; `MatchedRows` adds them."""
 
     @property
     def has_boundaries(self) -> bool:
@@ -160,8 +163,6 @@ class MatchedRows:
     tokenizer: AnyTokenizer
     teacher: Teacher
     config: LoopConfig
-    unmatched: set[int] = field(default_factory=set)
-    """Documents without chunks, of those that were asked for so far."""
 
     def __post_init__(self) -> None:
         self._engine = Engine(self.tokenizer)
@@ -249,14 +250,14 @@ class MatchedRows:
         """Bytes of the text before its first token and after each, (n_tokens + 1,), and of a space
         that the tokenizer has put in front; None where the ids do not spell the text."""
         document = int(self.documents.indexes[number])
-        if document in self.unmatched:
+        if document in self.teacher.unmatched:
             return None
         edges = np.zeros(len(self.documents.ids(number)) + 1, dtype=np.int64)
         np.cumsum(self._engine.byte_counts[self.documents.ids(number)], out=edges[1:])
         prefix = int(edges[-1]) - int(self.documents.n_bytes[number])  # the space of SentencePiece
         if document not in self._matched:
             fits = prefix in (0, 1) and self._fits(number, document, prefix)
-            (self._matched if fits else self.unmatched).add(document)
+            (self._matched if fits else self.teacher.unmatched).add(document)
             if not fits:
                 return None
         return np.maximum(edges - prefix, 0), prefix

@@ -52,6 +52,7 @@ class StoredTeacher:
     def __init__(self, folder: Path, header: Mapping[str, Any]) -> None:
         """Map the files of a folder whose `teacher.json` says `header`; see `open`."""
         self.folder, self.header = folder, header
+        self.unmatched: set[int] = set()
         self.has_boundaries: bool = header["boundaries"]
         self._arrays = {
             name: map_npy(folder / f"{name}.npy", np.dtype(kind), _AGAIN)
