@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     from vocabshift.cpt.packed_ids import PackedIds as PackedIds
     from vocabshift.cpt.run_config import CptConfig as CptConfig
     from vocabshift.cpt.steps import Step as Step
+    from vocabshift.cpt.teacher_folder import StoredTeacher as StoredTeacher
     from vocabshift.errors import CorpusError as CorpusError
     from vocabshift.errors import InvalidTokenizerError as InvalidTokenizerError
     from vocabshift.errors import UnreachableTokenError as UnreachableTokenError
@@ -101,6 +102,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.cpt.packed_ids": ("PackedIds",),
     "vocabshift.cpt.run_config": ("CptConfig",),
     "vocabshift.cpt.steps": ("Step",),
+    "vocabshift.cpt.teacher_folder": ("StoredTeacher",),
     "vocabshift.errors": (
         "CorpusError",
         "InvalidTokenizerError",

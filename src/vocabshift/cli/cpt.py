@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+_PARTS = (("first_", "matching"), ("", "matching"), ("first_", "next_token"), ("", "next_token"))
 _SIZES = ("n_bytes", "evaluate_bytes")  # may be written "2GB"
 _FLAGS = ("threads", "force", "no_resume")  # also allowed in the file
 _LINE_SECONDS = 60.0
@@ -216,6 +217,7 @@ def _evaluated(record: dict[str, Any], work: str) -> str:
 def _facts(record: dict[str, Any]) -> str:
     parts = [
         f"loss {record['loss']:.4f}",
+        *([f"matching {record['matching_loss']:.4f}"] if "matching_loss" in record else []),
         f"lr {record['learning_rate']:.2e}",
         f"{record['tokens_per_second']:,.0f} tokens/s",
         f"{record['bytes_per_second']:,.0f} bytes/s",
@@ -264,6 +266,13 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "seconds of training": f"{result['seconds']:.1f}",
         "bytes a second": int(result["bytes_per_second"]),
     }
+    if "matching_loss" in result:
+        parts = [f"{result[f'{when}{kind}_loss']:.4f}" for when, kind in _PARTS]
+        facts["of it matching, first and last"] = ", ".join(parts[:2])
+        facts["and next-token loss"] = ", ".join(parts[2:])
+        facts["tokens matched"] = f"{result['matched_share']:.1%}"
+        if result["unmatched_documents"]:
+            facts["documents that could not be aligned"] = result["unmatched_documents"]
     for number, phase in enumerate(result["phases"], 1):
         what = f"{phase['n_steps']:,} steps, {phase['n_bytes']:,} bytes, loss {phase['loss']:.4f}"
         facts[f"phase {number}, {phase['trained']}"] = what

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -25,6 +25,7 @@ from vocabshift.cpt.packing import PlacedDocuments, RowChunks
 from vocabshift.cpt.steps import Rows
 from vocabshift.errors import CorpusError
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
+from vocabshift.tokenizer.engine import Engine
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.int64]
@@ -56,6 +57,9 @@ class Stretch(NamedTuple):
 
 class Teacher(Protocol):
     """Knows likelihoods of the documents of one corpus: stored ones, or by running a model."""
+
+    unmatched: set[int]
+    """Documents that were asked for and turned out to be another text; `MatchedRows` adds them."""
 
     @property
     def has_boundaries(self) -> bool:
@@ -159,12 +163,11 @@ class MatchedRows:
     tokenizer: AnyTokenizer
     teacher: Teacher
     config: LoopConfig
-    unmatched: set[int] = field(default_factory=set)
-    """Documents without chunks, of those that were asked for so far."""
 
     def __post_init__(self) -> None:
-        self._spelled, self._is_special = _spelling(self.tokenizer)
-        self._n_bytes = np.fromiter(map(len, self._spelled), np.int64, len(self._spelled))
+        self._engine = Engine(self.tokenizer)
+        self._is_special = np.zeros(self._engine.row_count, dtype=np.int64)
+        self._is_special[sorted(self._engine.special_ids)] = 1
         self._matched: set[int] = set()
         n_tried = min(_TRIED, len(self.documents.indexes))
         if all(self._edges(number) is None for number in range(n_tried)):
@@ -247,14 +250,14 @@ class MatchedRows:
         """Bytes of the text before its first token and after each, (n_tokens + 1,), and of a space
         that the tokenizer has put in front; None where the ids do not spell the text."""
         document = int(self.documents.indexes[number])
-        if document in self.unmatched:
+        if document in self.teacher.unmatched:
             return None
         edges = np.zeros(len(self.documents.ids(number)) + 1, dtype=np.int64)
-        np.cumsum(self._n_bytes[self.documents.ids(number)], out=edges[1:])
+        np.cumsum(self._engine.byte_counts[self.documents.ids(number)], out=edges[1:])
         prefix = int(edges[-1]) - int(self.documents.n_bytes[number])  # the space of SentencePiece
         if document not in self._matched:
             fits = prefix in (0, 1) and self._fits(number, document, prefix)
-            (self._matched if fits else self.unmatched).add(document)
+            (self._matched if fits else self.teacher.unmatched).add(document)
             if not fits:
                 return None
         return np.maximum(edges - prefix, 0), prefix
@@ -266,8 +269,7 @@ class MatchedRows:
 
     def _text(self, number: int, start: int = 0) -> bytes:
         """What the ids of a document spell, from a byte on."""
-        ids = self.documents.ids(number).tolist()
-        return b"".join([self._spelled[each] for each in ids])[start:]
+        return self._engine.join(self.documents.ids(number).astype(np.int32))[start:]
 
 
 class _Part(NamedTuple):
@@ -280,15 +282,3 @@ class _Part(NamedTuple):
     is_start: bool
     n_bytes: int  # of the document
     stretch: Stretch
-
-
-def _spelling(tokenizer: AnyTokenizer) -> tuple[list[bytes], NDArray[np.int64]]:
-    """Bytes of each id in text, (row_count,), and 1 for each special one."""
-    spelled = [b""] * tokenizer.row_count
-    for token_id, data in tokenizer.token_bytes.items():
-        spelled[token_id] = data
-    is_special = np.zeros(len(spelled), dtype=np.int64)
-    for token in tokenizer.added_tokens:
-        spelled[token.id] = token.content.encode()
-        is_special[token.id] = token.special
-    return spelled, is_special

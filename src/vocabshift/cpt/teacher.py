@@ -46,6 +46,7 @@ class LiveTeacher:
         """
         import torch
 
+        self.unmatched: set[int] = set()
         weight = model.get_input_embeddings().weight
         self._bos: int | None = model.config.get_text_config().bos_token_id
         self._model, self._spans = model, spans

@@ -52,6 +52,7 @@ class StoredTeacher:
     def __init__(self, folder: Path, header: Mapping[str, Any]) -> None:
         """Map the files of a folder whose `teacher.json` says `header`; see `open`."""
         self.folder, self.header = folder, header
+        self.unmatched: set[int] = set()
         self.has_boundaries: bool = header["boundaries"]
         self._arrays = {
             name: map_npy(folder / f"{name}.npy", np.dtype(kind), _AGAIN)
@@ -131,13 +132,8 @@ class StoredTeacher:
         return f"StoredTeacher({str(self.folder)!r}, {self.header['n_documents']} documents)"
 
 
-def check_teacher(
-    config: LoopConfig, teacher: Teacher | None, document_bytes: Places | None
-) -> None:
-    """ValueError unless there is a teacher where one is needed, of a corpus of these documents.
-
-    `document_bytes`: (n_documents,), or None where they are not known yet.
-    """
+def check_teacher(config: LoopConfig, teacher: Teacher | None, document_bytes: Places) -> None:
+    """ValueError unless there is a teacher where one is needed, of a corpus of these documents."""
     if (config.objective == MATCHING) != (teacher is not None):
         raise ValueError(
             f"the objective is {config.objective!r} and a teacher is "
@@ -148,8 +144,17 @@ def check_teacher(
             "the teacher does not know which of its tokens begin with white space, which debiasing "
             "needs; set debiasing = false"
         )
-    if isinstance(teacher, StoredTeacher) and document_bytes is not None:
+    if isinstance(teacher, StoredTeacher):
         teacher.require_documents(document_bytes, "the corpus")
+
+
+def weights_key(folder: Path) -> str:
+    """Hex digits of config and weights, wherever the folder lies; reads every byte."""
+    files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("*.bin"))
+    key = crc32_of(folder / "config.json")
+    for file in files:
+        key = zlib.crc32(f"{crc32_of(file):08x}".encode(), key)
+    return f"{key:08x}"
 
 
 # Writing the folder.

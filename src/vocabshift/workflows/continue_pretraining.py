@@ -87,6 +87,7 @@ def continue_pretraining(
             data = _packed(inputs, accelerator, partial, threads, progress)
             if control:
                 check_same_text(given, data)  # also when it was packed just now
+            teacher = open_teacher(inputs.teacher, accelerator.device)
             judge = Judge(own, inputs, accelerator, model, partial / CHECKPOINTS)
             with _reported(own, accelerator, partial, on_record, judge) as reports:
                 pretrain(
@@ -102,7 +103,7 @@ def continue_pretraining(
                     evaluate=_scorer(own, inputs),
                     evaluate_bytes=own.evaluate_bytes,
                     on_evaluation=reports.evaluation,
-                    teacher=open_teacher(inputs.teacher, accelerator.device),
+                    teacher=teacher,
                 )
             figures = summary(reports.log.records()) | further_summary(reports.log.records())
             write_model(model, partial, accelerator, dtype=inputs.dtype)
@@ -110,6 +111,8 @@ def continue_pretraining(
                 _write_beside(own, inputs, output, figures)
         is_main = accelerator.is_main_process
         accelerator.end_training()
+    if teacher is not None:
+        figures["unmatched_documents"] = len(teacher.unmatched)
     return {"out": str(out), **figures} if is_main else None
 
 

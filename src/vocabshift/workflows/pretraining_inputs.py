@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vocabshift.cpt.config import MATCHING, NEW_ROWS
 from vocabshift.cpt.packed_ids import FILE as PACKED
 from vocabshift.cpt.packed_ids import PackedIds
-from vocabshift.cpt.packed_shards import crc32_of
 from vocabshift.cpt.run_config import TRACKERS, CptConfig
-from vocabshift.cpt.teacher_folder import StoredTeacher, check_teacher
+from vocabshift.cpt.teacher_folder import StoredTeacher, check_teacher, weights_key
 from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
 from vocabshift.models.folder import load_own_tokenizer, require_model
 from vocabshift.models.load import check_model, load_configs
@@ -84,15 +86,6 @@ def model_key(folder: Path) -> dict[str, Any]:
         "model": [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files],
         "config.json": f"{zlib.crc32((folder / 'config.json').read_bytes()):08x}",
     }
-
-
-def weights_key(folder: Path) -> str:
-    """Hex digits of config and weights, wherever the folder lies; reads every byte."""
-    files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("*.bin"))
-    key = crc32_of(folder / "config.json")
-    for file in files:
-        key = zlib.crc32(f"{crc32_of(file):08x}".encode(), key)
-    return f"{key:08x}"
 
 
 def open_inputs(config: CptConfig) -> Inputs:
@@ -291,6 +284,11 @@ def _teacher_of(config: CptConfig, folder: Path, data: PackedIds | Corpus) -> Pa
             f"{stored.folder} holds log-probabilities of {stored.header['model']}, which is not "
             f"the model {named} (teacher); leave teacher out, or let that model read the text"
         )
-    # Text that is not packed yet is compared when it is.
-    check_teacher(config.loop, stored, data.document_bytes if isinstance(data, PackedIds) else None)
+    check_teacher(config.loop, stored, _document_bytes(data))
     return stored
+
+
+def _document_bytes(data: PackedIds | Corpus) -> NDArray[np.int64]:
+    if isinstance(data, PackedIds):
+        return data.document_bytes
+    return np.concatenate([block.ends - block.starts for block in data.batches()])

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from vocabshift import __version__
 from vocabshift.cpt.objectives import boundary_ids
 from vocabshift.cpt.teacher import LiveTeacher
-from vocabshift.cpt.teacher_folder import groups_of, write_readings
+from vocabshift.cpt.teacher_folder import groups_of, weights_key, write_readings
 from vocabshift.evaluation.lines.placing import flat_spans
-from vocabshift.evaluation.lines.subject import Engine, engine_of
+from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.models.folder import require_model
 from vocabshift.models.load import check_causal, check_fit, check_model, load_causal_model
 from vocabshift.progress import Progress, in_phase
@@ -29,7 +29,7 @@ from vocabshift.storage.outcome import check_output, config_hash, outcome
 from vocabshift.storage.output import CHECKPOINTS
 from vocabshift.text.readers import input_key
 from vocabshift.tokenizer.any_tokenizer import Ids, Offsets
-from vocabshift.workflows.pretraining_inputs import weights_key
+from vocabshift.tokenizer.engine import Engine
 
 if TYPE_CHECKING:
     from vocabshift.cpt.chunks import Teacher

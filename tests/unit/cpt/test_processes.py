@@ -57,6 +57,8 @@ def work():
 
     model = cases.tiny_llama(tied=True)
     tell("ddp", model, cases.train(model, accelerator=accelerator))
+    model = cases.tiny_llama(tied=True)
+    tell("ddp-matched", model, cases.train(model, accelerator=accelerator, **cases.matched()))
 
     # accelerate offers FSDP2 on GPUs only; torch does it with gloo too.
     accelerator.state.distributed_type = DistributedType.FSDP
@@ -78,6 +80,8 @@ def work():
     assert {type(parameter).__name__ for parameter in model.parameters()} == {"DTensor"}
     assert tail_of(model) == Tail()  # and the logits were not made
     tell("fsdp2", model, first[:4] + rest)
+    model = cases.tiny_llama(tied=False)
+    tell("fsdp2-matched", model, cases.train(model, accelerator=accelerator, **cases.matched()))
 
     half = FullyShardedDataParallelPlugin(fsdp_version=2, auto_wrap_policy="transformer_based_wrap")
     half.set_mixed_precision("bf16")  # as accelerate does it
@@ -158,6 +162,21 @@ def train(model: Any, **options: Any) -> Any:
     return pretrain(model, bytes_and_end(), TEXTS, **options)
 
 
+def matched() -> dict[str, Any]:
+    """Options of a phase of likelihood matching, with another model as the teacher."""
+    from vocabshift.workflows.teach import live_teacher
+
+    teacher = tiny_llama()
+    for parameter in teacher.parameters():
+        parameter.data *= 1.5
+    config = replace(CONFIG, objective="likelihood-matching", boundary_threshold=0.001)
+    return {
+        "config": config,
+        "phases": PHASES[2:],
+        "teacher": live_teacher(teacher, bytes_and_end(), context=32, overlap=8),
+    }
+
+
 def two_processes(folder: Path) -> None:
     """Run the worker in two processes, with the variables that accelerate launch sets."""
     with socket.socket() as free:
@@ -197,9 +216,13 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
     from safetensors.torch import load_file
 
     two_processes(tmp_path)
-    for name, tied in (("ddp", True), ("fsdp2", False)):
+    for name, tied in (
+        *(("ddp-matched", True), ("fsdp2-matched", False)),
+        *(("ddp", True), ("fsdp2", False)),
+    ):
         model = tiny_llama(tied=tied)
-        expected = [[s.loss, s.gradient_norm, s.n_tokens] for s in train(model)]
+        steps = train(model, **(matched() if "matched" in name else {}))
+        expected = [[s.loss, s.gradient_norm, s.n_tokens] for s in steps]
         got = json.loads((tmp_path / name / "steps.json").read_text())
         assert [step[2] for step in got] == [step[2] for step in expected]
         np.testing.assert_allclose(np.array(got), np.array(expected), rtol=2e-5)
@@ -224,13 +247,16 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("micro_batch_size", [1, 3])
-def test_accumulation_is_one_big_batch(micro_batch_size: int) -> None:
+@pytest.mark.parametrize("is_matched", [False, True])
+def test_accumulation_is_one_big_batch(micro_batch_size: int, is_matched: bool) -> None:
     """The gradient before clipping and the weights after, within float error."""
     import torch
 
     one, other = tiny_llama(), tiny_llama()
-    expected = train(one)
-    got = train(other, config=replace(CONFIG, micro_batch_size=micro_batch_size))
+    options = matched() if is_matched else {"config": CONFIG}
+    expected = train(one, **options)
+    options["config"] = replace(options["config"], micro_batch_size=micro_batch_size)
+    got = train(other, **options)
     for step, wanted in zip(got, expected, strict=True):
         assert step.loss == pytest.approx(wanted.loss, rel=1e-5)
         assert step.gradient_norm == pytest.approx(wanted.gradient_norm, rel=1e-4)

@@ -113,6 +113,7 @@ class ByBytes:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = [text.encode() for text in texts]
+        self.unmatched: set[int] = set()
 
     def fits(self, document: int, text: bytes) -> bool:
         return text == self.texts[document]
@@ -162,7 +163,7 @@ def test_rows_against_bytes(debiasing: bool) -> None:
         assert numbers[is_chunk].tolist() == list(range(sum(is_chunk)))
         own = [-length - (0.01 if debiasing else 0) for length in expected if length]
         np.testing.assert_allclose(teacher[~np.isnan(teacher)], own, rtol=1e-6)
-    assert matched.unmatched == set()
+    assert matched.teacher.unmatched == set()
 
 
 def test_a_space_in_front_and_byte_pieces(tmp_path: Path) -> None:
@@ -185,7 +186,7 @@ def test_documents_of_another_text() -> None:
     changed = [TEXTS[0], "a dog", *TEXTS[2:]]
     matched = MatchedRows(rows, documents, 16, tokenizer, ByBytes(changed), CONFIG)
     _, teacher = matched.chunks(np.arange(len(rows.rows)))
-    assert matched.unmatched == {1}
+    assert matched.teacher.unmatched == {1}
     total = sum(len(text.encode()) for text in TEXTS if text != "a cat")
     assert np.nansum(teacher) == -total
     others = [text.upper() for text in TEXTS]
