@@ -22,7 +22,7 @@ from vocabshift.cpt.packed_shards import crc32_of
 from vocabshift.cpt.teacher import LiveTeacher
 from vocabshift.cpt.teacher_folder import groups_of, write_readings
 from vocabshift.evaluation.lines.placing import flat_spans
-from vocabshift.evaluation.lines.subject import Engine, engine_of
+from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.models.load import check_causal, check_fit, check_model, load_causal_model
 from vocabshift.progress import Progress, in_phase
 from vocabshift.storage.checkpoints import Checkpoints
@@ -30,6 +30,7 @@ from vocabshift.storage.outcome import check_output, config_hash, outcome
 from vocabshift.storage.output import CHECKPOINTS
 from vocabshift.text.readers import input_key
 from vocabshift.tokenizer.any_tokenizer import Ids, Offsets
+from vocabshift.tokenizer.engine import Engine
 
 if TYPE_CHECKING:
     from vocabshift.text.corpus import Corpus
