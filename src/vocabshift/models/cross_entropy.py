@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     import torch
 
 
-# Liger Kernel (arXiv 2410.10989) computes the same sums with fused Triton kernels.
-
-
 def why_not_liger(hidden: torch.Tensor) -> str | None:
     """The reason why Liger Kernel cannot take these hidden states; None if it can."""
     import torch
@@ -87,8 +84,6 @@ def liger_cross_entropy(
     return loss
 
 
-# Our own implementation.
-
 IGNORED = -100
 """Targets of this value are skipped, as in torch's cross_entropy."""
 
@@ -119,9 +114,8 @@ def linear_cross_entropy(
     is a name in LOSSES. `chunk_rows` defaults to the rows in 1 GB of logits on a GPU, 128 MB on a
     CPU. Gradients can be taken once.
 
-    `rows`: ids (k,) and values (k, width) of the rows that alone are trained. `weight` holds these
-    values already and gets no gradient; they get theirs, so that no gradient of the whole head is
-    kept. Always computed in chunks.
+    `rows`: ids (k,) and values (k, width) of the rows that alone are trained, in chunks. `weight`
+    holds these values already; they get the gradient, and none of the whole head is kept.
 
     Raises ValueError for an unknown `loss` or one that cannot run here, and, on a CPU, for targets
     outside the vocabulary.
@@ -156,13 +150,9 @@ def linear_cross_entropy(
         if chunk_rows is None:
             chunk_rows = rows_of_chunk(hidden, weight)
         function: Any = _chunked_function()
-        with_gradients = torch.is_grad_enabled()
-        picked, values = (None, weight) if rows is None else rows
-        whole = weight if rows is None else weight.detach()
-        result: torch.Tensor = function.apply(
-            *(hidden, values, bias, targets, scale, softcap, chunk_rows, with_gradients),
-            *(whole, picked),
-        )
+        ids, values = (None, weight) if rows is None else rows
+        rule = (scale, softcap, chunk_rows, torch.is_grad_enabled())
+        result: torch.Tensor = function.apply(hidden, values, bias, targets, *rule, weight, ids)
         return result
 
 
@@ -258,14 +248,14 @@ def _chunked_function() -> Any:
     import torch
 
     class ChunkedCrossEntropy(torch.autograd.Function):
-        """(hidden, values, bias, targets, scale, softcap, chunk_rows, with_gradients, weight, ids)
-        -> nats; `values` are the rows of the weight that are trained: all, or those of `ids`."""
+        """(hidden, trained rows of the weight, bias, targets, scale, softcap, chunk_rows,
+        with_gradients, weight, ids of the trained rows or None) -> nats."""
 
         @staticmethod
         def forward(ctx: Any, *inputs: Any) -> torch.Tensor:
             """Sum of nats; saves the gradients of all tensors that require one."""
-            hidden, values, bias, targets, scale, softcap, chunk_rows, with_gradients = inputs[:8]
-            weight, ids = inputs[8:]
+            hidden, values, bias, targets, scale, softcap, chunk_rows = inputs[:7]
+            with_gradients, weight, ids = inputs[7:]
             asked = [with_gradients and needed for needed in ctx.needs_input_grad[:3]]
             wide = torch.promote_types(hidden.dtype, torch.float32)
             to_hidden = torch.empty_like(hidden) if asked[0] else None
@@ -279,7 +269,7 @@ def _chunked_function() -> Any:
                 slopes = logits.to(weight.dtype) if any(asked[:2]) else logits
                 if to_hidden is not None:
                     torch.mm(slopes, weight, out=to_hidden[rows])
-                own = slopes if ids is None or to_weight is None else slopes.index_select(1, ids)
+                own = slopes if ids is None else slopes.index_select(1, ids)
                 if to_weight is not None and wide == weight.dtype:
                     to_weight.addmm_(own.T, hidden[rows])
                 elif to_weight is not None:

@@ -75,16 +75,17 @@ def find_snippets(
     """
     shelf = _Shelf(made, new.row_count, options)
     readers = Engine(old), Engine(new)
-    n_bytes, total = 0, corpus.n_bytes_hint
+    n_bytes = n_read = 0
     for documents in corpus.batches():
         texts = list(documents.texts())
         for start in range(0, len(texts), _DOCUMENTS):
             some = texts[start : start + _DOCUMENTS]
             for snippet in _cut(some, readers, options.snippet_tokens, most_old):
                 shelf.add(snippet)
+                n_read += len(snippet.new)
             n_bytes += sum(len(text.encode()) for text in some)
             if progress is not None:
-                progress(n_bytes, total)
+                progress(n_read, None)
     if not shelf.kept:
         raise CorpusError(
             f"init 'distill' found none of the {len(made):,} new tokens in the corpus "

@@ -98,6 +98,7 @@ def calls(monkeypatch) -> list[tuple]:
             n_moved=4,
             n_by_mean=21,
             n_described=2,
+            distilled={},
             lost_characters=LostCharacters(7, 6, ("U+0004",), ("F1", "F2")),
             bytes_before=20,
             bytes_after=30,

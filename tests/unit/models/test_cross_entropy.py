@@ -98,6 +98,35 @@ def test_frozen_parts_get_no_gradient(frozen: str) -> None:
         torch.testing.assert_close(torch.autograd.grad(loss, hidden)[0], expected[0])
 
 
+@pytest.mark.parametrize("softcap", [None, 5.0])
+def test_a_few_trained_rows_get_the_gradient_alone(softcap: float | None) -> None:
+    """Loss and gradients are those of the whole weight, of which the rows are a part."""
+    hidden, weight, bias, targets = tensors(torch.float64)
+    whole = linear_cross_entropy(
+        hidden, weight, targets, bias=bias, softcap=softcap, scale=2.0, loss="plain"
+    )
+    expected = torch.autograd.grad(whole, (hidden, weight))
+    ids = torch.tensor([3, 0, 17, 49])
+    values = weight.detach()[ids].requires_grad_()
+    for weight_itself in (weight, weight.detach()):
+        loss = linear_cross_entropy(
+            hidden,
+            weight_itself,
+            targets,
+            bias=bias,
+            softcap=softcap,
+            scale=2.0,
+            chunk_rows=8,
+            rows=(ids, values),
+        )
+        torch.testing.assert_close(loss, whole)
+        loss.backward(inputs=(hidden, values))
+        torch.testing.assert_close(hidden.grad, expected[0])
+        torch.testing.assert_close(values.grad, expected[1][ids])
+        assert weight.grad is None
+        hidden.grad = values.grad = None
+
+
 def test_without_gradients() -> None:
     """Under no_grad the loss is the same and nothing is kept for later."""
     hidden, weight, _, targets = tensors(torch.float64)

@@ -1,0 +1,156 @@
+"""`--init distill` from the command line: folders, a killed run, the cost, and `adapt`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from safetensors.torch import load_file  # noqa: E402
+
+import small_models  # noqa: E402
+import vocabshift as vs  # noqa: E402
+from vocabshift.cli.main import main  # noqa: E402
+from vocabshift.surgery import lesson  # noqa: E402
+from vocabshift.surgery.options import DistillOptions, TransferOptions  # noqa: E402
+from vocabshift.surgery.transfer import transfer_folder  # noqa: E402
+
+OPTIONS = DistillOptions(epochs=4, step_tokens=40)
+
+
+@pytest.fixture(params=["llama", "llama-tied"])
+def source(request, tmp_path) -> Path:
+    """A model in several shards of half precision, and the new tokenizer and text beside it."""
+    old = small_models.old_tokenizer()
+    model = small_models.build(request.param, old, num_hidden_layers=2).to(torch.bfloat16)
+    small_models.new_tokenizer().save_pretrained(tmp_path / "new")
+    text = "\n".join([*small_models.HINDI[:6], "क ख ग"])
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    return small_models.save(model, old, tmp_path / "model", max_shard_size="12KB")
+
+
+def tensors(folder: Path) -> dict[str, Any]:
+    return {k: v for file in folder.glob("*.safetensors") for k, v in load_file(file).items()}
+
+
+def words(source: Path, *more: str) -> list[str]:
+    place = source.parent
+    words = ["transfer", source, place / "new", "--corpus", f"hi={place / 'text.txt'}", *more]
+    return [*map(str, words), "-o", str(place / "out")]
+
+
+FLAGS = ("--init", "distill", "--distill-epochs", "4", "--distill-step-tokens", "40")
+
+
+def test_a_folder_is_streamed(source, capsys) -> None:
+    """Rows as in memory in float32, rounded at the end; every other tensor as it was; all told."""
+    assert 0 == main(words(source, *FLAGS, "--details", "--json"))
+    result = json.loads(capsys.readouterr().out)
+    told, place = result["distilled"], source.parent
+    model = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
+    model, tokenizer = vs.transfer(
+        model,
+        old=source,
+        new=place / "new",
+        init="distill",
+        corpus=vs.Corpus.from_specs([f"hi={place / 'text.txt'}"]),
+        distill=OPTIONS,
+    )
+    before, after = tensors(source), tensors(place / "out")
+    expected = model.state_dict()
+    for name, tensor in after.items():
+        if len(tensor) == result["rows"]:
+            assert torch.equal(tensor, expected[name].to(torch.bfloat16)), name
+        else:
+            assert torch.equal(tensor, before[name]), name
+    lacking = [row["token"] for row in result["details"]["without_snippets"]]
+    assert told["without_snippets"] == len(lacking) > 0
+    assert told["n_learned"] + len(lacking) == result["n_initialized"]
+    about = json.loads((place / "out" / "vocabshift.json").read_text())
+    assert len(lacking) == len(about["figures"]["distilled"]["without_snippets"])
+    assert 4 == about["config"]["distill"]["epochs"]
+    assert not [key for key in about["figures"]["distilled"] if "second" in key]
+    assert tokenizer.row_count <= result["rows"]
+
+
+def test_a_killed_run_gives_the_same_rows(source, tmp_path, monkeypatch) -> None:
+    """Killed while it learns, then while it writes; a run with other options starts afresh."""
+    monkeypatch.setattr(lesson, "_SAVE_SECONDS", 0.0)
+    corpus = vs.Corpus.from_files({"hi": tmp_path / "text.txt"})
+    options = TransferOptions(init="distill", corpus=corpus, distill=OPTIONS)
+
+    def move(name: str, options: TransferOptions = options) -> list[int]:
+        done: list[int] = []
+        step = lesson.Lesson.step
+
+        def counted(self: Any, snippets: Any) -> None:
+            if kill_at is not None and len(done) == kill_at:
+                raise KeyboardInterrupt
+            step(self, snippets)
+            done.append(len(snippets))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(lesson.Lesson, "step", counted)
+            try:
+                transfer_folder(source, tmp_path / "new", tmp_path / name, options)
+            except KeyboardInterrupt:
+                done.append(-1)
+        return done
+
+    kill_at: int | None = None
+    whole = move("whole")
+    assert len(whole) > 5
+    kill_at = 3
+    assert -1 == move("again")[-1]
+    assert not (tmp_path / "again").exists()
+    kill_at = 1
+    assert [whole[3], -1] == move("again")
+    kill_at = None
+    assert whole[4:] == move("again")
+    one, two = tensors(tmp_path / "whole"), tensors(tmp_path / "again")
+    assert all(torch.equal(one[name], two[name]) for name in one)
+    kill_at = 3
+    assert -1 == move("other")[-1]
+    kill_at = None
+    faster = replace(OPTIONS, learning_rate=0.1)
+    assert whole == move("other", replace(options, distill=faster))
+
+
+def test_the_cost_is_told_before(source, capsys) -> None:
+    """Snippets, tokens without any, minutes and memory, and nothing is written or changed."""
+    assert 0 == main(words(source, *FLAGS, "--dry-run", "--json"))
+    told = json.loads(capsys.readouterr().out)["distilled"]
+    assert told["snippets"] > 5
+    assert told["old_tokens"] > told["new_tokens"] > 0
+    assert told["steps"] > 4
+    assert told["seconds"] > 0
+    assert told["memory_bytes"] > 1e6
+    assert not (source.parent / "out").exists()
+    assert 0 == main(words(source, *FLAGS, "--dry-run"))
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "learning would take" in shown
+    assert "new tokens a second" in shown
+
+
+def test_flags_of_distill_are_for_it(source, capsys) -> None:
+    assert 2 == main(words(source, "--distill-layer", "1"))
+    assert "--distill-layer is for --init distill" in capsys.readouterr().err
+
+
+def test_adapt_distills(tmp_path, capsys) -> None:
+    """Exchanged tokens are learned from the text that they were learned from."""
+    old = small_models.old_tokenizer(size=300)
+    small_models.save(small_models.build("llama", old), old, tmp_path / "model")
+    (tmp_path / "text.txt").write_text("\n".join(small_models.HINDI * 6), encoding="utf-8")
+    command = ["adapt", tmp_path / "model", "--corpus", f"hi={tmp_path / 'text.txt'}"]
+    command += ["--n-tokens", "5", "--min-frequency", "2", "--no-score", "-o", tmp_path / "out"]
+    assert 0 == main([*map(str, command), *FLAGS[:4], "--json"])
+    result = json.loads(capsys.readouterr().out)
+    assert "distill" == result["init"]
+    assert result["n_initialized"] == result["distilled"]["n_learned"]
