@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from pathlib import Path
 
 sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "data")]
 from names import HERE, arm_of
 from record import Row, read
 
+HOME = ("en", "eng")
 COLORS = {"base": "C7", "extension": "C0", "swap": "C1"}
 
 
-def draw(rows: list[Row], file: Path, new: str) -> None:
-    """Write the picture."""
+def draw(rows: list[Row], file: Path) -> None:
+    """Write the picture, of the new language that most rows are of."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
+    new = Counter(row["new"] for row in rows).most_common(1)[0][0]
+    home = next(name for name in HOME if any(row.get("language") == name for row in rows))
     with rc_context({"svg.hashsalt": "vocabshift", "svg.fonttype": "none"}):
         figure = Figure(figsize=(10, 4.4), layout="constrained")
         left, right = figure.subplots(1, 2)
@@ -31,18 +35,20 @@ def draw(rows: list[Row], file: Path, new: str) -> None:
             and (row["against"], row["on"], row["new"]) == ("base", "some", new)
         }
         for name, n_bytes in dict.fromkeys(key[:2] for key in found):
-            at = found[name, n_bytes, "en"], found[name, n_bytes, new]
+            at = found[name, n_bytes, home], found[name, n_bytes, new]
             arm = arm_of(name)
             marker = "o" if arm.trained != "none" else "x"
             left.plot(*at, marker, color=COLORS[arm.tokenizer], markersize=5)
             left.annotate(name, at, fontsize=5.5, xytext=(3, 2), textcoords="offset points")
         left.axhline(0, color="grey", linewidth=0.6)
         left.axvline(0, color="grey", linewidth=0.6)
-        left.set_xlabel("English: bits per byte more than the old model's")
+        left.set_xlabel(f"{home}: bits per byte more than the old model's")
         left.set_ylabel(f"{new}: the same (cross: nothing trained)")
         curves = [row for row in rows if row["what"] == "curve" and row["new"] == new]
+        most = {row["arm"]: row["n_bytes"] for row in sorted(curves, key=lambda r: r["n_bytes"])}
+        curves = [row for row in curves if row["n_bytes"] == most[row["arm"]]]
         for name in dict.fromkeys(row["arm"] for row in curves):
-            for language, style in ((new, "-"), ("en", "--")):
+            for language, style in ((new, "-"), (home, "--")):
                 points = sorted(
                     (row["at_bytes"] / 1000, row["value"])
                     for row in curves
@@ -52,7 +58,7 @@ def draw(rows: list[Row], file: Path, new: str) -> None:
                 color = f"C{sorted({row['arm'] for row in curves}).index(name)}"
                 right.plot(*zip(*points, strict=True), style, color=color, marker=".", label=label)
         right.set_xlabel("kB of text")
-        right.set_ylabel(f"bits per byte; line: {new}, dashed: English")
+        right.set_ylabel(f"bits per byte; line: {new}, dashed: {home}")
         if curves:
             right.legend(fontsize=7, frameon=False)
         figure.savefig(file, metadata={"Date": None})
@@ -62,10 +68,9 @@ def main() -> None:
     """Draw the picture of the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", nargs="?", type=Path, default=HERE / "results.jsonl")
-    parser.add_argument("--new", default="hi")
     parser.add_argument("-o", "--out", type=Path, default=HERE / "gains.svg")
     args = parser.parse_args()
-    draw(read(args.results), args.out, args.new)
+    draw(read(args.results), args.out)
 
 
 if __name__ == "__main__":

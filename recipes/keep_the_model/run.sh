@@ -95,6 +95,8 @@ case " $* " in *" --list "*) exit 0 ;; esac
 
 # 3. The figures as rows, the tables, and the pictures.
 "$PYTHON" $HERE/results.py "$OUT" -o "$OUT/results.jsonl"
+"$PYTHON" $HERE/figure.py "$OUT/results.jsonl" -o "$OUT/gains.svg"
+"$PYTHON" $HERE/tables.py "$OUT/results.jsonl"
 if [ "${RECORD:-}" ]; then
   "$PYTHON" $HERE/results.py "$OUT" -o $HERE/results.jsonl
   "$PYTHON" $HERE/figure.py

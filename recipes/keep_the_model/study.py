@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from names import BASE, Arm, arm_of, plan
 from texts import SHARE_OF_NEW, scored, training
 
 import vocabshift as vs
+from vocabshift.evaluation.harness.known_tasks import requests_of
 from vocabshift.surgery.methods import INITIALIZERS, TransferOptions
 from vocabshift.workflows.transfer import transfer_to_folder
 
@@ -128,7 +129,9 @@ class Study:
         if not folder.exists():
             folder.parent.mkdir(parents=True, exist_ok=True)
             with metered(cost):
-                transfer_to_folder(self.args.model, tokenizer, folder, options)
+                transfer_to_folder(
+                    self.args.model, tokenizer, folder, options, progress=told(folder.name)
+                )
         command = ["vocabshift", "transfer", self.args.model, tokenizer, *words, "-o", folder]
         return folder, spent(cost) | {"command": shlex.join(map(str, command))}
 
@@ -203,7 +206,7 @@ class Study:
             folder.parent.mkdir(parents=True, exist_ok=True)
             corpus = vs.Corpus.from_specs(self.texts(n_bytes, seed))
             with metered(folder.with_suffix(".cost.json")):
-                teach_to_folder(self.args.model, corpus, folder)
+                teach_to_folder(self.args.model, corpus, folder, progress=told("teach"))
 
     def settings(
         self, arm: Arm, source: Path, folder: Path, n_bytes: int, seed: int, *, curve: bool
@@ -292,7 +295,12 @@ class Study:
         """Accuracy on the tasks of `vocabshift harness`."""
         args = self.args
         report = vs.run_harness(
-            [folder], args.tasks, limit=args.questions, data=args.data, border="heal", batch_size=8
+            [folder],
+            requests_of(args.tasks, shots=0),  # a model of this size hardly uses examples
+            limit=args.questions,
+            data=args.data,
+            border="heal",
+            batch_size=8,
         )
         failures = [{"task": each.task, "failure": each.reason} for each in report.failures]
         return [*(dict(row) for row in report.results.to_dicts()), *failures]
@@ -371,6 +379,19 @@ def write(file: Path, facts: Any) -> None:
 def tell(line: str) -> None:
     """One line on standard error, with the time."""
     print(time.strftime("%H:%M:%S"), line, file=sys.stderr, flush=True)
+
+
+def told(what: str) -> Callable[[str, int, int | None], None]:
+    """A progress that says how far the work is, once in five minutes."""
+    last = time.monotonic()
+
+    def report(phase: str, done: int, total: int | None) -> None:
+        nonlocal last
+        if time.monotonic() - last > 300:
+            last = time.monotonic()
+            tell(f"{what}, {phase}: {done:,} of {total or 0:,}")
+
+    return report
 
 
 def arguments() -> argparse.Namespace:

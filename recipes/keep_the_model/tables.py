@@ -1,32 +1,42 @@
-"""The tables of this recipe's README, made of its results (`recipes/data/record.py`)."""
+"""The tables of this recipe's README, made of its results (`recipes/data/record.py`).
+
+    python recipes/keep_the_model/tables.py results.jsonl
+
+prints them.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "data")]
 from names import arm_of, plan
-from record import Row, markdown
+from record import Row, markdown, read
 
 NAMES = {"hi": "Hindi", "te": "Telugu", "en": "English", "code": "code", "de": "German"}
-NEW, SOME, ALL = "hi", "some", "all"
+SOME, ALL = "some", "all"
 
 
 def tables(rows: list[Row]) -> dict[str, str]:
-    """Markdown by name."""
+    """Markdown by name; of the new language that most rows are of, and `second` of the others."""
+    news = Counter(row["new"] for row in rows).most_common()
+    first = news[0][0] if news else ""
+    own = [row for row in rows if row["new"] == first]
+    others = [row for row in rows if row["new"] != first]
     return {
-        "before": _bits(rows, SOME, lambda row: row["n_bytes"] == 0, with_cost=True),
-        "screened": _bits(rows, SOME, lambda row: row["n_bytes"] > 0, with_cost=True),
-        "finals": _bits(rows, ALL, lambda _: True, with_cost=True),
-        "differences": _differences(rows),
-        "second": _bits(rows, ALL, lambda _: True, new="te", with_cost=True),
-        "continuations": _continuations(rows),
-        "tasks": _tasks(rows),
-        "speed": _speed(rows),
-        "commands": _commands(rows),
+        "before": _bits(own, SOME, lambda row: row["n_bytes"] == 0),
+        "screened": _bits(own, SOME, lambda row: row["n_bytes"] > 0),
+        "finals": _bits(own, ALL, lambda _: True),
+        "differences": _differences(own),
+        "second": _bits(others, ALL, lambda _: True),
+        "continuations": _continuations(own),
+        "speed": _speed(own),
+        "tasks": _tasks(own),
+        "commands": _commands(own),
     }
 
 
@@ -55,15 +65,15 @@ def _called(row: Row) -> str:
     return ", ".join([*words, *(["matching"] if arm.is_matching else [])])
 
 
-def _bits(rows: list[Row], on: str, chosen: Any, *, new: str = NEW, with_cost: bool = False) -> str:
-    found = [row for row in _of(rows, "bits", on=on, new=new) if chosen(row)]
+def _bits(rows: list[Row], on: str, chosen: Callable[[Row], bool]) -> str:
+    found = [row for row in _of(rows, "bits", on=on) if chosen(row)]
     languages = _languages(found)
     values = {(row["arm"], row["n_bytes"], row["language"]): row for row in found}
     differences = {
         (row["arm"], row["n_bytes"], row["language"]): row
-        for row in _of(rows, "difference", on=on, new=new, against="base")
+        for row in _of(rows, "difference", on=on, against="base")
     }
-    costs = {(row["arm"], row["n_bytes"]): row for row in _of(rows, "cost", on=on, new=new)}
+    costs = {(row["arm"], row["n_bytes"]): row for row in _of(rows, "cost", on=on)}
     cells = []
     for key in dict.fromkeys((row["arm"], row["n_bytes"]) for row in found):
         line = [_called({"arm": key[0], "n_bytes": key[1]})]
@@ -77,20 +87,19 @@ def _bits(rows: list[Row], on: str, chosen: Any, *, new: str = NEW, with_cost: b
                 half = (change["high"] - change["low"]) / 2
                 text = f"{change['value']:+.3f} ±{half:.3f}"
                 line.append(f"**{text}**" if change["is_clear"] else text)
-        if with_cost:
-            cost = costs[key]
-            parts = ("making", "teaching", "training")
-            seconds = sum(cost[f"{part}_cpu_seconds"] for part in parts)
-            line += [str(cost["seeds"]), f"{seconds / 60:.1f}"]
+        cost = costs[key]
+        parts = ("making", "teaching", "training")
+        seconds = sum(cost[f"{part}_cpu_seconds"] for part in parts)
+        line += [str(cost["seeds"]), f"{seconds / 60:.1f}"]
         cells.append(line)
     heads = [NAMES.get(name, name) for name in languages]
-    return markdown(("arm", *heads, *(("seeds", "CPU minutes") if with_cost else ())), cells)
+    return markdown(("arm", *heads, "seeds", "CPU minutes"), cells)
 
 
 def _differences(rows: list[Row]) -> str:
     found = [
         row
-        for row in _of(rows, "difference", on=ALL, new=NEW)
+        for row in _of(rows, "difference", on=ALL)
         if row["against"] != "base" and row["n_bytes"] in (0, row["against_bytes"])
     ]
     languages = _languages(found)
@@ -145,11 +154,11 @@ def _tasks(rows: list[Row]) -> str:
 def _speed(rows: list[Row]) -> str:
     """One arm of each tokenizer: speed depends on nothing else."""
     seen: dict[tuple[str, str], Row] = {}
-    for row in _of(rows, "continuation", on=ALL, new=NEW):
+    for row in _of(rows, "continuation", on=ALL):
         seen.setdefault((row["language"], arm_of(row["arm"]).tokenizer), row)
     sizes = {
         (row["language"], arm_of(row["arm"]).tokenizer): row["bytes_per_token"]
-        for row in _of(rows, "bits", on=ALL, new=NEW)
+        for row in _of(rows, "bits", on=ALL)
     }
     cells = [
         (
@@ -165,7 +174,12 @@ def _speed(rows: list[Row]) -> str:
 def _commands(rows: list[Row]) -> str:
     lines = [
         f"{_called(row)}: {'; '.join(row['commands'])}"
-        for row in _of(rows, "cost", on=ALL, new=NEW)
+        for row in _of(rows, "cost", on=ALL)
         if row["commands"]
     ]
     return "\n".join(["```", *lines, "```"])
+
+
+if __name__ == "__main__":
+    for table in tables(read(Path(sys.argv[1]))).values():
+        print(table, end="\n\n")

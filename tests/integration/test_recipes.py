@@ -285,7 +285,8 @@ def test_the_study_of_ways_to_keep_a_model_resumes(run: Run, tmp_path: Path) -> 
     pytest.importorskip("torch")
     pytest.importorskip("sacrebleu")
     out = tmp_path / "out"
-    run("keep_the_model/run.sh", out)
+    printed = run("keep_the_model/run.sh", out)
+    assert "<svg" in (out / "gains.svg").read_text(encoding="utf-8")
     rows = [json.loads(line) for line in (out / "results.jsonl").read_text("utf-8").splitlines()]
     arms = {file.stem.split(".")[0] for file in (out / "arms").glob("*.json")}
     assert {"base", "base-all", "swap-fvt-none", "swap-tokenadapt-none", "swap-fvt-all"} <= arms
@@ -304,6 +305,8 @@ def test_the_study_of_ways_to_keep_a_model_resumes(run: Run, tmp_path: Path) -> 
     ]
     expected = bits["swap-fvt-all", "hin"] - bits["base", "hin"]
     assert change["value"] == pytest.approx(expected, abs=2e-5)
+    lines = [line for line in printed.splitlines() if line.startswith("| swap, fvt, all on 3 kB")]
+    assert f" {change['value']:+.3f} ±" in lines[0].replace("*", "")
     costs = [row for row in rows if row["what"] == "cost" and row["arm"] == "swap-fvt-all"]
     assert all("vocabshift cpt" in " ".join(row["commands"]) for row in costs)
 

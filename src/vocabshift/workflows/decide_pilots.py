@@ -149,6 +149,7 @@ class ModelPilots:
             seed=self._options.seed,
             corpus=self._drawn(INIT_BYTES),
             donor=self._donor,
+            progress=renamed(self._progress, f"rows {candidate.name}"),
         )
 
     def _scored(
