@@ -47,9 +47,7 @@ class CptConfig:
     control: str | None = None  # the model before its tokenizer was changed
     control_data: tuple[str, ...] = ()  # if `data` is packed: the same text, for the control
     teacher: str | None = None  # of likelihood matching; None: the model before its transfer
-    teacher_logprobs: str | None = (
-        None  # folder of `vocabshift teach`; None: the teacher runs along
-    )
+    teacher_logprobs: str | None = None  # folder of `teach`; None: the teacher runs along
     documents: str = "line"  # of a .txt: "line" or "file"
     errors: str = "strict"  # of bytes that are not UTF-8: "strict" or "replace"
     new_ids: tuple[int, ...] | None = None  # None: from the token map in the model's folder

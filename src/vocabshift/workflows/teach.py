@@ -54,13 +54,10 @@ def live_teacher(
     `tokenizer`: its own, of any kind that `evaluate` takes. The others: as in `score`.
     VocabMismatchError where the two do not fit, ValueError for a model that sees what follows.
     """
-    import torch
-
     engine = engine_of(tokenizer)
     check_fit(model, engine.row_count)
     model.eval()
-    with torch.inference_mode():
-        check_causal(model)
+    check_causal(model)
 
     def spans(texts: Sequence[str]) -> tuple[Ids, Offsets, NDArray[np.int64]]:
         found = flat_spans(engine, texts)
