@@ -68,6 +68,8 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     from vocabshift.trainers.unigram import UnigramTrainer as UnigramTrainer
     from vocabshift.workflows.adapt_model import adapt_model as adapt_model
     from vocabshift.workflows.adapt_tokenizer import adapt_tokenizer as adapt_tokenizer
+    from vocabshift.workflows.adapters import merge_adapter as merge_adapter
+    from vocabshift.workflows.adapters import transfer_adapter as transfer_adapter
     from vocabshift.workflows.continue_pretraining import (
         continue_pretraining as continue_pretraining,
     )
@@ -152,6 +154,10 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.trainers.unigram": ("UnigramTrainer",),
     "vocabshift.workflows.adapt_model": ("adapt_model",),
     "vocabshift.workflows.adapt_tokenizer": ("adapt_tokenizer",),
+    "vocabshift.workflows.adapters": (
+        "merge_adapter",
+        "transfer_adapter",
+    ),
     "vocabshift.workflows.continue_pretraining": ("continue_pretraining",),
     "vocabshift.workflows.decide": ("decide",),
     "vocabshift.workflows.decide_options": ("DecideOptions",),

@@ -276,4 +276,8 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     for number, phase in enumerate(result["phases"], 1):
         what = f"{phase['n_steps']:,} steps, {phase['n_bytes']:,} bytes, loss {phase['loss']:.4f}"
         facts[f"phase {number}, {phase['trained']}"] = what
-    show_summary(console, "cpt", facts, f"vocabshift score {result['out']} --text SPEC")
+    then = f"vocabshift score {result['out']} --text SPEC"
+    if "adapter" in result:
+        facts["adapter"] = f"{result['out']}/{result['adapter']}".removesuffix("/.")
+        then = f"vocabshift merge {result['out']} -o DIR" if result["adapter"] == "." else then
+    show_summary(console, "cpt", facts, then)

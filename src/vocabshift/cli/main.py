@@ -18,6 +18,7 @@ from collections.abc import Sequence
 import vocabshift
 from vocabshift.cli import (
     adapt,
+    adapters,
     console,
     convert,
     cpt,
@@ -44,7 +45,7 @@ from vocabshift.cli.options import Parser, UsageError
 VERBS = (
     *(demo.add_parser, evaluate.add_normalize, prepare.add_count, train.add_parser),
     *(plan.add_parser, decide.add_parser, extend.add_parser, prune.add_parser, adapt.add_parser),
-    *(transfer.add_parser, language_pack.add_parser, convert.add_parser),
+    *(transfer.add_parser, adapters.add_merge, language_pack.add_parser, convert.add_parser),
     *(evaluate.add_evaluate, tokenizers.add_compare, publish.add_tables),
     *(tokenizers.add_check, demo.add_serve, publish.add_card, publish.add_publish),
     *(prepare.add_encode, teach.add_parser, cpt.add_parser, score.add_parser, harness.add_parser),

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.adapters import is_adapter, move_adapter, show_moved
 from vocabshift.cli.distill import add_distill, distill_of, distilled_facts
 from vocabshift.cli.inputs import add_errors, add_pattern, text_of, tokenizer_of
 from vocabshift.cli.options import (
@@ -34,7 +35,9 @@ def add_parser(subparsers: Any) -> None:
         "model and tokenizer as one folder. Of a quantized model all but embeddings and head is\n"
         "copied byte for byte; these must not be quantized. Needs the [hf] extra.\n"
         "Of a GGUF file, rows of tokens are dropped and reordered as they are stored: TOKENIZER\n"
-        "is what prune made of the file's own. Needs the [gguf] extra.",
+        "is what prune made of the file's own. Needs the [gguf] extra.\n"
+        "Of a LoRA adapter (MODEL) that was trained before a transfer, rows of tokens are moved:\n"
+        "TOKENIZER is the folder of the transferred model.",
         "  vocabshift transfer models/llama runs/ist --init auto --text hi=hindi.txt -o llama-ist\n"
         "  vocabshift transfer models/llama runs/ist --init distill --corpus hi=hindi.txt "
         "en=english.txt --dry-run -o llama-ist\n"
@@ -144,6 +147,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         )
     if Path(args.model).suffix == ".gguf":
         return _of_gguf(args)
+    if is_adapter(args.model):
+        return move_adapter(args, [name for name in _OF_FOLDERS if getattr(args, name)])
     options = TransferOptions(
         init=args.init,
         pad_to_multiple_of=args.pad_to_multiple_of,
@@ -224,7 +229,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     from vocabshift.cli.summary import file_facts, lost_facts, show_summary
 
     if "tables" in result:
-        _show_gguf(result, console)
+        (show_moved if "n_rows_moved" in result else _show_gguf)(result, console)
         return
     if "tried" in result:
         console.print(_table(result["tried"]))

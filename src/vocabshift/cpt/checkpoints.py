@@ -12,96 +12,21 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cpt.adapters import add_to, is_part
+from vocabshift.cpt.state import Tensors, names_of, plain_name, whole_weights
 from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.storage.outcome import config_hash
 
 if TYPE_CHECKING:
     import torch
     from accelerate import Accelerator
-
-
-# The state of a run as named tensors: trained weights and AdamW's moments. Tensors sharded over
-# processes (FSDP2) are gathered for saving and sharded again on loading, so a checkpoint does not
-# depend on the number of processes. All processes must call these functions together.
-
-Tensors = dict[str, "torch.Tensor"]
-
-
-def names_of(model: Any, parameters: Iterable[torch.nn.Parameter]) -> dict[str, Any]:
-    """The parameters by their names in `model`, in its order; a tied one under its first name."""
-    wanted = {id(parameter) for parameter in parameters}
-    return {name: value for name, value in model.named_parameters() if id(value) in wanted}
-
-
-def whole_weights(parameters: Mapping[str, torch.nn.Parameter], *, on_main: bool) -> Tensors:
-    """Full copies on the CPU; empty where `on_main` is false, since only the main process saves."""
-    whole = {name: _whole(value.detach(), on_main) for name, value in parameters.items()}
-    return {name: value for name, value in whole.items() if value is not None}
-
-
-def whole_moments(
-    optimizer: torch.optim.Optimizer,
-    parameters: Mapping[str, torch.nn.Parameter],
-    *,
-    on_main: bool,
-) -> Tensors:
-    """AdamW's state of each parameter, named `parameter:key`."""
-    found: Tensors = {}
-    for name, parameter in parameters.items():
-        for what, value in sorted(optimizer.state.get(parameter, {}).items()):
-            whole = _whole(value, on_main)
-            if whole is not None:
-                found[f"{name}:{what}"] = whole
-    return found
-
-
-def restore_weights(parameters: Mapping[str, torch.nn.Parameter], saved: Tensors) -> None:
-    """Copy saved weights into the parameters with these names."""
-    import torch
-
-    with torch.no_grad():
-        for name, parameter in parameters.items():
-            parameter.copy_(_part(saved[name], parameter))
-
-
-def restore_moments(
-    optimizer: torch.optim.Optimizer,
-    parameters: Mapping[str, torch.nn.Parameter],
-    saved: Tensors,
-) -> None:
-    """Restore AdamW's state."""
-    for full_name, value in saved.items():
-        name, what = full_name.rsplit(":", 1)
-        parameter = parameters[name]
-        # `step` is a scalar; the other tensors are placed like the parameter.
-        is_like = value.shape == parameter.shape
-        part = _part(value, parameter) if is_like else value.clone()
-        if not is_like and optimizer.defaults.get("fused"):
-            part = part.to(parameter.device)
-        optimizer.state[parameter][what] = part
-
-
-def _whole(value: torch.Tensor, on_main: bool) -> torch.Tensor | None:
-    whole = value.full_tensor() if hasattr(value, "full_tensor") else value
-    return whole.to("cpu", copy=True).contiguous() if on_main else None
-
-
-def _part(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """A copy on the device of `like`, sharded in the same way."""
-    placed = value.to(like.device, dtype=like.dtype, copy=True)
-    if not hasattr(like, "device_mesh"):
-        return placed
-    from torch.distributed.tensor import distribute_tensor
-
-    divided: Any = like
-    return distribute_tensor(placed, divided.device_mesh, divided.placements)
 
 
 _NUMBER = re.compile(r"\(os error ([0-9]+)\)")
@@ -262,12 +187,16 @@ def write_model(
     """Write the weights as `dtype` ("float32", "bfloat16"…); all processes call it together.
 
     `is_kept`: a copy on the CPU is written, and training can go on. Otherwise the model itself has
-    that dtype afterwards, unless it is sharded.
+    that dtype afterwards, unless it is sharded. Adapters in the model are merged in what
+    is written.
     """
     is_main = accelerator.is_main_process
     if is_kept or accelerator.is_fsdp2:
-        whole = whole_weights(dict(model.named_parameters()), on_main=is_main)
-        model = _undivided(model, whole) if is_main else model
+        weights = whole_weights(names_of(model, model.parameters()), on_main=is_main)
+        if is_main:
+            parts = {name: weights.pop(name) for name in list(weights) if is_part(name)}
+            add_to(weights, parts, model)
+            model = _undivided(model, weights)
     if is_main:
         save_model(model, folder, dtype)
     accelerator.wait_for_everyone()
@@ -290,7 +219,7 @@ def _undivided(model: Any, weights: Tensors) -> Any:
     persistent = {
         name: value.to("cpu")
         for name, value in model.state_dict().items()
-        if name not in weights and not hasattr(value, "full_tensor")
+        if plain_name(name) not in weights and not hasattr(value, "full_tensor")
     }
     plain.load_state_dict({**persistent, **weights}, strict=False, assign=True)
     plain.tie_weights()

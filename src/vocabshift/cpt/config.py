@@ -1,158 +1,27 @@
-"""Configuration of a training run: its phases, what each of them trains, and shared settings.
+"""Configuration of a training run: its phases and shared settings.
 
-Owns the values, their defaults and their checks. `LoopConfig.mathematics` lists the values that the
-weights depend on; a resumed run must have the same.
+Owns the values, their defaults and their checks; `phases` says which parameters a phase trains.
+`mathematics` lists the values that the weights depend on; a resumed run must have the same.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
-
-if TYPE_CHECKING:
-    import torch
-
-
-# Phases: which parameters of a model are trained; all others are frozen.
-#
-# The phase "embeddings" follows ReTok and IST section 4.6: after a tokenizer swap only the rows are
-# new. "new-rows" trains only the rows of added tokens.
+from typing import Any, Literal
 
 NEW_ROWS = "new-rows"
-
-
-def _embeddings(model: Any) -> list[torch.nn.Parameter]:
-    """Input embeddings and, with its bias if it has one, the head."""
-    modules = [model.get_input_embeddings(), model.get_output_embeddings()]
-    if modules[1] is None:
-        raise ValueError(
-            f"{type(model).__name__} has no output head; load it with AutoModelForCausalLM"
-        )
-    return [parameter for module in modules for parameter in module.parameters()]
-
-
-def _all(model: Any) -> list[torch.nn.Parameter]:
-    return list(model.parameters())
-
-
-PHASES: Mapping[str, Callable[[Any], list[torch.nn.Parameter]]] = {
-    "embeddings": _embeddings,
-    NEW_ROWS: _embeddings,  # `NewRows` then masks the gradient of the old rows
-    "all": _all,
-}
-"""Name of a phase -> the parameters that it trains."""
+LORA = "lora"
+TRAINED = ("embeddings", NEW_ROWS, LORA, "ends", "all")
+"""What a phase may train."""
 
 
 def check_phase(name: str) -> None:
     """Raise ValueError if `name` is not a phase."""
-    if name not in PHASES:
-        raise ValueError(f"unknown phase {name!r}; the phases are {', '.join(PHASES)}")
+    if name not in TRAINED:
+        raise ValueError(f"unknown phase {name!r}; the phases are {', '.join(TRAINED)}")
 
-
-def phase_parameters(model: Any, phase: str) -> list[torch.nn.Parameter]:
-    """The parameters that a phase trains; a head tied to the input embeddings appears once.
-
-    ValueError for an unknown phase, and for one that trains nothing in this model.
-    """
-    check_phase(phase)
-    chosen = list({id(parameter): parameter for parameter in PHASES[phase](model)}.values())
-    if not chosen:
-        raise ValueError(f"the phase {phase!r} trains nothing of {type(model).__name__}")
-    return chosen
-
-
-@contextmanager
-def trained_parameters(model: Any, phase: str) -> Iterator[list[torch.nn.Parameter]]:
-    """Freeze all but the parameters of `phase` within the block, and yield these.
-
-    Afterwards `requires_grad` of every parameter is as before.
-    """
-    chosen = phase_parameters(model, phase)
-    before = [(parameter, parameter.requires_grad) for parameter in model.parameters()]
-    try:
-        for parameter, _ in before:
-            parameter.requires_grad_(False)
-        for parameter in chosen:
-            parameter.requires_grad_(True)
-        yield chosen
-    finally:
-        for parameter, required in before:
-            parameter.requires_grad_(required)
-            parameter.grad = None
-
-
-class NewRows:
-    """Zeroes the gradient of all rows except those of added tokens.
-
-    AdamW without decay does not change a row that never had a gradient, bit for bit.
-    """
-
-    def __init__(self, parameters: Sequence[torch.nn.Parameter], new_ids: Sequence[int]) -> None:
-        """`new_ids`: at least one, each a row of every parameter; else ValueError."""
-        import torch
-
-        if not new_ids:
-            raise ValueError(
-                f"the phase {NEW_ROWS!r} would train nothing: no token is new; name the ids with "
-                "new_ids, or keep the token map of `extend` or `transfer` beside the model"
-            )
-        self._parameters = list(parameters)
-        self._masks: dict[tuple[int, int], torch.Tensor] = {}
-        for parameter in self._parameters:
-            n_rows = parameter.shape[0]
-            if not 0 <= min(new_ids) <= max(new_ids) < n_rows:
-                raise ValueError(
-                    f"new_ids reach from {min(new_ids)} to {max(new_ids)}, and the model has "
-                    f"{n_rows} rows"
-                )
-            key = (n_rows, parameter.ndim)
-            if key not in self._masks:
-                mask = torch.zeros(n_rows, *[1] * (parameter.ndim - 1), dtype=torch.bool)
-                mask[list(new_ids)] = True
-                self._masks[key] = _like(mask, parameter)
-
-    def keep_only(self) -> None:
-        """Set the gradient of every other row to 0."""
-        for parameter in self._parameters:
-            if parameter.grad is not None:
-                mask = self._masks[parameter.shape[0], parameter.ndim]
-                parameter.grad.mul_(mask)
-
-
-def _like(mask: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
-    """The mask on the parameter's device, sharded like the parameter (FSDP2)."""
-    if not hasattr(parameter, "device_mesh"):
-        return mask.to(parameter.device)
-    from torch.distributed.tensor import distribute_tensor
-
-    divided: Any = parameter
-    on_device = mask.to(parameter.device)
-    return distribute_tensor(on_device, divided.device_mesh, divided.placements)
-
-
-def decay_groups(
-    model: Any, parameters: list[torch.nn.Parameter], weight_decay: float
-) -> list[dict[str, Any]]:
-    """Optimizer groups: `weight_decay` for matrices, none for embeddings, head, norms and biases.
-
-    Embedding rows are not decayed: a row whose token never occurs has no gradient to counter the
-    decay, so it would shrink towards zero without any cause in the data. The same holds for
-    position embeddings (GPT-2, OPT, BERT) beyond the sequence length.
-    """
-    import torch
-
-    tables = [module for module in model.modules() if isinstance(module, torch.nn.Embedding)]
-    rows = {id(p) for p in _embeddings(model)} | {id(each.weight) for each in tables}
-    decayed = [p for p in parameters if p.ndim >= 2 and id(p) not in rows]
-    kept = [p for p in parameters if p.ndim < 2 or id(p) in rows]
-    groups = [(decayed, weight_decay), (kept, 0.0)]
-    return [{"params": group, "weight_decay": decay} for group, decay in groups if group]
-
-
-# The configuration.
 
 Objective = Literal["causal", "masked", "likelihood-matching"]
 OBJECTIVES: tuple[Objective, ...] = ("causal", "masked", "likelihood-matching")
@@ -176,16 +45,35 @@ PRECISIONS = ("no", "bf16")
 class Phase:
     """One phase of training: the trained parameters, the amount of text, the learning rate."""
 
-    trained: str = "all"  # a name of PHASES
+    trained: str = "all"  # a name of TRAINED
     n_bytes: int  # budget in bytes of raw text; more than the corpus means several epochs
     learning_rate: float = 1e-3  # peak, after the warm-up
+    end_layers: int = 2  # of "ends": layers trained at either end
+    lora_rank: int = 16  # of "lora": rank of the adapters
+    lora_alpha: int = 32  # of "lora": their output is scaled by lora_alpha / lora_rank
+    lora_dropout: float = 0.0  # of "lora": share of what adapters read that is set to 0
+    lora_targets: tuple[str, ...] = ()  # of "lora": names of layers; none: all linear ones
 
     def __post_init__(self) -> None:
         check_phase(self.trained)
+        for name in ("end_layers", "lora_rank", "lora_alpha"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; at least 1 is needed")
+        if not 0 <= self.lora_dropout < 1:
+            raise ValueError(f"lora_dropout is {self.lora_dropout}; 0 to below 1 is needed")
         if self.n_bytes < 1:
             raise ValueError(f"n_bytes is {self.n_bytes}; at least 1 byte of text is needed")
         if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
             raise ValueError(f"learning_rate is {self.learning_rate}; it must be above 0")
+
+    def mathematics(self) -> dict[str, Any]:
+        """The values that the weights depend on, as JSON: without those of other phases."""
+        owners = {"end_": "ends", "lora_": LORA}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in vars(self).items()
+            if all(not name.startswith(key) or self.trained == own for key, own in owners.items())
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

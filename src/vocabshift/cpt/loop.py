@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift.cpt.chunks import MatchedRows, Teacher
-from vocabshift.cpt.config import NEW_ROWS, LoopConfig, NewRows, Phase, phase_parameters
+from vocabshift.cpt.config import LoopConfig, Phase
 from vocabshift.cpt.objectives import special_ids
 from vocabshift.cpt.optimize import learning_rate_share
 from vocabshift.cpt.packed_ids import MappedRows, PackedIds
 from vocabshift.cpt.packing import PlacedDocuments, document_ends, draw, pack_ids
+from vocabshift.cpt.phases import check_phases
 from vocabshift.cpt.processes import StopSignals, accelerator_for, check_launch, load_accelerate
 from vocabshift.cpt.steps import Evaluation, Hooks, Rows, Step
 from vocabshift.cpt.teacher_folder import check_teacher
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from vocabshift.cpt.checkpoints import StepCheckpoints
+    from vocabshift.models.adapter import Adapter
     from vocabshift.text.corpus import Corpus
     from vocabshift.tokenizer.formats.encoder import Encoder
     from vocabshift.tokenizer.formats.load import TokenizerLike
@@ -64,6 +66,7 @@ def pretrain(
     evaluate_bytes: int | None = None,
     on_evaluation: Callable[[Evaluation], None] | None = None,
     teacher: Teacher | None = None,
+    on_adapter: Callable[[Adapter], None] | None = None,
 ) -> list[Step]:
     """Train `model` IN PLACE on `corpus` through `phases`, and return its steps.
 
@@ -75,7 +78,8 @@ def pretrain(
     corpus and seed, never on the tokenizer. The optimizer is AdamW, with a linear warm-up and then
     the schedule of `config`. Every phase starts with a fresh optimizer and a new order of
     documents. `corpus` may be PackedIds made with this tokenizer; the steps are the same.
-    `new_ids`: the ids whose rows the phase "new-rows" trains.
+    `new_ids`: the ids whose rows the phases "new-rows" and "lora" train. The adapters of "lora" are
+    merged into the model when the phase ends; `on_adapter` receives them before that.
 
     `accelerator` sets device, precision and processes; None: the device that the model is on. All
     processes call this function with the same arguments; the gradient of a step covers all their
@@ -108,6 +112,7 @@ def pretrain(
         evaluate=evaluate,
         evaluate_bytes=evaluate_bytes,
         on_evaluation=on_evaluation,
+        on_adapter=on_adapter,
     )
     steps: list[Step] = []
     with ExitStack() as stack:
@@ -160,12 +165,7 @@ def check_model(
 
     `n_rows`: the rows that the tokenizer needs.
     """
-    if not phases:
-        raise ValueError("there is no phase, and so nothing to train; give at least one")
-    for phase in phases:
-        phase_parameters(model, phase.trained)
-        if phase.trained == NEW_ROWS:
-            NewRows(phase_parameters(model, phase.trained), new_ids)
+    check_phases(model, phases, new_ids)
     rows = model.get_input_embeddings().weight.shape[0]
     if n_rows > rows:
         raise VocabMismatchError(

@@ -21,7 +21,8 @@ import torch
 from numpy.typing import NDArray
 
 from vocabshift.cpt.chunks import MatchedRows
-from vocabshift.cpt.config import LoopConfig, NewRows, Phase
+from vocabshift.cpt.config import LoopConfig, Phase
+from vocabshift.cpt.phases import NewRows
 from vocabshift.cpt.processes import padded, shares
 from vocabshift.cpt.steps import Rows, device_peak, mfu, model_flops_per_token
 

@@ -9,31 +9,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vocabshift.cpt.checkpoints import (
-    names_of,
-    restore_moments,
-    restore_weights,
-    whole_moments,
-    whole_weights,
-)
-from vocabshift.cpt.config import (
-    MATCHING,
-    NEW_ROWS,
-    LoopConfig,
-    NewRows,
-    Phase,
-    decay_groups,
-    phase_parameters,
-    trained_parameters,
-)
+from vocabshift.cpt.config import LORA, MATCHING, LoopConfig, Phase
 from vocabshift.cpt.optimize import (
     Gradient,
     PhaseState,
@@ -42,6 +26,8 @@ from vocabshift.cpt.optimize import (
     learning_rate_share,
     utilization_of,
 )
+from vocabshift.cpt.phases import decay_groups
+from vocabshift.cpt.prepared import PreparedModel
 from vocabshift.cpt.processes import require_same, sums
 from vocabshift.cpt.steps import Evaluation, Hooks, Rows, Step
 from vocabshift.cpt.training_module import ModelView, forget, wrap
@@ -71,10 +57,17 @@ class Run:
         signals: StopSignals,
     ) -> None:
         self._model, self._accelerator, self._config = model, accelerator, config
-        self._phases, self._new_ids, self._hooks = phases, new_ids, hooks
-        self._special = special
+        self._phases, self._hooks = phases, hooks
+        self._prepared = PreparedModel(
+            model,
+            accelerator,
+            phases,
+            seed=config.seed,
+            new_ids=new_ids,
+            wrap=partial(wrap, accelerator, model, config, special),
+            forget=partial(forget, accelerator),
+        )
         self._checkpoints, self._signals = checkpoints, signals
-        self._divided: Any = None  # the module sharded by FSDP2, once for all phases
         self._saved: SavedStep | None = checkpoints.newest() if checkpoints else None
         self._at = Position(**self._saved.info) if self._saved else Position()
         require_same(accelerator, self._at.run_steps, "the step of the checkpoint they resume from")
@@ -93,10 +86,15 @@ class Run:
         order = np.random.default_rng((config.seed, index)).permutation(len(rows.row_bytes))
         size = config.step_sequences
         batches = [order[at : at + size] for at in range(0, len(order), size)]
-        with self._ready(phase) as (wrapped, parameters):
+        with self._prepared.ready(index) as (wrapped, parameters):
             state = self._phase_state(index, rows, len(batches), wrapped, parameters)
             self._evaluate_if_due(state)
-            return [self._step(state, batch) for batch in batches[self._at.step :]]
+            steps = [self._step(state, batch) for batch in batches[self._at.step :]]
+            if phase.trained == LORA and self._hooks.on_adapter is not None:
+                adapter = self._prepared.adapter()
+                if adapter is not None:
+                    self._hooks.on_adapter(adapter)
+            return steps
 
     def _phase_state(
         self,
@@ -114,7 +112,9 @@ class Run:
             betas=config.betas,
             fused=parameters[0].device.type == "cuda",
         )
-        self._restore(optimizer, parameters)
+        if self._saved is not None:
+            self._prepared.restore(index, optimizer, self._saved)
+            self._saved = None
         return PhaseState(
             index=index,
             phase=phase,
@@ -130,7 +130,7 @@ class Run:
                 phase=index,
                 rows=rows,
                 parameters=parameters,
-                new_rows=NewRows(parameters, self._new_ids) if phase.trained == NEW_ROWS else None,
+                new_rows=self._prepared.new_rows(phase),
             ),
             watch=SpikeWatch(config.spike_factor, self._at.losses),
             utilization=utilization_of(
@@ -245,52 +245,10 @@ class Run:
         for parameter in self._model.parameters():
             parameter.grad = None
 
-    @contextmanager
-    def _ready(self, phase: Phase) -> Iterator[tuple[Any, list[torch.nn.Parameter]]]:
-        """The wrapped module and the parameters that the phase trains."""
-        if not self._accelerator.is_fsdp2:
-            with trained_parameters(self._model, phase.trained) as parameters:
-                yield self._wrap(), parameters
-                forget(self._accelerator)
-            return
-        if self._divided is None:
-            # Subtle: `requires_grad` is fixed when FSDP2 shards the model; a phase that trains less
-            # than another leaves the other gradients unused.
-            trained = {id(p) for each in self._phases for p in _parameters(self._model, each)}
-            for parameter in self._model.parameters():
-                parameter.requires_grad_(id(parameter) in trained)
-            self._divided = self._wrap()
-        yield self._divided, _parameters(self._model, phase)
-
-    def _wrap(self) -> Any:
-        return wrap(self._accelerator, self._model, self._config, self._special)
-
-    def _trained_so_far(self) -> dict[str, Any]:
-        phases = self._phases[: self._at.phase + 1]
-        trained = [p for each in phases for p in _parameters(self._model, each)]
-        return names_of(self._model, trained)
-
     def _save(self, state: PhaseState) -> None:
         assert self._checkpoints is not None
-        on_main = self._accelerator.is_main_process
-        weights = whole_weights(self._trained_so_far(), on_main=on_main)
-        named = names_of(self._model, state.parameters)
-        moments = whole_moments(state.optimizer, named, on_main=on_main)
-        if on_main:
+        weights, moments = self._prepared.saved(state.index, state.optimizer)
+        if self._accelerator.is_main_process:
             info = {**vars(self._at), "losses": list(self._at.losses)}
             self._checkpoints.save(self._at.run_steps, weights, moments, info)
         self._accelerator.wait_for_everyone()
-
-    def _restore(
-        self, optimizer: torch.optim.Optimizer, parameters: list[torch.nn.Parameter]
-    ) -> None:
-        """Restore weights and moments from the checkpoint, once."""
-        if self._saved is not None:
-            restore_weights(self._trained_so_far(), self._saved.weights)
-            named = names_of(self._model, parameters)
-            restore_moments(optimizer, named, self._saved.moments)
-            self._saved = None
-
-
-def _parameters(model: Any, phase: Phase) -> list[torch.nn.Parameter]:
-    return phase_parameters(model, phase.trained)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from vocabshift.cpt.config import MATCHING, LoopConfig, Phase
+from vocabshift.cpt.config import LORA, MATCHING, NEW_ROWS, LoopConfig, Phase
 
 TRACKERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",)}
 """Name of a tracker -> the packages of which one is needed."""
@@ -51,6 +51,7 @@ class CptConfig:
     documents: str = "line"  # of a .txt: "line" or "file"
     errors: str = "strict"  # of bytes that are not UTF-8: "strict" or "replace"
     new_ids: tuple[int, ...] | None = None  # None: from the token map in the model's folder
+    adapter_only: bool = False  # write the adapter of the last phase, and no model
     dtype: str = "auto"  # of the output; "auto": that of the model's stored weights
     cpu: bool = False  # even if there is a GPU
     checkpoint_minutes: float = 15.0  # between two checkpoints
@@ -78,6 +79,17 @@ class CptConfig:
             )
         if not (self.data and self.phases):
             raise ValueError("data and phases are empty: there is nothing to train")
+        if self.adapter_only and not self.has_adapter:
+            raise ValueError(
+                "adapter_only needs a last phase 'lora' after phases 'new-rows' alone: what other "
+                "phases train is in no adapter"
+            )
+
+    @property
+    def has_adapter(self) -> bool:
+        """Whether the base model and the adapter of the last phase are the trained model."""
+        *before, last = (phase.trained for phase in self.phases)
+        return last == LORA and set(before) <= {NEW_ROWS}
 
     @classmethod
     def from_mapping(cls, table: Mapping[str, Any]) -> CptConfig:
@@ -125,6 +137,7 @@ class CptConfig:
             out=f"{self.out.rstrip('/')}-control",
             phases=phases,
             new_ids=None,
+            adapter_only=False,
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -65,6 +65,7 @@ class Hooks:
     evaluate: Callable[[Any], Mapping[str, float]] | None = None
     evaluate_bytes: int | None = None  # of text between two evaluations; None: first and last
     on_evaluation: Callable[[Evaluation], None] | None = None
+    on_adapter: Callable[[Any], None] | None = None  # at the end of "lora"; first process alone
 
 
 class Rows(Protocol):

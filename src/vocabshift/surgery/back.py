@@ -102,7 +102,7 @@ def _tables_of(model: Any) -> Matrices:
 
 def _said_by(model: Any) -> tuple[str, ...]:
     """What distinguishes the initial model from another one; of one in memory nothing is known."""
-    return (transfer_key(model),) if isinstance(model, SavedModel) else ()
+    return (transfer_key(model.checkpoint),) if isinstance(model, SavedModel) else ()
 
 
 def _kept_ids(

@@ -141,8 +141,8 @@ def write_folder(
             tables, figures = learn(partial / CHECKPOINTS)
             shards = plan_shards(saved, rows, tables.fill)
             report = replace(report, distilled=figures)
-        key = transfer_key(saved, *tables.decisions, rows)
-        done = write_shards(saved, shards, partial, key, hard_links=hard_links)
+        key = transfer_key(saved.checkpoint, *tables.decisions, rows)
+        done = write_shards(saved.checkpoint, shards, partial, key, hard_links=hard_links)
         report = _finished(report, contents, partial, done | written)
         _write_about(partial, small, report)
     return report

@@ -82,7 +82,12 @@ def check_space(
 
 
 def write_shards(
-    saved: SavedModel, plans: list[ShardPlan], partial_folder: Path, key: str, *, hard_links: bool
+    checkpoint: Checkpoint,
+    plans: list[ShardPlan],
+    partial_folder: Path,
+    key: str,
+    *,
+    hard_links: bool,
 ) -> dict[str, str]:
     """Write all shards and their index into `partial_folder`; file -> what was done with it.
 
@@ -91,7 +96,7 @@ def write_shards(
     done = finish_files(
         {plan.name: partial(_write, plan, hard_links) for plan in plans}, partial_folder, key
     )
-    index = _new_index(saved.checkpoint, plans)
+    index = _new_index(checkpoint, plans)
     if index is not None:
         (partial_folder / INDEX).write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
         done[INDEX] = "rewritten"
@@ -132,10 +137,10 @@ def finish_files(
     return done
 
 
-def transfer_key(saved: SavedModel, *decisions: Any) -> str:
+def transfer_key(checkpoint: Checkpoint, *decisions: Any) -> str:
     """Names one transfer: the same shards as now, and everything that decides about rows."""
     digest = hashlib.sha256()
-    for shard in saved.checkpoint.shards:
+    for shard in checkpoint.shards:
         about = shard.file.stat()
         digest.update(f"{shard.file.name} {about.st_size} {about.st_mtime_ns}\n".encode())
     for decision in decisions:

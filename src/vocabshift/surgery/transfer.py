@@ -129,7 +129,7 @@ def transfer_folder(
     plan = make_plan(saved, saved.matrices, old, new, options)
     learn: Learn | None = None
     if options.init == DISTILL and plan.match.sources.n_made:
-        key = transfer_key(saved, *_fill_of(plan).decisions, options.distill)
+        key = transfer_key(saved.checkpoint, *_fill_of(plan).decisions, options.distill)
 
         def learn(folder: Path | None) -> tuple[TableFill, dict[str, Any]]:
             kept = None if folder is None else Checkpoints(folder / DISTILL, key)

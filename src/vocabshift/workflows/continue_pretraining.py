@@ -34,6 +34,7 @@ from vocabshift.workflows.pretraining_models import (
     further_summary,
     has_checkpoint,
     task_values,
+    write_adapter,
 )
 from vocabshift.workflows.teach import open_teacher
 
@@ -89,6 +90,7 @@ def continue_pretraining(
                 check_same_text(given, data)  # also when it was packed just now
             teacher = open_teacher(inputs.teacher, accelerator.device)
             judge = Judge(own, inputs, accelerator, model, partial / CHECKPOINTS)
+            trained: list[Any] = []  # adapters
             with _reported(own, accelerator, partial, on_record, judge) as reports:
                 pretrain(
                     model,
@@ -104,10 +106,13 @@ def continue_pretraining(
                     evaluate_bytes=own.evaluate_bytes,
                     on_evaluation=reports.evaluation,
                     teacher=teacher,
+                    on_adapter=trained.append,
                 )
             figures = summary(reports.log.records()) | further_summary(reports.log.records())
-            write_model(model, partial, accelerator, dtype=inputs.dtype)
+            if not own.adapter_only:
+                write_model(model, partial, accelerator, dtype=inputs.dtype)
             if accelerator.is_main_process:
+                figures |= write_adapter(trained, own, inputs, partial)
                 _write_beside(own, inputs, output, figures)
         is_main = accelerator.is_main_process
         accelerator.end_training()
@@ -121,8 +126,7 @@ def _model(config: CptConfig, inputs: Inputs) -> Any:
     from vocabshift.models.load import load_model
 
     model = load_model(inputs.folder, dtype="float32")
-    rows = inputs.tokenizer.row_count
-    check_model(model, rows, config.loop, config.phases, inputs.new_ids)
+    check_model(model, inputs.tokenizer.row_count, config.loop, config.phases, inputs.new_ids)
     return model
 
 
@@ -177,7 +181,7 @@ def _checkpoints(
 ) -> StepCheckpoints:
     facts = {
         **inputs.facts(),
-        "phases": [vars(phase) for phase in config.phases],
+        "phases": [phase.mathematics() for phase in config.phases],
         **config.loop.mathematics(),
         "mixed_precision": accelerator.mixed_precision,
     }
@@ -272,8 +276,7 @@ class _RunReport:
         self._tell(record, values | task_values(record))
 
     def _tell(self, record: Record, values: Mapping[str, float]) -> None:
-        if self._has_trackers:
-            # Logged by bytes of text seen, which makes runs of different tokenizers comparable.
+        if self._has_trackers:  # by bytes of text seen: comparable between tokenizers
             self._accelerator.log(dict(values), step=record["run_bytes"])
         if self._accelerator.is_main_process:
             self.log.add(record)

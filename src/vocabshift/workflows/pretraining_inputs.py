@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabshift.cpt.config import MATCHING, NEW_ROWS
+from vocabshift.cpt.config import LORA, MATCHING, NEW_ROWS
 from vocabshift.cpt.packed_ids import FILE as PACKED
 from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.cpt.run_config import TRACKERS, CptConfig
@@ -209,10 +209,11 @@ def _new_ids(config: CptConfig, folder: Path, tokenizer: Tokenizer) -> tuple[int
     """The requested ids, or those that the map in the model folder does not lead to."""
     if config.new_ids is not None:
         return config.new_ids
-    if all(phase.trained != NEW_ROWS for phase in config.phases):
-        return ()
+    trained = {phase.trained for phase in config.phases}
     found = [folder / name for name in (TRANSFER_MAP, id_map.FILE)]
-    found = [file for file in found if file.exists()]
+    found = [file for file in found if file.exists()] if trained & {NEW_ROWS, LORA} else []
+    if not found and NEW_ROWS not in trained:
+        return ()
     if not found:
         raise ValueError(
             f"the phase {NEW_ROWS!r} needs to know which tokens are new: {folder} holds no "

@@ -10,23 +10,26 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, redirect_stderr
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cpt.adapters import add_to, is_part
 from vocabshift.cpt.checkpoints import (
     EXPORT,
     RUN,
     STEP_NAME,
     STEPS,
     WEIGHTS,
-    restore_weights,
+    disk_errors,
     save_model,
     write_model,
 )
 from vocabshift.cpt.loop import kept_random_state
+from vocabshift.cpt.state import restore_weights
 from vocabshift.models.folder import require_model, write_old_rope_keys, write_version
 from vocabshift.storage.checkpoints import read_phase
 from vocabshift.storage.outcome import outcome
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 
     from vocabshift.cpt.run_config import CptConfig
     from vocabshift.cpt.steps import Record
+    from vocabshift.models.adapter import Adapter
     from vocabshift.workflows.pretraining_inputs import Inputs
 
 MODELS = "models"
@@ -45,6 +49,9 @@ MODELS = "models"
 
 TRAINING = "training"
 """Folder of a run's checkpoints."""
+
+ADAPTER = "adapter"
+"""Folder of the adapter that the last phase trained, below the output."""
 
 _PARTS = ("matching_loss", "next_token_loss")
 _BESIDE = ("*.json", "*.jinja", "*.model", "*.py", "*.txt", "LICENSE*", "NOTICE*")
@@ -167,8 +174,28 @@ def copy_beside(source: Path, folder: Path) -> None:
     for file in {file for pattern in _BESIDE for file in source.glob(pattern)} - skipped:
         if file.is_file():
             shutil.copyfile(file, folder / file.name)
-    write_old_rope_keys(folder / "config.json")
-    write_version(folder / "config.json")  # transformers 4 has written its own
+    if (folder / "config.json").exists():  # an adapter has none
+        write_old_rope_keys(folder / "config.json")
+        write_version(folder / "config.json")  # transformers 4 has written its own
+
+
+def write_adapter(
+    trained: Sequence[Adapter], config: CptConfig, inputs: Inputs, out: Path
+) -> dict[str, str]:
+    """Write the last adapter in PEFT's form, with the tokenizer of its base model beside it.
+
+    Nothing is written if base and adapter are not the trained model. For the summary: the folder.
+    """
+    if not config.has_adapter:
+        return {}
+    name, local = "." if config.adapter_only else ADAPTER, Path(config.model)
+    base = str(local.resolve()) if local.exists() else config.model
+    (out / name).mkdir(exist_ok=True)
+    with disk_errors(out / name):
+        about = {**trained[-1].config, "base_model_name_or_path": base}
+        replace(trained[-1], config=about).save(out / name)
+    copy_beside(inputs.folder, out / name)
+    return {"adapter": name}
 
 
 # A checkpoint as a model folder.
@@ -222,13 +249,21 @@ def export_checkpoint(
         raise ValueError(f"{step} is damaged; name another checkpoint")
     with outcome("cpt-export", out, inputs=[step, model_folder], force=force) as output:
         model = load_model(model_folder, dtype="float32")
-        trained = load_file(saved.path / WEIGHTS)
-        named = dict(model.named_parameters())
-        restore_weights({name: named[name] for name in trained}, trained)
+        _restore(model, load_file(saved.path / WEIGHTS), facts["phases"][saved.info["phase"]])
         save_model(model, output.folder, about["dtype"])
         copy_beside(model_folder, output.folder)
         at = {name: saved.info[name] for name in ("phase", "run_steps", "run_bytes")}
         return output.record({"model": about["model"], "checkpoint": step.name}, at)
+
+
+def _restore(model: Any, saved: dict[str, Any], phase: Mapping[str, Any]) -> None:
+    """Put what a checkpoint holds into the model that the run began with, adapters merged."""
+    named = dict(model.named_parameters())
+    restore_weights({name: named[name] for name in named if name in saved}, saved)
+    parts = {name: saved[name] for name in saved if is_part(name)}
+    if parts:
+        scaling = phase["lora_alpha"] / phase["lora_rank"]
+        add_to({name: value.data for name, value in named.items()}, parts, model, scaling)
 
 
 def _step_at(place: Path) -> Path:

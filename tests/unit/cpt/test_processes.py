@@ -26,6 +26,7 @@ CONFIG = LoopConfig(sequence_length=24, batch_size=7)
 PHASES = [
     Phase(n_bytes=400, trained="embeddings"),
     Phase(n_bytes=300, trained="new-rows"),
+    Phase(n_bytes=300, trained="lora", lora_rank=4),
     Phase(n_bytes=500),
 ]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 from safetensors.numpy import save_file
@@ -18,7 +17,9 @@ def test_every_difference_changes_the_key(tmp_path: Path) -> None:
     file = tmp_path / "model.safetensors"
 
     def key(*decisions: object) -> str:
-        return transfer_key(SimpleNamespace(checkpoint=open_checkpoint(tmp_path)), *decisions)  # type: ignore[arg-type]
+        checkpoint = open_checkpoint(tmp_path)
+        assert checkpoint is not None
+        return transfer_key(checkpoint, *decisions)
 
     save_file({"a": np.zeros(4, np.float32)}, file)
     os.utime(file, ns=(10**18, 10**18))

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from vocabshift.cpt.config import (
+from vocabshift.cpt.config import check_phase
+from vocabshift.cpt.loop import LoopConfig, Phase, pretrain
+from vocabshift.cpt.phases import (
     NewRows,
-    check_phase,
     decay_groups,
     phase_parameters,
     trained_parameters,
 )
-from vocabshift.cpt.loop import LoopConfig, Phase, pretrain
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
@@ -48,7 +48,7 @@ def test_flags_come_back(make_model: Callable[..., Any]) -> None:
 
 def test_unknown_phase() -> None:
     """The message names the phases there are."""
-    with pytest.raises(ValueError, match="embeddings, new-rows, all"):
+    with pytest.raises(ValueError, match="embeddings, new-rows, lora, ends, all"):
         check_phase("head")
 
 

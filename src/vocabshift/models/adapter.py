@@ -1,0 +1,229 @@
+"""LoRA adapters as files: PEFT's `adapter_config.json` and `adapter_model.safetensors`.
+
+Owns the form, which is read and written without PEFT; the change that an adapter makes to a weight
+(LoRA: arXiv:2106.09685, section 4.1; rank-stabilised: arXiv:2312.03732); and the adapters that are
+refused, because PEFT does more with them than add such a change. Knows nothing of training.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vocabshift.models.contents import SMALL_FILES
+from vocabshift.storage import hub
+
+if TYPE_CHECKING:
+    import torch
+
+CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+_PREFIX = "base_model.model."
+ROWS = "token_adapter.trainable_tokens_delta"
+"""The part with the rows of `trainable_token_indices`, which replace the base's."""
+
+_PARTS = (
+    *("lora_A.weight", "lora_B.weight", "lora_B.bias", "lora_embedding_A", "lora_embedding_B"),
+    *("lora_magnitude_vector.weight", "lora_magnitude_vector", ROWS),
+)
+_UNKNOWN = {
+    "use_dora": "DoRA also rescales every row of the weight",
+    "use_qalora": "QALoRA pools what a layer reads",
+    "use_bdlora": "its matrices are blocks on a diagonal",
+    "arrow_config": "it chooses between adapters token by token",
+    "alora_invocation_tokens": "it works only after certain tokens, so no weight can hold it",
+    "layer_replication": "it repeats layers of the base",
+    "target_parameters": "it changes parameters that are no layer's weight",
+    "megatron_config": "it was trained in Megatron's layers",
+    "monteclora_config": "it draws its change at random",
+    "kasa_config": "it changes the base's weights when it is loaded",
+    "velora_config": "it is not known here",
+    "loftq_config": "it was trained on weights that LoftQ had changed",
+}
+"""Key of a config -> why an adapter that has it is more than a change that is added."""
+
+_PLAIN_STARTS = (True, False, None, "gaussian", "eva")
+"""`init_lora_weights` that leave the base as it is; the others change it on loading."""
+
+
+@dataclass(frozen=True, eq=False)
+class Adapter:
+    """One LoRA adapter."""
+
+    config: Mapping[str, Any]  # as in adapter_config.json
+    modules: Mapping[str, Mapping[str, torch.Tensor]]
+    """Module of the base model -> part -> tensor. A part is one of PEFT's ("lora_A.weight",
+    "token_adapter.trainable_tokens_delta") or, of a module that is saved whole, "weight" or
+    "bias"."""
+
+    def scaling(self, module: str) -> float:
+        """The factor of B·A: alpha / r, or alpha / sqrt(r) with `use_rslora`."""
+        rank = _by_pattern(self.config.get("rank_pattern"), module, self.config["r"])
+        alpha = _by_pattern(self.config.get("alpha_pattern"), module, self.config["lora_alpha"])
+        return float(alpha / (math.sqrt(rank) if self.config.get("use_rslora") else rank))
+
+    def row_ids(self, module: str, embeddings: str) -> list[int]:
+        """The tokens whose rows in `module` are trained; `embeddings`: the input's module."""
+        given = self.config.get("trainable_token_indices")
+        if not isinstance(given, Mapping):
+            return list(given or []) if module == embeddings else []
+        fitting = [name for name in given if f".{module}".endswith(f".{name}")]
+        return list(given[fitting[0]]) if fitting else []
+
+    def save(self, folder: Path) -> None:
+        """Write both files into a folder that is there."""
+        from safetensors.torch import save_file
+
+        tensors = {
+            f"{_PREFIX}{module}.{part}": tensor.contiguous()
+            for module, parts in self.modules.items()
+            for part, tensor in parts.items()
+        }
+        save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
+        text = json.dumps(self.config, ensure_ascii=False, indent=2, sort_keys=True)
+        (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
+
+
+def change(
+    a: torch.Tensor, b: torch.Tensor, scaling: float, *, is_transposed: bool
+) -> torch.Tensor:
+    """What LoRA adds to a weight, in float32 at least: scaling · B·A.
+
+    `a` (rank, in), `b` (out, rank); the result is (out, in), or (in, out) if `is_transposed`, as
+    Conv1D of GPT-2 and embeddings store it. The order of the operations is PEFT's, so that the
+    result is PEFT's bit for bit.
+    """
+    import torch
+
+    kind = torch.promote_types(torch.promote_types(a.dtype, b.dtype), torch.float32)
+    product = b.to(kind) @ a.to(kind)
+    return (product.T if is_transposed else product) * scaling
+
+
+def is_transposed(module: Any) -> bool:
+    """Whether a linear layer stores its weight as (in, out): GPT-2's Conv1D."""
+    return type(module).__name__ == "Conv1D"
+
+
+def open_adapter(source: str | Path, *, has_to_merge: bool = True) -> Adapter:
+    """The adapter of a folder or Hub name.
+
+    FileNotFoundError where there is none; ValueError for one that is damaged or is no LoRA and, if
+    it `has_to_merge`, for one that does more than add a change to weights.
+    """
+    folder = find_adapter(source)
+    config = _read_config(folder)
+    reason = _refused(config, has_to_merge=has_to_merge)
+    if reason is not None:
+        raise ValueError(f"the adapter {source} cannot be used: {reason}")
+    modules: dict[str, dict[str, torch.Tensor]] = {}
+    for name, tensor in _tensors(folder).items():
+        module, part = _split(name.removeprefix(_PREFIX))
+        modules.setdefault(module, {})[part] = tensor
+    for module, parts in modules.items():
+        _check_parts(folder, module, parts)
+    return Adapter(config, modules)
+
+
+def base_of(adapter: Adapter) -> str | None:
+    """The base model that the adapter names, a path or a Hub name."""
+    named = adapter.config.get("base_model_name_or_path")
+    return str(named) if named else None
+
+
+def find_adapter(source: str | Path) -> Path:
+    """The folder of an adapter; a Hub name is downloaded. FileNotFoundError where there is none."""
+    folder = Path(source)
+    if not hub.is_there(source):
+        if hub.is_offline() or not hub.is_hub_name(source):
+            raise hub.missing(str(source))
+        folder = hub.download(str(source), ["adapter_*", *SMALL_FILES], wanted="give the adapter")
+    if (folder / CONFIG).is_file() and (folder / WEIGHTS).is_file():
+        return folder
+    lacking = CONFIG if not (folder / CONFIG).is_file() else WEIGHTS
+    advice = ""
+    if (folder / "adapter_model.bin").is_file():
+        advice = "; its adapter_model.bin is a pickle, which is not read: save it with PEFT again"
+    elif (folder / "adapter" / CONFIG).is_file():
+        advice = f"; {folder / 'adapter'} is one"
+    raise FileNotFoundError(f"{source} is no adapter: it holds no {lacking}{advice}")
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    try:
+        config = json.loads((folder / CONFIG).read_bytes())
+        if not isinstance(config, dict):
+            raise TypeError("an object is needed")
+        if config.get("peft_type") == "LORA":
+            for key in ("r", "lora_alpha"):
+                if not isinstance(config[key], int | float) or config["r"] <= 0:
+                    raise TypeError(f"{key} is {config[key]!r}")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"{folder / CONFIG} is damaged: {error}") from None
+    return config
+
+
+def _refused(config: Mapping[str, Any], *, has_to_merge: bool) -> str | None:
+    """Why the adapter of this config is not a LoRA that is added to weights; None if it is."""
+    kind = config.get("peft_type")
+    if kind != "LORA":
+        return f"its peft_type is {kind!r}, and LORA is needed"
+    if not has_to_merge:
+        return None
+    for key, reason in _UNKNOWN.items():
+        if config.get(key):
+            return f"it was trained with {key}: {reason}"
+    start = config.get("init_lora_weights", True)
+    if start not in _PLAIN_STARTS:
+        return (
+            f"its init_lora_weights is {start!r}, with which PEFT changes the base's weights on "
+            "loading; let PEFT convert it to a plain LoRA (save_pretrained with "
+            "path_initial_model_for_weight_conversion)"
+        )
+    return None
+
+
+def _tensors(folder: Path) -> dict[str, torch.Tensor]:
+    import safetensors
+    from safetensors.torch import load_file
+
+    try:
+        return dict(load_file(folder / WEIGHTS))
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"{folder / WEIGHTS} is damaged: {error}") from None
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Module of the base and part of a tensor's name."""
+    for part in _PARTS:
+        if name.endswith(f".{part}"):
+            return name.removesuffix(f".{part}"), part
+    module, _, part = name.rpartition(".")
+    return module.removesuffix(".base_layer"), part
+
+
+def _check_parts(folder: Path, module: str, parts: Iterable[str]) -> None:
+    found = set(parts)
+    for one, other in (
+        ("lora_A.weight", "lora_B.weight"),
+        ("lora_embedding_A", "lora_embedding_B"),
+    ):
+        if len(found & {one, other}) == 1:
+            raise ValueError(f"{folder / WEIGHTS} is damaged: {module} has only one of A and B")
+    unknown = found - {*_PARTS, "weight", "bias"}
+    if unknown:
+        raise ValueError(
+            f"{folder / WEIGHTS} holds {module}.{min(unknown)}, which no LoRA is known to have"
+        )
+
+
+def _by_pattern(pattern: Mapping[str, Any] | None, module: str, default: Any) -> Any:
+    """The value of the first regex that fits the end of the module's name, as PEFT has it."""
+    for key, value in (pattern or {}).items():
+        if re.match(rf"(.*\.)?({key})$", module):
+            return value
+    return default

@@ -1,0 +1,284 @@
+"""Merge a LoRA adapter into its base model: which stored tensors change, and writing them.
+
+Owns which stored tensor an adapter's module is, which changes are made to it, and their refusal
+where the merged model could not compute what base and adapter compute. A weight is read and written
+in blocks of rows; beside these blocks only the change of one weight is in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vocabshift.errors import VocabMismatchError
+from vocabshift.models.adapter import ROWS, Adapter, change, is_transposed
+from vocabshift.models.load import load_configs, model_class
+from vocabshift.models.quantized import quantization_method
+from vocabshift.models.shard_writer import NewTable, layout, write_all
+from vocabshift.models.shards import FLOATS, Checkpoint, Shard, StoredTensor
+from vocabshift.models.tables import build_empty, named_tensors
+from vocabshift.surgery.stream import ShardPlan
+
+if TYPE_CHECKING:
+    import torch
+
+_BLOCK_BYTES = 16 << 20  # of a weight in float32
+
+
+@dataclass
+class Change:
+    """What happens to one stored tensor, in this order."""
+
+    whole: torch.Tensor | None = None  # replaces it
+    added: list[Callable[[], torch.Tensor]] = field(default_factory=list)  # made when it is needed
+    rows: dict[int, torch.Tensor] = field(default_factory=dict)  # replace rows
+
+
+def find_changes(
+    adapter: Adapter, folder: Path, checkpoint: Checkpoint
+) -> tuple[dict[str, Change], dict[str, Any]]:
+    """The changes by stored name, and how many there are of each kind.
+
+    ValueError (VocabMismatchError) for what cannot be merged into the model of this folder.
+    """
+    config, _ = load_configs(folder)
+    model = build_empty(model_class(config), config)
+    known = dict(model.named_modules())
+    embeddings = next(name for name, each in known.items() if each is model.get_input_embeddings())
+    names = _Names(checkpoint, named_tensors(model), quantization_method(config))
+    changes: dict[str, Change] = {}
+    figures = {"n_lora": 0, "n_rows": 0, "n_replaced": 0}
+    touched: dict[str, set[str]] = {}
+    for module, parts in adapter.modules.items():
+        if module not in known:
+            raise ValueError(
+                f"the adapter changes {module}, which {type(model).__name__} does not have: it "
+                "belongs to another base model, or to another class of it"
+            )
+        for part in ("weight", "bias"):
+            if part in parts:
+                name = names.stored(module, part, tuple(parts[part].shape))
+                changes.setdefault(name, Change()).whole = parts[part]
+                touched.setdefault(name, set()).add(f"{module}.{part}")
+                figures["n_replaced"] += 1
+        _add_lora(adapter, module, known[module], names=names, changes=changes, touched=touched)
+        figures["n_lora"] += any(part.startswith("lora_") for part in parts)
+        if ROWS in parts:
+            n_rows = _add_rows(adapter, module, embeddings, names, changes)
+            figures["n_rows"] += n_rows
+    names.check_ties(touched)
+    return changes, figures
+
+
+def _add_lora(
+    adapter: Adapter,
+    module: str,
+    layer: Any,
+    *,
+    names: _Names,
+    changes: dict[str, Change],
+    touched: dict[str, set[str]],
+) -> None:
+    """The changes to a layer's weight and bias."""
+    import torch
+
+    parts, scaling = adapter.modules[module], adapter.scaling(module)
+    is_table = "lora_embedding_A" in parts
+    if not is_table and "lora_A.weight" not in parts:
+        return
+    kind = torch.nn.Embedding if is_table else torch.nn.Linear
+    is_turned = is_table or is_transposed(layer)
+    if not (isinstance(layer, kind) or is_turned):
+        raise ValueError(
+            f"the adapter changes {module}, a {type(layer).__name__}: only linear layers and "
+            "embeddings are merged; let PEFT do it (merge_and_unload)"
+        )
+    a, b = (parts[f"lora_embedding_{x}" if is_table else f"lora_{x}.weight"] for x in "AB")
+    shape = (b.shape[0], a.shape[1])
+    name = names.stored(module, "weight", shape[::-1] if is_turned else shape)
+    make = partial(change, a, b, scaling, is_transposed=is_turned)
+    changes.setdefault(name, Change()).added.append(make)
+    touched.setdefault(name, set()).add(f"{module}.weight")
+    if "lora_B.bias" in parts:
+        bias = parts["lora_B.bias"]
+        name = names.stored(module, "bias", tuple(bias.shape))
+        changes.setdefault(name, Change()).added.append(lambda: bias.float() * scaling)
+
+
+def _add_rows(
+    adapter: Adapter, module: str, embeddings: str, names: _Names, changes: dict[str, Change]
+) -> int:
+    """The rows of trained tokens; how many they are."""
+    rows = adapter.modules[module][ROWS]
+    ids = adapter.row_ids(module, embeddings)
+    name = names.stored(module, "weight", (None, rows.shape[1]))
+    n_rows = names.checkpoint.tensors[name][1].shape[0]
+    if len(ids) != len(rows):
+        raise ValueError(
+            f"the adapter has {len(rows)} rows for {module} and its config names {len(ids)} "
+            "(trainable_token_indices): it is damaged"
+        )
+    if ids and not 0 <= min(ids) <= max(ids) < n_rows:
+        raise VocabMismatchError(
+            f"the adapter has a row for token {max(ids)} and {module} of the base has {n_rows}: "
+            "it was trained with another vocabulary; see: vocabshift transfer ADAPTER MODEL"
+        )
+    found = changes.setdefault(name, Change()).rows
+    for token_id, row in zip(ids, rows, strict=True):
+        if token_id in found and not bool((found[token_id] == row).all()):
+            raise ValueError(
+                f"the adapter has two rows for token {token_id}, and the base has one matrix for "
+                "embeddings and head"
+            )
+        found[token_id] = row
+    return len(ids)
+
+
+class _Names:
+    """Which stored tensor a parameter of the model is."""
+
+    def __init__(
+        self, checkpoint: Checkpoint, tensors: Mapping[str, Any], method: str | None
+    ) -> None:
+        self.checkpoint, self._tensors, self._method = checkpoint, tensors, method
+
+    def stored(self, module: str, part: str, shape: tuple[int | None, ...]) -> str:
+        """Its stored name; ValueError where it is not stored so that it can be changed."""
+        wanted = f"{module}.{part}"
+        tensor = self._tensors.get(wanted)
+        same = [name for name, other in self._tensors.items() if other is tensor] or [wanted]
+        found = next(filter(None, (self._find(name) for name in (wanted, *same))), None)
+        folder = self.checkpoint.folder
+        if found is None:
+            quantized = f", being quantized ({self._method})" if self._method else ""
+            raise ValueError(
+                f"the adapter changes {wanted}, which {folder} does not store as one "
+                f"tensor{quantized}; merge it with PEFT (merge_and_unload)"
+            )
+        stored = self.checkpoint.tensors[found][1]
+        if stored.dtype not in FLOATS:
+            raise ValueError(
+                f"{found} of {folder} is quantized ({stored.dtype}): merge the adapter into the "
+                "unquantized model, and quantize the result"
+            )
+        if any(a not in (None, b) for a, b in zip(shape, stored.shape, strict=False)) or len(
+            shape
+        ) != len(stored.shape):
+            raise VocabMismatchError(
+                f"the adapter's {wanted} is {list(shape)} and the base's {list(stored.shape)}: it "
+                "was trained on another base, or with another vocabulary"
+            )
+        return found
+
+    def _find(self, wanted: str) -> str | None:
+        """The name itself, or the only one with the longest common ending."""
+        known = self.checkpoint.tensors
+        if wanted in known:
+            return wanted
+        parts = wanted.split(".")
+        for length in range(len(parts) - 1, 1, -1):
+            ending = ".".join(parts[-length:])
+            fitting = [name for name in known if f".{name}".endswith(f".{ending}")]
+            if fitting:
+                return fitting[0] if len(fitting) == 1 else None
+        return None
+
+    def check_ties(self, touched: Mapping[str, set[str]]) -> None:
+        """ValueError where only one of several tied parameters is changed, or each differently."""
+        for name, wanted in touched.items():
+            first = self._tensors.get(min(wanted))
+            tied = {other for other, tensor in self._tensors.items() if tensor is first}
+            if len(tied) > 1 and first is not None:
+                raise ValueError(
+                    f"{' and '.join(sorted(tied))} are one tensor in the base ({name}), and the "
+                    f"adapter changes {' and '.join(sorted(wanted))} by itself (modules_to_save, "
+                    "or as a target): merged, both would change. PEFT's merge_and_unload changes "
+                    "both, or unties them; rows of trainable_token_indices can be merged"
+                )
+
+
+def plan_changes(checkpoint: Checkpoint, changes: Mapping[str, Change]) -> list[ShardPlan]:
+    """The plan for every shard of the base."""
+    plans = []
+    for shard in checkpoint.shards:
+        new = {
+            stored.name: NewTable(
+                stored.shape,
+                stored.stop - stored.start,
+                partial(_write, shard, stored, changes[stored.name]),
+            )
+            for stored in shard.tensors
+            if stored.name in changes
+        }
+        size = layout(shard, new).n_bytes if new else shard.n_bytes
+        plans.append(ShardPlan(shard, new, size))
+    return plans
+
+
+def _write(shard: Shard, stored: StoredTensor, what: Change, descriptor: int, start: int) -> None:
+    """Write the changed tensor at byte `start`."""
+    added = [make() for make in what.added]
+    for first, block in _blocks(shard, stored, what.whole):
+        last = first + len(block)
+        result = block
+        if added:
+            result = block.float()
+            for each in added:
+                result += each[first:last]
+        for token_id, row in what.rows.items():
+            if first <= token_id < last:
+                result[token_id - first] = row.to(result.dtype)
+        final = result.to(block.dtype)
+        if not final.isfinite().all():
+            raise ValueError(
+                f"{stored.name} would hold numbers that are not finite: base or adapter is broken, "
+                f"or the sum is too large for {stored.dtype}"
+            )
+        data = _bytes(final)
+        write_all(descriptor, memoryview(data), start + first * (len(data) // len(block)))
+
+
+def _bytes(tensor: torch.Tensor) -> Any:
+    import torch
+
+    return tensor.detach().contiguous().view(-1).view(torch.uint8).numpy()
+
+
+def _blocks(
+    shard: Shard, stored: StoredTensor, whole: torch.Tensor | None
+) -> Iterator[tuple[int, torch.Tensor]]:
+    """(first row, rows) in the stored dtype; `whole` stands in for what is stored."""
+    import torch
+
+    kind = getattr(torch, FLOATS[stored.dtype])
+    n_rows, width = stored.shape[0], max(1, int(np.prod(stored.shape[1:])))
+    length = max(1, _BLOCK_BYTES // (4 * width))
+    size = torch.empty((), dtype=kind).element_size()
+    for first in range(0, n_rows, length):
+        count = min(length, n_rows - first)
+        if whole is not None:
+            yield first, whole[first : first + count].to(kind)
+            continue
+        plain = np.fromfile(
+            shard.file,
+            dtype=np.uint8,
+            count=count * width * size,
+            offset=stored.start + first * width * size,
+        )
+        if len(plain) != count * width * size:
+            raise ValueError(f"{shard.file} became shorter while it was read")
+        yield first, torch.from_numpy(plain).view(kind).view(count, *stored.shape[1:])
+
+
+def digests(adapter: Adapter) -> list[Any]:
+    """What distinguishes this adapter's tensors from others'."""
+    found: list[Any] = []
+    for module, parts in sorted(adapter.modules.items()):
+        for part, tensor in sorted(parts.items()):
+            found += [f"{module}.{part}", _bytes(tensor)]
+    return found
