@@ -69,14 +69,15 @@ def decide(
     apart. One seed is trained, so that the intervals hold how documents differ, and not how two
     runs would.
 
-    model: a folder or Hub name with its tokenizer, a byte-level BPE; it is not changed. new, home:
-    text of the new languages and of those to keep, labelled, no label in both. out: the folder to
-    write. options: candidates, budget and pilots. held_out: text of all these languages to compare
-    on; None holds out every twentieth document. donor: for the initializer "omp". device: "auto" (a
-    GPU where there is one), "cpu", "cuda", … force, resume: replace `out`; go on with the pilots of
-    a run that was stopped, whose time counts. dry_run: list the pilots with what they would take at
-    most, and write nothing. threads: of learning tokenizers. progress: called with the pilot, the
-    work done and all of it. clock: seconds, for the budget.
+    model: a folder or Hub name with its tokenizer, a byte-level BPE; it is not changed.
+    new, home: text of the new languages and of those to keep, labelled, no label in both.
+    out: the folder to write. options: candidates, budget and pilots.
+    held_out: text of all these languages to compare on; None holds out every twentieth document.
+    donor: for the initializer "omp". device: "auto" (a GPU where there is one), "cpu", "cuda", …
+    force, resume: replace `out`; continue a run that was stopped, whose time counts.
+    dry_run: list the pilots with what they would take at most, and write nothing.
+    threads: of learning tokenizers. progress: called with the pilot, the work done and all of it.
+    clock: seconds, for the budget.
 
     Returns the contents of `decision.json`. ValueError (VocabMismatchError, CorpusError) or OSError
     for a request that cannot be met; FileExistsError without `force` if `out` exists.
