@@ -53,7 +53,7 @@ def check_options(
         repaired(as_tokenizer(old))
 
 
-def split_corpus(corpus: Corpus, text: Any) -> tuple[Corpus, Corpus, str]:
+def split_corpus(corpus: Corpus, text: Any, flag: str = "--text") -> tuple[Corpus, Corpus, str]:
     """The text to learn from, the held-out text, and a description of the latter."""
     if text is not None:
         judged = text if isinstance(text, Corpus) else Corpus.from_texts(text)
@@ -69,6 +69,6 @@ def split_corpus(corpus: Corpus, text: Any) -> tuple[Corpus, Corpus, str]:
             what = "the corpus" if label is None else f"the corpus of {label}"
             raise CorpusError(
                 f"{what} has one document at most, and the first is held out to judge on; give "
-                "more documents, or name other text to judge on (--text)"
+                f"more documents, or name other text to judge on ({flag})"
             ) from None
     return learned, judged, f"every {EVERY}th document of the corpus, of which nothing was learned"

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.cpt.config import Phase
-from vocabshift.errors import CorpusError
+from vocabshift.errors import CorpusError, InvalidTokenizerError
+from vocabshift.models.folder import load_own_tokenizer, require_model
 from vocabshift.progress import Progress
 from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.storage.outcome import check_output, config_hash, outcome
@@ -27,7 +28,7 @@ from vocabshift.text.held_out import excerpt
 from vocabshift.text.readers import input_key
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.recipes import make_trainer
-from vocabshift.workflows.adapt_request import open_model, split_corpus
+from vocabshift.workflows.adapt_request import split_corpus
 from vocabshift.workflows.decide_options import KEEP, Candidate, DecideOptions, candidates
 from vocabshift.workflows.decide_pilots import ModelPilots, joined
 from vocabshift.workflows.decide_report import commands_of, cpt_of, markdown, result_of, specs_of
@@ -68,33 +69,25 @@ def decide(
     apart. One seed is trained, so that the intervals hold how documents differ, and not how two
     runs would.
 
-    model: a folder or Hub name with its tokenizer, a byte-level BPE; it is not changed. new, home:
-    text of the new languages and of those to keep, labelled, no label in both. out: the folder to
-    write. options: candidates, budget and pilots. held_out: text of all these languages to compare
-    on; None holds out every twentieth document. donor: for the initializer "omp". device: "auto" (a
-    GPU where there is one), "cpu", "cuda", … force, resume: replace `out`; go on with the pilots of
-    a run that was stopped, whose time counts. dry_run: list the pilots with what they would take at
-    most, and write nothing. threads: of learning tokenizers. progress: called with the pilot, the
-    work done and all of it. clock: seconds, for the budget.
+    model: a folder or Hub name with its tokenizer, a byte-level BPE; it is not changed.
+    new, home: text of the new languages and of those to keep, labelled, no label in both.
+    out: the folder to write. options: candidates, budget and pilots.
+    held_out: text of all these languages to compare on; None holds out every twentieth document.
+    donor: for the initializer "omp". device: "auto" (a GPU where there is one), "cpu", "cuda", …
+    force, resume: replace `out`; continue a run that was stopped, whose time counts.
+    dry_run: list the pilots with what they would take at most, and write nothing.
+    threads: of learning tokenizers. progress: called with the pilot, the work done and all of it.
+    clock: seconds, for the budget.
 
     Returns the contents of `decision.json`. ValueError (VocabMismatchError, CorpusError) or OSError
     for a request that cannot be met; FileExistsError without `force` if `out` exists.
     """
     texts = {"new": _labelled("new", new), "home": _labelled("home", home)}
-    both = set(texts["new"].languages) & set(texts["home"].languages)
-    if both:
-        raise CorpusError(f"{', '.join(sorted(map(str, both)))}: named both as new and as home")
     if not dry_run:
         check_output(out, model, donor, *texts.values(), force=force)
-    folder, old = open_model(model)
-    assert isinstance(old, Tokenizer)
-    for init in options.inits:
-        find_initializer(init)
-        check_init(TransferOptions(init=init, donor=donor, corpus=texts["new"]))
-    Phase(trained=options.trained, n_bytes=1)  # refuses a phase that there is not
-    make_trainer(options.swap_recipe, {"vocab_size": MOST_SWAPPED})  # refuses an unknown recipe
+    folder, old = _opened(model, texts, options, donor)
     given = None if held_out is None else _labelled("held-out", held_out)
-    learned, judged, judged_on = split_corpus(joined(texts), given)
+    learned, judged, judged_on = split_corpus(joined(texts), given, "--held-out")
     lacking = set(learned.languages) - set(judged.languages)
     if lacking:
         raise CorpusError(f"the held-out text lacks {', '.join(sorted(map(str, lacking)))}")
@@ -171,6 +164,30 @@ def decide(
         figures = {"verdict": reached.kind, "recommended": reached.recommended}
         output.record({"model": str(model), **asked}, figures, corpus_fingerprint=key)
     return {"out": str(out), **result}
+
+
+def _opened(
+    model: str | Path,
+    texts: Mapping[str, Corpus],
+    options: DecideOptions,
+    donor: str | Path | None,
+) -> tuple[Path, Tokenizer]:
+    """The model's folder and tokenizer; refuses what would fail after some pilots."""
+    both = set(texts["new"].languages) & set(texts["home"].languages)
+    if both:
+        raise CorpusError(f"{', '.join(sorted(map(str, both)))}: named both as new and as home")
+    folder = require_model(model, advice="plan takes a tokenizer alone")
+    old = load_own_tokenizer(folder)
+    if not isinstance(old, Tokenizer):
+        raise InvalidTokenizerError(
+            f"the tokenizer of {model} is {old.kind}; only BPE learns tokens from text"
+        )
+    for init in options.inits:
+        find_initializer(init)
+        check_init(TransferOptions(init=init, donor=donor, corpus=texts["new"]))
+    Phase(trained=options.trained, n_bytes=1)  # refuses a phase that there is not
+    make_trainer(options.swap_recipe, {"vocab_size": MOST_SWAPPED})  # refuses an unknown recipe
+    return folder, old
 
 
 def _labelled(side: str, text: Corpus | Mapping[str, Iterable[str]]) -> Corpus:

@@ -55,7 +55,9 @@ class DecideOptions:
 
     def __post_init__(self) -> None:
         if self.n_bytes is None and self.minutes is None:
-            raise ValueError("a budget is needed: n_bytes of text for each pilot, or minutes")
+            raise ValueError(
+                "a budget is needed: n_bytes (--bytes) of text for a pilot, or minutes"
+            )
         for name in ("n_bytes", "minutes", "learning_rate"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0):

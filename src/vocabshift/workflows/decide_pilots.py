@@ -74,7 +74,7 @@ class ModelPilots:
 
     def train(self, candidate: Candidate, n_bytes: int, is_over: Callable[[], bool]) -> Pilot:
         """Train on so many bytes, and score."""
-        kept = self._kept("train", candidate)
+        kept = self._kept("train", candidate, asked=n_bytes)
         if kept is not None:
             return kept
         options = self._options
@@ -116,7 +116,15 @@ class ModelPilots:
             n_bytes=steps[-1].n_bytes,
             n_tokens=steps[-1].n_tokens,
         )
-        return self._keep("train", pilot)
+        return self._keep("train", pilot, asked=n_bytes)
+
+    def fixed(self, sizes: Mapping[str, int]) -> Mapping[str, int]:
+        """Keep the bytes that finalists are given: a resumed run has less time to share out."""
+        saved = self._checkpoints.load("sizes")
+        if saved is not None and saved.info.keys() == sizes.keys() and any(saved.info.values()):
+            return {name: int(size) for name, size in saved.info.items()}
+        self._checkpoints.save("sizes", lambda path: path.write_text(""), dict(sizes))
+        return sizes
 
     def training_speed(self, pilot: Pilot) -> float:
         """Bytes of text per second that training is expected to read."""
@@ -239,21 +247,23 @@ class ModelPilots:
 
     # Checkpoints.
 
-    def _kept(self, what: str, candidate: Candidate) -> Pilot | None:
+    def _kept(self, what: str, candidate: Candidate, asked: int = 0) -> Pilot | None:
         saved = self._checkpoints.load(f"{what} {candidate.name}")
-        if saved is None:
+        if saved is None or saved.info["asked"] != asked:
             return None
         plain = json.loads(saved.path.read_text(encoding="utf-8"))
         documents = [DocumentScore(*each) for each in plain.pop("documents")]
         return Pilot(candidate, documents, **plain)
 
-    def _keep(self, what: str, pilot: Pilot) -> Pilot:
+    def _keep(self, what: str, pilot: Pilot, asked: int = 0) -> Pilot:
         plain = asdict(pilot)
         del plain["candidate"]
         plain["documents"] = [(d.language, d.n_bytes, d.nats, d.is_lost) for d in pilot.documents]
         text = json.dumps(plain, ensure_ascii=False)
         self._checkpoints.save(
-            f"{what} {pilot.candidate.name}", lambda path: path.write_text(text, encoding="utf-8")
+            f"{what} {pilot.candidate.name}",
+            lambda path: path.write_text(text, encoding="utf-8"),
+            {"asked": asked},
         )
         return pilot
 

@@ -31,7 +31,7 @@ def rows_of(found: Found, sides: Mapping[str, Sequence[str]]) -> list[dict[str, 
                 for side, languages in sides.items()
             }
             row: dict[str, Any] = {"pilot": name, "stage": stage, "bits_per_byte": bits}
-            row |= {"gained_in_new": -changes["new"], "lost_at_home": changes["home"]}
+            row |= {"gained_in_new": 0.0 - changes["new"], "lost_at_home": changes["home"]}
             row |= {
                 "n_bytes": pilot.n_bytes,
                 "n_tokens": pilot.n_tokens,

@@ -54,6 +54,10 @@ class Work(Protocol):
         """Train on so many bytes, and score; TimeIsOverError once `is_over()` is true."""
         ...
 
+    def fixed(self, sizes: Mapping[str, int]) -> Mapping[str, int]:
+        """Bytes for each finalist, as an earlier attempt fixed them, or these from now on."""
+        ...
+
     def training_speed(self, pilot: Pilot) -> float:
         """Bytes of text per second that training is expected to read, from a screened pilot."""
         ...
@@ -125,10 +129,14 @@ def run_pilots(
             found.left_out[candidate.name] = f"not possible: {error}"
         longest = max(longest, ledger.spent - before)
     chosen = finalists(found.screened, options.finalists, weights)
+    if len(chosen) < 2:  # the old tokenizer alone: nothing to compare it with
+        return found
     for name in found.screened:
         if name not in chosen:
             found.left_out[name] = "not trained: behind the finalists without training"
-    sizes = training_bytes([found.screened[name] for name in chosen], work, options, ledger)
+    sizes = work.fixed(
+        training_bytes([found.screened[name] for name in chosen], work, options, ledger)
+    )
     for name in chosen:
         if not sizes[name]:
             found.left_out[name] = "not trained: too little time was left"

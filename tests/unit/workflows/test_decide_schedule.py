@@ -49,6 +49,7 @@ class Constructed:
         impossible: str = "",
     ) -> None:
         self.now, self.ran = 0.0, list[str]()
+        self.sizes: dict[str, int] = {}
         self._trained, self._screening, self._step = trained, screening, step
         self._impossible = impossible
 
@@ -75,6 +76,10 @@ class Constructed:
         seed = 500 + LISTED.index(candidate)
         cpu = 5.0 if candidate.init == "fvt" else 9.0
         return Pilot(candidate, documents(*bits, seed), n_bytes=n_bytes, cpu_seconds=cpu)
+
+    def fixed(self, sizes: Mapping[str, int]) -> Mapping[str, int]:
+        self.sizes = self.sizes or dict(sizes)
+        return self.sizes
 
     def training_speed(self, pilot: Pilot) -> float:
         return 2000.0 if pilot.candidate.way == "swap" else 1000.0
@@ -171,8 +176,19 @@ def test_equal_bytes_that_do_not_fit_are_left_out_and_not_begun() -> None:
     assert ledger.spent <= 60
 
 
+def test_a_resumed_run_gives_what_was_fixed_before() -> None:
+    """With less time left the shares would be others, and the work no longer equal."""
+    work = Constructed({}, screening=1.0)
+    first, _ = decided(work, minutes=2.0)
+    sizes = {name: pilot.n_bytes for name, pilot in first.trained.items()}
+    again, _ = decided(work, minutes=4.0)
+    assert sizes == {name: pilot.n_bytes for name, pilot in again.trained.items()}
+
+
 def test_without_trained_pilots_nothing_is_recommended() -> None:
-    found, _ = decided(Constructed({}, screening=10.0), minutes=0.2, n_bytes=50_000)
+    work = Constructed({}, screening=10.0)
+    found, _ = decided(work, minutes=0.2, n_bytes=50_000)
+    assert ["screen keep"] == work.ran
     reached = verdict(found, WEIGHTS)
     assert ("cannot tell", None) == (reached.kind, reached.recommended)
     assert "fewer than two" in reached.why
