@@ -18,6 +18,7 @@ from vocabshift.errors import CorpusError  # noqa: E402
 from vocabshift.evaluation.scoring.score import score_documents  # noqa: E402
 from vocabshift.surgery.options import DistillOptions, TransferOptions  # noqa: E402
 from vocabshift.surgery.report import TransferReport  # noqa: E402
+from vocabshift.surgery.student import TrainedRows  # noqa: E402
 from vocabshift.surgery.transfer import transfer_model  # noqa: E402
 
 TEXTS = [*small_models.HINDI[:3], "एक और बिल्ली", "the cat और the cat", "और वहाँ एक चिट्ठी थी"]
@@ -152,6 +153,29 @@ def test_batches_decide_about_memory_alone() -> None:
     for one, two in zip(tables(whole), tables(single), strict=True):
         torch.testing.assert_close(one, two, rtol=1e-9, atol=1e-12)
     assert not torch.allclose(tables(whole)[0], tables(other)[0])
+
+
+@pytest.mark.parametrize("kind", ["llama", "llama-tied"])
+def test_a_row_moves_by_its_own_snippets(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inputs: only rows of tokens in the step; a head, and a table that serves as one: all rows."""
+    moved: list[int | None] = []
+    step = TrainedRows.step
+
+    def recorded(self: Any, rate: float, touched: Any) -> None:
+        before = self.values.detach().clone()
+        step(self, rate, touched)
+        differs = (before != self.values.detach()).any(1).nonzero().flatten()
+        assert touched is None or {*differs.tolist()} <= {*touched.tolist()}
+        moved.append(None if touched is None else len(touched))
+
+    monkeypatch.setattr(TrainedRows, "step", recorded)
+    _, report = distilled(build(kind), TEXTS, step_tokens=1)
+    if kind == "llama-tied":
+        assert {None} == {*moved}
+    else:
+        assert {None} == {*moved[1::2]}
+        assert all(0 < n < report.distilled["n_learned"] for n in moved[::2] if n is not None)
+        assert None not in moved[::2]
 
 
 def test_rows_start_from_another_initializer() -> None:

@@ -37,6 +37,9 @@ def test_stretches_by_definition(old: list[int], new: list[int], length: int, mo
     at_old, at_new = common_ends(old_ends, new_ends)
     by_definition = sorted({*old_ends.tolist()} & {*new_ends.tolist()})
     assert by_definition == old_ends[at_old].tolist() == new_ends[at_new].tolist()
+    for at, ends in ((at_old, old_ends.tolist()), (at_new, new_ends.tolist())):
+        last = [len(ends) - 1 - ends[::-1].index(end) for end in by_definition]
+        assert last == at.tolist()
     after = 0
     for each in cut_document((old_ids, old_ends), (new_ids, new_ends), length, most):
         assert len(each.new) <= 4 * length
