@@ -90,7 +90,8 @@ def _add_recipe_flags(parser: Parser, recipes: Mapping[str, Recipe]) -> None:
                 "--variant", choices=recipe.variants, help=f"{names}: {recipe.variants_help}"
             )
             continue
-        flags = [flags_of(recipe.trainer)[name] for recipe in of_name]
+        trainers: list[type] = [recipe.trainer for recipe in of_name]
+        flags = [flags_of(trainer)[name] for trainer in trainers]
         is_one = len({flag.default for flag in flags}) == 1
         flags[0].add(parser, of=names, with_default=is_one)
 

@@ -184,10 +184,11 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
     for name in folders:
         if not is_writable(name):
             raise ValueError(f"{name!r} is no folder that a pack may bring")
+    made_by, model, base = (_text(document[key]) for key in ("made_by", "model", "base"))
     return Manifest(
-        made_by=_text(document["made_by"]),
-        model=_text(document["model"]),
-        base=_text(document["base"]),
+        made_by=made_by,
+        model=model,
+        base=base,
         bytes_of_model=_count(document["bytes_of_model"]),
         base_tensors=_table(document["base_tensors"], _base_tensor),
         shards=shards,
