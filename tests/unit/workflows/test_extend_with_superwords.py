@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import vocabshift as vs
+from vocabshift.checks.vocabulary import bytes_per_token
 from vocabshift.extension.options import ExtensionOptions
 from vocabshift.trainers.on_top import SuperwordsOnTopTrainer
 from vocabshift.workflows.extend import extend_to_folder
@@ -54,6 +55,7 @@ def test_superwords_are_those_of_the_trainer_on_the_new_words() -> None:
     assert found.tokenizer.model.merges == trainer.train(corpus).model.merges
     other = replace(trainer, sampling_alpha=None).train(corpus)
     assert found.tokenizer.model.merges != other.model.merges
+    assert found.bytes_per_token_before == bytes_per_token(found.words.tokenizer, corpus)
     assert (base.row_count, base.row_count + 11) == (
         len(found.id_map.old_to_new),
         found.id_map.new_size,
