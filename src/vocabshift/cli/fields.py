@@ -87,15 +87,11 @@ class Flag:
         return str(self.word) if self.word.isupper() else usual
 
 
-_KNOWN: dict[type, dict[str, Flag]] = {}  # reading source files takes milliseconds each
-
-
+@cache
 def flags_of(kind: type) -> dict[str, Flag]:
     """The flags of a dataclass by field name, inherited fields first."""
-    if kind in _KNOWN:
-        return _KNOWN[kind]
     said, hints = _docstrings(kind), get_type_hints(kind, include_extras=True)
-    flags = _KNOWN[kind] = {}
+    flags = {}
     for field in dataclasses.fields(kind):
         hint, word = hints[field.name], ""
         if get_origin(hint) is Annotated:
