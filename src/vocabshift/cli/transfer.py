@@ -38,11 +38,8 @@ def add_parser(subparsers: Any) -> None:
         "is what prune made of the file's own. Needs the [gguf] extra.\n"
         "Of a LoRA adapter (MODEL) that was trained before a transfer, rows of tokens are moved:\n"
         "TOKENIZER is the folder of the transferred model.",
-        "  vocabshift transfer models/llama runs/ist --init auto --text hi=hindi.txt -o llama-ist\n"
         "  vocabshift transfer models/llama runs/ist --init distill --corpus hi=hindi.txt "
-        "en=english.txt --dry-run -o llama-ist\n"
-        "  vocabshift transfer models/llama runs/ist --init distill --corpus hi=hindi.txt "
-        "en=english.txt --distill-start focus -o llama-ist\n"
+        "en=english.txt -o llama-ist\n"
         "  vocabshift transfer llama-ist-trained --back --initial models/llama -o llama-back\n",
     )
     parser.later(_add_options)
@@ -131,6 +128,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         transfer_to_folder,
     )
 
+    distill = distill_of(args)
     if args.back or args.initial:
         changes_tokenizer = args.tokenizer or args.reserve_dummies or args.complete_bytes
         is_alone = not (changes_tokenizer or args.dry_run or args.details)
@@ -157,7 +155,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         overrides=args.overrides or None,
         reserve_dummies=args.reserve_dummies or TransferOptions.reserve_dummies,
         complete_bytes=args.complete_bytes,
-        distill=distill_of(args),
+        distill=distill,
     )
     with progress_bar(unit="tokens") as progress:
         return transfer_to_folder(

@@ -31,7 +31,7 @@ Score = Callable[[Any, Any], float]
 class DistillOptions:
     """How "distill" learns rows (Token Distillation, arXiv 2505.20133)."""
 
-    start: str = "fvt"
+    start: Annotated[str, "INIT"] = "fvt"
     """Initializer of the rows that learning starts from; tokens that the corpus lacks keep it."""
     snippets: int = 100
     """Snippets of the corpus wanted for each new token."""
@@ -57,8 +57,8 @@ class DistillOptions:
     next_token_weight: float = 1.0
     """Of the next-token loss, by which the rows of the head learn; 0: an untied head keeps the
     start."""
-    device: str | None = None
-    """Where a saved model runs: cpu, cuda, mps; None: the CPU."""
+    device: Annotated[str | None, "DEVICE"] = None
+    """Where a saved model runs: cuda, mps, …; on the CPU unless given."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
