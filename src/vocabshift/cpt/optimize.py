@@ -54,7 +54,7 @@ class Gradient:
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Add the gradients of this process's part of `batch`; return its loss, targets, parts.
 
-        The parts are those of `TrainingModule.forward`.
+        The parts are those of `TrainingModule.forward`, 0 where it gives none.
         """
         config, accelerator = self._config, self._accelerator
         rank, length = accelerator.process_index, config.sequence_length
@@ -72,7 +72,7 @@ class Gradient:
             seeds[: len(piece)] = [_seed(config.seed, self._phase, row) for row in piece.tolist()]
             is_last = number == len(own)
             with nullcontext() if is_last else accelerator.no_sync(self._wrapped):
-                part, n_targets, of_part = self._wrapped(
+                part, n_targets, *of_part = self._wrapped(
                     rows=torch.from_numpy(rows).to(device, torch.int64),
                     row_seeds=torch.from_numpy(seeds).to(device),
                     **self._chunks(piece, len(rows), device),
@@ -82,7 +82,7 @@ class Gradient:
                 (part / (len(batch) * length)).backward()
             nats += part.detach()
             targets += n_targets
-            parts += of_part
+            parts += sum(of_part)
         return nats, targets, parts
 
     def _chunks(self, piece: NDArray[np.int64], n_rows: int, device: Any) -> dict[str, Any]:

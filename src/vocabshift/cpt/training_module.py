@@ -45,18 +45,15 @@ class TrainingModule(torch.nn.Module):
         chunk_teacher: Any = None,
         **inputs: Any,
     ) -> Any:
-        """Loss, number of targets and parts of the loss of `rows`; or the model's own output.
+        """Loss and number of targets of `rows`, or the model's own output for `inputs`.
 
-        The parts, (4,) float64 without a gradient: sums of the matching loss and of the nats, the
-        number of chunks and of targets in them; all 0 for other objectives.
+        With chunks (likelihood matching), also (4,) float64 without a gradient: the sums of the
+        matching loss and of the nats, the number of chunks and of targets in them.
         """
         if rows is None:
             return self.model(**inputs)
         if chunk_numbers is None:
-            nats, n_targets = batch_loss(
-                self.model, rows, self._config, self._special, row_seeds=row_seeds
-            )
-            return nats, n_targets, nats.new_zeros(4, dtype=torch.float64)
+            return batch_loss(self.model, rows, self._config, self._special, row_seeds=row_seeds)
         chunks = RowChunks(chunk_numbers, chunk_teacher)
         if self._boundary is None:
             self._boundary = boundary_mask(self.model, self._special)
