@@ -16,9 +16,14 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     from vocabshift.checks.runtime_reports import check_runtimes as check_runtimes
     from vocabshift.cpt.config import LoopConfig as LoopConfig
     from vocabshift.cpt.config import Phase as Phase
+    from vocabshift.cpt.held_rows import hold_old_rows as hold_old_rows
+    from vocabshift.cpt.in_trainer import LeanLoss as LeanLoss
+    from vocabshift.cpt.in_trainer import LikelihoodMatching as LikelihoodMatching
     from vocabshift.cpt.loop import pretrain as pretrain
     from vocabshift.cpt.pack_corpus import PackOptions as PackOptions
     from vocabshift.cpt.pack_corpus import pack_corpus as pack_corpus
+    from vocabshift.cpt.packed_dataset import matched_dataset as matched_dataset
+    from vocabshift.cpt.packed_dataset import packed_dataset as packed_dataset
     from vocabshift.cpt.packed_ids import PackedIds as PackedIds
     from vocabshift.cpt.run_config import CptConfig as CptConfig
     from vocabshift.cpt.steps import Step as Step
@@ -96,10 +101,19 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "LoopConfig",
         "Phase",
     ),
+    "vocabshift.cpt.held_rows": ("hold_old_rows",),
+    "vocabshift.cpt.in_trainer": (
+        "LeanLoss",
+        "LikelihoodMatching",
+    ),
     "vocabshift.cpt.loop": ("pretrain",),
     "vocabshift.cpt.pack_corpus": (
         "PackOptions",
         "pack_corpus",
+    ),
+    "vocabshift.cpt.packed_dataset": (
+        "matched_dataset",
+        "packed_dataset",
     ),
     "vocabshift.cpt.packed_ids": ("PackedIds",),
     "vocabshift.cpt.run_config": ("CptConfig",),
