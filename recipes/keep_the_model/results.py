@@ -26,7 +26,10 @@ from intervals import over_seeds_and_documents
 from names import arm_of
 from record import Row, add
 
-KEY = ("what", "new", "on", "arm", "n_bytes", "against", "language", "task", "at_bytes")
+KEY = (
+    *("what", "new", "on", "arm", "n_bytes", "language", "task", "at_bytes"),
+    *("against", "against_bytes", "at_equal"),
+)
 Runs = dict[tuple[str, int], list[dict[str, Any]]]
 """By arm and bytes of text, the runs of its seeds."""
 
@@ -66,7 +69,9 @@ def rows_of(runs: Runs, on: str) -> Iterator[Row]:
                 "bytes_per_token": sizes.sum() / first["tokens"][language],
             }
             for against in pairs(runs, name, n_bytes):
-                yield difference(runs, own, against, language) | same
+                yield difference(runs, own, against, language) | same | {"at_equal": "bytes"}
+            for against in in_equal_seconds(runs, name, n_bytes):
+                yield difference(runs, own, against, language) | same | {"at_equal": "seconds"}
         yield cost(own) | same
         yield from (row | same for row in once(own))
 
@@ -89,10 +94,20 @@ def pairs(runs: Runs, name: str, n_bytes: int) -> Iterator[tuple[str, int]]:
             yield key
 
 
+def in_equal_seconds(runs: Runs, name: str, n_bytes: int) -> Iterator[tuple[str, int]]:
+    """The other finalists with the text that each reads in as many CPU seconds as the cheapest.
+
+    One that was not run again with less text is the cheapest itself, or hardly dearer.
+    """
+    least = {arm: size for arm, size in sorted(runs, reverse=True) if size}
+    if len(set(least.values())) > 1 and least.get(name) == n_bytes:
+        yield from ((arm, size) for arm, size in least.items() if arm > name)
+
+
 def difference(runs: Runs, own: list[Row], against: tuple[str, int], language: str) -> Row:
     """Of an arm and another, on the same documents; below zero the arm is better."""
     other = runs[against]
-    if len(other) == 1:  # nothing was drawn by seed
+    if not against[1]:  # nothing was drawn by seed
         other = other * len(own)
     n = min(len(own), len(other))
     ours, sizes = amounts(own[:n], language)

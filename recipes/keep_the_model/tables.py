@@ -31,7 +31,8 @@ def tables(rows: list[Row]) -> dict[str, str]:
         "before": _bits(own, SOME, lambda row: row["n_bytes"] == 0),
         "screened": _bits(own, SOME, lambda row: row["n_bytes"] > 0),
         "finals": _bits(own, ALL, lambda _: True),
-        "differences": _differences(own),
+        "differences": _differences(own, "bytes"),
+        "seconds": _differences(own, "seconds"),
         "second": _bits(others, ALL, lambda _: True),
         "continuations": _continuations(own),
         "speed": _speed(own),
@@ -71,7 +72,7 @@ def _bits(rows: list[Row], on: str, chosen: Callable[[Row], bool]) -> str:
     values = {(row["arm"], row["n_bytes"], row["language"]): row for row in found}
     differences = {
         (row["arm"], row["n_bytes"], row["language"]): row
-        for row in _of(rows, "difference", on=on, against="base")
+        for row in _of(rows, "difference", on=on, against="base", at_equal="bytes")
     }
     costs = {(row["arm"], row["n_bytes"]): row for row in _of(rows, "cost", on=on)}
     cells = []
@@ -96,11 +97,12 @@ def _bits(rows: list[Row], on: str, chosen: Callable[[Row], bool]) -> str:
     return markdown(("arm", *heads, "seeds", "CPU minutes"), cells)
 
 
-def _differences(rows: list[Row]) -> str:
+def _differences(rows: list[Row], at_equal: str) -> str:
     found = [
         row
-        for row in _of(rows, "difference", on=ALL)
-        if row["against"] != "base" and row["n_bytes"] in (0, row["against_bytes"])
+        for row in _of(rows, "difference", on=ALL, at_equal=at_equal)
+        if row["against"] != "base"
+        and (at_equal == "seconds" or row["n_bytes"] in (0, row["against_bytes"]))
     ]
     languages = _languages(found)
     lines: dict[tuple[str, str], dict[str, str]] = {}

@@ -93,6 +93,34 @@ def test_finalists_get_the_seconds_of_the_cheapest(program: Program, tmp_path: P
     assert own.sizes_at_equal_seconds(arms[:1]) == {}
 
 
+def test_differences_are_paired_by_seed_and_line(program: Program) -> None:
+    """What was not trained has one run for all seeds; what was is paired with its own seed."""
+    results = program("keep_the_model/results.py")
+
+    def run(seed: int, bits: float) -> dict[str, Any]:
+        nats = [(10 * (n + 1), bits * (n + 1) * 10 * np.log(2)) for n in range(5)]
+        return {"seed": seed, "documents": {"hi": nats}}
+
+    runs = {
+        ("base", 0): [run(0, 2.0)],
+        ("swap-fvt-all", 1000): [run(0, 1.5), run(1, 1.7)],
+        ("swap-fvt-all", 400): [run(0, 1.6)],
+        ("extension-fvt-all", 1000): [run(0, 1.6), run(1, 1.6)],
+    }
+    own = runs["swap-fvt-all", 1000]
+    found = results.difference(runs, own, ("base", 0), "hi")
+    assert (found["seeds"], found["is_clear"]) == (2, True)
+    assert found["value"] == pytest.approx(-0.4)
+    other = results.difference(runs, own, ("extension-fvt-all", 1000), "hi")
+    assert (other["seeds"], other["is_clear"]) == (2, False)  # the seeds disagree
+    less = results.difference(runs, own, ("swap-fvt-all", 400), "hi")
+    assert less["seeds"] == 1
+    assert less["value"] == pytest.approx(-0.1)
+    equal = list(results.in_equal_seconds(runs, "extension-fvt-all", 1000))
+    assert equal == [("swap-fvt-all", 400)]
+    assert not list(results.in_equal_seconds(runs, "swap-fvt-all", 1000))
+
+
 def test_what_an_attempt_cost_is_added_to_earlier_ones(program: Program, tmp_path: Path) -> None:
     study, file = program("keep_the_model/study.py"), tmp_path / "cost.json"
     study.write(file, [{"cpu_seconds": 5.0, "wall_seconds": 9.0}])
