@@ -14,6 +14,7 @@ import pytest
 
 import small_models
 from vocabshift.cli.main import main
+from vocabshift.cpt import optimize
 from vocabshift.cpt import run as run_module
 from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
 from vocabshift.cpt.run_config import TRACKERS
@@ -343,7 +344,7 @@ def test_a_spike_stops_with_a_saved_state(cpt: Cpt, tmp_path: Path, monkeypatch)
 
 def test_people_see_a_table(cpt: Cpt, tmp_path: Path, place: Path, capsys, monkeypatch) -> None:
     """Bits per byte before and after, where the model lies, and MFU where a peak is known."""
-    monkeypatch.setattr(run_module, "device_peak", lambda _: 1e12)
+    monkeypatch.setattr(optimize, "device_peak", lambda _: 1e12)
     cpt()
     words = ["--force", f'held_out="hi={place / "hi.txt"}"']
     assert 0 == main(["cpt", str(tmp_path / "cpt.toml"), words[1], words[0]])
