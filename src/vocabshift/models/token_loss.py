@@ -134,8 +134,11 @@ def _at_head(
     results: list[Result] = []
 
     def forward(hidden: torch.Tensor) -> torch.Tensor:
-        results.append(compute(hidden.flatten(0, -2)))
-        return hidden.new_zeros(1, 1, 1)  # whatever the model does with it
+        found: Any = compute(hidden.flatten(0, -2))
+        results.append(found)
+        # Whatever the model does with it. DDP searches it for the weights that were used.
+        first: torch.Tensor = found[0] if isinstance(found, tuple) else found
+        return first.sum().to(hidden.dtype).reshape(1, 1, 1)
 
     with replaced_forward(model.get_output_embeddings(), forward):
         model(input_ids=input_ids, use_cache=False, **inputs)

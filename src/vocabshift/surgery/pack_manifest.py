@@ -186,7 +186,7 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
             raise ValueError(f"{name!r} is no folder that a pack may bring")
     return Manifest(
         made_by=_text(document["made_by"]),
-        model=_text(document["model"]),
+        model=_text(document.get("model")),
         base=_text(document["base"]),
         bytes_of_model=_count(document["bytes_of_model"]),
         base_tensors=_table(document["base_tensors"], _base_tensor),
