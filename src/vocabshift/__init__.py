@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     from vocabshift.cpt.loop import pretrain as pretrain
     from vocabshift.cpt.pack_corpus import PackOptions as PackOptions
     from vocabshift.cpt.pack_corpus import pack_corpus as pack_corpus
-    from vocabshift.cpt.packed_dataset import matched_dataset as matched_dataset
     from vocabshift.cpt.packed_dataset import packed_dataset as packed_dataset
     from vocabshift.cpt.packed_ids import PackedIds as PackedIds
     from vocabshift.cpt.run_config import CptConfig as CptConfig
@@ -81,6 +80,7 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     from vocabshift.workflows.decide import decide as decide
     from vocabshift.workflows.decide_options import DecideOptions as DecideOptions
     from vocabshift.workflows.extend import extend as extend
+    from vocabshift.workflows.matched_dataset import matched_dataset as matched_dataset
     from vocabshift.workflows.measure_models import measure_latency as measure_latency
     from vocabshift.workflows.plan import plan as plan
     from vocabshift.workflows.prune import prune as prune
@@ -111,10 +111,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "PackOptions",
         "pack_corpus",
     ),
-    "vocabshift.cpt.packed_dataset": (
-        "matched_dataset",
-        "packed_dataset",
-    ),
+    "vocabshift.cpt.packed_dataset": ("packed_dataset",),
     "vocabshift.cpt.packed_ids": ("PackedIds",),
     "vocabshift.cpt.run_config": ("CptConfig",),
     "vocabshift.cpt.steps": ("Step",),
@@ -176,6 +173,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.workflows.decide": ("decide",),
     "vocabshift.workflows.decide_options": ("DecideOptions",),
     "vocabshift.workflows.extend": ("extend",),
+    "vocabshift.workflows.matched_dataset": ("matched_dataset",),
     "vocabshift.workflows.measure_models": ("measure_latency",),
     "vocabshift.workflows.plan": ("plan",),
     "vocabshift.workflows.prune": ("prune",),

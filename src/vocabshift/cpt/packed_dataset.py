@@ -2,7 +2,7 @@
 
 `packed_dataset` gives a `datasets.Dataset`. Its rows are cut from the mapped files without copying:
 a column of lists over each shard's ids. Only a row that lies in two shards is copied.
-`matched_dataset` gives rows with the chunks of which a teacher knows the likelihoods.
+`MatchedDataset` has rows with the chunks of which a teacher knows the likelihoods.
 """
 
 from __future__ import annotations
@@ -16,21 +16,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabshift.cpt.chunks import MatchedRows, Teacher
-from vocabshift.cpt.config import MATCHING, LoopConfig, Phase
-from vocabshift.cpt.loop import check_model
-from vocabshift.cpt.objectives import SpecialIds, special_ids
-from vocabshift.cpt.packed_ids import MappedRows, PackedIds
+from vocabshift.cpt.chunks import MatchedRows
+from vocabshift.cpt.config import LoopConfig
+from vocabshift.cpt.objectives import SpecialIds
+from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.cpt.packed_shards import COLUMN
 from vocabshift.cpt.packing import PADDING
-from vocabshift.cpt.teacher_folder import check_teacher
 from vocabshift.errors import CorpusError
 from vocabshift.models.cross_entropy import IGNORED
-from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
 
 if TYPE_CHECKING:
     import datasets
-    from transformers import PreTrainedModel
 
 _MOST = 2**31 - 1  # tokens in a chunk of a column, whose offsets have 32 bits
 LABELS, LENGTHS, POSITIONS = "labels", "seq_lengths", "position_ids"
@@ -125,37 +121,6 @@ class MatchedDataset:
         names = (COLUMN, LABELS, NUMBERS, LOGPROBS)
         columns = (ids, labels, chunks.numbers, chunks.teacher)
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def matched_dataset(
-    model: PreTrainedModel,
-    tokenizer: TokenizerLike,
-    packed: PackedIds | str | Path,
-    teacher: Teacher,
-    config: LoopConfig | None = None,
-) -> MatchedDataset:
-    """The training data of `LikelihoodMatching`: packed documents, and what a teacher says of them.
-
-    model, tokenizer: those that are trained. packed: a folder that `vocabshift encode` wrote with
-        this tokenizer. teacher: a `StoredTeacher` of the same text in the same order, or a live
-        one. config: `sequence_length` and the settings of the objective.
-
-    Documents keep their order; a trainer shuffles rows. Errors as for `pretrain`: ValueError or
-    VocabMismatchError for a model, tokenizer, teacher and text that do not fit each other.
-    """
-    config = config or LoopConfig(objective=MATCHING)
-    if config.objective != MATCHING:
-        raise ValueError(f"the objective is {config.objective!r}; it must be {MATCHING!r} here")
-    ours = as_tokenizer(tokenizer)
-    opened = packed if isinstance(packed, PackedIds) else PackedIds.open(packed)
-    opened.require(ours)
-    separator = check_model(model, ours.row_count, config, [Phase(n_bytes=1)])
-    check_teacher(config, teacher, opened.document_bytes)
-    special = special_ids(model, ours, separator, config)
-    chosen = np.flatnonzero(opened.document_bytes)
-    rows = MappedRows(opened, chosen, separator=separator, length=config.sequence_length)
-    matched = MatchedRows(rows, rows.documents, config.sequence_length, ours, teacher, config)
-    return MatchedDataset(matched, config, special)
 
 
 def _runs(packed: PackedIds, length: int, n_rows: int) -> Iterator[tuple[int, int]]:
