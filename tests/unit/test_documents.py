@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = ("docs", "src", "tests", "recipes", "benchmarks", "cpp", "model_cards", "tools")
 CODE = (".py", ".h", ".cpp", ".sh", ".toml")
 
-WRITTEN = {"adapt.md", "card.md", "report.md"}
+WRITTEN = {"adapt.md", "card.md", "decision.md", "report.md"}
 """Documents that our programs write, by the names that documentation gives them."""
 
 _SPOKEN = re.compile(r'"""[\s\S]*?"""|#[^\n]*')
