@@ -118,6 +118,14 @@ def test_a_killed_run_gives_the_same_rows(source, tmp_path, monkeypatch) -> None
     kill_at = 3
     assert -1 == move("other")[-1]
     kill_at = None
+    # Another text has other rows and snippets: what was learned from the first is not taken up.
+    kill_at = 3
+    assert -1 == move("other text")[-1]
+    kill_at = None
+    afresh = replace(options, corpus=vs.Corpus.from_texts(small_models.HINDI[:2]))
+    assert move("whole of it", afresh) == move("other text", afresh)
+    one, two = tensors(tmp_path / "whole of it"), tensors(tmp_path / "other text")
+    assert all(torch.equal(one[name], two[name]) for name in one)
     faster = replace(OPTIONS, learning_rate=0.1)
     assert whole == move("other", replace(options, distill=faster))
 

@@ -21,7 +21,7 @@ from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.surgery.options import DistillOptions
 from vocabshift.surgery.row_sources import Ids
 from vocabshift.surgery.rows import InitContext
-from vocabshift.surgery.snippets import Snippet
+from vocabshift.surgery.snippets import Snippet, digest_of
 from vocabshift.surgery.student import (
     Head,
     TrainedRows,
@@ -78,6 +78,7 @@ class Lesson:
 
         self._teacher, self._student, self._options, self._seed = teacher, student, options, seed
         self._snippets, self._around = snippets, around
+        self._digest = digest_of(ids, snippets)
         embeddings, head = input_embeddings(student), output_embeddings(student)
         self.device = embeddings.weight.device
         places = torch.from_numpy(ids).to(self.device)
@@ -262,12 +263,14 @@ class Lesson:
             save_file(tensors | {"history": torch.from_numpy(self._history)}, path)
 
         self._phase = _PHASES[self._phase == _PHASES[0]]
-        checkpoints.save(self._phase, write, {"step": self._done})
+        checkpoints.save(self._phase, write, {"step": self._done, "snippets": self._digest})
 
     def _restore(self, checkpoints: Checkpoints) -> None:
         from safetensors.torch import load_file
 
-        found = [each for phase in _PHASES if (each := checkpoints.load(phase)) is not None]
+        saved = [each for phase in _PHASES if (each := checkpoints.load(phase)) is not None]
+        # The options of a run do not name its text: another corpus gives other snippets.
+        found = [each for each in saved if each.info.get("snippets") == self._digest]
         if not found:
             return
         latest = max(found, key=lambda each: int(each.info["step"]))

@@ -10,6 +10,7 @@ token and its share of old ones, about). Knows nothing of models.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -141,6 +142,17 @@ def cut_document(
             )
         first_old, first_new, begin = end_old + 1, end_new + 1, place + 1
         nth = round(first_new * n_stretches / n_new) + 1
+
+
+def digest_of(ids: npt.NDArray[np.int64], snippets: Sequence[Snippet]) -> str:
+    """A sha256 of the ids to learn and of what every snippet holds, in order."""
+    digest = hashlib.sha256(ids.astype("<i8").tobytes())
+    for each in snippets:
+        arrays = (each.old, each.new, each.at_old, each.at_new)
+        digest.update(np.array([len(array) for array in arrays], dtype="<i8").tobytes())
+        for array in arrays:
+            digest.update(array.astype("<i4").tobytes())
+    return digest.hexdigest()
 
 
 def common_ends(
