@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -188,18 +188,22 @@ class _Shelf:
 
     def add(self, snippet: Snippet) -> None:
         """Keep the snippet if it is needed."""
-        self._take(snippet)
+        if self._take(snippet):
+            # What was cut is a view, which would hold the ids of all documents encoded with it.
+            own = snippet.old.copy(), snippet.new.copy()
+            self.kept[-1] = replace(snippet, old=own[0], new=own[1])
         if self.n_tokens > 2 * self.options.tokens:
             self.fit(self.options.tokens)
 
-    def _take(self, snippet: Snippet) -> None:
+    def _take(self, snippet: Snippet) -> bool:
         places = np.unique(self._place[snippet.new])
         places = places[places >= 0]
         if not (self.counts[places] < self.cap).any():
-            return
+            return False
         self.counts[places] += 1
         self.kept.append(snippet)
         self.n_tokens += len(snippet.new)
+        return True
 
     def fit(self, n_tokens: int) -> None:
         """Lower the cap until at most `n_tokens` are kept; with a cap of 1, the first ones."""

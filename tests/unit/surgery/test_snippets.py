@@ -121,6 +121,8 @@ def test_every_token_gets_as_many_snippets_as_wanted() -> None:
     many = snippets_of(texts, old, new, made, snippets=7)
     assert 2 == few.counts[few.counts > 0].min()
     assert 7 == many.counts[many.counts > 0].min()
+    arrays = [(each.old, each.new, each.at_old, each.at_new) for each in many.snippets]
+    assert all(array.base is None for each in arrays for array in each)  # no batch is held by views
     assert many.n_bytes == sum(len(text.encode()) for text in texts)
     cheap = snippets_of(texts, old, new, made, snippets=7, tokens=few.n_new)
     assert few.n_new >= cheap.n_new > 0
