@@ -144,6 +144,8 @@ def test_the_cost_is_told_before(source, capsys) -> None:
     shown = " ".join(capsys.readouterr().out.split())
     assert "learning would take" in shown
     assert "new tokens a second" in shown
+    assert 0 == main(words(source, "--init", "distill", "--dry-run", "--json"))
+    assert 1 == json.loads(capsys.readouterr().out)["distilled"]["steps"]
 
 
 def test_flags_of_distill_are_for_it(source, capsys) -> None:
