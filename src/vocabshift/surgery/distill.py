@@ -107,13 +107,15 @@ def learn_rows(
     causal = is_causal(model)
     around = around_snippets(model, exchange, causal=causal)
     positions = positions_of(model)
+    most = [None if positions is None else positions - each.n_tokens for each in around]
     snippets = find_snippets(
         options.corpus,
         exchange.old,
         exchange.new,
         made,
         settings,
-        most_old=None if positions is None else positions - around[0].n_tokens,
+        most_old=most[0],
+        most_new=most[1],
         progress=in_phase(progress, "snippets"),
     )
     has_any = snippets.counts > 0

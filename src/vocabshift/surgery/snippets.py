@@ -68,9 +68,10 @@ def find_snippets(
     options: DistillOptions,
     *,
     most_old: int | None = None,
+    most_new: int | None = None,
     progress: PhaseProgress | None = None,
 ) -> Snippets:
-    """Snippets with the tokens `made` (new ids); `most_old`: old tokens in one, at most.
+    """Snippets with the tokens `made` (new ids); `most_old`, `most_new`: tokens in one, at most.
 
     CorpusError where the corpus holds no text, or none of the tokens.
     """
@@ -81,7 +82,7 @@ def find_snippets(
         texts = list(documents.texts())
         for start in range(0, len(texts), _DOCUMENTS):
             some = texts[start : start + _DOCUMENTS]
-            for snippet in _cut(some, readers, options.snippet_tokens, most_old):
+            for snippet in _cut(some, readers, options.snippet_tokens, (most_old, most_new)):
                 shelf.add(snippet)
                 n_read += len(snippet.new)
             n_bytes += sum(len(text.encode()) for text in some)
@@ -97,7 +98,10 @@ def find_snippets(
 
 
 def _cut(
-    texts: Sequence[str], readers: tuple[Engine, Engine], length: int, most_old: int | None
+    texts: Sequence[str],
+    readers: tuple[Engine, Engine],
+    length: int,
+    most: tuple[int | None, int | None],
 ) -> Iterator[Snippet]:
     """The stretches of each text, in order."""
     spans = []
@@ -106,7 +110,7 @@ def _cut(
         ids, offsets = reader.encode_batch(texts, parse_special=False)
         spans.append(spans_of_ids(reader, texts, ids, offsets, parse_special=False))
     for old, new in zip(*spans, strict=True):
-        yield from cut_document((old.ids, old.ends), (new.ids, new.ends), length, most_old)
+        yield from cut_document((old.ids, old.ends), (new.ids, new.ends), length, *most)
 
 
 def cut_document(
@@ -114,6 +118,7 @@ def cut_document(
     new: tuple[Ints, npt.NDArray[np.int64]],
     length: int,
     most_old: int | None = None,
+    most_new: int | None = None,
 ) -> Iterator[Snippet]:
     """The stretches of one document; `old` and `new`: ids and ends in bytes, both (n_tokens,)."""
     at_old, at_new = common_ends(old[1], new[1])
@@ -122,17 +127,19 @@ def cut_document(
     n_new = int(at_new[-1]) + 1
     n_stretches = -(-n_new // length)
     nth = 1  # of equal parts of the document; where this one is to end
-    most = max(old[1].size, 1) if most_old is None else most_old
+    most_old = old[1].size if most_old is None else most_old
+    most_new = min(_LONGEST * length, new[1].size if most_new is None else most_new)
     ends = list(zip(at_old.tolist(), at_new.tolist(), strict=True))
     first_old = first_new = begin = 0
     for place, (end_old, end_new) in enumerate(ends):
         if place + 1 < len(ends):
             next_old, next_new = ends[place + 1]
-            if (next_new + 1) * n_stretches <= n_new * nth and next_old + 1 - first_old <= most:
+            fits = next_old + 1 - first_old <= most_old and next_new + 1 - first_new <= most_new
+            if fits and (next_new + 1) * n_stretches <= n_new * nth:
                 continue
         own = slice(first_old, end_old + 1), slice(first_new, end_new + 1)
         # One without a common boundary inside may still be too long: it is left out.
-        if end_new + 1 - first_new <= _LONGEST * length and end_old + 1 - first_old <= most:
+        if end_new + 1 - first_new <= most_new and end_old + 1 - first_old <= most_old:
             inside = slice(begin, place + 1)
             yield Snippet(
                 old[0][own[0]],

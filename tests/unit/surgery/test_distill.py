@@ -210,6 +210,18 @@ def test_encoders_learn_by_hidden_states(kind: str) -> None:
     assert report.distilled["nats_per_token"] is None
 
 
+def test_the_new_reading_fits_the_positions() -> None:
+    """English tokens for a model of Hindi ones: Hindi is then read in many more tokens."""
+    old, new = small_models.old_tokenizer(), small_models.train(["the cat and the dog"] * 5, 270)
+    text = "the cat बिल्ली और the cat और दूसरी बिल्ली the cat वहाँ बैठी थी the cat"
+    longest = old.encode_batch([text])[0].size + 1
+    assert longest < new.encode_batch([text])[0].size
+    model = small_models.build("gpt2", old, n_positions=longest)
+    settings = TransferOptions(init="distill", corpus=[text])
+    _, report = transfer_model(model, old=old, new=new, options=settings)
+    assert report.distilled["snippets"] > 1
+
+
 def test_what_cannot_be_learned() -> None:
     """Each with what to do, and the model as it was."""
     model = build()

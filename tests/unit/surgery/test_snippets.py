@@ -29,9 +29,14 @@ def reading(lengths: list[int]) -> tuple[Any, Any]:
 LENGTHS = st.lists(st.integers(0, 4), max_size=40)
 
 
-@given(LENGTHS, LENGTHS, st.integers(1, 9), st.none() | st.integers(1, 9))
+MOST = st.none() | st.integers(1, 9)
+
+
+@given(LENGTHS, LENGTHS, st.integers(1, 9), MOST, MOST)
 @examples(200)
-def test_stretches_by_definition(old: list[int], new: list[int], length: int, most: Any) -> None:
+def test_stretches_by_definition(
+    old: list[int], new: list[int], length: int, most: Any, most_new: Any
+) -> None:
     """Both readings of a stretch cover the same bytes; all common ends inside are listed."""
     (old_ids, old_ends), (new_ids, new_ends) = reading(old), reading(new)
     at_old, at_new = common_ends(old_ends, new_ends)
@@ -41,9 +46,10 @@ def test_stretches_by_definition(old: list[int], new: list[int], length: int, mo
         last = [len(ends) - 1 - ends[::-1].index(end) for end in by_definition]
         assert last == at.tolist()
     after = 0
-    for each in cut_document((old_ids, old_ends), (new_ids, new_ends), length, most):
+    for each in cut_document((old_ids, old_ends), (new_ids, new_ends), length, most, most_new):
         assert len(each.new) <= 4 * length
         assert most is None or len(each.old) <= most
+        assert most_new is None or len(each.new) <= most_new
         begins = [
             0 if ids[0] == 0 else int(ends[ids[0] - 1])
             for ids, ends in ((each.old, old_ends), (each.new, new_ends))
