@@ -151,6 +151,19 @@ def test_the_cost_is_told_before(source, capsys) -> None:
 def test_flags_of_distill_are_for_it(source, capsys) -> None:
     assert 2 == main(words(source, "--distill-layer", "1"))
     assert "--distill-layer is for --init distill" in capsys.readouterr().err
+    adapt = ["adapt", source, "--corpus", source.parent / "text.txt", "--tokenizer-only"]
+    assert 2 == main([*map(str, adapt), "--distill-layer", "1", "-o", str(source.parent / "out")])
+    assert "--distill-layer is for models, and --tokenizer-only" in capsys.readouterr().err
+
+
+def test_an_adapter_learns_no_rows(source, tmp_path, capsys) -> None:
+    """Flags that make rows are refused before anything is read."""
+    (tmp_path / "adapter").mkdir()
+    (tmp_path / "adapter" / "adapter_config.json").write_text("{}")
+    for more in (("--init", "distill"), ("--init", "focus"), ("--pattern", "gpt2")):
+        command = ["transfer", tmp_path / "adapter", source, *more, "-o", tmp_path / "out"]
+        assert 2 == main([*map(str, command)])
+        assert f"{more[0]} is of no use for an adapter" in capsys.readouterr().err
 
 
 def test_adapt_distills(tmp_path, capsys) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.distill import add_distill, distill_of, distilled_facts
+from vocabshift.cli.distill import add_distill, distill_flags, distill_of, distilled_facts
 from vocabshift.cli.fields import add_fields, given
 from vocabshift.cli.inputs import (
     add_names,
@@ -37,12 +37,8 @@ if TYPE_CHECKING:
 
     from vocabshift import Corpus
 
-_FIELDS = (
-    "pre_tokenizer",
-    "min_frequency",
-    "complete_bytes",
-    "sampling_alpha",
-)  # of ExtensionOptions
+# Of ExtensionOptions:
+_FIELDS = ("pre_tokenizer", "min_frequency", "complete_bytes", "sampling_alpha")
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
@@ -235,6 +231,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if not args.tokenizer_only and is_model(args.model):
         return _adapt_model(args, corpus)
     foreign = [name.replace("_", "-") for name in _FOR_MODELS if getattr(args, name)]
+    foreign += distill_flags(args)
     if foreign:
         why = f"{args.model} is none: there are no weights beside a config.json"
         why = "--tokenizer-only is given" if args.tokenizer_only else why

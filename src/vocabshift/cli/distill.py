@@ -22,14 +22,22 @@ def add_distill(parser: argparse.ArgumentParser) -> None:
     add_fields(group, DistillOptions, prefix=_PREFIX)
 
 
+def distill_flags(args: argparse.Namespace) -> list[str]:
+    """The flags of it that were given."""
+    from vocabshift.workflows.transfer import DistillOptions
+
+    found = given(args, flags_of(DistillOptions), prefix=_PREFIX)
+    return [f"{_PREFIX}{name}".replace("_", "-") for name in found]
+
+
 def distill_of(args: argparse.Namespace) -> DistillOptions:
     """The options that the flags name; UsageError for flags without --init distill."""
     from vocabshift.workflows.transfer import DISTILL, DistillOptions
 
     found = given(args, flags_of(DistillOptions), prefix=_PREFIX)
     if found and args.init != DISTILL:
-        flag = f"--{_PREFIX}{next(iter(found))}".replace("_", "-")
-        raise UsageError(f"{flag} is for --init distill; leave it out, or give that")
+        flag = distill_flags(args)[0]
+        raise UsageError(f"--{flag} is for --init distill; leave it out, or give that")
     return DistillOptions(**found)
 
 

@@ -146,7 +146,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if Path(args.model).suffix == ".gguf":
         return _of_gguf(args)
     if is_adapter(args.model):
-        return move_adapter(args, [name for name in _OF_FOLDERS if getattr(args, name)])
+        return move_adapter(args, _given(args, "pattern"))
     options = TransferOptions(
         init=args.init,
         pad_to_multiple_of=args.pad_to_multiple_of,
@@ -174,21 +174,24 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         )
 
 
-_OF_FOLDERS = (
-    *("text", "corpus", "donor", "overrides", "pad_to_multiple_of", "reserve_dummies"),
-    *("complete_bytes", "dry_run", "details", "hard_links", "no_resume"),
-)
-"""Flags that a GGUF file has no use for."""
+def _given(args: argparse.Namespace, *also: str) -> list[str]:
+    """Flags that neither a GGUF file nor an adapter has a use for, where given, and `also`."""
+    from vocabshift.workflows.transfer import TransferOptions
+
+    names = (
+        *("text", "corpus", "donor", "overrides", "pad_to_multiple_of", "reserve_dummies"),
+        *("complete_bytes", "dry_run", "details", "hard_links", "no_resume", *also),
+    )
+    given = [name for name in names if getattr(args, name)]
+    return given if args.init == TransferOptions.init else [*given, "init"]
 
 
 def _of_gguf(args: argparse.Namespace) -> dict[str, Any]:
     """Drop and reorder rows of a GGUF file."""
     import vocabshift as vs
     from vocabshift.cli.console import progress_bar
-    from vocabshift.workflows.transfer import TransferOptions
 
-    given = [name for name in _OF_FOLDERS if getattr(args, name)]
-    given += [] if args.init == TransferOptions.init else ["init"]
+    given = _given(args)
     if given:
         flag = given[0].replace("_", "-")
         raise UsageError(
