@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
-    from vocabshift.cli.summary import show_summary
+    from vocabshift.cli.summary import file_facts, show_summary
 
     facts = {
         "written to": result["out"],
@@ -71,8 +71,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "tensors changed": f"{result['n_changed']:,} of {result['n_tensors']:,}",
         "size": f"{result['n_bytes'] / 1e6:,.1f} MB",
     }
-    for name, done in result["files"].items():
-        facts[name] = done
+    facts |= file_facts(result)
     if result["dry_run"]:
         facts = {"written": "nothing: a dry run"} | facts
     show_summary(console, "merge", facts, f"vocabshift score {result['out']} --text SPEC")

@@ -12,7 +12,7 @@ from typing import Any
 
 from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
 from vocabshift.models.adapter import base_of, find_adapter, open_adapter
-from vocabshift.models.contents import WRITTEN, read_contents
+from vocabshift.models.contents import CHAT_TEMPLATES, WRITTEN, read_contents
 from vocabshift.models.folder import local_folder
 from vocabshift.models.shards import INDEX, open_checkpoint
 from vocabshift.storage.outcome import FILE, check_output, outcome
@@ -72,6 +72,11 @@ def merge_adapter(
     weights = (*([INDEX] if checkpoint.index is not None else []), *(p.name for p in plans))
     contents = read_contents(folder, weights)
     check_space(Path(out), plans, hard_links=hard_links, n_bytes=contents.n_bytes)
+    kept = {*contents.copied, *contents.configs} | _small(folder)
+    kept |= {name for name in WRITTEN if (folder / name).is_file()}
+    templates = (folder / CHAT_TEMPLATES).glob("*.jinja")
+    kept |= {f"{CHAT_TEMPLATES}/{file.name}" for file in templates}
+    kept = {name for name in kept if _belongs(name)}
     result = {
         "out": str(out),
         "adapter": str(adapter),
@@ -81,6 +86,11 @@ def merge_adapter(
         "n_changed": len(changes),
         "n_bytes": sum(plan.n_bytes for plan in plans),
         "dry_run": dry_run,
+        "left_out": {
+            name: reason
+            for name, reason in contents.left_out.items()
+            if name not in {*kept, f"{CHAT_TEMPLATES}/"}
+        },
         "files": {
             plan.name: "rewrite" if plan.changed else "link" if hard_links else "copy"
             for plan in plans
@@ -94,9 +104,7 @@ def merge_adapter(
         "merge", out, inputs=inputs, force=force, keep_checkpoints=True, resume=resume
     ) as output:
         done = write_shards(checkpoint, plans, output.folder, key, hard_links=hard_links)
-        kept = {*contents.copied, *contents.configs}
-        kept |= {name for name in WRITTEN if (folder / name).is_file()}
-        _copy(folder, output.folder, kept | _small(folder))
+        _copy(folder, output.folder, kept)
         output.record({"adapter": str(adapter), "base": named}, figures)
     return result | {"files": done}
 
@@ -181,8 +189,13 @@ def _small(folder: Path) -> set[str]:
     return {file.name for pattern in _SMALL for file in folder.glob(pattern) if file.is_file()}
 
 
+def _belongs(name: str) -> bool:
+    """Whether a small file is copied: no index, adapter or record, which are written anew."""
+    return not (name.endswith(".index.json") or name.startswith("adapter_") or name == FILE)
+
+
 def _copy(source: Path, target: Path, names: set[str]) -> None:
     for name in sorted(names):
-        if not (name.endswith(".index.json") or name.startswith("adapter_") or name == FILE):
+        if _belongs(name):
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source / name, target / name)

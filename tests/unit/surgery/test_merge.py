@@ -183,6 +183,19 @@ def test_a_killed_merge_resumes(
         assert file.read_bytes() == (tmp_path / "merged" / file.name).read_bytes()
 
 
+def test_files_beside_the_weights(make: Make, tmp_path: Path) -> None:
+    """All chat templates come along; what does not is listed, before and after."""
+    base, adapter = make(*CASES["plain"])
+    (base / "additional_chat_templates").mkdir()
+    (base / "additional_chat_templates" / "tools.jinja").write_text("{{ messages }}")
+    (base / "optimizer.pt").write_bytes(b"")
+    told = merge_adapter(adapter, tmp_path / "merged", dry_run=True)["left_out"]
+    assert ["optimizer.pt"] == [*told]
+    assert told == merge_adapter(adapter, tmp_path / "merged")["left_out"]
+    copied = tmp_path / "merged" / "additional_chat_templates" / "tools.jinja"
+    assert "{{ messages }}" == copied.read_text()
+
+
 def test_a_dry_run_writes_nothing(make: Make, tmp_path: Path) -> None:
     _, adapter = make(*CASES["rows"])
     result = merge_adapter(adapter, tmp_path / "merged", dry_run=True)
