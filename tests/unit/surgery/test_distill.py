@@ -212,8 +212,9 @@ def test_encoders_learn_by_hidden_states(kind: str) -> None:
 
 def test_the_new_reading_fits_the_positions() -> None:
     """English tokens for a model of Hindi ones: Hindi is then read in many more tokens."""
-    old, new = small_models.old_tokenizer(), small_models.train(["the cat and the dog"] * 5, 270)
-    text = "the cat बिल्ली और the cat और दूसरी बिल्ली the cat वहाँ बैठी थी the cat"
+    old = small_models.old_tokenizer(small_models.HINDI, 340)
+    new = small_models.train(["a dog the dog"] * 5, 270)
+    text = "a dog बिल्ली और a dog और दूसरी बिल्ली the dog वहाँ बैठी थी the dog"
     longest = old.encode_batch([text])[0].size + 1
     assert longest < new.encode_batch([text])[0].size
     model = small_models.build("gpt2", old, n_positions=longest)
