@@ -101,6 +101,8 @@ def learn_rows(
     killed run resumes. `dry_run`: two steps are measured, and no rows are returned. ValueError for
     a model that cannot be run or learned from, CorpusError for a corpus without new tokens.
     """
+    import torch
+
     settings, made = options.distill, exchange.made.input.made
     check_teacher(model, settings.layer)
     assert isinstance(options.corpus, Corpus)
@@ -116,6 +118,7 @@ def learn_rows(
         settings,
         most_old=most[0],
         most_new=most[1],
+        threads=torch.get_num_threads(),
         progress=in_phase(progress, "snippets"),
     )
     has_any = snippets.counts > 0

@@ -69,25 +69,27 @@ def find_snippets(
     *,
     most_old: int | None = None,
     most_new: int | None = None,
+    threads: int = 1,
     progress: PhaseProgress | None = None,
 ) -> Snippets:
     """Snippets with the tokens `made` (new ids); `most_old`, `most_new`: tokens in one, at most.
 
+    Reading ends where every token has as many as wanted; `threads` changes nothing but speed.
+
     CorpusError where the corpus holds no text, or none of the tokens.
     """
     shelf = _Shelf(made, new.row_count, options)
-    readers = Engine(old), Engine(new)
+    readers, most = (Engine(old), Engine(new)), (most_old, most_new)
     n_bytes = n_read = 0
-    for documents in corpus.batches():
-        texts = list(documents.texts())
-        for start in range(0, len(texts), _DOCUMENTS):
-            some = texts[start : start + _DOCUMENTS]
-            for snippet in _cut(some, readers, options.snippet_tokens, (most_old, most_new)):
-                shelf.add(snippet)
-                n_read += len(snippet.new)
-            n_bytes += sum(len(text.encode()) for text in some)
-            if progress is not None:
-                progress(n_read, None)
+    for some in _chunks(corpus):
+        for snippet in _cut(some, readers, options.snippet_tokens, most, threads):
+            shelf.add(snippet)
+            n_read += len(snippet.new)
+        n_bytes += sum(len(text.encode()) for text in some)
+        if progress is not None:
+            progress(n_read, None)
+        if shelf.is_full:
+            break
     if not shelf.kept:
         raise CorpusError(
             f"init 'distill' found none of the {len(made):,} new tokens in the corpus "
@@ -97,17 +99,26 @@ def find_snippets(
     return Snippets(shelf.kept, shelf.counts, n_bytes)
 
 
+def _chunks(corpus: Corpus) -> Iterator[list[str]]:
+    """The documents that are encoded at a time."""
+    for documents in corpus.batches():
+        texts = list(documents.texts())
+        for start in range(0, len(texts), _DOCUMENTS):
+            yield texts[start : start + _DOCUMENTS]
+
+
 def _cut(
     texts: Sequence[str],
     readers: tuple[Engine, Engine],
     length: int,
     most: tuple[int | None, int | None],
+    threads: int,
 ) -> Iterator[Snippet]:
     """The stretches of each text, in order."""
     spans = []
     for reader in readers:
         # Strings of special tokens in a corpus are text: no reading may contain a real one.
-        ids, offsets = reader.encode_batch(texts, parse_special=False)
+        ids, offsets = reader.encode_batch(texts, threads=threads, parse_special=False)
         spans.append(spans_of_ids(reader, texts, ids, offsets, parse_special=False))
     for old, new in zip(*spans, strict=True):
         yield from cut_document((old.ids, old.ends), (new.ids, new.ends), length, *most)
@@ -192,6 +203,11 @@ class _Shelf:
         self.counts = np.zeros(len(self.made), dtype=np.int64)
         self._place = np.full(self.n_rows, -1, dtype=np.int64)  # of each id in `made`
         self._place[self.made] = np.arange(len(self.made))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no snippet can bring a token that is wanted; a cap only falls, so for good."""
+        return bool((self.counts >= self.cap).all())
 
     def add(self, snippet: Snippet) -> None:
         """Keep the snippet if it is needed."""

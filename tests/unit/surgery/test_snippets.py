@@ -14,6 +14,7 @@ pytest.importorskip("torch")
 
 import small_models
 from strategies import examples
+from vocabshift.surgery import snippets
 from vocabshift.surgery.options import DistillOptions
 from vocabshift.surgery.snippets import Snippets, common_ends, cut_document, find_snippets
 from vocabshift.text.corpus import Corpus
@@ -140,6 +141,21 @@ def test_every_token_gets_as_many_snippets_as_wanted() -> None:
         one.new.tolist() == two.new.tolist()
         for one, two in zip(tiny.snippets, again.snippets, strict=True)
     )
+
+
+def test_reading_ends_where_nothing_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of the corpus would give no snippet."""
+    old, new = small_models.old_tokenizer(), small_models.new_tokenizer()
+    made = [i for i, data in new.token_bytes.items() if data == " और".encode()]
+    texts = small_models.HINDI
+    whole = snippets_of(texts, old, new, made, snippets=3)
+    monkeypatch.setattr(snippets, "_DOCUMENTS", 2)
+    part = snippets_of(texts, old, new, made, snippets=3)
+    assert whole.n_bytes > part.n_bytes > 0
+    assert [each.new.tolist() for each in whole.snippets] == [
+        each.new.tolist() for each in part.snippets
+    ]
+    assert [3] == part.counts.tolist()
 
 
 def test_special_tokens_in_a_corpus_are_text() -> None:
