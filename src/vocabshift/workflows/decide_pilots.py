@@ -72,6 +72,10 @@ class ModelPilots:
         pilot = self._scored(candidate, model, tokenizer, "screen", began=began, cpu_seconds=made)
         return self._keep("screen", pilot)
 
+    def is_screened(self, candidate: Candidate) -> bool:
+        """Whether an earlier attempt has scored it without training."""
+        return self._kept("screen", candidate) is not None
+
     def train(self, candidate: Candidate, n_bytes: int, is_over: Callable[[], bool]) -> Pilot:
         """Train on so many bytes, and score."""
         kept = self._kept("train", candidate, asked=n_bytes)

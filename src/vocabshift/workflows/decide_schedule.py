@@ -50,6 +50,10 @@ class Work(Protocol):
         """Make the tokenizer and the rows, and score without training."""
         ...
 
+    def is_screened(self, candidate: Candidate) -> bool:
+        """Whether an earlier attempt has screened it, so that it takes no time."""
+        ...
+
     def train(self, candidate: Candidate, n_bytes: int, is_over: Callable[[], bool]) -> Pilot:
         """Train on so many bytes, and score; TimeIsOverError once `is_over()` is true."""
         ...
@@ -115,7 +119,7 @@ def run_pilots(
     longest = 0.0
     for candidate in candidates:
         left = ledger.left
-        if found.screened and left is not None:
+        if found.screened and left is not None and not work.is_screened(candidate):
             room = left - (1 - SCREENING) * 60 * (options.minutes or 0)
             if longest > room:
                 found.left_out[candidate.name] = "not screened: the time for screening was spent"
@@ -222,6 +226,10 @@ def verdict(found: Found, weights: Mapping[str, float]) -> Verdict:
     standings = tuple(
         rank({name: pilot.documents for name, pilot in found.trained.items()}, before, weights)
     )
+    if KEEP not in found.trained:
+        why = "the old tokenizer was not trained, so that no change has beaten it"
+        why += f" ({found.left_out[KEEP]}); give more time, or less text"
+        return Verdict("cannot tell", None, (), why, standings)
     best, *others = standings
     tied = [each for each in others if each.is_tied]
     names = (best.name, *(each.name for each in tied))
