@@ -217,7 +217,7 @@ def verdict(found: Found, weights: Mapping[str, float]) -> Verdict:
 
     Candidates with one tokenizer and other initializers may be tied: then the tokenizer is clear.
     """
-    from vocabshift.evaluation.scoring.choice import rank
+    from vocabshift.evaluation.scoring.choice import FEWEST_DOCUMENTS, rank
 
     if len(found.trained) < 2:
         why = "fewer than two pilots were trained within the budget; give more time, or less text"
@@ -244,13 +244,17 @@ def verdict(found: Found, weights: Mapping[str, float]) -> Verdict:
         why = f"the tokenizer {tokenizers.pop()} is clearly best; its initializers cannot be told "
         why += f"apart: {best.name} and {listed}; {cheapest} is the cheapest"
         return Verdict("recommended", cheapest, tuple(names), why, standings)
-    why = f"the pilots cannot tell {best.name} from {listed}; more text for each pilot or more "
-    why += f"held-out text may; {cheapest} is the cheapest of them"
+    why = f"the pilots cannot tell {best.name} from {listed}; "
+    why += "more text for each pilot or more held-out text may"
+    if best.saved_low is None:
+        why += f": there are too few held-out documents for intervals, {FEWEST_DOCUMENTS} of each "
+        why += "language are needed, so give more or shorter ones"
+    why += f"; {cheapest} is the cheapest of them"
     return Verdict("cannot tell", cheapest, tuple(names), why, standings)
 
 
 def _behind(standing: Standing) -> str:
     text = f"{standing.behind:.3f} behind"
     if standing.behind_low is None or standing.behind_high is None:
-        return f"{text}; one document has no interval"
+        return f"{text}, no interval"
     return f"{text}, {standing.behind_low:.3f} to {standing.behind_high:.3f}"

@@ -129,6 +129,15 @@ def test_a_tie_of_tokenizers_cannot_be_told() -> None:
     assert costs[reached.recommended] == min(costs.values())
 
 
+def test_too_few_documents_are_named() -> None:
+    found, _ = decided(Constructed({"swap-500-fvt": (1.2, 1.0)}), n_bytes=5000)
+    for pilot in (*found.screened.values(), *found.trained.values()):
+        pilot.documents[:] = [*pilot.documents[:9], *pilot.documents[30:39]]  # type: ignore[index]
+    reached = verdict(found, WEIGHTS)
+    assert reached.kind == "cannot tell"
+    assert "10 of each language are needed, so give more or shorter ones" in reached.why
+
+
 def test_a_tie_of_initializers_leaves_the_tokenizer_clear() -> None:
     bits = {"swap-500-fvt": (1.2, 1.0), "swap-500-focus": (1.2, 1.0)}
     work = Constructed(bits)
