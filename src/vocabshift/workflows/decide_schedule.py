@@ -37,6 +37,7 @@ class Pilot:
     documents: Sequence[DocumentScore]
     n_bytes: int = 0  # of text that was trained on; 0: no training
     n_tokens: int = 0
+    batch_size: int = 0
     seconds: float = 0.0  # all of it: tokenizer, rows, training, scoring
     cpu_seconds: float = 0.0  # of rows and training
     bytes_per_token: Mapping[str, float] = field(default_factory=dict)
@@ -92,9 +93,13 @@ class Ledger:
         """Seconds; None: no limit."""
         return None if self._limit is None else self._limit - self.spent
 
+    def note(self) -> None:
+        """Keep what is spent, so that a run that is killed now does not get this time again."""
+        self._keep(self.spent)
+
     def is_over(self) -> bool:
         """Whether the time is spent."""
-        self._keep(self.spent)
+        self.note()
         return self._limit is not None and self.spent >= self._limit
 
 
@@ -126,11 +131,15 @@ def run_pilots(
                 continue
         before = ledger.spent
         try:
-            found.screened[candidate.name] = work.screen(candidate)
+            pilot = work.screen(candidate)
+            _check_lossless(pilot, weights)
+            found.screened[candidate.name] = pilot
+            longest = max(longest, pilot.seconds)  # an earlier attempt may have screened it
         except ValueError as error:
             if candidate.way == KEEP:
                 raise
             found.left_out[candidate.name] = f"not possible: {error}"
+        ledger.note()
         longest = max(longest, ledger.spent - before)
     chosen = finalists(found.screened, options.finalists, weights)
     if len(chosen) < 2:  # the old tokenizer alone: nothing to compare it with
@@ -151,7 +160,16 @@ def run_pilots(
             )
         except TimeIsOverError as error:
             found.left_out[name] = f"training was stopped: {error}"
+        except ValueError as error:  # such as a loss that is no longer finite
+            found.left_out[name] = f"training failed: {error}"
     return found
+
+
+def _check_lossless(pilot: Pilot, weights: Mapping[str, float]) -> None:
+    """ValueError for a tokenizer whose scores `rank` would refuse."""
+    lost = {each.language for each in pilot.documents if each.is_lost and each.language in weights}
+    if lost:
+        raise ValueError(f"the tokenizer loses text of {', '.join(sorted(lost))}")
 
 
 def finalists(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -237,6 +239,29 @@ def test_a_candidate_that_is_not_possible_is_left_out() -> None:
         decided(Constructed({}, impossible=KEEP), n_bytes=1000)
 
 
+def test_a_pilot_that_fails_does_not_end_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One whose loss is not finite, and one whose tokenizer does not give text back."""
+    work, train, screen = Constructed({}), Constructed.train, Constructed.screen
+
+    def failing(self: Constructed, candidate: Candidate, *rest: Any) -> Pilot:
+        if candidate.way == "swap":
+            raise ValueError("the loss is nan")
+        return train(self, candidate, *rest)
+
+    def lossy(self: Constructed, candidate: Candidate) -> Pilot:
+        pilot = screen(self, candidate)
+        if candidate.n_tokens != 100:
+            return pilot
+        return replace(pilot, documents=[replace(d, is_lost=True) for d in pilot.documents])
+
+    monkeypatch.setattr(Constructed, "train", failing)
+    monkeypatch.setattr(Constructed, "screen", lossy)
+    found, _ = decided(work, n_bytes=1000)
+    assert found.left_out["extend-100-fvt"] == "not possible: the tokenizer loses text of en, hi"
+    assert "training failed: the loss is nan" in found.left_out.values()
+    assert {"keep", "extend"} == {pilot.candidate.way for pilot in found.trained.values()}
+
+
 def test_time_of_earlier_attempts_counts_and_is_noted() -> None:
     noted: list[float] = []
     work = Constructed({})
@@ -247,6 +272,9 @@ def test_time_of_earlier_attempts_counts_and_is_noted() -> None:
     assert ledger.is_over()
     assert noted == [59.0, 60.0]
     assert ledger.left == 0.0
+    noted.clear()
+    run_pilots(LISTED[:1], work, DecideOptions(minutes=9.0), WEIGHTS, ledger)
+    assert noted == [70.0]  # a run that is killed in screening is charged too
 
 
 def test_the_best_of_each_way_is_a_finalist() -> None:
