@@ -97,11 +97,22 @@ def pairs(runs: Runs, name: str, n_bytes: int) -> Iterator[tuple[str, int]]:
 def in_equal_seconds(runs: Runs, name: str, n_bytes: int) -> Iterator[tuple[str, int]]:
     """The other finalists with the text that each reads in as many CPU seconds as the cheapest.
 
-    One that was not run again with less text is the cheapest itself, or hardly dearer.
+    One that was not run again with less text is the cheapest itself, or hardly dearer. Only runs
+    whose recorded seconds agree within 10 % are pairs.
     """
     least = {arm: size for arm, size in sorted(runs, reverse=True) if size}
     if len(set(least.values())) > 1 and least.get(name) == n_bytes:
-        yield from ((arm, size) for arm, size in least.items() if arm > name)
+        for arm, size in least.items():
+            ours, theirs = seconds(runs[name, n_bytes][0]), seconds(runs[arm, size][0])
+            if arm > name and max(ours, theirs) <= 1.1 * min(ours, theirs):
+                yield arm, size
+
+
+def seconds(run: Row) -> float:
+    """CPU seconds of rows, teaching and training."""
+    training = run["training"]
+    taught = training.get("teaching", {}).get("cpu_seconds", 0.0)
+    return float(run["making"]["cpu_seconds"] + training["cpu_seconds"] + taught)
 
 
 def difference(runs: Runs, own: list[Row], against: tuple[str, int], language: str) -> Row:

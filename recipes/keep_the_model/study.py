@@ -342,8 +342,12 @@ class Study:
         sizes = {}
         for arm, (made, trained) in seconds.items():
             n_bytes = round(self.args.final_bytes * (least - made) / trained, -3)
-            if made + trained > 1.05 * least and n_bytes >= 1000:
+            if made + trained <= 1.05 * least:
+                continue
+            if n_bytes >= 1000:
                 sizes[arm] = int(n_bytes)
+            else:
+                tell(f"{arm.name}: not possible at equal seconds: its rows alone take {made:.0f} s")
         return sizes
 
 

@@ -80,6 +80,41 @@ def test_a_folder_with_a_decision_and_what_carries_it_out(
     config = (out / "cpt.toml").read_text(encoding="utf-8")
     assert f'"hi={place}/hi.txt"' in config
     vs.CptConfig.from_mapping(tomllib.loads(config))
+    assert result["differs"] in page
+
+
+def test_the_file_for_cpt_trains_as_the_pilots_did(
+    place: Path, tmp_path: Path, capsys: Any
+) -> None:
+    """Text in JSON counts by its text, and a path that a shell would quote is that path."""
+    folder = tmp_path / "a place"
+    folder.mkdir()
+    lines = [json.dumps({"text": text}) + "\n" for text in small_models.ENGLISH * 8]
+    (folder / "en.jsonl").write_text("".join(lines))
+    argv = [*words(place, folder / "out", "--home-weight", "0", "--ways", "extend"), "--json"]
+    argv[argv.index("--home") + 1] = f"en={folder}/en.jsonl"
+    assert 0 == main(argv)
+    result = json.loads(capsys.readouterr().out)
+    config = tomllib.loads((folder / "out" / "cpt.toml").read_text(encoding="utf-8"))
+    english, hindi = (
+        sum(len(text.encode("utf-8")) for text in texts * 8)
+        for texts in (small_models.ENGLISH, small_models.HINDI)
+    )
+    is_kept = result["recommended"] == "keep"
+    assert config["model"] == (str(place / "model") if is_kept else f"{folder}/out-model")
+    assert config["n_bytes"] == english + hindi
+    assert config["spike_factor"] == 0
+    assert config["batch_size"] >= 1
+    assert f"{hindi / (english + hindi):.0%} of it is in the new languages" in result["differs"]
+
+
+def test_a_blank_held_out_text_is_refused(place: Path, tmp_path: Path, capsys: Any) -> None:
+    text = "\n".join(["   ", *small_models.HINDI[:14]])
+    (tmp_path / "hi.txt").write_text(text, encoding="utf-8")
+    argv = words(place, tmp_path / "out")
+    argv[argv.index("--new") + 1] = f"hi={tmp_path}/hi.txt"
+    assert 2 == main(argv)
+    assert "the held-out text of hi is blank" in capsys.readouterr().err
 
 
 def test_a_stopped_run_repeats_no_pilot(
@@ -121,6 +156,13 @@ def test_a_dry_run_lists_the_pilots_and_writes_nothing(
     assert result["seconds"] == pytest.approx(sum(row["seconds"] for row in result["pilots"]))
     assert not out.exists()
     assert [] == list(tmp_path.iterdir())
+    argv = words(place, out, "--minutes", "10", "--dry-run", "--json")
+    at = argv.index("--bytes")
+    del argv[at : at + 2]
+    capsys.readouterr()
+    assert 0 == main(argv)
+    timed = json.loads(capsys.readouterr().out)
+    assert 60 < timed["seconds"] <= 600  # nearly all of it is training
 
 
 def test_no_time_is_no_verdict(place: Path, tmp_path: Path, capsys: Any) -> None:

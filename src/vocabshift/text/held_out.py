@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -115,6 +115,31 @@ def excerpt(corpus: Corpus, n_bytes: int) -> dict[str, list[str]]:
     if not any(found.values()):
         raise CorpusError(f"there is no text in {corpus!r}; name files that are not empty")
     return {label: texts for label, texts in found.items() if texts}
+
+
+def drawn_excerpt(
+    corpus: Corpus, languages: Iterable[str], n_bytes: int, *, seed: int = 0
+) -> dict[str, list[str]]:
+    """As `excerpt`, but documents drawn at random from all of the text of each of these languages.
+
+    Where what is drawn is blank, or longer than `n_bytes`, the first documents. CorpusError if the
+    corpus lacks a language, or has no more than blank text of it.
+    """
+    found: dict[str, list[str]] = {}
+    for name in languages:
+        if name not in corpus.languages:
+            raise CorpusError(f"the held-out text lacks {name}")
+        own = corpus.select(name)
+        try:
+            found |= excerpt(own.limit_bytes(n_bytes, seed=seed), n_bytes)
+        except CorpusError:
+            try:
+                found |= excerpt(own, n_bytes)
+            except CorpusError:
+                raise CorpusError(
+                    f"the held-out text of {name} is blank; give more text, or other held-out text"
+                ) from None
+    return found
 
 
 def sample_texts(n_documents: int = 24) -> list[str]:

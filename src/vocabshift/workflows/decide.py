@@ -24,7 +24,7 @@ from vocabshift.storage.output import CHECKPOINTS, write_whole
 from vocabshift.surgery.methods import check_init, find_initializer
 from vocabshift.surgery.options import TransferOptions
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.held_out import excerpt
+from vocabshift.text.held_out import drawn_excerpt
 from vocabshift.text.readers import input_key
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.recipes import make_trainer
@@ -32,7 +32,13 @@ from vocabshift.workflows.adapt_request import split_corpus
 from vocabshift.workflows.decide_options import KEEP, Candidate, DecideOptions, candidates
 from vocabshift.workflows.decide_pilots import ModelPilots, joined
 from vocabshift.workflows.decide_report import commands_of, cpt_of, markdown, result_of, specs_of
-from vocabshift.workflows.decide_schedule import Ledger, run_pilots, verdict
+from vocabshift.workflows.decide_schedule import (
+    SCREENING,
+    Ledger,
+    run_pilots,
+    training_bytes,
+    verdict,
+)
 from vocabshift.workflows.plan import plan
 
 MOST_SWAPPED = 32_000
@@ -88,11 +94,9 @@ def decide(
     folder, old = _opened(model, texts, options, donor)
     given = None if held_out is None else _labelled("held-out", held_out)
     learned, judged, judged_on = split_corpus(joined(texts), given, "--held-out")
-    lacking = set(learned.languages) - set(judged.languages)
-    if lacking:
-        raise CorpusError(f"the held-out text lacks {', '.join(sorted(map(str, lacking)))}")
     own = {side: learned.select(corpus.languages) for side, corpus in texts.items()}
-    documents = excerpt(judged.select(learned.languages), options.score_bytes)
+    documents = drawn_excerpt(judged, learned.languages, options.score_bytes, seed=options.seed)
+    began = clock()
     weights = _weights(texts, options)
     extensions, swaps, pre_tokenizer = _sizes(
         old,
@@ -103,7 +107,7 @@ def decide(
         progress=progress,
     )
     listed = list(candidates(extensions, swaps, options.inits))
-    key = _key(folder, texts, given, options, pre_tokenizer) or secrets.token_hex()
+    key = _key(folder, texts, given, options, pre_tokenizer, donor=donor) or secrets.token_hex()
 
     def pilots(checkpoints: Checkpoints) -> ModelPilots:
         return ModelPilots(
@@ -136,7 +140,7 @@ def decide(
         ledger = Ledger(
             options.minutes,
             clock,
-            already=_spent(spent, key),
+            already=_spent(spent, key) + clock() - began,  # the curve of the sizes counts too
             keep=lambda seconds: _note(spent, key, seconds),
         )
         running = pilots(checkpoints)
@@ -153,10 +157,10 @@ def decide(
         commands = commands_of(result, Path(out), texts, found, donor=donor)
         result |= {"commands": commands, "seconds": round(ledger.spent, 1)}
         if commands and specs_of(texts):
-            source = commands[0].split(" -o ")[-1] if len(commands) > 1 else str(model)
-            (output.folder / "cpt.toml").write_text(
-                cpt_of(source, Path(out), texts, options), encoding="utf-8"
-            )
+            chosen = found.trained[str(result["recommended"])]
+            config, differs = cpt_of(str(model), Path(out), texts, chosen, options)
+            (output.folder / "cpt.toml").write_text(config, encoding="utf-8")
+            result["differs"] = differs
         text = json.dumps(result, ensure_ascii=False, indent=2) + "\n"
         (output.folder / "decision.json").write_text(text, encoding="utf-8")
         (output.folder / "decision.md").write_text(markdown(result), encoding="utf-8")
@@ -231,6 +235,8 @@ def _key(
     held_out: Corpus | None,
     options: DecideOptions,
     pre_tokenizer: str,
+    *,
+    donor: str | Path | None,
 ) -> str | None:
     """By which a later process recognises the same pilots; None for text that it cannot."""
     from vocabshift import __version__
@@ -241,6 +247,8 @@ def _key(
         return None
     free = {"minutes", "finalists", "home_weight"}  # do not change what one pilot finds
     asked = {name: v for name, v in vars(options).items() if name not in free}
+    if donor is not None:
+        asked["donor"] = model_key(require_model(donor))
     facts = {"version": __version__, "texts": inputs, "pre_tokenizer": pre_tokenizer}
     return config_hash(json.loads(json.dumps({**facts, **asked, **model_key(folder)})))
 
@@ -263,10 +271,15 @@ def _dry_run(
 ) -> dict[str, object]:
     """Every pilot with its seconds, as if it read with as many tokens as the old tokenizer."""
     keep = work.screen(listed[0])
-    n_bytes = options.n_bytes or 0
+    n_trained = min(options.finalists, len(listed) - 1) + 1
+    n_bytes = options.n_bytes
+    if n_bytes is None:  # as many as fit into what screening leaves
+        assert options.minutes is not None
+        screening = min(len(listed) * keep.seconds, SCREENING * 60 * options.minutes)
+        ledger = Ledger(options.minutes, lambda: 0.0, already=screening)
+        n_bytes = training_bytes([keep] * n_trained, work, options, ledger)[KEEP]
     training = n_bytes / work.training_speed(keep)
     rows = [{"pilot": each.name, "stage": "screen", "seconds": keep.seconds} for each in listed]
-    n_trained = min(options.finalists, len(listed) - 1) + 1
     rows += [
         {"pilot": f"finalist {n}" if n else KEEP, "stage": "train", "seconds": training}
         for n in range(n_trained)

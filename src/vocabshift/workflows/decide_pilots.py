@@ -72,6 +72,10 @@ class ModelPilots:
         pilot = self._scored(candidate, model, tokenizer, "screen", began=began, cpu_seconds=made)
         return self._keep("screen", pilot)
 
+    def is_screened(self, candidate: Candidate) -> bool:
+        """Whether an earlier attempt has scored it without training."""
+        return self._kept("screen", candidate) is not None
+
     def train(self, candidate: Candidate, n_bytes: int, is_over: Callable[[], bool]) -> Pilot:
         """Train on so many bytes, and score."""
         kept = self._kept("train", candidate, asked=n_bytes)
@@ -91,6 +95,7 @@ class ModelPilots:
             if is_over():
                 raise TimeIsOverError(f"{step.n_bytes:,} of {size:,} bytes were read")
 
+        batch_size = max(1, round(options.step_bytes / sequence_bytes))
         steps = pretrain(
             model,
             tokenizer,
@@ -100,7 +105,7 @@ class ModelPilots:
             ],
             config=LoopConfig(
                 sequence_length=options.sequence_length,
-                batch_size=max(1, round(options.step_bytes / sequence_bytes)),
+                batch_size=batch_size,
                 seed=options.seed,
                 spike_factor=0,  # rows that were just made have high losses at first
             ),
@@ -115,6 +120,7 @@ class ModelPilots:
             cpu_seconds=time.process_time() - cpu,
             n_bytes=steps[-1].n_bytes,
             n_tokens=steps[-1].n_tokens,
+            batch_size=batch_size,
         )
         return self._keep("train", pilot, asked=n_bytes)
 
@@ -171,6 +177,7 @@ class ModelPilots:
         cpu_seconds: float,
         n_bytes: int = 0,
         n_tokens: int = 0,
+        batch_size: int = 0,
     ) -> Pilot:
         start = time.perf_counter()
         documents = score_documents(
@@ -193,6 +200,7 @@ class ModelPilots:
             documents,
             n_bytes=n_bytes,
             n_tokens=n_tokens,
+            batch_size=batch_size,
             seconds=now - began,
             cpu_seconds=cpu_seconds,
             bytes_per_token={name: sizes[name] / max(n, 1) for name, n in tokens.items()},

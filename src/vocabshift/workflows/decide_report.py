@@ -106,6 +106,8 @@ def markdown(result: Mapping[str, Any]) -> str:
         lines += [f"- {name}: {why}" for name, why in result["left_out"].items()]
     if result["commands"]:
         lines += ["", "To carry it out:", "", "```sh", *result["commands"], "```"]
+    if "differs" in result:
+        lines += ["", f"What differs from the pilots: {result['differs']}."]
     return "\n".join(lines) + "\n"
 
 
@@ -166,7 +168,7 @@ def commands_of(
             words += ["--corpus", *specs_of(texts)]
         if needs == "donor":
             words += ["--donor", str(donor)]
-        commands.append(shlex.join([*words, "-o", f"{out}-model"]))
+        commands.append(shlex.join([*words, "-o", model_of(out)]))
     if not specs_of(texts):
         return commands
     return [*commands, shlex.join(["vocabshift", "cpt", str(out / "cpt.toml")])]
@@ -182,17 +184,40 @@ def specs_of(texts: Mapping[str, Corpus]) -> list[str]:
     ]
 
 
-def cpt_of(source: str, out: Path, texts: Mapping[str, Corpus], options: DecideOptions) -> str:
-    """The file for `vocabshift cpt`: all of the text once, trained as the pilots were."""
+def cpt_of(
+    model: str, out: Path, texts: Mapping[str, Corpus], chosen: Pilot, options: DecideOptions
+) -> tuple[str, str]:
+    """The file for `vocabshift cpt`, and what differs from the pilots.
+
+    All of the text once, with the settings of the pilot that is recommended.
+    """
+    sizes = {
+        side: sum(documents.n_bytes for part in corpus.parts for documents in part.read())
+        for side, corpus in texts.items()
+    }
+    n_bytes = sum(sizes.values())
     settings: dict[str, Any] = {
-        "model": source,
+        "model": model if chosen.candidate.way == KEEP else model_of(out),
         "data": specs_of(texts),
         "out": f"{out}-trained",
         "trained": options.trained,
-        "n_bytes": sum(corpus.n_bytes_hint or 0 for corpus in texts.values()) or 1_000_000,
+        "n_bytes": n_bytes,
         "learning_rate": options.learning_rate,
         "sequence_length": options.sequence_length,
+        "batch_size": chosen.batch_size,
+        "spike_factor": 0.0,
         "seed": options.seed,
     }
+    differs = (
+        f"cpt.toml trains on all of the text once, {n_bytes:,} bytes, where the pilot read "
+        f"{chosen.n_bytes:,}; {sizes['new'] / max(n_bytes, 1):.0%} of it is in the new languages, "
+        f"where the pilots read {options.share_of_new:.0%} (share_of_new): cpt reads files as "
+        "large as they are, so change them to keep the share"
+    )
     lines = [f"{name} = {json.dumps(v, ensure_ascii=False)}\n" for name, v in settings.items()]
-    return "".join(lines)
+    return "".join(lines), differs
+
+
+def model_of(out: Path) -> str:
+    """The folder of the model with the recommended tokenizer, as `commands_of` makes it."""
+    return f"{out}-model"

@@ -37,6 +37,7 @@ class Pilot:
     documents: Sequence[DocumentScore]
     n_bytes: int = 0  # of text that was trained on; 0: no training
     n_tokens: int = 0
+    batch_size: int = 0
     seconds: float = 0.0  # all of it: tokenizer, rows, training, scoring
     cpu_seconds: float = 0.0  # of rows and training
     bytes_per_token: Mapping[str, float] = field(default_factory=dict)
@@ -48,6 +49,10 @@ class Work(Protocol):
 
     def screen(self, candidate: Candidate) -> Pilot:
         """Make the tokenizer and the rows, and score without training."""
+        ...
+
+    def is_screened(self, candidate: Candidate) -> bool:
+        """Whether an earlier attempt has screened it, so that it takes no time."""
         ...
 
     def train(self, candidate: Candidate, n_bytes: int, is_over: Callable[[], bool]) -> Pilot:
@@ -88,9 +93,13 @@ class Ledger:
         """Seconds; None: no limit."""
         return None if self._limit is None else self._limit - self.spent
 
+    def note(self) -> None:
+        """Keep what is spent, so that a run that is killed now does not get this time again."""
+        self._keep(self.spent)
+
     def is_over(self) -> bool:
         """Whether the time is spent."""
-        self._keep(self.spent)
+        self.note()
         return self._limit is not None and self.spent >= self._limit
 
 
@@ -115,18 +124,22 @@ def run_pilots(
     longest = 0.0
     for candidate in candidates:
         left = ledger.left
-        if found.screened and left is not None:
+        if found.screened and left is not None and not work.is_screened(candidate):
             room = left - (1 - SCREENING) * 60 * (options.minutes or 0)
             if longest > room:
                 found.left_out[candidate.name] = "not screened: the time for screening was spent"
                 continue
         before = ledger.spent
         try:
-            found.screened[candidate.name] = work.screen(candidate)
+            pilot = work.screen(candidate)
+            _check_lossless(pilot, weights)
+            found.screened[candidate.name] = pilot
+            longest = max(longest, pilot.seconds)  # an earlier attempt may have screened it
         except ValueError as error:
             if candidate.way == KEEP:
                 raise
             found.left_out[candidate.name] = f"not possible: {error}"
+        ledger.note()
         longest = max(longest, ledger.spent - before)
     chosen = finalists(found.screened, options.finalists, weights)
     if len(chosen) < 2:  # the old tokenizer alone: nothing to compare it with
@@ -147,7 +160,16 @@ def run_pilots(
             )
         except TimeIsOverError as error:
             found.left_out[name] = f"training was stopped: {error}"
+        except ValueError as error:  # such as a loss that is no longer finite
+            found.left_out[name] = f"training failed: {error}"
     return found
+
+
+def _check_lossless(pilot: Pilot, weights: Mapping[str, float]) -> None:
+    """ValueError for a tokenizer whose scores `rank` would refuse."""
+    lost = {each.language for each in pilot.documents if each.is_lost and each.language in weights}
+    if lost:
+        raise ValueError(f"the tokenizer loses text of {', '.join(sorted(lost))}")
 
 
 def finalists(
@@ -213,7 +235,7 @@ def verdict(found: Found, weights: Mapping[str, float]) -> Verdict:
 
     Candidates with one tokenizer and other initializers may be tied: then the tokenizer is clear.
     """
-    from vocabshift.evaluation.scoring.choice import rank
+    from vocabshift.evaluation.scoring.choice import FEWEST_DOCUMENTS, rank
 
     if len(found.trained) < 2:
         why = "fewer than two pilots were trained within the budget; give more time, or less text"
@@ -222,6 +244,10 @@ def verdict(found: Found, weights: Mapping[str, float]) -> Verdict:
     standings = tuple(
         rank({name: pilot.documents for name, pilot in found.trained.items()}, before, weights)
     )
+    if KEEP not in found.trained:
+        why = "the old tokenizer was not trained, so that no change has beaten it"
+        why += f" ({found.left_out[KEEP]}); give more time, or less text"
+        return Verdict("cannot tell", None, (), why, standings)
     best, *others = standings
     tied = [each for each in others if each.is_tied]
     names = (best.name, *(each.name for each in tied))
@@ -236,13 +262,17 @@ def verdict(found: Found, weights: Mapping[str, float]) -> Verdict:
         why = f"the tokenizer {tokenizers.pop()} is clearly best; its initializers cannot be told "
         why += f"apart: {best.name} and {listed}; {cheapest} is the cheapest"
         return Verdict("recommended", cheapest, tuple(names), why, standings)
-    why = f"the pilots cannot tell {best.name} from {listed}; more text for each pilot or more "
-    why += f"held-out text may; {cheapest} is the cheapest of them"
+    why = f"the pilots cannot tell {best.name} from {listed}; "
+    why += "more text for each pilot or more held-out text may"
+    if best.saved_low is None:
+        why += f": there are too few held-out documents for intervals, {FEWEST_DOCUMENTS} of each "
+        why += "language are needed, so give more or shorter ones"
+    why += f"; {cheapest} is the cheapest of them"
     return Verdict("cannot tell", cheapest, tuple(names), why, standings)
 
 
 def _behind(standing: Standing) -> str:
     text = f"{standing.behind:.3f} behind"
     if standing.behind_low is None or standing.behind_high is None:
-        return f"{text}; one document has no interval"
+        return f"{text}, no interval"
     return f"{text}, {standing.behind_low:.3f} to {standing.behind_high:.3f}"

@@ -76,12 +76,15 @@ def test_chrf_is_that_of_sacrebleu(program: Program) -> None:
     assert chrf("xyz", "abc") == 0
 
 
-def test_finalists_get_the_seconds_of_the_cheapest(program: Program, tmp_path: Path) -> None:
+def test_finalists_get_the_seconds_of_the_cheapest(
+    program: Program, tmp_path: Path, capsys: Any
+) -> None:
     """Rows count too; what a finalist would save by less than 5 % of the time is not run again."""
     study, names = program("keep_the_model/study.py"), program("keep_the_model/names.py")
     args = Namespace(out=tmp_path, final_bytes=1_000_000)
     own = study.Study(args)
     costs = {"swap-fvt-all": (0, 100), "swap-distill-all": (50, 100), "extension-fvt-all": (4, 100)}
+    costs["extension-distill-all"] = (150, 100)
     for name, (made, trained) in costs.items():
         file = own.result(names.arm_of(name), 1_000_000, 0, "final")
         facts: dict[str, Any] = {"making": {"cpu_seconds": made}}
@@ -90,6 +93,7 @@ def test_finalists_get_the_seconds_of_the_cheapest(program: Program, tmp_path: P
     arms = [study.arm_of(name) for name in costs]
     sizes = {arm.name: size for arm, size in own.sizes_at_equal_seconds(arms).items()}
     assert sizes == {"swap-distill-all": 500_000}
+    assert "extension-distill-all: not possible at equal seconds" in capsys.readouterr().err
     assert own.sizes_at_equal_seconds(arms[:1]) == {}
 
 
@@ -97,9 +101,10 @@ def test_differences_are_paired_by_seed_and_line(program: Program) -> None:
     """What was not trained has one run for all seeds; what was is paired with its own seed."""
     results = program("keep_the_model/results.py")
 
-    def run(seed: int, bits: float) -> dict[str, Any]:
+    def run(seed: int, bits: float, seconds: float = 100) -> dict[str, Any]:
         nats = [(10 * (n + 1), bits * (n + 1) * 10 * np.log(2)) for n in range(5)]
-        return {"seed": seed, "documents": {"hi": nats}}
+        costs = {"making": {"cpu_seconds": 5}, "training": {"cpu_seconds": seconds}}
+        return {"seed": seed, "documents": {"hi": nats}, **costs}
 
     runs = {
         ("base", 0): [run(0, 2.0)],
@@ -118,6 +123,8 @@ def test_differences_are_paired_by_seed_and_line(program: Program) -> None:
     assert less["value"] == pytest.approx(-0.1)
     equal = list(results.in_equal_seconds(runs, "extension-fvt-all", 1000))
     assert equal == [("swap-fvt-all", 400)]
+    runs["swap-fvt-all", 400] = [run(0, 1.6, seconds=120)]
+    assert not list(results.in_equal_seconds(runs, "extension-fvt-all", 1000))
     assert not list(results.in_equal_seconds(runs, "swap-fvt-all", 1000))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.held_out import excerpt
+from vocabshift.text.held_out import drawn_excerpt, excerpt
 
 
 def test_each_language_has_its_own_room() -> None:
@@ -44,3 +44,16 @@ def test_nothing_at_all() -> None:
         excerpt(Corpus.from_texts({"en": [" "]}), 5)
     with pytest.raises(ValueError, match="n_bytes is 0"):
         excerpt(Corpus.from_texts({"en": ["a"]}), 0)
+
+
+def test_drawn_documents_come_from_all_of_the_text() -> None:
+    corpus = Corpus.from_texts({"en": [f"text {n:03}" for n in range(200)], "hi": [" ", "x" * 50]})
+    found = drawn_excerpt(corpus, ["en", "hi"], 160, seed=1)
+    assert max(found["en"]) > "text 100"
+    assert sum(map(len, found["en"])) <= 160
+    assert found == drawn_excerpt(corpus, ["en", "hi"], 160, seed=1)
+    assert drawn_excerpt(corpus, ["hi"], 5) == {"hi": ["x" * 4]}  # after the blank one
+    with pytest.raises(CorpusError, match="the held-out text lacks de"):
+        drawn_excerpt(corpus, ["de"], 9)
+    with pytest.raises(CorpusError, match="the held-out text of en is blank"):
+        drawn_excerpt(Corpus.from_texts({"en": [" "]}), ["en"], 9)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,11 +49,13 @@ class Constructed:
         screening: float = 10.0,
         step: float = 1.0,
         impossible: str = "",
+        kept: bool = False,
+        speeds: Mapping[str, float] | None = None,
     ) -> None:
         self.now, self.ran = 0.0, list[str]()
         self.sizes: dict[str, int] = {}
         self._trained, self._screening, self._step = trained, screening, step
-        self._impossible = impossible
+        self._impossible, self._kept, self._speeds = impossible, kept, speeds or {}
 
     def clock(self) -> float:
         return self.now
@@ -59,12 +63,15 @@ class Constructed:
     def screen(self, candidate: Candidate) -> Pilot:
         if candidate.name == self._impossible:
             raise ValueError("too little text")
-        self.now += self._screening
+        self.now += 0.0 if self._kept else self._screening
         self.ran.append(f"screen {candidate.name}")
         worse = 0.5 if candidate.way == "swap" else 0.1
         bits = (2.0, 1.0) if candidate.way == KEEP else (1.9, 1.0 + worse)
         seed = 1 + LISTED.index(candidate)
         return Pilot(candidate, documents(*bits, seed), seconds=self._screening)
+
+    def is_screened(self, candidate: Candidate) -> bool:
+        return self._kept
 
     def train(self, candidate: Candidate, n_bytes: int, is_over: Callable[[], bool]) -> Pilot:
         for done in range(0, n_bytes, 1000):
@@ -82,7 +89,8 @@ class Constructed:
         return self.sizes
 
     def training_speed(self, pilot: Pilot) -> float:
-        return 2000.0 if pilot.candidate.way == "swap" else 1000.0
+        usual = 2000.0 if pilot.candidate.way == "swap" else 1000.0
+        return self._speeds.get(pilot.candidate.name, usual)
 
 
 def decided(work: Constructed, **options: object) -> tuple[Found, Ledger]:
@@ -123,6 +131,15 @@ def test_a_tie_of_tokenizers_cannot_be_told() -> None:
     assert costs[reached.recommended] == min(costs.values())
 
 
+def test_too_few_documents_are_named() -> None:
+    found, _ = decided(Constructed({"swap-500-fvt": (1.2, 1.0)}), n_bytes=5000)
+    for pilot in (*found.screened.values(), *found.trained.values()):
+        pilot.documents[:] = [*pilot.documents[:9], *pilot.documents[30:39]]  # type: ignore[index]
+    reached = verdict(found, WEIGHTS)
+    assert reached.kind == "cannot tell"
+    assert "10 of each language are needed, so give more or shorter ones" in reached.why
+
+
 def test_a_tie_of_initializers_leaves_the_tokenizer_clear() -> None:
     bits = {"swap-500-fvt": (1.2, 1.0), "swap-500-focus": (1.2, 1.0)}
     work = Constructed(bits)
@@ -148,6 +165,27 @@ def test_screening_takes_half_of_the_time_at_most() -> None:
     assert names == list(found.screened)
     assert "time for screening" in found.left_out["swap-500-focus"]
     assert ledger.spent <= 100
+
+
+@pytest.mark.parametrize("share", [0.4, 0.7])
+def test_what_was_screened_before_is_not_lost_in_the_second_half(share: float) -> None:
+    """Of a resumed run, whose screenings cost nothing more."""
+    work = Constructed({}, kept=True)
+    ledger = Ledger(10.0, work.clock, already=600 * share)
+    found = run_pilots(LISTED, work, DecideOptions(minutes=10.0), WEIGHTS, ledger)
+    assert [each.name for each in LISTED] == list(found.screened)
+    assert len(found.trained) == 4
+
+
+def test_nothing_is_recommended_where_the_old_tokenizer_was_not_trained() -> None:
+    bits = {"swap-500-fvt": (1.2, 1.0), "swap-500-focus": (1.2, 1.0)}
+    work = Constructed(bits, screening=1.0, speeds={KEEP: 100.0})
+    found, _ = decided(work, minutes=2.0, n_bytes=20_000)
+    assert len(found.trained) >= 2
+    reached = verdict(found, WEIGHTS)
+    assert ("cannot tell", None) == (reached.kind, reached.recommended)
+    assert "the old tokenizer was not trained" in reached.why
+    assert "too little time" in reached.why
 
 
 def test_time_is_shared_out_equally_and_faster_readers_read_more() -> None:
@@ -201,6 +239,29 @@ def test_a_candidate_that_is_not_possible_is_left_out() -> None:
         decided(Constructed({}, impossible=KEEP), n_bytes=1000)
 
 
+def test_a_pilot_that_fails_does_not_end_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One whose loss is not finite, and one whose tokenizer does not give text back."""
+    work, train, screen = Constructed({}), Constructed.train, Constructed.screen
+
+    def failing(self: Constructed, candidate: Candidate, *rest: Any) -> Pilot:
+        if candidate.way == "swap":
+            raise ValueError("the loss is nan")
+        return train(self, candidate, *rest)
+
+    def lossy(self: Constructed, candidate: Candidate) -> Pilot:
+        pilot = screen(self, candidate)
+        if candidate.n_tokens != 100:
+            return pilot
+        return replace(pilot, documents=[replace(d, is_lost=True) for d in pilot.documents])
+
+    monkeypatch.setattr(Constructed, "train", failing)
+    monkeypatch.setattr(Constructed, "screen", lossy)
+    found, _ = decided(work, n_bytes=1000)
+    assert found.left_out["extend-100-fvt"] == "not possible: the tokenizer loses text of en, hi"
+    assert "training failed: the loss is nan" in found.left_out.values()
+    assert {"keep", "extend"} == {pilot.candidate.way for pilot in found.trained.values()}
+
+
 def test_time_of_earlier_attempts_counts_and_is_noted() -> None:
     noted: list[float] = []
     work = Constructed({})
@@ -211,6 +272,9 @@ def test_time_of_earlier_attempts_counts_and_is_noted() -> None:
     assert ledger.is_over()
     assert noted == [59.0, 60.0]
     assert ledger.left == 0.0
+    noted.clear()
+    run_pilots(LISTED[:1], work, DecideOptions(minutes=9.0), WEIGHTS, ledger)
+    assert noted == [70.0]  # a run that is killed in screening is charged too
 
 
 def test_the_best_of_each_way_is_a_finalist() -> None:

@@ -69,10 +69,13 @@ def estimate(columns: Sequence[Terms]) -> list[Estimate]:
     ]
 
 
-def resampled_sums(lines: Floats) -> Floats:
-    """Sums over resampled lines, (n_resamples, k), of columns (n_lines, k)."""
+def resampled_sums(lines: Floats, *, stream: int = 0) -> Floats:
+    """Sums over resampled lines, (n_resamples, k), of columns (n_lines, k).
+
+    stream: texts whose sums are added need one each, or those of equal length are resampled alike.
+    """
     units = grouped(lines)
-    return np.asarray(_weights(len(units)) @ units)
+    return np.asarray(_weights(len(units), stream) @ units)
 
 
 def interval(resampled: Floats) -> tuple[Floats, Floats]:
@@ -92,9 +95,9 @@ def grouped(lines: Floats) -> Floats:
 
 
 @lru_cache(maxsize=2)
-def _weights(n_units: int) -> Floats:
+def _weights(n_units: int, stream: int) -> Floats:
     """How often each unit is drawn in each resample, (n_resamples, n_units)."""
-    generator = np.random.default_rng(_SEED)
+    generator = np.random.default_rng([_SEED, stream] if stream else _SEED)
     parts = []
     for _ in range(_RESAMPLES // _CHUNK):
         drawn = generator.integers(0, n_units, (_CHUNK, n_units))

@@ -16,6 +16,10 @@ import numpy as np
 from vocabshift.evaluation.metrics.metric import Floats, resampled_sums
 from vocabshift.evaluation.scoring.score import DocumentScore, bits_of, bytes_of
 
+FEWEST_DOCUMENTS = 10
+"""Documents of each language below which there is no interval: a bootstrap over a few documents is
+far too narrow, so that one of two equal models looks clearly better."""
+
 _LEVEL = 0.05
 
 
@@ -25,7 +29,7 @@ class Standing:
 
     name: str
     saved: float  # weighted bits per byte saved; below 0 where it is the worse one
-    saved_low: float | None  # 95 %, paired by document; None where a language has one document
+    saved_low: float | None  # 95 %, paired by document; None: too few documents
     saved_high: float | None
     changes: Mapping[str, float]  # bits per byte by language, less those it is measured against
     behind: float  # what the best saves beyond it; 0 of the best itself
@@ -51,7 +55,8 @@ def rank(
     weights: of each language; the others do not count.
 
     A document that a tokenizer does not give back makes a model's likelihood one of another text:
-    ValueError. The bootstrap resamples the documents of each language.
+    ValueError. The bootstrap resamples the documents of each language, independently of the others.
+    With fewer than `FEWEST_DOCUMENTS` of a language there are no intervals, and all are tied.
     """
     for name, own in scores.items():
         if [(d.language, d.n_bytes) for d in own] != [(d.language, d.n_bytes) for d in against]:
@@ -63,7 +68,8 @@ def rank(
     saved = np.zeros(len(names))
     drawn: Floats | None = np.zeros((1, len(names)))
     changes: dict[str, dict[str, float]] = {name: {} for name in names}
-    for language in dict.fromkeys(document.language for document in against):
+    languages = dict.fromkeys(document.language for document in against)
+    for stream, language in enumerate(languages):
         before = [d for d in against if d.language == language]
         sizes = bytes_of(before)
         columns = [
@@ -76,10 +82,10 @@ def rank(
             changes[name][language] = value
         weight = weights.get(language, 0.0)
         saved -= weight * change
-        if weight and len(before) < 2:
+        if weight and len(before) < FEWEST_DOCUMENTS:
             drawn = None
         elif weight and drawn is not None:
-            sums = resampled_sums(table)
+            sums = resampled_sums(table, stream=stream)
             drawn = drawn - weight * sums[:, :-1] / sums[:, -1:]
     best = int(saved.argmax()) if names else 0
     found = []

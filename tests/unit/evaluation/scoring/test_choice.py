@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from vocabshift.evaluation.scoring.choice import rank
+from vocabshift.evaluation.scoring.choice import FEWEST_DOCUMENTS, rank
 from vocabshift.evaluation.scoring.score import DocumentScore
 
 SIZES = [30, 80, 55, 10, 120, 64] * 5
@@ -97,12 +97,24 @@ def test_more_rivals_make_the_interval_of_a_difference_wider() -> None:
     assert wide.behind_low < narrow.behind_low
 
 
-def test_one_document_has_no_interval_and_is_tied() -> None:
-    before = [DocumentScore("hi", 10, 20.0)]
-    models = {"a": [DocumentScore("hi", 10, 1.0)], "b": [DocumentScore("hi", 10, 19.0)]}
+@pytest.mark.parametrize("n", [1, FEWEST_DOCUMENTS - 1, FEWEST_DOCUMENTS])
+def test_few_documents_have_no_interval_and_are_tied(n: int) -> None:
+    before = [DocumentScore("hi", 10, 20.0 + i) for i in range(n)]
+    models = {name: [DocumentScore("hi", 10, nats)] * n for name, nats in (("a", 1), ("b", 19))}
     best, other = rank(models, before, {"hi": 1.0})
-    assert best.saved_low is None
-    assert other.is_tied
+    assert (best.saved_low is None) == other.is_tied == (n < FEWEST_DOCUMENTS)
+
+
+def test_languages_of_equal_size_are_resampled_independently() -> None:
+    """What one loses where the other gains would cancel in every resample of both alike."""
+    bits = np.random.default_rng(3).normal(0, 40, 40)
+    before = [DocumentScore(name, 100, 400.0) for name in WEIGHTS for _ in bits]
+    nats = [*(400 + bits), *(400 - bits)]
+    own = [DocumentScore(d.language, 100, float(n)) for d, n in zip(before, nats, strict=True)]
+    [found] = rank({"a": own}, before, {"hi": 1.0, "en": 1.0})
+    assert found.saved == pytest.approx(0.0)
+    assert found.saved_low is not None
+    assert found.saved_low < -0.1
 
 
 def test_other_documents_and_lost_text_are_refused() -> None:
