@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,6 +41,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         group = item.get_closest_marker("xdist_group").args[0]
         places[item] = first.setdefault(group, number)
     items.sort(key=places.__getitem__)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def accelerate_forgets() -> Iterator[None]:
+    """A `Trainer` of transformers settles accelerate's precision for the rest of the process."""
+    yield
+    if "accelerate.state" in sys.modules:
+        sys.modules["accelerate.state"].AcceleratorState._reset_state(reset_partial_state=True)
 
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
