@@ -242,8 +242,12 @@ def test_refused(cpt: Verb, run: Verb, place: Path, taught: Path, tmp_path: Path
     logprobs[3] += 1
     np.save(damaged / "logprobs.npy", logprobs)
     assert "its checksum differs" in cpt(teacher_logprobs=str(damaged), status=2)
-    (damaged / "teacher.json").write_text("{}")
-    assert "of another version" in cpt(teacher_logprobs=str(damaged), status=2)
+    header = json.loads((damaged / "teacher.json").read_text())
+    for wrong in ({}, header | {"crc32": {"../elsewhere": 0}}, header | {"n_tokens": "many"}):
+        (damaged / "teacher.json").write_text(json.dumps(wrong))
+        assert "of another version" in cpt(teacher_logprobs=str(damaged), status=2)
+    (damaged / "teacher.json").write_text("[" * 100_000)
+    assert "is damaged" in cpt(teacher_logprobs=str(damaged), status=2)
 
     words = ["teach", place / "old", "-o", tmp_path / "out"]
     assert "leave out the @WEIGHT" in run(*words, f"{specs(place)[0]}@2", status=2)

@@ -6,7 +6,6 @@ Owns `packed.json` and how documents and tokens are found across shards. `vocabs
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
@@ -23,6 +22,7 @@ from vocabshift.cpt.packed_shards import (
     check_ids,
     file_names,
     open_shard,
+    read_header,
 )
 from vocabshift.cpt.packing import PADDING, PlacedDocuments, document_ends, row_bytes
 from vocabshift.errors import CorpusError, VocabMismatchError
@@ -78,15 +78,7 @@ class PackedIds:
         `checksums=False` only sizes, shapes and offsets are checked.
         """
         path = Path(folder)
-        try:
-            header = json.loads((path / FILE).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise CorpusError(
-                f"{path} holds no packed ids ({FILE}: {error.strerror}); make some with "
-                "vocabshift encode"
-            ) from error
-        except (ValueError, RecursionError) as error:
-            raise CorpusError(f"{path / FILE} is damaged: {error}") from error
+        header = read_header(path / FILE, "packed ids", "make some with vocabshift encode")
         _check_header(path / FILE, header)
         return cls(path, header, checksums=checksums)
 

@@ -9,6 +9,7 @@ little-endian.
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -144,6 +145,21 @@ def open_shard(
                 f"{n_documents} documents; {AGAIN}"
             )
     return shard
+
+
+def read_header(file: Path, what: str, advice: str) -> Any:
+    """The JSON that describes a folder; CorpusError where it is missing or no JSON.
+
+    `what`: the folder should hold; `advice`: how to make it.
+    """
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CorpusError(
+            f"{file.parent} holds no {what} ({file.name}: {error.strerror}); {advice}"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(f"{file} is damaged: {error}") from error
 
 
 def check_files(folder: Path, checksums: Mapping[str, int], advice: str = AGAIN) -> None:

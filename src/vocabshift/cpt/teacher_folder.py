@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from vocabshift.cpt.chunks import Places, Reading, Stretch, Teacher
 from vocabshift.cpt.config import MATCHING, LoopConfig
-from vocabshift.cpt.packed_shards import check_files, crc32_of, map_npy, write_npy
+from vocabshift.cpt.packed_shards import check_files, crc32_of, map_npy, read_header, write_npy
 from vocabshift.errors import CorpusError
 from vocabshift.storage.checkpoints import Checkpoints, Saved
 
@@ -74,16 +74,10 @@ class StoredTeacher:
         Every byte is read once and compared with the checksums, unless `checksums` is off.
         """
         path = Path(folder)
-        try:
-            header = json.loads((path / FILE).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise CorpusError(
-                f"{path} holds no log-probabilities of a teacher ({FILE}: {error.strerror}); make "
-                "some with vocabshift teach"
-            ) from error
-        except ValueError as error:
-            raise CorpusError(f"{path / FILE} is damaged: {error}; {_AGAIN}") from error
-        if not isinstance(header, dict) or header.get("version") != VERSION:
+        header = read_header(
+            path / FILE, "log-probabilities of a teacher", "make some with vocabshift teach"
+        )
+        if not _is_header(header):
             raise CorpusError(
                 f"{path / FILE} is damaged, or of another version of vocabshift; {_AGAIN}"
             )
@@ -130,6 +124,18 @@ class StoredTeacher:
 
     def __repr__(self) -> str:
         return f"StoredTeacher({str(self.folder)!r}, {self.header['n_documents']} documents)"
+
+
+def _is_header(header: Any) -> bool:
+    """Whether `teacher.json` has what is read of it; its file names are ours alone."""
+    return (
+        isinstance(header, dict)
+        and header.get("version") == VERSION
+        and isinstance(header.get("boundaries"), bool)
+        and all(isinstance(header.get(name), int) for name in ("n_tokens", "n_documents"))
+        and isinstance(header.get("crc32"), dict)
+        and header["crc32"].keys() == {f"{name}.npy" for name in ARRAYS}
+    )
 
 
 def check_teacher(config: LoopConfig, teacher: Teacher | None, document_bytes: Places) -> None:
