@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import small_models
+from saved_models import weights
 from vocabshift.cli.main import main
 from vocabshift.cpt import optimize
 from vocabshift.cpt import run as run_module
@@ -77,12 +78,6 @@ def cpt(place: Path, tmp_path: Path, capsys) -> Cpt:
         return json.loads(streams.out) if status == 0 else streams.err.splitlines()[-1]
 
     return go
-
-
-def weights(folder: Path) -> dict[str, Any]:
-    from safetensors.torch import load_file
-
-    return load_file(folder / "model.safetensors")
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:

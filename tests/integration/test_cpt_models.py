@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import small_models
+from saved_models import are_equal, weights
 from vocabshift.cli.main import main
 from vocabshift.cpt import run as run_module
 
@@ -103,19 +104,6 @@ def with_tasks(place: Path) -> dict[str, Any]:
         "evaluate_bytes": 500,
         "held_out": [f"en={place / 'en.txt'}"],
     }
-
-
-def weights(folder: Path) -> dict[str, Any]:
-    from safetensors.torch import load_file
-
-    return load_file(folder / "model.safetensors")
-
-
-def are_equal(one: Path, other: Path) -> bool:
-    first, second = weights(one), weights(other)
-    return first.keys() == second.keys() and all(
-        torch.equal(value, second[name]) for name, value in first.items()
-    )
 
 
 def records(folder: Path, kind: str) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import small_models
+from saved_models import weights
 from vocabshift.cli.main import main
 from vocabshift.cpt import run as run_module
 from vocabshift.cpt import teacher_folder
@@ -94,12 +95,6 @@ def records(out: Path) -> list[dict[str, Any]]:
     """The log, without what depends on the clock."""
     lines = (out / "log.jsonl").read_text().splitlines()
     return [{k: v for k, v in json.loads(line).items() if "second" not in k} for line in lines]
-
-
-def weights(folder: Path) -> dict[str, Any]:
-    from safetensors.torch import load_file
-
-    return load_file(folder / "model.safetensors")
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import small_models
+from saved_models import are_equal, load
 from vocabshift.cli.main import main
 from vocabshift.cpt import run as run_module
 
@@ -93,25 +94,6 @@ def config(place: Path, folder: Path, kind: str = "llama", **keys: Any) -> Path:
     lines = [f"{key} = {json.dumps(value)}\n" for key, value in given.items()]
     file.write_text("".join(lines) + PHASES, encoding="utf-8")
     return file
-
-
-def weights(folder: Path) -> dict[str, Any]:
-    from safetensors.torch import load_file
-
-    return load_file(folder / "model.safetensors")
-
-
-def are_equal(one: Path, other: Path) -> bool:
-    first, second = weights(one), weights(other)
-    return first.keys() == second.keys() and all(
-        torch.equal(value, second[name]) for name, value in first.items()
-    )
-
-
-def load(folder: Path) -> Any:
-    from transformers import AutoModelForCausalLM
-
-    return AutoModelForCausalLM.from_pretrained(folder).eval()
 
 
 @pytest.mark.parametrize("kind", ["llama", "llama-tied"])

@@ -12,6 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from saved_models import load, save_adapter, with_peft
 from small_models import ENGLISH, build, new_tokenizer, old_tokenizer, save, train
 from vocabshift.tokenizer import id_map
 from vocabshift.workflows.adapters import transfer_adapter
@@ -43,27 +44,12 @@ def make(tmp_path: Path) -> Make:
         tokenizer = old_tokenizer()
         base = save(build(kind, tokenizer), tokenizer, tmp_path / "base")
         settings = {"r": 4, "target_modules": ["q_proj", "v_proj"], **settings}
-        model = peft.get_peft_model(load(base), peft.LoraConfig(**settings))
-        torch.manual_seed(11)
-        with torch.no_grad():
-            for parameter in (p for p in model.parameters() if p.requires_grad):
-                parameter.add_(torch.randn_like(parameter) * 0.3)
-        model.save_pretrained(tmp_path / "adapter")
+        save_adapter(base, tmp_path / "adapter", 0.3, **settings)
         # Words of English, so that some tokens stay and change their ids, and Hindi.
         transfer_to_folder(base, new_tokenizer(), tmp_path / "new", TransferOptions(init="fvt"))
         return tmp_path / "new", tmp_path / "adapter"
 
     return make
-
-
-def load(folder: Path) -> Any:
-    from transformers import AutoModelForCausalLM
-
-    return AutoModelForCausalLM.from_pretrained(folder).eval()
-
-
-def with_peft(base: Path, adapter: Path) -> Any:
-    return peft.PeftModel.from_pretrained(load(base), adapter).eval()
 
 
 @pytest.mark.parametrize("case", CASES)

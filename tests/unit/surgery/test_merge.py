@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from reference.lora import merged
+from saved_models import load, save_adapter, with_peft
 from small_models import build, old_tokenizer, save
 from vocabshift.models.adapter import change
 from vocabshift.workflows.adapters import merge_adapter
@@ -71,25 +72,10 @@ def make(tmp_path: Path) -> Make:
         layers = {} if kind == "gpt2" else {"num_hidden_layers": 2}
         base = save(build(kind, tokenizer, **layers).to(dtype), tokenizer, tmp_path / "base")
         settings = {"r": 4, "lora_alpha": 6, "task_type": "CAUSAL_LM", **settings}
-        model = peft.get_peft_model(load(base), peft.LoraConfig(**settings))
-        torch.manual_seed(11)
-        with torch.no_grad():
-            for parameter in (p for p in model.parameters() if p.requires_grad):
-                parameter.add_(torch.randn_like(parameter) * 0.1)
-        model.save_pretrained(tmp_path / "adapter")
+        save_adapter(base, tmp_path / "adapter", 0.1, **settings)
         return base, tmp_path / "adapter"
 
     return make
-
-
-def load(folder: Path) -> Any:
-    from transformers import AutoModelForCausalLM
-
-    return AutoModelForCausalLM.from_pretrained(folder).eval()
-
-
-def with_peft(base: Path, adapter: Path) -> Any:
-    return peft.PeftModel.from_pretrained(load(base), adapter).eval()
 
 
 @pytest.mark.parametrize("case", CASES)
