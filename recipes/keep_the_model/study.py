@@ -225,6 +225,7 @@ class Study:
             "n_bytes": size,
             "learning_rate": self.plan["learning_rates"][arm.trained],
             "sequence_length": args.length,
+            "document_attention": True,  # the old model read each document by itself, too
             "batch_size": max(1, round(args.step_bytes / sequence_bytes)),
             "seed": seed,
             "spike_factor": 0.0,
