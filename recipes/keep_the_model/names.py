@@ -9,7 +9,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 BASE = "base"
-TOKENIZERS = (BASE, "extension", "swap")
+TOKENIZERS = (BASE, "extension", "superwords", "swap")
 INITS = ("random", "fvt", "focus", "omp", "tokenadapt", "distill")
 TRAINED = ("none", "new-rows", "lora", "ends", "all")
 MATCHING = "-matching"

@@ -84,9 +84,13 @@ def pairs(runs: Runs, name: str, n_bytes: int) -> Iterator[tuple[str, int]]:
         wanted.append((name.removesuffix("-matching"), n_bytes))
     if arm.init not in (None, "fvt"):
         wanted.append((name.replace(f"-{arm.init}-", "-fvt-"), n_bytes))
-    if arm.tokenizer == "swap":
-        wanted.append((name.replace("swap-", "extension-"), n_bytes))
-        wanted.append(("extension-fvt-all", n_bytes))
+    for other in {"swap": ("superwords", "extension"), "superwords": ("extension",)}.get(
+        arm.tokenizer, ()
+    ):
+        for init in dict.fromkeys((arm.init, "fvt")):
+            objective = "-matching" if arm.is_matching else ""
+            wanted.append((f"{other}-{init}-{arm.trained}{objective}", n_bytes))
+            wanted.append((f"{other}-{init}-all", n_bytes))
     if arm.trained not in ("none", "all"):
         wanted.append((name.replace(f"-{arm.trained}", "-all"), n_bytes))
     for key in dict.fromkeys(wanted):
@@ -197,7 +201,7 @@ def once(own: list[Row]) -> Iterator[Row]:
 
 
 def rounded(row: Row) -> Row:
-    """Five digits behind the point are enough."""
+    """Five digits objective the point are enough."""
     return {key: round(v, 5) if isinstance(v, float) else v for key, v in row.items()}
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# SmolLM2 is given Hindi: by 8,000 more tokens, or by another tokenizer of 32,000. Which way keeps most
-# of the model, and what does it cost? One command, which resumes where it was stopped:
+# SmolLM2 is given Hindi: by 8,000 more tokens, by superwords on top of them, or by another tokenizer of
+# 32,000. Which way keeps most of the model, and what does it cost? One command, which resumes where it was stopped:
 #
 #   recipes/keep_the_model/run.sh                         everything, in order of value
 #   recipes/keep_the_model/run.sh --stage screened --hours 3
@@ -15,7 +15,8 @@
 #   MODEL=runs/smollm2/model       what recipes/smollm2/get.sh writes, in 32 bits; made where missing
 #   OUT=runs/keep_the_model/$NEW   tokenizers/, start/, models/, arms/, finals/, results.jsonl
 #   SEEDS=3                        of a finalist
-#   ADDED=8000 VOCAB=32000         tokens of the extension, and of the swap
+#   ADDED=8000 SUPERWORDS=4000     tokens of the extension, and superwords on top of them
+#   VOCAB=32000                    tokens of the swap
 #   DONOR=                         a model that knows the new tokens, for the arms with omp
 #   TASKS="sib200:en,$NEW"         of `vocabshift harness`, for finalists; empty: none
 #   RECORD=1                       also put the results beside the README, and write its tables
@@ -36,7 +37,7 @@ mkdir -p "$OUT/tokenizers"
 if [ "${1:-}" = --smoke ]; then
   shift
   prepare_sample_texts
-  NEW=hin AT_HOME="eng code" OTHER=deu ADDED=200 VOCAB=800 LEARN=() SEEDS=1
+  NEW=hin AT_HOME="eng code" OTHER=deu ADDED=200 SUPERWORDS=50 VOCAB=800 LEARN=() SEEDS=1
   SMALL=(--screen-bytes 3000 --final-bytes 5000 --documents 3 --final-documents 4 --continued 1
     --curve-documents 1 --points 1 --length 32 --step-bytes 500)
   MODEL=$OUT/model
@@ -57,8 +58,8 @@ else
   fi
 fi
 
-# 1. Tokenizers. The extension learns from the new language and English; the swap from code too, since
-# it has no token that it does not learn.
+# 1. Tokenizers. The extension learns from the new language and English; superwords and the swap from code
+# too.
 corpus() { # "hi=TRAIN/hi.txt" of each language
   local name
   for name in "$@"; do
@@ -84,6 +85,8 @@ for size in ${LEARN[@]+"${LEARN[@]}"}; do
 done
 make extension extend "$MODEL" --pre-tokenizer repaired --n-tokens "${ADDED:-8000}" \
   --corpus "${OF_EXTENSION[@]}" ${OF_EXTENSION_BYTES[@]+"${OF_EXTENSION_BYTES[@]}"}
+make superwords extend "$MODEL" --pre-tokenizer repaired --n-tokens "${ADDED:-8000}" \
+  --superwords "${SUPERWORDS:-4000}" --corpus "${TEXT[@]}" ${LEARN[@]+"${LEARN[@]}"}
 make swap train --recipe ist --vocab-size "${VOCAB:-32000}" --corpus "${TEXT[@]}" \
   ${LEARN[@]+"${LEARN[@]}"}
 
