@@ -141,7 +141,8 @@ def add_encode(subparsers: Any) -> None:
         "with `tokenizers` and datasets.map; for text from the web, --special-as-text.",
         "  vocabshift encode meta-llama/Llama-3.2-1B hi=hindi.txt en=english.jsonl.gz -o packed\n"
         "  vocabshift encode ist 'corpus/*.parquet' --format arrow --eos '</s>' -j 8 -o packed "
-        "--json\n",
+        "--json\n"
+        "  vocabshift encode ist 'corpus/*.parquet' --format megatron -o packed\n",
     )
     parser.later(_add_encode_options)
     parser.set_defaults(run=run_encode, show=show_encode, status=lambda *_: 0)

@@ -112,17 +112,17 @@ class ForeignShard:
         with _damage(path, _EXPORT), pq.ParquetFile(path) as file:
             kinds = {field.name: field.type for field in file.schema_arrow}
             self.n_rows: int = file.metadata.num_rows
-        text = (pa.binary(), pa.large_binary(), pa.string(), pa.large_string())
-        text += (pa.binary_view(), pa.string_view())
+        strings = (pa.string(), pa.large_string(), pa.string_view())
+        words = (*strings, pa.binary(), pa.large_binary(), pa.binary_view())
         plain = {
             name: kind.value_type if pa.types.is_dictionary(kind) else kind
             for name, kind in kinds.items()
         }
         self.has_language = "language" in plain
         if (
-            plain.get("word") not in text
+            plain.get("word") not in words
             or not pa.types.is_integer(plain.get("count", pa.null()))
-            or plain.get("language", pa.null()) not in (*text[2:4], pa.string_view(), pa.null())
+            or plain.get("language", pa.null()) not in (*strings, pa.null())
         ):
             raise CorpusError(
                 f"{path} has the columns {', '.join(f'{n} ({k})' for n, k in kinds.items())}; "

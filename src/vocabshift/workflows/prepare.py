@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cpt.pack_corpus import PackOptions, eos_of, pack_corpus
+from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
 from vocabshift.cpt.packed_shards import Format
 from vocabshift.progress import Progress, in_phase
 from vocabshift.storage.outcome import check_output, outcome
@@ -150,7 +150,7 @@ def encode_to_folder(
     check_output(out, corpus, tokenizer, force=force)
     loaded = as_tokenizer(tokenizer)
     if eos is None and not without_eos:
-        eos = eos_of(loaded)
+        eos = loaded.eos_token
         if eos is None and note is not None:
             note("the tokenizer names no EOS: nothing stands between documents (see --eos)")
     options = PackOptions(
