@@ -27,7 +27,7 @@ OTHER_PROGRAMS = {
     "recipes/keep_the_model/README.md": {"--arm", "--hours", "--stage"},
     "recipes/accelerate/README.md": {"--config_file", "--machine_rank", "--main_process_ip"},
 }
-"""Flags of accelerate, Megatron, benchmarks/ and tools/ that pages name; beside them the recipes' own."""
+"""Flags of other programs, benchmarks/ and tools/ that pages name; beside them the recipes' own."""
 
 RECIPES = {"--smoke"}
 
