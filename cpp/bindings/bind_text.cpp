@@ -43,11 +43,12 @@ std::uint64_t fingerprint_of(const py::buffer& data, const std::optional<IntArra
   if (!starts || !ends) return mix(seed ^ kSeed0, hash_bytes(view_of(info)));
   const Documents documents = documents_of(info, *starts, *ends);
   const LongCall call;
-  std::uint64_t state = seed;
+  // A sum, so that the hash of a text is the sum of those of its parts, in any order.
+  std::uint64_t sum = 0;
   for (std::size_t i = 0; i < documents.count; ++i) {
-    state = mix(state ^ kSeed0, hash_bytes(documents[i]) ^ kSeed1);
+    sum += mix(seed ^ kSeed0, hash_bytes(documents[i]) ^ kSeed1);
   }
-  return state;
+  return sum;
 }
 
 py::list split_of(const PreTokenizer& self, const py::str& text) {
@@ -79,7 +80,8 @@ void register_text(py::module_& m) {
         "(starts, ends) of the lines of `data`, int64, in bytes, without their endings.");
   m.def("fingerprint", &fingerprint_of, py::arg("data"), py::arg("starts") = py::none(),
         py::arg("ends") = py::none(), py::arg("seed") = 0,
-        "64-bit hash of `data`, or of its documents data[starts[i]:ends[i]]; not cryptographic.");
+        "64-bit hash of `data`; or the sum of those of its documents data[starts[i]:ends[i]],\n"
+        "modulo 2**64. Not cryptographic.");
   m.def(
       "char_class",
       [](std::uint32_t c) {

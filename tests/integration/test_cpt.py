@@ -230,6 +230,29 @@ def test_control(cpt: Cpt, place: Path, tmp_path: Path) -> None:
     assert "the key 'control' is missing" in cpt("--control", status=2)
 
 
+def test_megatron_files(cpt: Cpt, place: Path, tmp_path: Path) -> None:
+    """Made by another program, they train the model that our own folder does, and its control."""
+    from vocabshift.tokenizer.formats.load import load_tokenizer
+
+    corpus = Corpus.from_texts(HINDI)
+    for name in ("model", "extended"):
+        for form in ("numpy", "megatron"):
+            options = PackOptions(eos="</s>", format=form, shard_tokens=300)
+            pack_corpus(load_tokenizer(place / name), corpus, tmp_path / f"{name}-{form}", options)
+        (tmp_path / f"{name}-megatron" / "packed.json").unlink()
+    keys: dict[str, Any] = {"model": str(place / "extended"), "control": str(place / "model")}
+    for out, form in (("a", "numpy"), ("b", "megatron")):
+        keys |= {"data": str(tmp_path / f"extended-{form}")}
+        result = cpt(f"out={tmp_path / out}", **keys)
+    assert lines(tmp_path / "a") == lines(tmp_path / "b")
+    files = sorted(map(str, (tmp_path / "model-megatron").glob("*.idx")))
+    assert len(files) > 1
+    control = cpt(f"out={tmp_path / 'b'}", "--control", **keys | {"control_data": files})
+    assert result["n_bytes"] == control["n_bytes"]
+    line = cpt(f"out={tmp_path / 'c'}", status=2, data=str(tmp_path / "extended-megatron"))
+    assert "another one made the file" in line
+
+
 def test_dtype_of_the_output(cpt: Cpt, place: Path, tmp_path: Path) -> None:
     """As the model was stored, unless said otherwise; untouched tensors lose nothing."""
     from transformers import AutoModelForCausalLM

@@ -55,7 +55,7 @@ def peer_ids(folder: Path, lines: list[str], *, eos: bool = True) -> list[list[i
     return [backend.encode(line, add_special_tokens=False).ids + end for line in lines]
 
 
-@pytest.mark.parametrize("form", ["numpy", "arrow"])
+@pytest.mark.parametrize("form", ["numpy", "arrow", "megatron", "nanotron"])
 def test_encode_tells_what_it_made(folder: Path, tmp_path: Path, encode, form: str) -> None:
     out = tmp_path / "out"
     specs = (f"hi={folder / 'hi.jsonl'}", f"en={folder / 'en.txt'}")

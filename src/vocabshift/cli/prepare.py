@@ -10,9 +10,17 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.fields import add_fields, given
-from vocabshift.cli.inputs import CORPUS, add_choices, add_pattern, corpus_of, tokenizer_of
+from vocabshift.cli.inputs import (
+    CORPUS,
+    add_choices,
+    add_pattern,
+    corpus_of,
+    tokenizer_of,
+    words_of,
+)
 from vocabshift.cli.options import (
     Parser,
+    UsageError,
     add_many,
     add_output,
     add_threads,
@@ -25,6 +33,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+_PATTERN = "o200k"
+
+
 def add_count(subparsers: Any) -> None:
     """Add the verb `count`."""
     parser = add_verb(
@@ -32,9 +43,13 @@ def add_count(subparsers: Any) -> None:
         "count",
         "count the words of a corpus",
         "Count the pre-tokens of a corpus, by language, and write them as sorted Parquet files.\n"
-        "The text is read once; what is written does not depend on threads or memory.",
+        "The text is read once; what is written does not depend on threads or memory.\n"
+        "--join adds up counts instead: of such folders, or of any Parquet files with the columns\n"
+        "word, count and maybe language.",
         "  vocabshift count hi=hindi.txt en=english.jsonl.gz --pattern o200k -o counts\n"
-        "  vocabshift count ta=hf:wikimedia/wikipedia:20231101.ta --memory 8GB -o counts-ta\n",
+        "  vocabshift count ta=hf:wikimedia/wikipedia:20231101.ta --memory 8GB -o counts-ta\n"
+        "  vocabshift count --join counts counts-ta -o counts-all --json\n"
+        "  vocabshift count --join spark-out/ --pattern o200k -o counts\n",
     )
     parser.later(_add_count_options)
     parser.set_defaults(run=run_count, show=show_count, status=lambda *_: 0)
@@ -43,38 +58,55 @@ def add_count(subparsers: Any) -> None:
 def _add_count_options(parser: Parser) -> None:
     from vocabshift.workflows.prepare import NORMALIZER_HELP
 
-    parser.add_argument("corpus", metavar="SPEC", nargs="+", help=CORPUS)
+    parser.add_argument("corpus", metavar="SPEC", nargs="*", help=CORPUS)
+    add_many(
+        parser,
+        "--join",
+        metavar="PART",
+        help="add up these counts: folders of `count`, Parquet files or folders of them",
+    )
     parser.add_argument(
-        "--pattern", metavar="NAME|REGEX", default="o200k", help="pre-tokenizer (default: o200k)"
+        "--pattern",
+        metavar="NAME|REGEX",
+        help=f"pre-tokenizer (default: {_PATTERN}; with --join: that of the parts)",
     )
     parser.add_argument("--normalizer", metavar="STEP[+STEP…]", help=NORMALIZER_HELP)
     add_many(parser, "--special-tokens", metavar="T", help="texts that no word may reach into")
     add_choices(parser)
     parser.add_argument(
-        "--memory", metavar="SIZE", type=size, help="budget such as 8GB (default: no limit)"
+        "--memory",
+        metavar="SIZE",
+        type=size,
+        help="budget such as 8GB (default: no limit; with --join 1GB)",
     )
     add_output(parser, what="folder to write")
     add_threads(parser)
 
 
 def run_count(args: argparse.Namespace) -> dict[str, Any]:
-    """Count, and write the output folder."""
+    """Count or join, and write the output folder."""
     from vocabshift.cli.console import progress_bar
-    from vocabshift.workflows.prepare import count_to_folder
+    from vocabshift.workflows.prepare import count_to_folder, join_counts
 
-    corpus = corpus_of(args.corpus, args)
+    options: dict[str, Any] = {
+        "normalizer": None if args.normalizer == "none" else args.normalizer,
+        "special_tokens": args.special_tokens or (),
+        "memory_bytes": args.memory or 0,
+        "threads": threads(args),
+        "force": args.force,
+    }
+    if not args.join:
+        if not args.corpus:
+            raise UsageError("name a corpus (SPEC...), or counts to add up (--join PART...)")
+        corpus, pattern = corpus_of(args.corpus, args), args.pattern or _PATTERN
+        with progress_bar() as progress:
+            return count_to_folder(corpus, args.out, pattern=pattern, progress=progress, **options)
+    if args.corpus:
+        raise UsageError("--join adds up counts and reads no text; count the text in a run before")
+    if extra := words_of(args):
+        raise UsageError(f"{extra[0]} chooses text, and --join reads counts; leave it out")
     with progress_bar() as progress:
-        return count_to_folder(
-            corpus,
-            args.out,
-            pattern=args.pattern,
-            normalizer=None if args.normalizer == "none" else args.normalizer,
-            special_tokens=args.special_tokens or (),
-            memory_bytes=args.memory or 0,
-            threads=threads(args),
-            force=args.force,
-            progress=progress,
-        )
+        return join_counts(args.join, args.out, pattern=args.pattern, progress=progress, **options)
 
 
 def show_count(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
@@ -109,7 +141,8 @@ def add_encode(subparsers: Any) -> None:
         "with `tokenizers` and datasets.map; for text from the web, --special-as-text.",
         "  vocabshift encode meta-llama/Llama-3.2-1B hi=hindi.txt en=english.jsonl.gz -o packed\n"
         "  vocabshift encode ist 'corpus/*.parquet' --format arrow --eos '</s>' -j 8 -o packed "
-        "--json\n",
+        "--json\n"
+        "  vocabshift encode ist 'corpus/*.parquet' --format megatron -o packed\n",
     )
     parser.later(_add_encode_options)
     parser.set_defaults(run=run_encode, show=show_encode, status=lambda *_: 0)

@@ -12,7 +12,7 @@ import json
 import os
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,8 @@ class PackOptions:
     eos: str | None = None
     """Token after every document; None: none."""
     format: Format = "numpy"
-    """"numpy": .npy files to map; "arrow": a column input_ids, for datasets (needs [data])."""
+    """"numpy": .npy files to map; "arrow": a column input_ids, for datasets (needs [data]);
+    "megatron": .bin and .idx for Megatron and NeMo; "nanotron": .ds files, for datatrove too."""
     shard_tokens: int = SHARD_TOKENS
     """Tokens; a shard ends with the document that reaches this length."""
     parse_special: bool = True
@@ -100,7 +101,7 @@ def pack_corpus(
         partial = output.folder
         checkpoints = Checkpoints(partial / CHECKPOINTS, config_hash(facts))
         packer = Packer(tokenizer, options, threads)
-        shards = list(_shards(corpus, options.format, checkpoints, packer, progress))
+        shards = list(_shards(corpus, checkpoints, packer, progress))
         for number, shard in enumerate(shards):
             for name in file_names(number, options.format):
                 _put(shard.path / name, partial / name)
@@ -111,18 +112,11 @@ def pack_corpus(
     return header
 
 
-def eos_of(tokenizer: Tokenizer) -> str | None:
-    """The EOS that the tokenizer's config names, if it is one of its tokens."""
-    eos = tokenizer.config.get("eos_token")
-    text = eos.get("content") if isinstance(eos, Mapping) else eos
-    return text if isinstance(text, str) and token_id(tokenizer, text) is not None else None
-
-
 def _header(tokenizer: Tokenizer, options: PackOptions) -> dict[str, Any]:
     """The part of `packed.json` that does not depend on the text."""
     eos = None
     if options.eos is not None:
-        eos_id = token_id(tokenizer, options.eos)
+        eos_id = tokenizer.token_id(options.eos)
         if eos_id is None:
             raise ValueError(
                 f"{options.eos!r} is no token of {tokenizer.name}; name one with --eos, or none"
@@ -131,7 +125,7 @@ def _header(tokenizer: Tokenizer, options: PackOptions) -> dict[str, Any]:
     return {
         "version": VERSION,
         "format": options.format,
-        "dtype": dtype_for(tokenizer.row_count).name,
+        "dtype": dtype_for(tokenizer.row_count, options.format).name,
         "tokenizer": {
             "name": tokenizer.name,
             "fingerprint": fingerprint(tokenizer),
@@ -144,11 +138,7 @@ def _header(tokenizer: Tokenizer, options: PackOptions) -> dict[str, Any]:
 
 
 def _shards(
-    corpus: Corpus,
-    form: Format,
-    checkpoints: Checkpoints,
-    packer: Packer,
-    progress: Progress | None,
+    corpus: Corpus, checkpoints: Checkpoints, packer: Packer, progress: Progress | None
 ) -> Iterator[Saved]:
     """The finished shards: first those found on disk, then the new ones."""
     n_done = number = 0
@@ -158,15 +148,17 @@ def _shards(
         number += 1
     for documents in _without_first(_reported(corpus, progress), n_done):
         for shard in packer.add(documents):
-            yield _keep(checkpoints, shard, number, form)
+            yield _keep(checkpoints, shard, number, packer)
             number += 1
     if packer.shard.n_tokens or packer.shard.lengths:
-        yield _keep(checkpoints, packer.shard, number, form)
+        yield _keep(checkpoints, packer.shard, number, packer)
 
 
-def _keep(checkpoints: Checkpoints, shard: GrowingShard, number: int, form: Format) -> Saved:
+def _keep(checkpoints: Checkpoints, shard: GrowingShard, number: int, packer: Packer) -> Saved:
     saved = checkpoints.save(
-        _phase(number), lambda folder: shard.write(folder, number, form), shard.info
+        _phase(number),
+        lambda folder: shard.write(folder, number, packer.options.format, packer.name),
+        shard.info,
     )
     assert saved is not None  # there is a folder, and a key
     return saved
@@ -230,11 +222,12 @@ class Packer:
 
     def __init__(self, tokenizer: Tokenizer, options: PackOptions, threads: int) -> None:
         self.shard = GrowingShard()
-        self._options = options
+        self.options = options
+        self.name = tokenizer.name
         self._threads = threads
         self._encoder = Encoder(tokenizer)
-        self._eos = None if options.eos is None else token_id(tokenizer, options.eos)
-        self._dtype = dtype_for(tokenizer.row_count)
+        self._eos = None if options.eos is None else tokenizer.token_id(options.eos)
+        self._dtype = dtype_for(tokenizer.row_count, options.format)
 
     def add(self, documents: Documents) -> Iterator[GrowingShard]:
         """Encode the documents; yield every shard that they complete."""
@@ -243,7 +236,7 @@ class Packer:
         at = 0
         while at < len(lengths):
             # The shard ends with the first document that fills it.
-            full = offsets[at] + self._options.shard_tokens - self.shard.n_tokens
+            full = offsets[at] + self.options.shard_tokens - self.shard.n_tokens
             end = min(int(np.searchsorted(offsets[at + 1 :], full)) + at + 1, len(lengths))
             self.shard.add(
                 ids[offsets[at] : offsets[end]],
@@ -252,7 +245,7 @@ class Packer:
                 documents.language,
             )
             at = end
-            if self.shard.n_tokens >= self._options.shard_tokens:
+            if self.shard.n_tokens >= self.options.shard_tokens:
                 yield self.shard
                 self.shard = GrowingShard()
 
@@ -263,7 +256,7 @@ class Packer:
             documents.starts,
             documents.ends,
             threads=self._threads,
-            parse_special=self._options.parse_special,
+            parse_special=self.options.parse_special,
         )
         if self._eos is None:
             return ids.astype(self._dtype), offsets
@@ -273,9 +266,3 @@ class Packer:
         is_text[offsets[1:] - 1] = False
         joined[is_text] = ids
         return joined, offsets
-
-
-def token_id(tokenizer: Tokenizer, text: str) -> int | None:
-    """Id of an added token or a token of the vocabulary; None if there is none."""
-    added = {token.content: token.id for token in tokenizer.added_tokens}
-    return added.get(text, tokenizer.model.vocab.get(text))

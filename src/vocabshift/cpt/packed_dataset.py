@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from vocabshift.cpt.chunks import MatchedRows
 from vocabshift.cpt.config import LoopConfig
+from vocabshift.cpt.id_files import COLUMN
 from vocabshift.cpt.objectives import SpecialIds
 from vocabshift.cpt.packed_ids import PackedIds
-from vocabshift.cpt.packed_shards import COLUMN
 from vocabshift.cpt.packing import PADDING
 from vocabshift.errors import CorpusError
 from vocabshift.models.cross_entropy import IGNORED

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from vocabshift.cpt.packed_shards import (
     FORMATS,
+    Shard,
     StoredIds,
     check_files,
     check_ids,
@@ -39,11 +40,11 @@ class PackedIds:
     """Consecutive documents of token ids, mapped from disk.
 
     A document ends with its EOS, if the folder was made with one. The arrays returned are read-only
-    views of the files, uint16 or uint32.
+    views of the files, uint16 or uint32 (int32 in Megatron's files).
     """
 
-    def __init__(self, folder: Path, header: Mapping[str, Any], *, checksums: bool) -> None:
-        """Open a folder whose `packed.json` says `header`; see `open`."""
+    def __init__(self, folder: Path, header: Mapping[str, Any], shards: Sequence[Shard]) -> None:
+        """The shards of a folder whose `packed.json` says `header`; see `open`."""
         self.folder = folder
         self.header = header
         self.dtype = np.dtype(header["dtype"]).newbyteorder("<")
@@ -52,15 +53,7 @@ class PackedIds:
         self.n_ids: int = tokenizer["n_ids"]  # every id is below
         eos = header["eos"]
         self.eos_id: int | None = None if eos is None else eos["id"]
-        self._shards = []
-        for number, facts in enumerate(header["shards"]):
-            counts = {name: facts[name] for name in _COUNTS}
-            if checksums:  # first, so that no damaged file is interpreted
-                check_files(folder, facts["crc32"])
-            shard = open_shard(folder, number, header["format"], self.dtype, **counts)
-            if checksums:
-                check_ids(folder, shard, self.n_ids)
-            self._shards.append(shard)
+        self._shards = shards
         starts = {name: [0, *accumulate(s[name] for s in header["shards"])] for name in _COUNTS}
         self._first_document: list[int] = starts["n_documents"]
         self._first_token: list[int] = starts["n_tokens"]
@@ -80,7 +73,17 @@ class PackedIds:
         path = Path(folder)
         header = read_header(path / FILE, "packed ids", "make some with vocabshift encode")
         _check_header(path / FILE, header)
-        return cls(path, header, checksums=checksums)
+        dtype = np.dtype(header["dtype"]).newbyteorder("<")
+        shards = []
+        for number, facts in enumerate(header["shards"]):
+            counts = {name: facts[name] for name in _COUNTS}
+            if checksums:  # first, so that no damaged file is interpreted
+                check_files(path, facts["crc32"])
+            shard = open_shard(path, number, header["format"], dtype, **counts)
+            if checksums:
+                check_ids(path, shard, header["tokenizer"]["n_ids"])
+            shards.append(shard)
+        return cls(path, header, shards)
 
     def require(self, tokenizer: Tokenizer) -> None:
         """VocabMismatchError unless the ids are those of this tokenizer."""
@@ -177,7 +180,7 @@ def _check_header(file: Path, header: Any) -> None:
         ]
         is_right = (
             header["format"] in FORMATS
-            and header["dtype"] in ("uint16", "uint32")
+            and header["dtype"] in ("uint16", "uint32", "int32")
             and isinstance(tokenizer["fingerprint"], str)
             and all(type(count) is int and count >= 0 for count in counts)
             and all(names)

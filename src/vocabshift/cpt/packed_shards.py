@@ -1,8 +1,7 @@
 """One shard of packed ids: how it grows in memory, and how its files are written and checked.
 
 Numpy: `ids-00000.npy` (uint16 or uint32) and `offsets-00000.npy` (int64, one more than there are
-documents). Arrow: `ids-00000.arrow`, an IPC stream of one record batch with the column
-`input_ids`, a list of uint16 or uint32, which `datasets.Dataset.from_file` can map. Both also have
+documents). Arrow, Megatron and nanotron: the files that `id_files` describes. All also have
 `bytes-00000.npy`: byte offsets into the text that the documents came from. Everything is
 little-endian.
 """
@@ -15,22 +14,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vocabshift.cpt import id_files
 from vocabshift.errors import CorpusError
 
-Format = Literal["numpy", "arrow"]
-FORMATS: tuple[Format, ...] = ("numpy", "arrow")
-COLUMN = "input_ids"
+Format = Literal["numpy", "arrow", "megatron", "nanotron"]
+FORMATS: tuple[Format, ...] = get_args(Format)
 
 StoredIds = NDArray[Any]
-"""uint16 or uint32."""
+"""uint16 or uint32; int32 in Megatron's files."""
 Offsets = NDArray[np.int64]
 
-_ARROW_LIMIT = 2**31 - 1  # tokens in a list array with 32-bit offsets
 _BLOCK = 4 << 20  # tokens or bytes checked at a time
 AGAIN = "make the folder again with vocabshift encode"
 """What to do about a damaged file."""
@@ -45,16 +43,23 @@ class Shard:
     byte_offsets: Offsets  # (n_documents + 1,) of the text, in bytes
 
 
-def dtype_for(n_ids: int) -> np.dtype[Any]:
-    """The narrower of the two that holds ids below `n_ids`."""
-    return np.dtype("<u2" if n_ids <= 2**16 else "<u4")
+_FILES: dict[Format, tuple[str, ...]] = {
+    "numpy": ("ids-{}.npy", "offsets-{}.npy"),
+    "arrow": ("ids-{}.arrow",),
+    "megatron": ("ids-{}.bin", "ids-{}.idx"),
+    "nanotron": ("ids-{}.ds", "ids-{}.ds.index", "ids-{}.ds.metadata"),
+}
+
+
+def dtype_for(n_ids: int, form: Format = "numpy") -> np.dtype[Any]:
+    """The narrower of the two dtypes of a format that holds ids below `n_ids`."""
+    wide = "<i4" if form == "megatron" else "<u4"
+    return np.dtype("<u2" if n_ids <= 2**16 else wide)
 
 
 def file_names(number: int, form: Format) -> tuple[str, ...]:
     """The files of a shard, in a fixed order."""
-    if form == "arrow":
-        return f"ids-{number:05}.arrow", f"bytes-{number:05}.npy"
-    return f"ids-{number:05}.npy", f"offsets-{number:05}.npy", f"bytes-{number:05}.npy"
+    return tuple(name.format(f"{number:05}") for name in (*_FILES[form], "bytes-{}.npy"))
 
 
 def write_shard(
@@ -65,15 +70,27 @@ def write_shard(
     *,
     offsets: Offsets,
     byte_offsets: Offsets,
+    tokenizer: str = "",
 ) -> None:
-    """Write the files of a shard, whose ids may come in several parts of one dtype."""
-    names = file_names(number, form)
+    """Write the files of a shard, whose ids may come in several parts of one dtype.
+
+    `tokenizer`: its name, which nanotron's files note.
+    """
+    paths = [folder / name for name in file_names(number, form)]
+    dtype = ids[0].dtype.newbyteorder("<")
     if form == "arrow":
-        _write_arrow(folder / names[0], ids, offsets)
+        id_files.write_arrow(paths[0], ids, offsets)
+    elif form == "numpy":
+        write_npy(paths[0], ids)
+        write_npy(paths[1], [offsets])
     else:
-        write_npy(folder / names[0], ids)
-        write_npy(folder / names[1], [offsets])
-    write_npy(folder / names[-1], [byte_offsets])
+        id_files.write_ids(paths[0], ids, dtype)
+    if form == "megatron":
+        id_files.write_idx(paths[1], offsets, dtype)
+    elif form == "nanotron":
+        id_files.write_ds_index(paths[1], offsets)
+        id_files.write_ds_metadata(paths[2], tokenizer, int(offsets[-1]), dtype)
+    write_npy(paths[-1], [byte_offsets])
 
 
 class GrowingShard:
@@ -98,11 +115,18 @@ class GrowingShard:
             n_documents=len(lengths), n_tokens=len(ids), n_bytes=int(byte_lengths.sum())
         )
 
-    def write(self, folder: Path, number: int, form: Format) -> None:
-        """Write the files of the shard into `folder`, which is made."""
+    def write(self, folder: Path, number: int, form: Format, tokenizer: str) -> None:
+        """Write the files of the shard into `folder`, which is made; see `write_shard`."""
         folder.mkdir()
-        offsets, byte_offsets = _offsets(self.lengths), _offsets(self.byte_lengths)
-        write_shard(folder, number, form, self.ids, offsets=offsets, byte_offsets=byte_offsets)
+        write_shard(
+            folder,
+            number,
+            form,
+            self.ids,
+            offsets=_offsets(self.lengths),
+            byte_offsets=_offsets(self.byte_lengths),
+            tokenizer=tokenizer,
+        )
 
     @property
     def info(self) -> dict[str, Any]:
@@ -123,10 +147,18 @@ def open_shard(
     """Map a shard; CorpusError where a file is missing, cut short or not of this shape."""
     names = file_names(number, form)
     if form == "arrow":
-        ids, offsets = _map_arrow(folder / names[0], dtype)
-    else:
+        ids, offsets = id_files.map_arrow(folder / names[0], dtype, AGAIN)
+    elif form == "numpy":
         ids = map_npy(folder / names[0], dtype)
         offsets = map_npy(folder / names[1], np.dtype("<i8"))
+    else:
+        ids = id_files.map_ids(folder / names[0], dtype, AGAIN)
+        if form == "megatron":
+            stored, offsets = id_files.read_idx(folder / names[1], AGAIN)
+            if stored != dtype:
+                raise CorpusError(f"{folder / names[1]}: {stored.name}, not {dtype.name}; {AGAIN}")
+        else:
+            offsets = id_files.read_ds_index(folder / names[1], AGAIN)
     shard = Shard(ids, offsets, map_npy(folder / names[-1], np.dtype("<i8")))
     if len(ids) != n_tokens:
         raise CorpusError(f"{folder / names[0]}: {len(ids)} tokens, not {n_tokens}; {AGAIN}")
@@ -216,55 +248,6 @@ def map_npy(path: Path, dtype: np.dtype[Any], advice: str = AGAIN) -> NDArray[An
     if not isinstance(mapped, np.ndarray) or mapped.dtype != dtype or mapped.ndim != 1:
         raise CorpusError(f"{path} is no array of {dtype.name}; {advice}")
     return mapped.view(np.ndarray)
-
-
-def _write_arrow(path: Path, parts: Sequence[StoredIds], offsets: Offsets) -> None:
-    import pyarrow as pa
-
-    if offsets[-1] > _ARROW_LIMIT:
-        raise ValueError(
-            f"a shard of {offsets[-1]} tokens is too long for Arrow, which counts to "
-            f"{_ARROW_LIMIT}; choose a smaller --shard-tokens"
-        )
-    ids = np.concatenate(parts)
-    # From buffers: pa.array would import pandas.
-    values = pa.Array.from_buffers(
-        pa.from_numpy_dtype(ids.dtype), len(ids), [None, pa.py_buffer(ids)]
-    )
-    bounds = pa.py_buffer(offsets.astype(np.int32))
-    lists = pa.Array.from_buffers(
-        pa.list_(values.type), len(offsets) - 1, [None, bounds], children=[values]
-    )
-    batch = pa.record_batch([lists], names=[COLUMN])
-    with path.open("wb") as file, pa.ipc.new_stream(file, batch.schema) as stream:
-        stream.write_batch(batch)
-
-
-def _map_arrow(path: Path, dtype: np.dtype[Any]) -> tuple[StoredIds, Offsets]:
-    import pyarrow as pa
-
-    try:
-        reader = pa.ipc.open_stream(pa.memory_map(str(path)))
-        batches = list(reader)
-        for batch in batches:
-            batch.validate(full=True)
-    except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
-        why = " ".join(str(error).split())
-        raise CorpusError(f"{path} cannot be read ({why}); {AGAIN}") from error
-    schema = pa.schema([(COLUMN, pa.list_(pa.from_numpy_dtype(dtype)))])
-    if len(batches) != 1 or reader.schema != schema or batches[0].column(0).null_count:
-        raise CorpusError(f"{path} is no list of {dtype.name} named {COLUMN}; {AGAIN}")
-    lists = batches[0].column(0)
-    return _of(lists.values, dtype), _of(lists.offsets, np.dtype("<i4")).astype(np.int64)
-
-
-def _of(array: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """A view of an Arrow array of numbers; to_numpy would import pandas."""
-    start = array.offset * dtype.itemsize
-    buffer = array.buffers()[1]
-    if not len(array):
-        return np.zeros(0, dtype=dtype)
-    return np.frombuffer(buffer, dtype=dtype, count=len(array), offset=start)
 
 
 def _offsets(lengths: list[Offsets]) -> Offsets:

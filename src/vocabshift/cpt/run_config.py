@@ -33,7 +33,7 @@ class CptConfig:
     """One run of continual pre-training; `from_mapping` builds it from the keys of a TOML file."""
 
     model: str  # folder or Hub name, with its tokenizer
-    data: tuple[str, ...]  # a folder written by `vocabshift encode`, or SPECs
+    data: tuple[str, ...]  # a folder of `vocabshift encode`, .idx files of Megatron, or SPECs
     out: str  # folder to write
     phases: tuple[Phase, ...]
     held_out: tuple[str, ...] = ()  # SPECs, for bits per byte per language

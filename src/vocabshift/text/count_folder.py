@@ -22,6 +22,7 @@ from vocabshift.text.records import check_installed
 from vocabshift.text.splits import Split
 
 if TYPE_CHECKING:
+    from vocabshift.text.count_join import CountJoin
     from vocabshift.text.counting import CorpusReader
 
 FILE = "counts.json"
@@ -45,7 +46,9 @@ class CountedGroup:
     special: int = 0  # special tokens found in them
 
 
-def write_counts(counter: _core.WordCounter, reader: CorpusReader, folder: Path) -> None:
+def write_counts(
+    counter: _core.WordCounter, reader: CorpusReader | CountJoin, folder: Path
+) -> None:
     """Write what `counter` counted for `reader` into an existing folder that holds no counts."""
     check_installed("pyarrow", "a folder of counts (Parquet)")
     writers = [ShardWriter(folder / _shard_name(index)) for index in range(len(reader.groups))]
@@ -101,11 +104,14 @@ class CountFolder:
         return [self.path]
 
     @classmethod
-    def open(cls, path: str | Path) -> CountFolder:
-        """Open the folder at `path` and read every shard once; CorpusError if any is damaged."""
+    def open(cls, path: str | Path, *, read: bool = True) -> CountFolder:
+        """Open the folder at `path` and read every shard once; CorpusError if any is damaged.
+
+        `read=False` leaves the shards alone, for a caller that reads each of them once anyway.
+        """
         check_installed("pyarrow", f"{path} (a folder of counts)")
         folder = _parse(Path(path))
-        for group in range(len(folder.groups)):
+        for group in range(len(folder.groups) if read else 0):
             for _ in folder.read(group):
                 pass
         return folder

@@ -1,13 +1,14 @@
 """A shard of a count folder: one Parquet file of words and how often each occurs.
 
 Columns `word` (binary) and `count` (uint64), sorted by the bytes of the words. Owns the file format
-and its validation on reading. Knows nothing of groups or of how words were cut out of text. pyarrow
-is imported only when a file is opened.
+and its validation on reading, and how files of other programs are read. Knows nothing of groups or
+of how words were cut out of text. pyarrow is imported only when a file is opened.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from vocabshift.errors import CorpusError
 AGAIN = "count the corpus again"
 """Advice for an incomplete file."""
 
+_EXPORT = "write the file again"
 _BATCH_ROWS = 1 << 16
 
 Block = tuple[bytes, NDArray[np.int64], NDArray[np.uint64]]
@@ -77,38 +79,118 @@ def read_shard(path: Path) -> Iterator[Block]:
     if not path.is_file():
         raise CorpusError(f"{path} is missing; restore it, or {AGAIN}")
     last = None
+    with _damage(path, AGAIN), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        columns = {field.name: field.type for field in file.schema_arrow}
+        if columns != {"word": pa.binary(), "count": pa.uint64()}:
+            raise CorpusError(
+                f"{path} has the columns {columns}; needed are word (binary) and count "
+                f"(uint64); {AGAIN}"
+            )
+        for batch in file.iter_batches(_BATCH_ROWS):
+            words = batch.column("word")
+            if batch.column("word").null_count or batch.column("count").null_count:
+                raise CorpusError(f"{path} holds nulls; {AGAIN}")
+            joined = words if last is None else pa.concat_arrays([last, words])
+            if not pc.all(pc.less(joined[:-1], joined[1:]), min_count=0).as_py():
+                raise CorpusError(f"{path} is not sorted; {AGAIN}")
+            last = words[-1:]
+            yield _block(words, batch.column("count"), path)
+
+
+class ForeignShard:
+    """A Parquet file of another program: `word`, `count` and maybe `language`, rows in any order.
+
+    Words are binary or strings, counts integers of any size, languages strings or null.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """CorpusError for a file without these columns."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self.path = path
+        with _damage(path, _EXPORT), pq.ParquetFile(path) as file:
+            kinds = {field.name: field.type for field in file.schema_arrow}
+            self.n_rows: int = file.metadata.num_rows
+        strings = (pa.string(), pa.large_string(), pa.string_view())
+        words = (*strings, pa.binary(), pa.large_binary(), pa.binary_view())
+        plain = {
+            name: kind.value_type if pa.types.is_dictionary(kind) else kind
+            for name, kind in kinds.items()
+        }
+        self.has_language = "language" in plain
+        if (
+            plain.get("word") not in words
+            or not pa.types.is_integer(plain.get("count", pa.null()))
+            or plain.get("language", pa.null()) not in (*strings, pa.null())
+        ):
+            raise CorpusError(
+                f"{path} has the columns {', '.join(f'{n} ({k})' for n, k in kinds.items())}; "
+                "needed are word (binary or string), count (integer) and maybe language (string)"
+            )
+
+    def languages(self) -> set[str | None]:
+        """All labels in the file; {None} without the column."""
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        if not self.has_language:
+            return {None}
+        found: set[str | None] = set()
+        with _damage(self.path, _EXPORT), pq.ParquetFile(self.path) as file:
+            for batch in file.iter_batches(_BATCH_ROWS, columns=["language"]):
+                found.update(pc.unique(batch.column("language")).to_pylist())
+        return found
+
+    def read(self) -> Iterator[tuple[str | None, Block]]:
+        """Blocks of words of one language; CorpusError for nulls, negative counts, bad UTF-8."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        columns = ["word", "count", *(["language"] if self.has_language else [])]
+        with _damage(self.path, _EXPORT), pq.ParquetFile(self.path) as file:
+            for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
+                words, counts = batch.column("word"), batch.column("count")
+                if words.null_count or counts.null_count:
+                    raise CorpusError(f"{self.path} holds nulls; {_EXPORT}")
+                words = words.cast(pa.large_binary())
+                counts = counts.cast(pa.uint64())
+                languages: Any = pa.nulls(len(batch), pa.string())
+                if self.has_language:
+                    languages = batch.column("language").cast(pa.string())
+                is_counted = pc.greater(counts, 0)
+                for label in pc.unique(languages).to_pylist():
+                    same = pc.is_null(languages) if label is None else pc.equal(languages, label)
+                    chosen = pc.and_(is_counted, same)
+                    block = _block(words.filter(chosen), counts.filter(chosen), self.path, _EXPORT)
+                    if len(block[1]):
+                        yield label, block
+
+
+@contextmanager
+def _damage(path: Path, advice: str) -> Iterator[None]:
+    """What pyarrow says of a file as a CorpusError."""
+    import pyarrow as pa
+
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            columns = {field.name: field.type for field in file.schema_arrow}
-            if columns != {"word": pa.binary(), "count": pa.uint64()}:
-                raise CorpusError(
-                    f"{path} has the columns {columns}; needed are word (binary) and count "
-                    f"(uint64); {AGAIN}"
-                )
-            for batch in file.iter_batches(_BATCH_ROWS):
-                words = batch.column("word")
-                if batch.column("word").null_count or batch.column("count").null_count:
-                    raise CorpusError(f"{path} holds nulls; {AGAIN}")
-                joined = words if last is None else pa.concat_arrays([last, words])
-                if not pc.all(pc.less(joined[:-1], joined[1:]), min_count=0).as_py():
-                    raise CorpusError(f"{path} is not sorted; {AGAIN}")
-                last = words[-1:]
-                yield _block(words, batch.column("count"), path)
+        yield
     except (pa.ArrowException, OSError) as error:
         why = " ".join(str(error).split())
-        raise CorpusError(f"{path} is damaged ({why}); {AGAIN}") from error
+        raise CorpusError(f"{path} is damaged ({why}); {advice}") from error
 
 
-def _block(words: Any, counts: Any, path: Path) -> Block:
+def _block(words: Any, counts: Any, path: Path, advice: str = AGAIN) -> Block:
     """Convert a batch for the core; CorpusError for a word that is empty or not UTF-8."""
     _, offsets, data = words.buffers()
-    at = np.frombuffer(offsets, dtype=np.int32)[words.offset : words.offset + len(words) + 1]
+    width = np.int64 if str(words.type).startswith("large") else np.int32
+    at = np.frombuffer(offsets, dtype=width)[words.offset : words.offset + len(words) + 1]
     flat = b"" if data is None else data[int(at[0]) : int(at[-1])].to_pybytes()
     ends = (at[1:] - at[0]).astype(np.int64)
     starts = np.append(0, ends)[:-1]
     if (starts == ends).any():
-        raise CorpusError(f"{path} holds an empty word; {AGAIN}")
+        raise CorpusError(f"{path} holds an empty word; {advice}")
     continues = (np.frombuffer(flat, dtype=np.uint8)[starts] & 0xC0) == 0x80
     if _core.first_invalid_utf8(flat) >= 0 or continues.any():
-        raise CorpusError(f"{path} holds a word that is not UTF-8; {AGAIN}")
+        raise CorpusError(f"{path} holds a word that is not UTF-8; {advice}")
     return flat, ends, counts.to_numpy(zero_copy_only=False)

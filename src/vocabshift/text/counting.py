@@ -1,8 +1,8 @@
 """Readers: they feed the core from a corpus or from a folder of counts.
 
 Owns how text is normalized and cut before the core sees it (by the core's scanner, or by
-`tokenizers` for any other pattern), and the corpus fingerprint. Both readers have the same methods.
-Counted words are used unchanged, or cut once more by a further pattern.
+`tokenizers` for any other pattern). Both readers have the same methods. Counted words are used
+unchanged, or cut once more by a further pattern.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.progress import PhaseProgress
+from vocabshift.text import weighing
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder, count_words_within
 from vocabshift.text.documents import Documents, pack, read_ahead
@@ -101,13 +102,8 @@ class CorpusReader(WeightedText):
         self.n_special = 0
         done = 0
         for documents in self.corpus.batches():
-            label = f"{documents.language}@{documents.weight!r}".encode()
-            state = _core.fingerprint(
-                documents.data,
-                documents.starts,
-                documents.ends,
-                _core.fingerprint(label, seed=state),
-            )
+            seed = weighing.fingerprint_seed(documents.language, documents.weight)
+            state += _core.fingerprint(documents.data, documents.starts, documents.ends, seed)
             done += documents.n_bytes
             yield from self._prepare(documents, done)
             if progress is not None:
@@ -118,7 +114,7 @@ class CorpusReader(WeightedText):
                 f"no text in {', '.join(map(repr, silent))}: a tokenizer cannot learn a language "
                 "that it does not see; give files that are not empty, or leave the label out"
             )
-        self.fingerprint = f"{state:016x}"
+        self.fingerprint = weighing.format_fingerprint(state)
         if before and before != self.fingerprint:
             raise CorpusError(
                 "the corpus changed between two passes over it; train again when it is at rest"

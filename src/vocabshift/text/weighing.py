@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from operator import mul
 from typing import Any
 
+from vocabshift import _core
+
 WEIGHT_UNIT = 4096
 """One occurrence of weight 1, in the fixed-point unit of weighted counts."""
 
@@ -27,6 +29,16 @@ class Group:
     n_bytes: int = 0
     n_documents: int = 0
     n_special: int = 0  # special tokens found in them
+
+
+def fingerprint_seed(language: str | None, weight: float) -> int:
+    """What tells equal documents of two groups apart in a fingerprint; for `_core.fingerprint`."""
+    return _core.fingerprint(f"{language}@{weight!r}".encode())
+
+
+def format_fingerprint(total: int) -> str:
+    """A fingerprint, which is a sum over documents, modulo 2**64."""
+    return f"{total % (1 << 64):016x}"
 
 
 class WeightedText:

@@ -85,6 +85,18 @@ class Tokenizer(TokenizerParts):
         return self.model.unk_token
 
     @property
+    def eos_token(self) -> str | None:
+        """The EOS that its config names, if that is one of its tokens."""
+        eos = self.config.get("eos_token")
+        text = eos.get("content") if isinstance(eos, Mapping) else eos
+        return text if isinstance(text, str) and self.token_id(text) is not None else None
+
+    def token_id(self, text: str) -> int | None:
+        """Id of an added token or a token of the vocabulary; None if there is none."""
+        added = {token.content: token.id for token in self.added_tokens}
+        return added.get(text, self.model.vocab.get(text))
+
+    @property
     def continuing_prefix(self) -> str:
         """What a token inside a word begins with; nothing in all but a few old models."""
         return self.model.continuing_subword_prefix or ""

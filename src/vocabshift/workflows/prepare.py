@@ -9,14 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vocabshift.cpt.pack_corpus import PackOptions, eos_of, pack_corpus
+from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
 from vocabshift.cpt.packed_shards import Format
 from vocabshift.progress import Progress, in_phase
 from vocabshift.storage.outcome import check_output, outcome
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import write_counts
+from vocabshift.text.count_join import CountJoin
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.normalize import NORMALIZER_HELP
 from vocabshift.text.patterns import Pattern, get_pattern
@@ -24,7 +25,10 @@ from vocabshift.text.readers import no_key_reason
 from vocabshift.text.records import check_installed
 from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
 
-__all__ = ["NORMALIZER_HELP", "PackOptions", "count_to_folder", "encode_to_folder"]
+if TYPE_CHECKING:
+    from vocabshift._core import WordCounter
+
+__all__ = ["NORMALIZER_HELP", "PackOptions", "count_to_folder", "encode_to_folder", "join_counts"]
 
 
 def count_to_folder(
@@ -61,6 +65,49 @@ def count_to_folder(
             spill_folder=output.folder,
         )
         write_counts(counter, reader, output.folder)
+    return _counted(out, reader, counter)
+
+
+def join_counts(
+    parts: Iterable[str | Path],
+    out: str | Path,
+    *,
+    pattern: str | Pattern | None = None,
+    normalizer: str | None = None,
+    special_tokens: Iterable[str] = (),
+    memory_bytes: int = 0,
+    threads: int = 1,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Add up counts, and write them as `count_to_folder` would write those of all the text.
+
+    parts: folders that `count` wrote; Parquet files of other programs with the columns `word`
+        (binary or string), `count` (an integer) and maybe `language`, or folders of such files.
+    pattern, normalizer, special_tokens: how words of other programs were cut. Folders of ours say
+        it, and must say the same.
+    memory_bytes: budget for the counts; 0: 1 GB. progress: called with "join", the words read and
+        their number. out, threads, force: see `count_to_folder`.
+
+    Returns the keys of `vocabshift count --json`. CorpusError for parts that differ in how words
+    were cut, that do not say it, or that are damaged.
+    """
+    chosen = None if pattern is None else get_pattern(pattern)
+    reader = CountJoin.open(parts, chosen, normalizer, tuple(special_tokens))
+    with outcome("count", out, inputs=[reader], force=force) as output:
+        counter = reader.count_words(
+            threads=threads,
+            progress=in_phase(progress, "join"),
+            memory_bytes=memory_bytes,
+            spill_folder=output.folder,
+        )
+        write_counts(counter, reader, output.folder)
+    return _counted(out, reader, counter)
+
+
+def _counted(
+    out: str | Path, reader: CorpusReader | CountJoin, counter: WordCounter
+) -> dict[str, Any]:
     return {
         "out": str(out),
         "groups": len(reader.groups),
@@ -103,7 +150,7 @@ def encode_to_folder(
     check_output(out, corpus, tokenizer, force=force)
     loaded = as_tokenizer(tokenizer)
     if eos is None and not without_eos:
-        eos = eos_of(loaded)
+        eos = loaded.eos_token
         if eos is None and note is not None:
             note("the tokenizer names no EOS: nothing stands between documents (see --eos)")
     options = PackOptions(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift.cpt.config import LORA, MATCHING, NEW_ROWS
+from vocabshift.cpt.megatron import megatron_files, open_megatron
 from vocabshift.cpt.packed_ids import FILE as PACKED
 from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.cpt.run_config import TRACKERS, CptConfig
@@ -30,6 +31,7 @@ from vocabshift.surgery.matching import TRANSFER_MAP
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.readers import input_key
 from vocabshift.tokenizer import id_map
+from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint
 
@@ -175,9 +177,9 @@ def data_key(data: PackedIds | Corpus) -> str:
 
 def check_same_text(config: CptConfig, data: PackedIds | Corpus) -> None:
     """ValueError if the control's packed documents differ in bytes from those of the run."""
-    if isinstance(data, PackedIds) and _is_packed(config.data):
-        sizes = PackedIds.open(config.data[0], checksums=False).document_bytes
-        own = data.document_bytes
+    given = _open_packed(config, checksums=False) if isinstance(data, PackedIds) else None
+    if isinstance(data, PackedIds) and given is not None:
+        own, sizes = data.document_bytes, given.document_bytes
         if len(own) != len(sizes) or (own != sizes).any():
             raise ValueError(
                 f"control_data {data.folder} holds {len(own)} documents and data {config.data[0]} "
@@ -185,18 +187,21 @@ def check_same_text(config: CptConfig, data: PackedIds | Corpus) -> None:
             )
 
 
-def _is_packed(data: tuple[str, ...]) -> bool:
-    return len(data) == 1 and (Path(data[0]) / PACKED).exists()
+def _open_packed(config: CptConfig, *, checksums: bool = True) -> PackedIds | None:
+    """The packed ids that `data` names, ours or Megatron's; None if it names text."""
+    if len(config.data) == 1 and (Path(config.data[0]) / PACKED).exists():
+        return PackedIds.open(config.data[0], checksums=checksums)
+    files = megatron_files(config.data)
+    return open_megatron(files, load_tokenizer(require_model(config.model))) if files else None
 
 
 def _corpus(config: CptConfig, specs: tuple[str, ...]) -> Corpus:
-    # The config has checked that these are the literals that a corpus takes.
-    return Corpus.from_specs(specs, documents=config.documents, errors=config.errors)  # type: ignore[arg-type]
+    return Corpus.from_specs(specs, documents=config.documents, errors=config.errors)  # type: ignore[arg-type]  # checked
 
 
 def _data(config: CptConfig, tokenizer: Tokenizer) -> PackedIds | Corpus:
-    if _is_packed(config.data):
-        packed = PackedIds.open(config.data[0])
+    packed = _open_packed(config)
+    if packed is not None:
         packed.require(tokenizer)
         return packed
     corpus = _corpus(config, config.data)

@@ -20,13 +20,14 @@ PAGES = [
 
 OTHER_PROGRAMS = {
     "CONTRIBUTING.md": {"--only"},
+    "docs/datasets.md": {"--append-eod", "--data-path"},
     "docs/judging-models.md": {"--questions"},
     "docs/superwords.md": {"--bytes", "--lines"},
     "docs/speculative-decoding.md": {"--speculative-token-map"},
     "recipes/keep_the_model/README.md": {"--arm", "--hours", "--stage"},
     "recipes/accelerate/README.md": {"--config_file", "--machine_rank", "--main_process_ip"},
 }
-"""Flags of accelerate, benchmarks/ and tools/ that pages name; beside them the recipes' own."""
+"""Flags of other programs, benchmarks/ and tools/ that pages name; beside them the recipes' own."""
 
 RECIPES = {"--smoke"}
 

@@ -90,3 +90,59 @@ def test_without_pyarrow(
     monkeypatch.setattr("vocabshift.text.records.find_spec", lambda _: None)
     assert 2 == main(["count", *texts, "-o", str(tmp_path / "counts")])
     assert "pip install 'vocabshift[data]'" in capsys.readouterr().err
+
+
+def test_join(texts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Parts that were counted apart equal the whole, to the byte; training reads them."""
+    for name, specs in (("whole", texts), ("en", texts[:1]), ("hi", texts[1:])):
+        assert 0 == main(["count", *specs, "-o", str(tmp_path / name), "--pattern", "gpt2"])
+    capsys.readouterr()
+    parts = [str(tmp_path / "en"), str(tmp_path / "hi")]
+    assert 0 == main(["count", "--join", *parts, "-o", str(tmp_path / "joined"), "--json"])
+    result = json.loads(capsys.readouterr().out)
+    assert 0 == main(["count", "--join", str(tmp_path / "whole"), "-o", str(tmp_path / "one")])
+    assert "next: vocabshift train" in capsys.readouterr().out
+    whole = {file.name: file.read_bytes() for file in (tmp_path / "whole").iterdir()}
+    for name in ("joined", "one"):
+        assert whole == {file.name: file.read_bytes() for file in (tmp_path / name).iterdir()}
+    assert (3, 2) == (result["documents"], result["groups"])
+    assert result["corpus_fingerprint"] == CountFolder.open(tmp_path / "whole").fingerprint
+    train = ["train", "--recipe", "bpe", "--pre-tokenizer", "gpt2", "--vocab-size", "270"]
+    train += ["--counts", str(tmp_path / "joined"), "-o", str(tmp_path / "tokenizer")]
+    assert 0 == main(train)
+
+
+def test_join_of_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Words that another program counted train the tokenizer that the text would."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    (tmp_path / "text.txt").write_text("low lower lowest low low\n" * 3, encoding="utf-8")
+    rows = {"word": [" low", "low", " lowest", " lower"], "count": [6, 3, 3, 3]}
+    parquet.write_table(pa.table(rows), tmp_path / "words.parquet")
+    words = ["--join", str(tmp_path / "words.parquet"), "--pattern", "gpt2"]
+    assert 0 == main(["count", *words, "-o", str(tmp_path / "counts")])
+    train = ["train", "--recipe", "bpe", "--pre-tokenizer", "gpt2", "--vocab-size", "262"]
+    sources = (["--counts", str(tmp_path / "counts")], ["--corpus", str(tmp_path / "text.txt")])
+    for name, source in zip("ab", sources, strict=True):
+        assert 0 == main([*train, *source, "-o", str(tmp_path / name)])
+    capsys.readouterr()
+    a, b = ((tmp_path / name / "tokenizer.json").read_bytes() for name in "ab")
+    assert a == b
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "name a corpus"),
+        (["SPEC", "--join", "counts"], "--join adds up counts and reads no text"),
+        (["--join", "counts", "--languages", "en"], "--languages chooses text"),
+        (["--join", "nowhere"], "nowhere holds no counts"),
+    ],
+)
+def test_what_join_refuses(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 2 == main(["count", "-o", str(tmp_path / "out"), *words])
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
