@@ -19,7 +19,7 @@ from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.documents import Documents, TextErrors, as_utf8, pack
 from vocabshift.text.readers import TextsSource, check_errors
-from vocabshift.text.records import missing_column, parse_record, string_blocks, text_of_record
+from vocabshift.text.records import missing_column, parse_record, text_of_record
 from vocabshift.text.selection import Part
 from vocabshift.text.spec import check_label, check_weight
 
@@ -181,19 +181,21 @@ def _texts(array: Any, name: str) -> tuple[Documents, NDArray[np.bool_]]:
 
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    kind = array.type
-    nulls = np.asarray(array.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        array = array.cast(pa.large_binary()).view(pa.large_string())  # the same bytes
-    if nulls.any():
-        array = array.fill_null("")
-    try:
-        [(data, starts, ends)] = string_blocks(array)
-    except TypeError:
-        raise CorpusError(
-            f"column {name!r} is an Arrow {kind}; name a column of strings, or cast it"
-        ) from None
-    return Documents(data, starts, ends, source=name), nulls
+    kind = str(array.type)
+    if kind in ("string_view", "binary_view"):
+        array = array.cast("large_" + kind.removesuffix("_view"))
+    elif kind == "null":  # an engine that guesses types met no text in this batch
+        array = array.cast("string")
+    elif kind not in ("string", "large_string", "binary", "large_binary"):
+        raise CorpusError(f"column {name!r} is an Arrow {kind}; name a column of strings")
+    nulls = array.is_null().to_numpy(zero_copy_only=False)
+    _, offsets, data = array.buffers()
+    width = np.int64 if str(array.type).startswith("large") else np.int32
+    every = np.zeros(1, width) if offsets is None else np.frombuffer(offsets, width)
+    places = every[array.offset : array.offset + len(array) + 1].astype(np.int64)
+    ends: NDArray[np.int64] = np.where(nulls, places[:-1], places[1:])
+    view = memoryview(b"" if data is None else data)
+    return Documents(view, places[:-1], ends, source=name), nulls
 
 
 def _rows_by_language(batch: Any, options: RowOptions) -> Iterator[tuple[Any, NDArray[np.bool_]]]:

@@ -36,7 +36,7 @@ _KEY = ("part", "language", "word")
 _TASKS_PER_SUM = 8
 _MOST_SUMS = 2000
 _LINE = "value"  # Spark's name of a line's column
-_TEXT = "text"
+_TEXT, _LANGUAGE = "text", "language"
 
 
 @dataclass(frozen=True)
@@ -190,25 +190,36 @@ def _without_return(batch: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    lines = batch.column(_LINE).cast(pa.large_string(), safe=False).view(pa.large_binary())
+    lines = batch.column(0)
+    is_large = pa.types.is_large_string(lines.type)
+    lines = lines.view(pa.large_binary() if is_large else pa.binary())  # maybe not UTF-8
     ends = pc.ends_with(lines, b"\r")
     if pc.any(ends).as_py():
         lines = pc.if_else(ends, pc.binary_slice(lines, 0, -1), lines)
-    return pa.record_batch([lines], names=[_LINE])
+    return pa.record_batch([lines], names=[_TEXT])
 
 
 def _counted(
     texts: DataFrame, count: CountPieces, part: int, *, is_lines: bool = False
 ) -> DataFrame:
+    """The words of a DataFrame, once for each task; CorpusError for columns that it lacks."""
+    from pyspark.sql import functions
+
     present = dict(texts.dtypes)
-    for name in count.columns:
+    columns = []
+    # mapInArrow refuses names with dots, so columns get names of ours.
+    for name, ours in zip(count.columns, (_TEXT, _LANGUAGE), strict=False):
         if name not in present:
             raise CorpusError(
                 f"no column {name!r}; present: {', '.join(present)}; name one as FILE:COLUMN"
             )
         if present[name] != "string":
             raise CorpusError(f"column {name!r} is {present[name]}, and text is needed; cast it")
-    columns = ["`" + name.replace("`", "``") + "`" for name in count.columns]
+        columns.append(functions.col("`" + name.replace("`", "``") + "`").alias(ours))
+    if count.json_lines is None:
+        count = replace(count, text=_TEXT, language=count.language and _LANGUAGE)
+    else:
+        count = replace(count, json_lines=_TEXT)
     return texts.select(*columns).mapInArrow(_CountPart(count, part, is_lines), _WORDS)
 
 
@@ -218,11 +229,8 @@ def _sums(counted: Sequence[DataFrame]) -> DataFrame:
 
     rows = reduce(DataFrame.unionAll, counted)
     # A task gives each word once, so Spark need not add up before the shuffle, only after it.
-    n_tasks, n_cores = (
-        rows.rdd.getNumPartitions(),
-        rows.sparkSession.sparkContext.defaultParallelism,
-    )
-    n_sums = min(max(n_tasks // _TASKS_PER_SUM, n_cores), _MOST_SUMS)
+    n_cores = rows.sparkSession.sparkContext.defaultParallelism
+    n_sums = min(max(rows.rdd.getNumPartitions() // _TASKS_PER_SUM, n_cores), _MOST_SUMS)
     total = functions.sum("count").alias("count")
     return rows.repartition(n_sums, *_KEY).groupBy(*_KEY).agg(total)
 
@@ -241,10 +249,11 @@ def _collect(
 
     packed = sums.mapInArrow(PackSums(), _PACKED).persist(StorageLevel.DISK_ONLY)
     try:
-        figures = packed.where(f"kind = {FIGURES}").toLocalIterator()
+        # It fills the cache in parallel; the partitions are then read one after the other.
+        figures = packed.where(f"kind = {FIGURES}").collect()
         collected = Sums(
             count.reader(BatchCorpus((), count)),
-            (row.asDict() for row in figures),
+            [row.asDict() for row in figures],
             weights=weights,
             names=names,
             memory_bytes=memory_bytes,

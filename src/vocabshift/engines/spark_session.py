@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ def open_session(settings: SparkSettings) -> Iterator[SparkSession]:
 
     active = SparkSession.getActiveSession()
     if active is None:
-        _check_java()
+        check_java()
     builder = SparkSession.builder.appName("vocabshift count")
     if settings.master is not None:
         builder = builder.master(settings.master)
@@ -64,15 +65,18 @@ def open_session(settings: SparkSettings) -> Iterator[SparkSession]:
         conf[key] = value
     for key, value in conf.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    try:
-        yield session
-    finally:
-        if active is None:
-            session.stop()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
+        session = builder.getOrCreate()
+        try:
+            yield session
+        finally:
+            if active is None:
+                session.stop()
 
 
-def _check_java() -> None:
+def check_java() -> None:
+    """Raise FileNotFoundError unless a Java runtime is found that Spark can use."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=str(Path(home, "bin")) if home else None)
     if java is None:
