@@ -7,6 +7,7 @@ ids for training.
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.fields import add_fields, given
@@ -32,6 +33,10 @@ from vocabshift.cli.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from vocabshift.workflows.prepare import SparkOptions
+
+_SPARK = ("master", "conf", "language_column", "bad_rows")
+
 
 _PATTERN = "o200k"
 
@@ -43,20 +48,21 @@ def add_count(subparsers: Any) -> None:
         "count",
         "count the words of a corpus",
         "Count the pre-tokens of a corpus, by language, and write them as sorted Parquet files.\n"
-        "The text is read once; what is written does not depend on threads or memory.\n"
+        "The text is read once; what is written does not depend on threads, memory or engine.\n"
         "--join adds up counts instead: of such folders, or of any Parquet files with the columns\n"
         "word, count and maybe language.",
         "  vocabshift count hi=hindi.txt en=english.jsonl.gz --pattern o200k -o counts\n"
         "  vocabshift count ta=hf:wikimedia/wikipedia:20231101.ta --memory 8GB -o counts-ta\n"
         "  vocabshift count --join counts counts-ta -o counts-all --json\n"
-        "  vocabshift count --join spark-out/ --pattern o200k -o counts\n",
+        "  vocabshift count --join spark-out/ --pattern o200k -o counts\n"
+        "  vocabshift count hi=s3a://texts/hi/*.parquet --engine spark --master yarn -o counts\n",
     )
     parser.later(_add_count_options)
     parser.set_defaults(run=run_count, show=show_count, status=lambda *_: 0)
 
 
 def _add_count_options(parser: Parser) -> None:
-    from vocabshift.workflows.prepare import NORMALIZER_HELP
+    from vocabshift.workflows.prepare import NORMALIZER_HELP, SparkOptions
 
     parser.add_argument("corpus", metavar="SPEC", nargs="*", help=CORPUS)
     add_many(
@@ -79,8 +85,27 @@ def _add_count_options(parser: Parser) -> None:
         type=size,
         help="budget such as 8GB (default: no limit; with --join 1GB)",
     )
+    group = parser.add_argument_group("on a cluster (docs/clusters.md)")
+    group.add_argument(
+        "--engine", choices=("local", "spark"), default="local", help="default: %(default)s"
+    )
+    add_fields(group, SparkOptions, _SPARK)
     add_output(parser, what="folder to write")
     add_threads(parser)
+
+
+def _spark_options(args: argparse.Namespace) -> SparkOptions | None:
+    """The options of the engine, if it is Spark; UsageError for options of another engine."""
+    from vocabshift.workflows.prepare import SparkOptions
+
+    options = given(args, _SPARK)
+    if args.engine == "local":
+        for name in options:
+            raise UsageError(f"--{name.replace('_', '-')} is for --engine spark")
+        return None
+    if args.threads is not None:
+        raise UsageError("-j is for --engine local; on Spark, --master local[N] or --conf says it")
+    return SparkOptions(**options)
 
 
 def run_count(args: argparse.Namespace) -> dict[str, Any]:
@@ -88,6 +113,7 @@ def run_count(args: argparse.Namespace) -> dict[str, Any]:
     from vocabshift.cli.console import progress_bar
     from vocabshift.workflows.prepare import count_to_folder, join_counts
 
+    spark = _spark_options(args)
     options: dict[str, Any] = {
         "normalizer": None if args.normalizer == "none" else args.normalizer,
         "special_tokens": args.special_tokens or (),
@@ -100,7 +126,11 @@ def run_count(args: argparse.Namespace) -> dict[str, Any]:
             raise UsageError("name a corpus (SPEC...), or counts to add up (--join PART...)")
         corpus, pattern = corpus_of(args.corpus, args), args.pattern or _PATTERN
         with progress_bar() as progress:
-            return count_to_folder(corpus, args.out, pattern=pattern, progress=progress, **options)
+            return count_to_folder(
+                corpus, args.out, pattern=pattern, spark=spark, progress=progress, **options
+            )
+    if spark is not None:
+        raise UsageError("--join adds up counts on this machine; leave --engine out")
     if args.corpus:
         raise UsageError("--join adds up counts and reads no text; count the text in a run before")
     if extra := words_of(args):
@@ -121,6 +151,11 @@ def show_count(_args: argparse.Namespace, result: dict[str, Any], console: Conso
         "words": result["words"],
         "corpus fingerprint": result["corpus_fingerprint"],
     }
+    for name, what in (("null_rows", "null texts"), ("bad_rows", "rows that are no text")):
+        if result.get(name):
+            facts[what] = result[name]
+    if result.get("bad_rows"):
+        facts["kept in"] = str(Path(result["out"], "bad-rows.jsonl"))
     show_summary(console, "count", facts, f"vocabshift train --counts {result['out']} ...")
 
 

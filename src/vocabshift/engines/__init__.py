@@ -10,7 +10,11 @@ import importlib
 from typing import Any
 
 _MODULES = {
+    "CountPieces": "vocabshift.engines.words",
     "EncodeTexts": "vocabshift.engines.encode",
+    "SparkOptions": "vocabshift.engines.spark",
+    "count_words": "vocabshift.engines.spark",
+    "write_words": "vocabshift.engines.spark",
 }
 
 __all__ = list(_MODULES)

@@ -18,6 +18,7 @@ from vocabshift.text.readers import (
     DocumentUnit,
     FileSource,
     HubSource,
+    RemoteSource,
     Source,
     StandardInputSource,
     TextsSource,
@@ -31,7 +32,7 @@ from vocabshift.text.selection import (
     RomanWordLimit,
     is_written_in_roman,
 )
-from vocabshift.text.spec import HubDataset, Local, check_label, check_weight, parse_spec
+from vocabshift.text.spec import HubDataset, Local, Remote, check_label, check_weight, parse_spec
 
 Paths = str | Path | Iterable[str | Path]
 
@@ -106,6 +107,8 @@ class Corpus:
                 source = FileSource(place, find(place), documents, column, errors)
             elif isinstance(spec.place, HubDataset):
                 source = HubSource(spec.place)
+            elif isinstance(spec.place, Remote):
+                source = RemoteSource(spec.place.uri, documents, spec.place.column, errors)
             else:
                 source = StandardInputSource(documents, errors)
             parts.append(Part(source, spec.language, spec.weight))

@@ -149,6 +149,24 @@ class HubSource:
         yield from pack(read_hub(self.dataset), self.name)
 
 
+@dataclass(frozen=True, slots=True)
+class RemoteSource:
+    """Files in the storage of a cluster, which its engine reads; this process does not."""
+
+    name: str  # URI of a file, a folder or a glob
+    unit: DocumentUnit = "line"
+    column: str | None = None
+    errors: TextErrors = "strict"
+    n_bytes_hint: int | None = None
+
+    def read(self) -> Iterator[Documents]:
+        """CorpusError."""
+        raise CorpusError(
+            f"{self.name} can be read by a cluster alone: vocabshift count --engine spark; or "
+            "mount it or copy it, and name its path"
+        )
+
+
 class StandardInputSource:
     """Text lines from standard input, kept in a temporary file from the first pass on."""
 

@@ -43,11 +43,7 @@ def read_json_lines(
         if not text or text.isspace():
             continue
         where = f"{source}, line {number}"
-        try:
-            record = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise _not_json(where, error) from error
-        yield _text_of(record, column, where)
+        yield text_of_record(parse_record(text, where), column, where)
 
 
 def read_json(data: bytes, source: str, column: str | None) -> Iterator[bytes]:
@@ -62,7 +58,25 @@ def read_json(data: bytes, source: str, column: str | None) -> Iterator[bytes]:
     except (ValueError, RecursionError) as error:
         raise _not_json(source, error) from error
     for number, record in enumerate(_records(value, source, column), start=1):
-        yield _text_of(record, column, f"{source}, record {number}")
+        yield text_of_record(record, column, f"{source}, record {number}")
+
+
+def parse_record(text: str, where: str) -> Any:
+    """The value of one line of JSON, or CorpusError."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _not_json(where, error) from error
+
+
+def text_of_record(record: Any, column: str | None, where: str) -> bytes:
+    """The text of a record as UTF-8 (empty for null); CorpusError for what is no text."""
+    if not isinstance(record, dict):
+        return encode_text(record, where)
+    name = column or _DEFAULT_COLUMN
+    if name not in record:
+        raise missing_column(name, record, where)
+    return encode_text(record[name], f"{where}, column {name!r}")
 
 
 def encode_text(value: Any, where: str) -> bytes:
@@ -104,15 +118,6 @@ def _records(value: Any, source: str, column: str | None) -> list[Any]:
     )
 
 
-def _text_of(record: Any, column: str | None, where: str) -> bytes:
-    if not isinstance(record, dict):
-        return encode_text(record, where)
-    name = column or _DEFAULT_COLUMN
-    if name not in record:
-        raise missing_column(name, record, where)
-    return encode_text(record[name], f"{where}, column {name!r}")
-
-
 def _not_json(where: str, error: Exception) -> CorpusError:
     what = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
     return CorpusError(f"{where}: not JSON ({what})")
@@ -123,11 +128,11 @@ def _not_json(where: str, error: Exception) -> CorpusError:
 _BATCH_ROWS = 1024
 
 
-def check_installed(package: str, what_for: str) -> None:
+def check_installed(package: str, what_for: str, *, extra: str = "data") -> None:
     """Raise ImportError with install instructions if `package` is missing; imports nothing."""
     if find_spec(package) is None:
         raise ImportError(
-            f"{what_for} needs {package}; install it with: pip install 'vocabshift[data]'",
+            f"{what_for} needs {package}; install it with: pip install 'vocabshift[{extra}]'",
             name=package,
         )
 

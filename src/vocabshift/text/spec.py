@@ -1,8 +1,9 @@
 """SPEC: how a corpus is named on the command line.
 
-    [lang=]PATH|DIR|GLOB|hf:DATASET[:CONFIG[:SPLIT[:COLUMN]]][@WEIGHT]
+    [lang=]PATH|DIR|GLOB|URI|hf:DATASET[:CONFIG[:SPLIT[:COLUMN]]][@WEIGHT]
 
-A local file may name its column too, `articles.jsonl:body`, and so may a folder or a glob whose
+A URI such as `s3a://bucket/hindi/*.parquet` is read by an engine (`count --engine spark`). It and a
+local file may name their column too, `articles.jsonl:body`, and so may a folder or a glob whose
 files all have columns. `-` is standard input (the file of that name is `./-`).
 
 **An existing path wins.** `=`, `@` and `:` may be part of a path. The parser tries readings with as
@@ -17,6 +18,7 @@ Owns the grammar; opens nothing and knows nothing of formats.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -25,6 +27,7 @@ from vocabshift.text import files
 
 STANDARD_INPUT = "-"
 _HUB = "hf:"
+_REMOTE = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,14 @@ class Local:
     """A path, a folder or a glob; it exists."""
 
     place: str
+    column: str | None = None  # None: `text`
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """Files in the storage of a cluster, which its engine reads."""
+
+    uri: str  # may be a folder or a glob
     column: str | None = None  # None: `text`
 
 
@@ -57,7 +68,7 @@ class StandardInput:
 class Spec:
     """A parsed spec."""
 
-    place: Local | HubDataset | StandardInput
+    place: Local | Remote | HubDataset | StandardInput
     language: str | None = None
     weight: float = 1.0
 
@@ -88,6 +99,8 @@ def parse_spec(spec: str) -> Spec:
         return Spec(StandardInput(), language, weight)
     if body.startswith(_HUB):
         return Spec(_hub_dataset(body, spec), language, weight)
+    if _REMOTE.match(body):
+        return Spec(_remote(body), language, weight)
     for label, rest in _with_and_without_language(spec):
         *_, (body, _) = _with_and_without_weight(rest)
         local = _with_column(body)
@@ -125,7 +138,7 @@ def check_label(language: object) -> str:
 def _with_and_without_language(spec: str) -> Iterator[tuple[str | None, str]]:
     yield None, spec
     label, equals, rest = spec.partition("=")
-    if equals and not spec.startswith(_HUB):
+    if equals and not spec.startswith(_HUB) and not _REMOTE.match(spec):
         yield label, rest
 
 
@@ -143,6 +156,12 @@ def _with_column(body: str) -> Local | None:
             return Local(body[:colon], body[colon + 1 :])
         colon = body.rfind(":", 0, colon)
     return None
+
+
+def _remote(body: str) -> Remote:
+    folder, slash, name = body.rpartition("/")
+    name, _, column = name.partition(":")
+    return Remote(folder + slash + name, column or None)
 
 
 def _hub_dataset(body: str, spec: str) -> HubDataset:

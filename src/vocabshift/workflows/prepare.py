@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
 from vocabshift.cpt.packed_shards import Format
+from vocabshift.engines.spark import SparkOptions, count_on_spark
+from vocabshift.engines.words import CountPieces
 from vocabshift.progress import Progress, in_phase
 from vocabshift.storage.outcome import check_output, outcome
 from vocabshift.text.corpus import Corpus
@@ -28,7 +30,14 @@ from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
 if TYPE_CHECKING:
     from vocabshift._core import WordCounter
 
-__all__ = ["NORMALIZER_HELP", "PackOptions", "count_to_folder", "encode_to_folder", "join_counts"]
+__all__ = [
+    "NORMALIZER_HELP",
+    "PackOptions",
+    "SparkOptions",
+    "count_to_folder",
+    "encode_to_folder",
+    "join_counts",
+]
 
 
 def count_to_folder(
@@ -40,6 +49,7 @@ def count_to_folder(
     special_tokens: Iterable[str] = (),
     memory_bytes: int = 0,
     threads: int = 1,
+    spark: SparkOptions | None = None,
     force: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -49,6 +59,7 @@ def count_to_folder(
         none. special_tokens: texts that no word may overlap.
     out: the folder, which appears whole or not at all. It does not depend on `threads` or memory.
     memory_bytes: budget for the counts; 0: no limit.
+    spark: count on Spark, with these options; `threads` and `progress` are then ignored.
     progress: called with "count", the bytes done and the total.
 
     Returns the keys of `vocabshift count --json`. FileExistsError if `out` exists, without
@@ -56,6 +67,11 @@ def count_to_folder(
     """
     check_installed("pyarrow", "count (it writes Parquet)")
     special = tuple(special_tokens)
+    if spark is not None:
+        count = CountPieces(pattern, normalizer, special)
+        with outcome("count", out, inputs=[corpus], force=force) as output:
+            figures = count_on_spark(corpus, count, spark, output.folder, memory_bytes=memory_bytes)
+        return {"out": str(out), **figures}
     reader = CorpusReader(corpus, get_pattern(pattern), normalizer, special, by_language=True)
     with outcome("count", out, inputs=[corpus], force=force) as output:
         counter = reader.count_words(

@@ -1,0 +1,79 @@
+"""Which files of a corpus Spark reads, and which it would read in another way than this package.
+
+Spark reads lines and Parquet; what is in a line is parsed by `BatchCorpus`. Knows no pyspark.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from vocabshift.errors import CorpusError
+from vocabshift.text.files import File, file_at
+from vocabshift.text.readers import FileSource, RemoteSource
+from vocabshift.text.selection import Part
+
+
+@dataclass(frozen=True)
+class SparkFiles:
+    """Files of one part and one format, which one DataFrame reads."""
+
+    format: str  # txt, jsonl or parquet
+    paths: tuple[str, ...]
+    is_whole: bool = False  # a text file is one document
+
+
+def files_of(part: Part) -> list[SparkFiles]:
+    """What Spark is to read for a part; CorpusError for what it cannot."""
+    source = part.source
+    if part.choices:
+        raise CorpusError(
+            f"{part.name}: --engine spark counts all documents; choose among them before, or leave "
+            "--max-roman-words and --language-bytes out"
+        )
+    if isinstance(source, RemoteSource):
+        file = file_at(source.name) or File(Path(source.name), "parquet")
+        _check(file, source.name)
+        return [SparkFiles(file.format, (source.name,), source.unit == "file" and file.is_text)]
+    if not isinstance(source, FileSource):
+        raise CorpusError(f"{part.name}: Spark reads files; save it to one first")
+    for file in source.files:
+        _check(file, str(file.path))
+    by_format = sorted(source.files, key=lambda file: file.format)
+    return [
+        SparkFiles(
+            name,
+            tuple(_literal(file.path) for file in files),
+            source.unit == "file" and name == "txt",
+        )
+        for name, files in groupby(by_format, key=lambda file: file.format)
+    ]
+
+
+def _check(file: File, name: str) -> None:
+    """CorpusError for a file that Spark does not read, or not as this package does."""
+    if file.format == "json" or file.compression in ("zst", "xz"):
+        raise CorpusError(
+            f"{name}: Spark reads .parquet, .txt and .jsonl, the last two also .gz; convert it, or "
+            "count it without --engine spark"
+        )
+    if file.path.name.startswith(("_", ".")):
+        raise CorpusError(f"{name}: Spark skips names that begin with _ or .; rename it")
+    if file.format == "parquet" or file.compression or not file.path.is_file():
+        return
+    with file.path.open("rb") as stream:
+        head = stream.read(3)
+        stream.seek(-min(1, os.fstat(stream.fileno()).st_size), os.SEEK_END)
+        tail = stream.read(1)
+    if head == b"\xef\xbb\xbf" and file.is_text:
+        raise CorpusError(f"{name}: Spark drops the byte order mark of a text file; remove it")
+    if tail == b"\r" and file.is_text:
+        raise CorpusError(f"{name}: ends with \\r, which Spark takes for a line end; remove it")
+
+
+def _literal(path: Path) -> str:
+    """A path as Spark reads it, which takes {}[]*? for a glob."""
+    return "file://" + re.sub(r"([\\{}\[\]*?])", r"\\\1", str(path.resolve()))

@@ -1,0 +1,104 @@
+"""A session of Spark: opened with clear errors, and what its tasks raise.
+
+pyspark is imported only when it is used.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from vocabshift.errors import CorpusError
+from vocabshift.text.records import check_installed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_JAVA = 17
+_NO_JAVA = (
+    f"Spark needs a Java {_JAVA} runtime: apt-get install openjdk-{_JAVA}-jre-headless (and set "
+    "JAVA_HOME if it is not on the PATH)"
+)
+
+
+@dataclass(frozen=True)
+class SparkSettings:
+    """Where Spark runs, and how."""
+
+    master: Annotated[str | None, "URL"] = None
+    """Spark's master, such as local[4] or yarn. None: that of spark-submit, or local[*]."""
+    conf: Annotated[tuple[str, ...], "KEY=VALUE"] = ()
+    """Settings of Spark, such as spark.executor.memory=4g."""
+
+
+@contextmanager
+def open_session(settings: SparkSettings) -> Iterator[SparkSession]:
+    """The session of spark-submit or a notebook, or a new one, which is stopped at the end."""
+    check_installed("pyspark", "--engine spark", extra="spark")
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is None:
+        check_java()
+    builder = SparkSession.builder.appName("vocabshift count")
+    if settings.master is not None:
+        builder = builder.master(settings.master)
+    conf = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
+        "spark.log.level": "ERROR",
+        "spark.sql.caseSensitive": "true",
+    }
+    for word in settings.conf:
+        key, equals, value = word.partition("=")
+        if not equals or not key:
+            raise ValueError(f"--conf {word!r} is no KEY=VALUE")
+        conf[key] = value
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
+        session = builder.getOrCreate()
+        try:
+            yield session
+        finally:
+            if active is None:
+                session.stop()
+
+
+def check_java() -> None:
+    """Raise FileNotFoundError unless a Java runtime is found that Spark can use."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=str(Path(home, "bin")) if home else None)
+    if java is None:
+        raise FileNotFoundError(_NO_JAVA)
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    version = re.search(r'version "(\d+)', said.stderr + said.stdout)
+    if version is None or int(version[1]) < _JAVA:
+        found = version[1] if version else "unknown"
+        raise FileNotFoundError(f"{java} is Java {found}; {_NO_JAVA}")
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Raise what a task raised, without the stack of the JVM around it."""
+    from pyspark.errors import AnalysisException, PySparkException
+
+    try:
+        yield
+    except AnalysisException as error:
+        raise CorpusError(f"Spark: {' '.join(str(error).split())[:500]}") from error
+    except PySparkException as error:
+        own = re.search(r"^vocabshift\.errors\.CorpusError: (.*)$", str(error), re.MULTILINE)
+        if own is None:
+            raise
+        raise CorpusError(own[1]) from error

@@ -1,0 +1,170 @@
+"""Counting the words of Arrow record batches: what one task of an engine does.
+
+Batches of text come in; batches of (language, word, count) go out, each word once per task and
+language. The engine adds up the counts of all tasks. `CorpusReader` cuts the text, as for
+`vocabshift count`, so the sums are equal.
+
+Documents, bytes and bad rows must be summed too, and exactly once, even if the engine runs a task
+twice. They travel among the words, as words that no text holds: their first byte, STATISTIC or
+BAD_ROW, occurs nowhere in UTF-8.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from queue import Empty, Queue
+from threading import Thread
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocabshift import _core
+from vocabshift.engines.rows import BatchCorpus, RowOptions
+from vocabshift.errors import CorpusError
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.counting import CorpusReader
+from vocabshift.text.patterns import Pattern, get_pattern
+from vocabshift.text.records import check_installed
+
+STATISTIC = b"\xff"
+"""First byte of `documents`, `bytes`, `special` and `nulls`, whose count is the figure; and of
+`high` and `low`, the halves of the fingerprint, of 32 bits each."""
+
+BAD_ROW = b"\xfe"
+"""First byte of a row that could not be read: the reason follows, a zero byte, and the row."""
+
+_BLOCK_BYTES = 4 << 20
+
+GroupBlock = tuple[int, bytes, NDArray[np.int64], NDArray[np.uint64]]
+"""Group, concatenated words, their (exclusive) ends, and how often each occurs."""
+
+
+@dataclass(frozen=True)
+class CountPieces(RowOptions):
+    """Counts the pre-tokens of Arrow record batches; can be pickled.
+
+    Called with an iterator of record batches, it returns an iterator of record batches with the
+    columns `language` (string, null without one), `word` (binary) and `count` (uint64). Words
+    that begin with STATISTIC or BAD_ROW are no words (see the module). The text may be a column of
+    strings, or of binary values in UTF-8.
+
+    CorpusError for a missing column, and for a bad row unless `bad_rows` is "keep"; ValueError,
+    when it is made, for an unknown pattern or normalizer.
+    """
+
+    pattern: str | Pattern = "o200k"
+    """Name of a pattern, or a regex."""
+    normalizer: str | None = None
+    """Steps applied to the text first, such as "nfc"; None: none."""
+    special_tokens: tuple[str, ...] = ()
+    """Texts that no word may overlap."""
+    memory_bytes: int = 256 << 20
+    """Budget for the words of a task; those beyond it go to `spill_folder`. 0: no limit."""
+    spill_folder: str | None = None
+    """None: the folder for temporary files."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_installed("pyarrow", "counting Arrow record batches")
+        if isinstance(self.special_tokens, str):
+            raise TypeError("special_tokens is a str; give a tuple")
+        self.reader(BatchCorpus((), self))  # refuses here what no task could use
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Count the words of the batches; they come once the last batch was read."""
+        corpus = BatchCorpus(batches, self)
+        reader = self.reader(corpus)
+        folder = self.spill_folder or tempfile.gettempdir()
+        counter = _core.WordCounter(reader.scanner, 1, self.memory_bytes, folder)
+        for block in reader.read():
+            counter.add(block.data, block.starts, block.ends, block.group)
+            yield from _bad_rows(corpus)
+        yield from _bad_rows(corpus)
+        for group, data, ends, counts in sorted_blocks(counter):
+            yield _batch(reader.groups[group].language, data, ends, counts)
+        for about in reader.groups:
+            figures = {
+                b"documents": about.n_documents,
+                b"bytes": about.n_bytes,
+                b"special": about.n_special,
+            }
+            yield _marked(about.language, STATISTIC, figures)
+        for language, nulls in corpus.nulls.items():
+            yield _marked(language, STATISTIC, {b"nulls": nulls})
+        high, low = divmod(int(reader.fingerprint, 16), 1 << 32)
+        yield _marked(None, STATISTIC, {b"high": high, b"low": low})
+
+    def reader(self, corpus: Corpus) -> CorpusReader:
+        """The reader of a corpus with these settings."""
+        pattern, special = get_pattern(self.pattern), tuple(self.special_tokens)
+        return CorpusReader(corpus, pattern, self.normalizer, special, by_language=True)
+
+
+def sorted_blocks(counter: _core.WordCounter) -> Iterator[GroupBlock]:
+    """All words of a counter, sorted within each group, a few blocks ahead.
+
+    The core calls a function for each block; a thread turns these calls into an iterator, so that
+    no more than a few blocks are in memory.
+    """
+    made: Queue[GroupBlock | BaseException | None] = Queue(maxsize=2)
+    is_closed = False
+
+    def visit(*block: Any) -> None:
+        if is_closed:
+            raise InterruptedError("nobody wants the rest")
+        made.put(block)
+
+    def run() -> None:
+        try:
+            counter.sorted_blocks(visit, _BLOCK_BYTES)
+            made.put(None)
+        except BaseException as error:  # raised again where the words are used
+            made.put(error)
+
+    thread = Thread(target=run, name="vocabshift-sorted-blocks", daemon=True)
+    thread.start()
+    try:
+        while (block := made.get()) is not None:
+            if isinstance(block, BaseException):
+                raise block
+            yield block
+    finally:
+        is_closed = True
+        while thread.is_alive():  # it may wait for room
+            try:
+                made.get(timeout=0.05)
+            except Empty:
+                continue
+        thread.join()
+
+
+def _bad_rows(corpus: BatchCorpus) -> Iterator[Any]:
+    for (language, reason, row), count in corpus.take_bad_rows().items():
+        yield _marked(language, BAD_ROW, {reason.encode() + b"\0" + row: count})
+
+
+def _marked(language: str | None, mark: bytes, figures: Mapping[bytes, int]) -> Any:
+    words = [mark + name for name in figures]
+    ends = np.cumsum([len(word) for word in words], dtype=np.int64)
+    return _batch(language, b"".join(words), ends, np.array([*figures.values()], np.uint64))
+
+
+def _batch(
+    language: str | None, data: bytes, ends: NDArray[np.int64], counts: NDArray[np.uint64]
+) -> Any:
+    """One block of words as a record batch."""
+    import pyarrow as pa
+
+    if len(data) >= 1 << 31:
+        raise CorpusError("a word of 2 GiB or more; cut the text by another pattern")
+    offsets = np.zeros(len(ends) + 1, dtype=np.int32)
+    offsets[1:] = ends
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    words = pa.Array.from_buffers(pa.binary(), len(ends), buffers)
+    languages = pa.repeat(pa.scalar(language, pa.string()), len(ends))
+    return pa.record_batch(
+        [languages, words, pa.array(counts, pa.uint64())], names=["language", "word", "count"]
+    )

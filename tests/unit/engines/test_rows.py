@@ -1,0 +1,134 @@
+"""Rows that are text, of which language, and rows that are not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from vocabshift.engines.rows import BatchCorpus, RowOptions
+from vocabshift.errors import CorpusError
+
+
+def read(
+    columns: dict[str, Any], **options: Any
+) -> tuple[list[tuple[str | None, str]], BatchCorpus]:
+    corpus = BatchCorpus([pa.record_batch(columns)], RowOptions(**options))
+    return list(corpus.texts()), corpus
+
+
+def test_null_and_empty_texts_are_no_documents() -> None:
+    texts, corpus = read({"text": ["a b", None, "", "c"]}, label="en", weight=2.0)
+    assert [("en", "a b"), ("en", "c")] == texts
+    assert {"en": 1} == corpus.nulls
+    assert [2.0] == [
+        block.weight
+        for block in BatchCorpus(
+            [pa.record_batch({"text": ["a"]})], RowOptions(weight=2.0)
+        ).batches()
+    ]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.string(),
+        pa.large_string(),
+        pa.string_view(),
+        pa.binary(),
+        pa.large_binary(),
+        pa.dictionary(pa.int32(), pa.string()),
+    ],
+    ids=str,
+)
+def test_every_kind_of_text_column(kind: pa.DataType) -> None:
+    array = pa.array(["x", "घर", None, "b"]).cast(kind)
+    assert [(None, "घर"), (None, "b")] == read({"text": array.slice(1)})[0]
+
+
+def test_languages_of_a_column() -> None:
+    columns = {"body": ["a", "b", "c", None], "lang": ["en", None, "en", "hi"]}
+    texts, corpus = read(columns, text="body", language="lang")
+    assert [("en", "a"), ("en", "c"), (None, "b")] == texts
+    assert {"hi": 1} == corpus.nulls
+
+
+def test_rows_that_are_not_utf8() -> None:
+    """Also where the bytes of two rows together would be UTF-8."""
+    rows = pa.array([b"ok", b"a\xc3", b"\xa9b", "é".encode()])
+    texts, corpus = read({"text": rows}, bad_rows="keep", label="fr")
+    assert [("fr", "ok"), ("fr", "é")] == texts
+    assert {
+        ("fr", "not UTF-8 at byte 1", b"a\xc3"): 1,
+        ("fr", "not UTF-8 at byte 0", b"\xa9b"): 1,
+    } == corpus.take_bad_rows()
+    assert not corpus.take_bad_rows()
+    with pytest.raises(CorpusError, match=r"not UTF-8 at byte 1: 'a\\ufffd'; repair it, or keep"):
+        read({"text": rows})
+    texts, _ = read({"text": rows}, errors="replace")
+    assert {"ok", "é", "a\ufffd", "\ufffdb"} == {text for _, text in texts}
+
+
+def test_languages_that_are_none() -> None:
+    columns = {"text": ["a", "b", "c"], "lang": ["", "en", " "]}
+    texts, corpus = read(columns, language="lang", bad_rows="keep")
+    assert [("en", "b")] == texts
+    assert {
+        (None, "the language is ''", b"a"): 1,
+        (None, "the language is ' '", b"c"): 1,
+    } == corpus.take_bad_rows()
+    _, corpus = read({"text": ["a"], "lang": [7]}, language="lang", bad_rows="keep")
+    assert {(None, "the language is 7", b"a"): 1} == corpus.take_bad_rows()
+
+
+def test_json_lines() -> None:
+    records: list[Any] = [{"text": "a", "lang": "en"}, {"text": None, "lang": "en"}, {"lang": "hi"}]
+    records += [{"text": 5, "lang": "en"}, {"text": "b"}, "c", None, {"text": "d", "lang": None}]
+    lines = [json.dumps(record) for record in records] + ["", "  ", "{", '{"text": "\\ud800"}']
+    texts, corpus = read(
+        {"value": lines}, json_lines="value", language="lang", bad_rows="keep", text="text"
+    )
+    assert [("en", "a"), (None, "c"), (None, "d")] == texts
+    assert {"en": 1, None: 1} == corpus.nulls
+    reasons = [reason for (_, reason, _) in corpus.take_bad_rows()]
+    assert [
+        "record: no column 'text'; present: lang; name one as FILE:COLUMN",
+        "record, column 'text': int instead of text; name another column",
+        "record: no column 'lang'; present: text; name one as FILE:COLUMN",
+        "record: not JSON (Expecting property name enclosed in double quotes)",
+        "record: no column 'lang'; present: text; name one as FILE:COLUMN",
+    ] == reasons
+    assert [("ta", "a"), ("ta", "b"), ("ta", "c"), ("ta", "d")] == read(
+        {"value": [lines[0], lines[4], lines[5], lines[7]]}, json_lines="value", label="ta"
+    )[0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ({"body": ["a"]}, {}, "a record batch has no column 'text'; present: body"),
+        ({"text": [5]}, {}, "column 'text' is an Arrow int64; name a column of strings"),
+        ({"text": ["a"]}, {"language": "lang"}, "has no column 'lang'"),
+    ],
+)
+def test_columns_that_cannot_be_read(
+    columns: dict[str, Any], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(CorpusError, match=message):
+        read(columns, bad_rows="keep", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bad_rows": "skip"}, "bad_rows is 'skip'; it must be 'stop' or 'keep'"),
+        ({"errors": "ignore"}, "errors is 'ignore'"),
+        ({"label": "hi", "language": "lang"}, "give one of them"),
+        ({"weight": 0.0}, "is not a finite number above 0"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        RowOptions(**options)

@@ -1,0 +1,82 @@
+"""Which files Spark may read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vocabshift.engines.spark_files import SparkFiles, files_of
+from vocabshift.errors import CorpusError
+from vocabshift.text.corpus import Corpus
+
+
+def test_a_folder_of_several_formats(tmp_path: Path) -> None:
+    folder = tmp_path / "a[b]"
+    folder.mkdir()
+    for name in ("x.txt", "b.jsonl.gz", "a.jsonl", "c.parquet"):
+        (folder / name).write_bytes(b"a")
+    [part] = Corpus.from_specs([f"hi={folder}"], documents="file").parts
+    at = "file://" + str(tmp_path.resolve()) + "/a\\[b\\]/"
+    assert [
+        SparkFiles("jsonl", (at + "a.jsonl", at + "b.jsonl.gz")),
+        SparkFiles("parquet", (at + "c.parquet",)),
+        SparkFiles("txt", (at + "x.txt",), is_whole=True),
+    ] == files_of(part)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (
+            "hi=s3a://texts/hi/*.parquet:body@2",
+            SparkFiles("parquet", ("s3a://texts/hi/*.parquet",)),
+        ),
+        ("hdfs:///all/lang=hi/", SparkFiles("parquet", ("hdfs:///all/lang=hi/",))),
+        ("hi=gs://texts/a.jsonl.gz", SparkFiles("jsonl", ("gs://texts/a.jsonl.gz",))),
+        ("file:///no/such/a.txt", SparkFiles("txt", ("file:///no/such/a.txt",))),
+    ],
+)
+def test_storage_of_a_cluster(spec: str, expected: SparkFiles) -> None:
+    [part] = Corpus.from_specs([spec]).parts
+    assert [expected] == files_of(part)
+    with pytest.raises(CorpusError, match="can be read by a cluster alone: vocabshift count"):
+        list(part.read())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.json", b"[]", "Spark reads .parquet, .txt and .jsonl"),
+        ("a.txt.zst", b"", "Spark reads .parquet, .txt and .jsonl"),
+        ("_a.txt", b"a", "Spark skips names that begin with _ or ."),
+        ("a.txt", b"\xef\xbb\xbfa", "drops the byte order mark"),
+        ("a.txt", b"a\nb\r", "takes for a line end"),
+    ],
+)
+def test_files_that_spark_would_read_in_another_way(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    [part] = Corpus.from_specs([str(tmp_path / name)]).parts
+    with pytest.raises(CorpusError, match=message):
+        files_of(part)
+
+
+def test_text_that_is_in_no_file() -> None:
+    [part] = Corpus.from_texts(["a"]).parts
+    with pytest.raises(CorpusError, match="texts: Spark reads files; save it to one first"):
+        files_of(part)
+
+
+def test_chosen_documents(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a\n", encoding="utf-8")
+    [part] = Corpus.from_specs([f"en={tmp_path / 'a.txt'}"]).limit_bytes(5).parts
+    with pytest.raises(CorpusError, match="--engine spark counts all documents"):
+        files_of(part)
+
+
+def test_an_empty_file(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"")
+    [part] = Corpus.from_specs([str(tmp_path / "a.txt")]).parts
+    assert ["txt"] == [files.format for files in files_of(part)]
