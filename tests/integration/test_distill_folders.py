@@ -160,10 +160,25 @@ def test_an_adapter_learns_no_rows(source, tmp_path, capsys) -> None:
     """Flags that make rows are refused before anything is read."""
     (tmp_path / "adapter").mkdir()
     (tmp_path / "adapter" / "adapter_config.json").write_text("{}")
-    for more in (("--init", "distill"), ("--init", "focus"), ("--pattern", "gpt2")):
+    for more in (("--init", "distill"), ("--init", "fvt"), ("--pattern", "gpt2")):
         command = ["transfer", tmp_path / "adapter", source, *more, "-o", tmp_path / "out"]
         assert 2 == main([*map(str, command)])
         assert f"{more[0]} is of no use for an adapter" in capsys.readouterr().err
+
+
+def test_an_adapter_of_the_hub_is_moved_like_one_in_a_folder(
+    source, tmp_path, monkeypatch, capsys
+) -> None:
+    """Taken for a model, it would be said to lack a config.json."""
+    import huggingface_hub
+
+    (tmp_path / "adapter_config.json").write_text('{"peft_type": "IA3"}')
+    (tmp_path / "adapter_model.safetensors").write_bytes(b"")
+    files = [file.name for file in tmp_path.iterdir()]
+    monkeypatch.setattr(huggingface_hub, "list_repo_files", lambda _: files)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: str(tmp_path))
+    assert 2 == main(["transfer", "someone/adapter", str(source), "-o", str(tmp_path / "out")])
+    assert "its peft_type is 'IA3', and LORA is needed" in capsys.readouterr().err
 
 
 def test_adapt_distills(tmp_path, capsys) -> None:
