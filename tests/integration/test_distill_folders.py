@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -82,6 +83,7 @@ def test_a_folder_is_streamed(source, capsys) -> None:
 def test_a_killed_run_gives_the_same_rows(source, tmp_path, monkeypatch) -> None:
     """Killed while it learns, then while it writes; a run with other options starts afresh."""
     monkeypatch.setattr(lesson, "_SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(lesson, "_SAVING", 1.0)
     corpus = vs.Corpus.from_files({"hi": tmp_path / "text.txt"})
     options = TransferOptions(init="distill", corpus=corpus, distill=OPTIONS)
 
@@ -154,6 +156,31 @@ def test_flags_of_distill_are_for_it(source, capsys) -> None:
     adapt = ["adapt", source, "--corpus", source.parent / "text.txt", "--tokenizer-only"]
     assert 2 == main([*map(str, adapt), "--distill-layer", "1", "-o", str(source.parent / "out")])
     assert "--distill-layer is for models, and --tokenizer-only" in capsys.readouterr().err
+
+
+def test_checkpoints_take_a_share_of_the_time(source, tmp_path, monkeypatch) -> None:
+    """A step of 200 s, and 30 s to write: every third step is 600 s, of which 5 % are 30 s."""
+    now, saved = [0.0], []
+    step, save = lesson.Lesson.step, lesson.Lesson._save
+
+    def slow_step(self: Any, snippets: Any) -> None:
+        step(self, snippets)
+        now[0] += 200.0
+
+    def slow_save(self: Any, checkpoints: Any) -> None:
+        save(self, checkpoints)
+        saved.append(self._done)
+        now[0] += 30.0
+
+    monkeypatch.setattr(lesson.Lesson, "step", slow_step)
+    monkeypatch.setattr(lesson.Lesson, "_save", slow_save)
+    monkeypatch.setattr(lesson, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    corpus = vs.Corpus.from_files({"hi": tmp_path / "text.txt"})
+    options = TransferOptions(init="distill", corpus=corpus, distill=OPTIONS)
+    report = transfer_folder(source, tmp_path / "new", tmp_path / "out", options)
+    n_steps = report.distilled["steps"]
+    assert n_steps > 5
+    assert sorted({*range(1, n_steps, 3), n_steps}) == saved
 
 
 def test_an_adapter_learns_no_rows(source, tmp_path, capsys) -> None:
