@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +17,9 @@ pytest.importorskip("transformers")
 import small_models
 import vocabshift as vs
 from vocabshift.cli.main import main
+from vocabshift.evaluation.scoring.score import score_documents
+from vocabshift.surgery import transfer as transfer_module
+from vocabshift.text.held_out import hold_out
 from vocabshift.workflows import decide_pilots
 
 SMALL = (
@@ -27,8 +32,9 @@ SMALL = (
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small model and text of two languages, many documents each."""
     folder = tmp_path_factory.mktemp("decide")
-    (folder / "en.txt").write_text("\n".join(small_models.ENGLISH * 8))
-    (folder / "hi.txt").write_text("\n".join(small_models.HINDI * 8), encoding="utf-8")
+    for name, texts in (("en", small_models.ENGLISH), ("hi", small_models.HINDI)):
+        lines = [f"{text} {number}" for number, text in enumerate(texts * 8)]
+        (folder / f"{name}.txt").write_text("\n".join(lines), encoding="utf-8")
     tokenizer = small_models.old_tokenizer()
     small_models.save(small_models.build("llama-tied", tokenizer), tokenizer, folder / "model")
     return folder
@@ -77,9 +83,12 @@ def test_a_folder_with_a_decision_and_what_carries_it_out(
         assert vs.load_tokenizer(out / "tokenizers" / name).vocab_size > 256
     assert (out / "vocabshift.json").exists()
     assert not (out / "checkpoints").exists()
-    config = (out / "cpt.toml").read_text(encoding="utf-8")
-    assert f'"hi={place}/hi.txt"' in config
-    vs.CptConfig.from_mapping(tomllib.loads(config))
+    config = tomllib.loads((out / "cpt.toml").read_text(encoding="utf-8"))
+    vs.CptConfig.from_mapping(config)
+    assert [f"hi={out}/text/hi.jsonl", f"en={out}/text/en.jsonl"] == config["data"]
+    read, judged = (list(vs.Corpus.from_specs(config[key]).texts()) for key in ("data", "held_out"))
+    assert {"hi", "en"} == {language for language, _ in judged}
+    assert not set(judged) & set(read)
     assert result["differs"] in page
 
 
@@ -96,16 +105,61 @@ def test_the_file_for_cpt_trains_as_the_pilots_did(
     assert 0 == main(argv)
     result = json.loads(capsys.readouterr().out)
     config = tomllib.loads((folder / "out" / "cpt.toml").read_text(encoding="utf-8"))
-    english, hindi = (
-        sum(len(text.encode("utf-8")) for text in texts * 8)
-        for texts in (small_models.ENGLISH, small_models.HINDI)
-    )
     is_kept = result["recommended"] == "keep"
     assert config["model"] == (str(place / "model") if is_kept else f"{folder}/out-model")
-    assert config["n_bytes"] == english + hindi
     assert config["spike_factor"] == 0
     assert config["batch_size"] >= 1
-    assert f"{hindi / (english + hindi):.0%} of it is in the new languages" in result["differs"]
+    read = {"hi": 0, "en": 0}
+    for language, text in vs.Corpus.from_specs(config["data"]).texts():
+        read[str(language)] += len(text.encode("utf-8"))
+    assert config["n_bytes"] == sum(read.values())
+    assert read["hi"] / config["n_bytes"] == pytest.approx(0.6, abs=0.03)
+    assert f"{read['hi'] / config['n_bytes']:.0%} of it is in the new" in result["differs"]
+    # As much as there is: all that is not held out of the language that is short.
+    sizes = {"hi": place / "hi.txt", "en": folder / "en.jsonl"}
+    learned, _ = hold_out(vs.Corpus.from_specs([f"{key}={file}" for key, file in sizes.items()]))
+    assert read["en"] == sum(each.n_bytes for each in learned.select("en").batches())
+    assert read["hi"] < sum(each.n_bytes for each in learned.select("hi").batches())
+
+
+def test_rows_that_the_model_is_run_for_are_made_once(
+    place: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is trained begins with the rows that were scored, to the bit."""
+    learned: list[int] = []
+    learn = transfer_module.learn_rows
+    monkeypatch.setattr(
+        transfer_module, "learn_rows", lambda *a, **o: (learned.append(1), learn(*a, **o))[1]
+    )
+    seconds = SimpleNamespace(perf_counter=time.perf_counter)
+    seconds.process_time = lambda: 1000.0 * len(learned)  # nothing else takes time
+    monkeypatch.setattr(decide_pilots, "time", seconds)
+    begun: dict[str, Any] = {}
+    plain = decide_pilots.pretrain
+
+    def pretrain(model: Any, *args: Any, **options: Any) -> Any:
+        bits = score_documents(model, args[0], judged)
+        begun[str(len(begun))] = [each.nats for each in bits]
+        return plain(model, *args, **options)
+
+    judged = {"hi": small_models.HINDI[:3]}
+    monkeypatch.setattr(decide_pilots, "pretrain", pretrain)
+    scored: list[Any] = []
+    score = decide_pilots.score_documents
+
+    def also_judged(model: Any, tokenizer: Any, *args: Any, **options: Any) -> Any:
+        scored.append([each.nats for each in score_documents(model, tokenizer, judged)])
+        return score(model, tokenizer, *args, **options)
+
+    monkeypatch.setattr(decide_pilots, "score_documents", also_judged)
+    argv = words(place, tmp_path / "out", "--ways", "extend")
+    argv[argv.index("--init") + 1] = "distill"
+    assert 0 == main([*argv, "--json"])
+    result = json.loads(capsys.readouterr().out)
+    assert 1 == len(learned)
+    assert scored[:2] == list(begun.values())
+    made = [row["cpu_seconds"] for row in result["pilots"] if row["pilot"] == "extend-12-distill"]
+    assert [1000.0, 1000.0] == made  # both say what the rows took
 
 
 def test_a_blank_held_out_text_is_refused(place: Path, tmp_path: Path, capsys: Any) -> None:
@@ -182,7 +236,11 @@ def test_text_in_memory_and_sizes_from_the_curve(place: Path, tmp_path: Path) ->
     pilots = [row["pilot"] for row in result["pilots"] if row["stage"] == "screen"]  # type: ignore
     sizes = [int(name.split("-")[1]) for name in pilots[1:]]
     assert sizes[1] == 2 * sizes[0]
-    assert not (tmp_path / "out" / "cpt.toml").exists()
+    config = tomllib.loads((tmp_path / "out" / "cpt.toml").read_text(encoding="utf-8"))
+    assert f"vocabshift cpt {tmp_path}/out/cpt.toml" == result["commands"][-1]  # type: ignore
+    assert config["n_bytes"] == sum(
+        len(text.encode("utf-8")) for _, text in vs.Corpus.from_specs(config["data"]).texts()
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -82,6 +83,7 @@ def test_a_folder_is_streamed(source, capsys) -> None:
 def test_a_killed_run_gives_the_same_rows(source, tmp_path, monkeypatch) -> None:
     """Killed while it learns, then while it writes; a run with other options starts afresh."""
     monkeypatch.setattr(lesson, "_SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(lesson, "_SAVING", 1.0)
     corpus = vs.Corpus.from_files({"hi": tmp_path / "text.txt"})
     options = TransferOptions(init="distill", corpus=corpus, distill=OPTIONS)
 
@@ -156,14 +158,54 @@ def test_flags_of_distill_are_for_it(source, capsys) -> None:
     assert "--distill-layer is for models, and --tokenizer-only" in capsys.readouterr().err
 
 
+def test_checkpoints_take_a_share_of_the_time(source, tmp_path, monkeypatch) -> None:
+    """A step of 200 s, and 30 s to write: every third step is 600 s, of which 5 % are 30 s."""
+    now, saved = [0.0], []
+    step, save = lesson.Lesson.step, lesson.Lesson._save
+
+    def slow_step(self: Any, snippets: Any) -> None:
+        step(self, snippets)
+        now[0] += 200.0
+
+    def slow_save(self: Any, checkpoints: Any) -> None:
+        save(self, checkpoints)
+        saved.append(self._done)
+        now[0] += 30.0
+
+    monkeypatch.setattr(lesson.Lesson, "step", slow_step)
+    monkeypatch.setattr(lesson.Lesson, "_save", slow_save)
+    monkeypatch.setattr(lesson, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    corpus = vs.Corpus.from_files({"hi": tmp_path / "text.txt"})
+    options = TransferOptions(init="distill", corpus=corpus, distill=OPTIONS)
+    report = transfer_folder(source, tmp_path / "new", tmp_path / "out", options)
+    n_steps = report.distilled["steps"]
+    assert n_steps > 5
+    assert sorted({*range(1, n_steps, 3), n_steps}) == saved
+
+
 def test_an_adapter_learns_no_rows(source, tmp_path, capsys) -> None:
     """Flags that make rows are refused before anything is read."""
     (tmp_path / "adapter").mkdir()
     (tmp_path / "adapter" / "adapter_config.json").write_text("{}")
-    for more in (("--init", "distill"), ("--init", "focus"), ("--pattern", "gpt2")):
+    for more in (("--init", "distill"), ("--init", "fvt"), ("--pattern", "gpt2")):
         command = ["transfer", tmp_path / "adapter", source, *more, "-o", tmp_path / "out"]
         assert 2 == main([*map(str, command)])
         assert f"{more[0]} is of no use for an adapter" in capsys.readouterr().err
+
+
+def test_an_adapter_of_the_hub_is_moved_like_one_in_a_folder(
+    source, tmp_path, monkeypatch, capsys
+) -> None:
+    """Taken for a model, it would be said to lack a config.json."""
+    import huggingface_hub
+
+    (tmp_path / "adapter_config.json").write_text('{"peft_type": "IA3"}')
+    (tmp_path / "adapter_model.safetensors").write_bytes(b"")
+    files = [file.name for file in tmp_path.iterdir()]
+    monkeypatch.setattr(huggingface_hub, "list_repo_files", lambda _: files)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: str(tmp_path))
+    assert 2 == main(["transfer", "someone/adapter", str(source), "-o", str(tmp_path / "out")])
+    assert "its peft_type is 'IA3', and LORA is needed" in capsys.readouterr().err
 
 
 def test_adapt_distills(tmp_path, capsys) -> None:

@@ -179,6 +179,9 @@ def test_on_the_command_line(old_model, new, tmp_path, capsys) -> None:
     assert "needs --initial" in capsys.readouterr().err
     assert 2 == main(["transfer", str(folder), *out])
     assert "TOKENIZER is required" in capsys.readouterr().err
+    for more in (["--init", "fvt"], ["--hard-links"], ["--pattern", "gpt2"]):
+        assert 2 == main([*words, "--initial", str(folder), *more, *out])
+        assert "--back takes no TOKENIZER, no other option but --force" in capsys.readouterr().err
     assert 0 == main([*words, "--initial", str(folder), *out])
     found = json.loads(capsys.readouterr().out)
     assert {"out", "n_copied", "n_initialized", "n_removed", "tied", "vocab_size", "rows"} <= set(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.options import UsageError, add_output, add_verb
@@ -75,12 +74,6 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     if result["dry_run"]:
         facts = {"written": "nothing: a dry run"} | facts
     show_summary(console, "merge", facts, f"vocabshift score {result['out']} --text SPEC")
-
-
-def is_adapter(source: str) -> bool:
-    """Whether MODEL of `transfer` is the folder of an adapter."""
-    folder = Path(source)
-    return (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file()
 
 
 def move_adapter(args: argparse.Namespace, given: list[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.adapters import is_adapter, move_adapter, show_moved
+from vocabshift.cli.adapters import move_adapter, show_moved
 from vocabshift.cli.distill import add_distill, distill_of, distilled_facts
 from vocabshift.cli.inputs import add_errors, add_pattern, text_of, tokenizer_of
 from vocabshift.cli.options import (
@@ -56,10 +56,9 @@ def _add_options(parser: Parser) -> None:
     parser.add_argument(
         "--init",
         choices=init_names(),
-        default=TransferOptions.init,
         help="the row of a new token; "
         + "; ".join(f"{each.name}: {each.summary}" for each in INITIALIZERS.values())
-        + f"; {AUTO}: the best of these on --text (default: %(default)s)",
+        + f"; {AUTO}: the best of these on --text (default: {TransferOptions.init})",
     )
     add_many(parser, "--text", metavar="SPEC", help="for auto: text to try initializers on")
     add_many(
@@ -122,6 +121,7 @@ def _add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Transfer and write the output folder."""
     from vocabshift.cli.console import progress_bar
+    from vocabshift.workflows.adapters import is_adapter
     from vocabshift.workflows.transfer import (
         TransferOptions,
         transfer_back_to_folder,
@@ -130,12 +130,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     distill = distill_of(args)
     if args.back or args.initial:
-        changes_tokenizer = args.tokenizer or args.reserve_dummies or args.complete_bytes
-        is_alone = not (changes_tokenizer or args.dry_run or args.details)
-        if not (args.back and args.initial and is_alone):
+        given = [args.tokenizer, *_given(args, "pattern")]
+        if not (args.back and args.initial) or any(given):
             raise UsageError(
-                "--back takes no TOKENIZER (nor --dry-run, --details, --reserve-dummies, "
-                "--complete-bytes) and needs --initial: "
+                "--back takes no TOKENIZER, no other option but --force, and needs --initial: "
                 "vocabshift transfer MODEL --back --initial OLD_MODEL -o DIR"
             )
         return transfer_back_to_folder(args.model, args.initial, args.out, force=args.force)
@@ -148,7 +146,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if is_adapter(args.model):
         return move_adapter(args, _given(args, "pattern"))
     options = TransferOptions(
-        init=args.init,
+        init=args.init or TransferOptions.init,
         pad_to_multiple_of=args.pad_to_multiple_of,
         donor=args.donor,
         corpus=text_of(args.corpus, args) if args.corpus else None,
@@ -175,15 +173,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _given(args: argparse.Namespace, *also: str) -> list[str]:
-    """Flags that neither a GGUF file nor an adapter has a use for, where given, and `also`."""
-    from vocabshift.workflows.transfer import TransferOptions
-
+    """Flags for which GGUF files, adapters and --back have no use, where given, and `also`."""
     names = (
-        *("text", "corpus", "donor", "overrides", "pad_to_multiple_of", "reserve_dummies"),
+        *("init", "text", "corpus", "donor", "overrides", "pad_to_multiple_of", "reserve_dummies"),
         *("complete_bytes", "dry_run", "details", "hard_links", "no_resume", *also),
     )
-    given = [name for name in names if getattr(args, name)]
-    return given if args.init == TransferOptions.init else [*given, "init"]
+    return [name for name in names if getattr(args, name)]
 
 
 def _of_gguf(args: argparse.Namespace) -> dict[str, Any]:

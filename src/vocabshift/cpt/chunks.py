@@ -34,7 +34,7 @@ _TRIED = 1000  # documents of which one must fit before anything is trained
 
 
 class Reading(NamedTuple):
-    """What a teacher read of a document; each array has one number a token."""
+    """What a teacher read of a document, or of some tokens in a row; one number a token each."""
 
     ends: NDArray[np.integer]
     """Byte of the text at which each token ends, ascending."""
@@ -53,6 +53,8 @@ class Stretch(NamedTuple):
     """The text of the whole document."""
     start: int
     end: int
+    corpus: object = None
+    """By identity: numbers of documents are those of one corpus."""
 
 
 class Teacher(Protocol):
@@ -71,7 +73,8 @@ class Teacher(Protocol):
         ...
 
     def read(self, stretches: Sequence[Stretch]) -> list[Reading]:
-        """What is known of these documents, at least of the tokens that touch the stretch."""
+        """What is known of each stretch: at least the tokens that end in it, its first byte
+        included, and from the first token on where it begins with the document."""
         ...
 
 
@@ -168,9 +171,12 @@ class MatchedRows:
         self._engine = Engine(self.tokenizer)
         self._is_special = np.zeros(self._engine.row_count, dtype=np.int64)
         self._is_special[sorted(self._engine.special_ids)] = 1
-        self._matched: set[int] = set()
+        self._corpus = object()
+        self._prefixes: dict[int, int] = {}  # of documents that fit
+        # A row of a book must not add up the book: bytes of it before each row, once it was read.
+        self._before = np.full(len(self.rows.row_bytes), -1, dtype=np.int64)
         n_tried = min(_TRIED, len(self.documents.indexes))
-        if all(self._edges(number) is None for number in range(n_tried)):
+        if all(self._prefix(number) is None for number in range(n_tried)):
             raise CorpusError(
                 f"the ids of {self.tokenizer.name} do not spell the text that the teacher read, "
                 f"in none of {n_tried} documents: either that was another text, or a normalizer "
@@ -227,45 +233,55 @@ class MatchedRows:
             begin, end = int(documents.ends[at]), int(documents.ends[at + 1]) - documents.n_between
             first, last = max(start - begin, 0), min(stop, end) - begin
             number, at = at, at + 1
-            found = self._edges(number) if first < last else None
-            if found is None:
+            prefix = self._prefix(number) if first < last else None
+            if prefix is None:
                 continue
-            edges, prefix = found
+            edges = np.maximum(self._edges(number, first, last) - prefix, 0)
             yield _Part(
                 row=row,
                 target=begin + first - start,
-                edges=edges[first : last + 1],
+                edges=edges,
                 is_special=self._is_special[documents.ids(number)[first:last]],
                 is_start=first == 0,
                 n_bytes=int(documents.n_bytes[number]),
                 stretch=Stretch(
                     int(documents.indexes[number]),
                     partial(self._text, number, prefix),
-                    int(edges[first]),
-                    int(edges[last]),
+                    int(edges[0]),
+                    int(edges[-1]),
+                    self._corpus,
                 ),
             )
 
-    def _edges(self, number: int) -> tuple[Places, int] | None:
-        """Bytes of the text before its first token and after each, (n_tokens + 1,), and of a space
-        that the tokenizer has put in front; None where the ids do not spell the text."""
+    def _prefix(self, number: int) -> int | None:
+        """Bytes that the tokenizer has put in front of the text, the space of SentencePiece; None
+        where the ids do not spell the text."""
         document = int(self.documents.indexes[number])
-        if document in self.teacher.unmatched:
-            return None
-        edges = np.zeros(len(self.documents.ids(number)) + 1, dtype=np.int64)
-        np.cumsum(self._engine.byte_counts[self.documents.ids(number)], out=edges[1:])
-        prefix = int(edges[-1]) - int(self.documents.n_bytes[number])  # the space of SentencePiece
-        if document not in self._matched:
-            fits = prefix in (0, 1) and self._fits(number, document, prefix)
-            (self._matched if fits else self.teacher.unmatched).add(document)
-            if not fits:
-                return None
-        return np.maximum(edges - prefix, 0), prefix
+        if document not in self._prefixes and document not in self.teacher.unmatched:
+            spelled = self._text(number)
+            prefix = len(spelled) - int(self.documents.n_bytes[number])
+            is_space = prefix in (0, 1) and spelled[:prefix] == b" " * prefix
+            if is_space and self.teacher.fits(document, spelled[prefix:]):
+                self._prefixes[document] = prefix
+            else:
+                self.teacher.unmatched.add(document)
+        return None if document in self.teacher.unmatched else self._prefixes[document]
 
-    def _fits(self, number: int, document: int, prefix: int) -> bool:
-        spelled = self._text(number)
-        is_space = spelled[:prefix] == b" " * prefix
-        return is_space and self.teacher.fits(document, spelled[prefix:])
+    def _edges(self, number: int, first: int, last: int) -> Places:
+        """What the tokens of a document spell, in bytes: before token `first`, with which it or a
+        row begins, and after each up to `last`, which is not among them."""
+        ids, begin = self.documents.ids(number), int(self.documents.ends[number])
+        edges = np.zeros(last - first + 1, dtype=np.int64)
+        np.cumsum(self._engine.byte_counts[ids[first:last]], out=edges[1:])
+        if not first:
+            return edges
+        row = (begin + first - 1) // self.length
+        if self._before[row] < 0:
+            rows = np.arange(-(-begin // self.length), (begin + len(ids) - 2) // self.length + 1)
+            sums = np.cumsum(self._engine.byte_counts[ids])
+            self._before[rows] = sums[rows * self.length - begin]
+        edges += self._before[row]
+        return edges
 
     def _text(self, number: int, start: int = 0) -> bytes:
         """What the ids of a document spell, from a byte on."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.models.contents import CONFIG as MODEL_CONFIG
 from vocabshift.models.contents import SMALL_FILES
 from vocabshift.storage import hub
 
@@ -135,12 +136,34 @@ def base_of(adapter: Adapter) -> str | None:
     return str(named) if named else None
 
 
+def is_adapter(source: str | Path) -> bool:
+    """Whether a folder or Hub name is an adapter: it has its config, and no model's.
+
+    Of a Hub name only the list of files is read; without a network, the Hub's cache. False where
+    neither knows the name.
+    """
+    if hub.is_there(source):
+        return (Path(source) / CONFIG).is_file() and not (Path(source) / MODEL_CONFIG).is_file()
+    if not hub.is_hub_name(source):
+        return False
+    wanted = "tell whether it is an adapter"
+    try:
+        names = hub.list_files(str(source), wanted=wanted)
+    except FileNotFoundError:
+        names = None
+    if names is not None:
+        return CONFIG in names and MODEL_CONFIG not in names
+    try:
+        folder = hub.cached(str(source), [CONFIG, MODEL_CONFIG], wanted=wanted)
+    except FileNotFoundError:  # a file that the repository has was never downloaded
+        return False
+    return folder is not None and is_adapter(folder)
+
+
 def find_adapter(source: str | Path) -> Path:
     """The folder of an adapter; a Hub name is downloaded. FileNotFoundError where there is none."""
     folder = Path(source)
     if not hub.is_there(source):
-        if hub.is_offline() or not hub.is_hub_name(source):
-            raise hub.missing(str(source))
         folder = hub.download(str(source), ["adapter_*", *SMALL_FILES], wanted="give the adapter")
     if (folder / CONFIG).is_file() and (folder / WEIGHTS).is_file():
         return folder

@@ -6,7 +6,7 @@ tokens of the one before as context. Knows nothing of what is measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,18 +53,32 @@ def window_sizes(
     return context, overlap
 
 
+def window_starts(n_tokens: int, context: int, overlap: int, *, n_prefix: int) -> range:
+    """The tokens of a document with which its windows begin."""
+    return range(0, max(n_tokens - overlap, 1), context - n_prefix - overlap)
+
+
 def windows_of(
-    document: int, ids: NDArray[np.int32], bos: int | None, context: int, overlap: int
+    document: int,
+    ids: NDArray[np.int32],
+    bos: int | None,
+    context: int,
+    overlap: int,
+    *,
+    starts: Iterable[int] | None = None,
 ) -> Iterator[Window]:
-    """The windows of a document, each after the BOS if there is one; `ids` (n,) of its tokens."""
+    """The windows of a document, each after the BOS if there is one; `ids` (n,) of its tokens.
+
+    `starts`: only those that begin with these tokens, of `window_starts`.
+    """
     prefix = np.array([] if bos is None else [bos], dtype=np.int64)
     room = context - prefix.size
-    at = 0
-    while at == 0 or at + overlap < len(ids):
+    if starts is None:
+        starts = window_starts(len(ids), context, overlap, n_prefix=prefix.size)
+    for at in starts:
         stretch = np.concatenate([prefix, ids[at : at + room].astype(np.int64)])
         if stretch.size > 1:  # a lone token without BOS has no probability
             yield Window(document, stretch, prefix.size + (overlap if at else 0), at)
-        at += room - overlap
 
 
 def batches_of(windows: Sequence[Window], batch_tokens: int) -> Iterator[list[Window]]:

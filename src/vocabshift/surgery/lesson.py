@@ -21,7 +21,7 @@ from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.surgery.options import DistillOptions
 from vocabshift.surgery.row_sources import Ids
 from vocabshift.surgery.rows import InitContext
-from vocabshift.surgery.snippets import Snippet, digest_of
+from vocabshift.surgery.snippets import Snippet, batches_of, digest_of
 from vocabshift.surgery.student import (
     Head,
     TrainedRows,
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     import torch
 
 _WARM_UP = 0.1  # share of the steps in which the rate rises; then it falls to 0 like a cosine
-_SAVE_SECONDS = 60.0
+_SAVE_SECONDS = 60.0  # between two checkpoints, at least
+_SAVING = 0.05  # share of the time that writing them may take: large ones are written less often
 _PHASES = ("rows a", "rows b")  # one is whole while the other is written
 
 
@@ -113,7 +114,7 @@ class Lesson:
         if checkpoints is not None:
             self._restore(checkpoints)
         report = in_phase(progress, "distill")
-        n_tokens, saved_at = 0, time.monotonic()
+        n_tokens, saved_at, pause = 0, time.monotonic(), _SAVE_SECONDS
         for number, batch in enumerate(self.batches()):
             n_tokens += sum(len(each.new) for each in batch)
             if number < self._done:
@@ -122,9 +123,11 @@ class Lesson:
             if report is not None:
                 report(n_tokens, self.n_tokens)
             is_last = self._done == self.n_steps
-            if checkpoints is not None and (is_last or time.monotonic() - saved_at > _SAVE_SECONDS):
+            if checkpoints is not None and (is_last or time.monotonic() - saved_at > pause):
+                began = time.monotonic()
                 self._save(checkpoints)
                 saved_at = time.monotonic()
+                pause = max(_SAVE_SECONDS, (saved_at - began) * (1 / _SAVING - 1))
 
     def batches(self) -> Iterator[list[Snippet]]:
         """The snippets of each step, in another order in each epoch."""
@@ -149,7 +152,7 @@ class Lesson:
         beyond = self._around[1].n_tokens - 1  # without a BOS the first token is not predicted
         n_targets = sum(len(each.new) + beyond for each in snippets)
         distance = nats = 0.0
-        for batch in _fitting(snippets, self._options.batch_tokens):
+        for batch in batches_of(snippets, self._options.batch_tokens):
             apart, cost = self._losses(batch)
             loss = apart * (self._options.hidden_weight / max(n_common, 1))
             loss = loss + cost * (self._options.next_token_weight / max(n_targets, 1))
@@ -279,18 +282,6 @@ class Lesson:
         for role, rows in self.rows.items():
             rows.restore({name: tensors[f"{role}.{name}"] for name in rows.state()})
         self._history, self._done = tensors["history"].numpy(), int(latest.info["step"])
-
-
-def _fitting(snippets: Sequence[Snippet], n_tokens: int) -> Iterator[list[Snippet]]:
-    """Snippets by length, in batches of at most `n_tokens` tokens with padding (or of one)."""
-    batch: list[Snippet] = []
-    for snippet in sorted(snippets, key=lambda each: -max(len(each.old), len(each.new))):
-        longest = max(len(batch[0].old), len(batch[0].new)) if batch else 0
-        if batch and (len(batch) + 1) * longest > n_tokens:
-            yield batch
-            batch = []
-        batch.append(snippet)
-    yield batch
 
 
 def _tensor(array: Any, device: Any) -> torch.Tensor:

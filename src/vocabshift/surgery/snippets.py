@@ -162,6 +162,18 @@ def cut_document(
         nth = round(first_new * n_stretches / n_new) + 1
 
 
+def batches_of(snippets: Sequence[Snippet], n_tokens: int) -> Iterator[list[Snippet]]:
+    """Snippets by length, in batches of at most `n_tokens` tokens with padding (or of one)."""
+    batch: list[Snippet] = []
+    for snippet in sorted(snippets, key=lambda each: -max(len(each.old), len(each.new))):
+        longest = max(len(batch[0].old), len(batch[0].new)) if batch else 0
+        if batch and (len(batch) + 1) * longest > n_tokens:
+            yield batch
+            batch = []
+        batch.append(snippet)
+    yield batch
+
+
 def digest_of(ids: npt.NDArray[np.int64], snippets: Sequence[Snippet]) -> str:
     """A sha256 of the ids to learn and of what every snippet holds, in order."""
     digest = hashlib.sha256(ids.astype("<i8").tobytes())

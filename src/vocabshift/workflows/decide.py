@@ -1,8 +1,8 @@
 """`decide`: which way to give a model new languages? Short pilots, a table, and a recommendation.
 
 Joins `plan`, `extend`, `train`, `transfer`, the training loop and the score. Owns the request and
-the folder: `decision.json`, `decision.md`, the tokenizers of the trained pilots, and `cpt.toml`,
-with which the recommendation is carried out.
+the folder: `decision.json`, `decision.md`, the tokenizers of the trained pilots, and what the
+recommendation is carried out with: `cpt.toml`, `text` and `held-out`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from vocabshift.trainers.recipes import make_trainer
 from vocabshift.workflows.adapt_request import split_corpus
 from vocabshift.workflows.decide_options import KEEP, Candidate, DecideOptions, candidates
 from vocabshift.workflows.decide_pilots import ModelPilots, joined
-from vocabshift.workflows.decide_report import commands_of, cpt_of, markdown, result_of, specs_of
+from vocabshift.workflows.decide_report import commands_of, cpt_of, markdown, result_of, write_text
 from vocabshift.workflows.decide_schedule import (
     SCREENING,
     Ledger,
@@ -154,15 +154,15 @@ def decide(
         result["compared_on"] = (
             f"{judged_on}; at most {options.score_bytes:,} bytes of each language"
         )
-        commands = commands_of(result, Path(out), texts, found, donor=donor)
-        result |= {"commands": commands, "seconds": round(ledger.spent, 1)}
-        if commands and specs_of(texts):
-            chosen = found.trained[str(result["recommended"])]
-            config, differs = cpt_of(str(model), Path(out), texts, chosen, options)
+        result |= {"commands": [], "seconds": round(ledger.spent, 1)}
+        if reached.recommended is not None:
+            chosen = found.trained[reached.recommended]
+            text = write_text(output.folder, Path(out), own, documents, options)
+            result["commands"] = commands_of(result, Path(out), text, found, donor=donor)
+            config, result["differs"] = cpt_of(str(model), Path(out), text, chosen, options)
             (output.folder / "cpt.toml").write_text(config, encoding="utf-8")
-            result["differs"] = differs
-        text = json.dumps(result, ensure_ascii=False, indent=2) + "\n"
-        (output.folder / "decision.json").write_text(text, encoding="utf-8")
+        plain = json.dumps(result, ensure_ascii=False, indent=2) + "\n"
+        (output.folder / "decision.json").write_text(plain, encoding="utf-8")
         (output.folder / "decision.md").write_text(markdown(result), encoding="utf-8")
         asked = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(options).items()}
         figures = {"verdict": reached.kind, "recommended": reached.recommended}

@@ -6,7 +6,7 @@ Imports nothing heavy, so that the command line can read the defaults.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -75,6 +75,15 @@ class DecideOptions:
             raise ValueError("inits and ways must not be empty; ways are extend and swap")
         if self.trained not in TRAINED:
             raise ValueError(f"trained is {self.trained!r}; pilots train {', '.join(TRAINED)}")
+
+    def shares(self, sides: Mapping[str, Sequence[str]]) -> dict[str, float]:
+        """The share of each language of "new" and "home" in the text of a pilot."""
+        of_side = {"new": self.share_of_new, "home": 1 - self.share_of_new}
+        return {
+            name: of_side[side] / len(languages)
+            for side, languages in sides.items()
+            for name in languages
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """The pilots of `decide`: tokenizers, rows, short training, and scores of real models.
 
-Each finished piece of work is a checkpoint, so that a killed run repeats one pilot at most. Nothing
-of a model is kept: its rows are made again before it is trained.
+Each finished piece of work is a checkpoint, so that a killed run repeats one pilot at most. Of a
+model only rows that the model itself had to be run for ("distill") are kept; others are made again
+before it is trained.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from vocabshift.cpt.config import LoopConfig, Phase
 from vocabshift.cpt.loop import pretrain
@@ -20,8 +21,10 @@ from vocabshift.cpt.steps import Step
 from vocabshift.evaluation.scoring.score import DocumentScore, score_documents
 from vocabshift.extension.options import ExtensionOptions
 from vocabshift.models.load import load_causal_model
+from vocabshift.models.tables import find_table_names, named_tensors
 from vocabshift.progress import Progress, renamed
-from vocabshift.storage.checkpoints import Checkpoints
+from vocabshift.storage.checkpoints import Checkpoints, Saved
+from vocabshift.surgery.options import DISTILL
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
@@ -60,6 +63,7 @@ class ModelPilots:
         self._held_out, self._options, self._pre_tokenizer = held_out, options, pre_tokenizer
         self._checkpoints, self._donor, self._device = checkpoints, donor, device
         self._threads, self._progress = threads, progress
+        self._shares = options.shares({side: text.languages for side, text in learned.items()})
 
     def screen(self, candidate: Candidate) -> Pilot:
         """Make tokenizer and rows, and score without training."""
@@ -67,9 +71,9 @@ class ModelPilots:
         if kept is not None:
             return kept
         began, cpu = time.perf_counter(), time.process_time()
-        model, tokenizer = self._moved(candidate)
-        made = time.process_time() - cpu
-        pilot = self._scored(candidate, model, tokenizer, "screen", began=began, cpu_seconds=made)
+        moved = self._moved(candidate)
+        made = time.process_time() - cpu + moved.cpu_before
+        pilot = self._scored(moved, candidate, "screen", began=began, cpu_seconds=made)
         return self._keep("screen", pilot)
 
     def is_screened(self, candidate: Candidate) -> bool:
@@ -83,10 +87,10 @@ class ModelPilots:
             return kept
         options = self._options
         began, cpu = time.perf_counter(), time.process_time()
-        model, tokenizer = self._moved(candidate)
+        moved = self._moved(candidate)
         texts = [text for _, text in self._drawn(n_bytes).texts()]
-        size = sum(len(text.encode("utf-8")) for text in texts)
-        _, offsets = Encoder(tokenizer).encode_batch(texts)
+        size = size_of(texts)
+        _, offsets = Encoder(moved.tokenizer).encode_batch(texts)
         sequence_bytes = size / max(int(offsets[-1]), 1) * options.sequence_length
 
         def after(step: Step) -> None:
@@ -97,8 +101,8 @@ class ModelPilots:
 
         batch_size = max(1, round(options.step_bytes / sequence_bytes))
         steps = pretrain(
-            model,
-            tokenizer,
+            moved.model,
+            moved.tokenizer,
             texts,
             phases=[
                 Phase(trained=options.trained, n_bytes=size, learning_rate=options.learning_rate)
@@ -112,12 +116,11 @@ class ModelPilots:
             on_step=after,
         )
         pilot = self._scored(
+            moved,
             candidate,
-            model,
-            tokenizer,
             "train",
             began=began,
-            cpu_seconds=time.process_time() - cpu,
+            cpu_seconds=time.process_time() - cpu + moved.cpu_before,
             n_bytes=steps[-1].n_bytes,
             n_tokens=steps[-1].n_tokens,
             batch_size=batch_size,
@@ -134,12 +137,9 @@ class ModelPilots:
 
     def training_speed(self, pilot: Pilot) -> float:
         """Bytes of text per second that training is expected to read."""
-        shares = {"new": self._options.share_of_new, "home": 1 - self._options.share_of_new}
-        tokens = 0.0  # for one byte of the mixture
-        for side, share in shares.items():
-            languages = self._learned[side].languages
-            for name in languages:
-                tokens += share / len(languages) / pilot.bytes_per_token[str(name)]
+        tokens = sum(  # for one byte of the mixture
+            share / pilot.bytes_per_token[name] for name, share in self._shares.items()
+        )
         return pilot.scored_per_second / _TRAINING / tokens
 
     def copy_tokenizer(self, candidate: Candidate, folder: Path) -> None:
@@ -148,29 +148,39 @@ class ModelPilots:
 
     # Models.
 
-    def _moved(self, candidate: Candidate) -> tuple[Any, Tokenizer]:
+    def _moved(self, candidate: Candidate) -> _Moved:
         if candidate.way != KEEP:
             self._tokenizer(candidate)  # may not be possible: known before a model is loaded
         model = load_causal_model(self._folder, dtype="float32", device=self._device)
         if candidate.way == KEEP:
-            return model, self._old
+            return _Moved(model, self._old)
         assert candidate.init is not None
-        return transfer(
+        phase = f"rows {candidate.name}"
+        kept = self._checkpoints.load(phase) if candidate.init == DISTILL else None
+        began, cpu = time.perf_counter(), time.process_time()
+        model, tokenizer = transfer(
             model,
             old=self._old,
             new=self._tokenizer(candidate),
-            init=candidate.init,
+            init=candidate.init if kept is None else "zeros",
             seed=self._options.seed,
             corpus=self._drawn(INIT_BYTES),
             donor=self._donor,
-            progress=renamed(self._progress, f"rows {candidate.name}"),
+            progress=renamed(self._progress, phase),
         )
+        if kept is not None:
+            _put_tables(model, kept)
+            return _Moved(model, tokenizer, cpu_before=kept.info["cpu_seconds"])
+        if candidate.init != DISTILL:
+            return _Moved(model, tokenizer)
+        seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+        self._checkpoints.save(phase, lambda path: _save_tables(model, path), {"cpu_seconds": cpu})
+        return _Moved(model, tokenizer, seconds_kept=seconds)
 
     def _scored(
         self,
+        moved: _Moved,
         candidate: Candidate,
-        model: Any,
-        tokenizer: Tokenizer,
         what: str,
         *,
         began: float,
@@ -181,20 +191,15 @@ class ModelPilots:
     ) -> Pilot:
         start = time.perf_counter()
         documents = score_documents(
-            model,
-            tokenizer,
+            moved.model,
+            moved.tokenizer,
             self._held_out,
             progress=renamed(self._progress, f"{what} {candidate.name}"),
         )
         now = time.perf_counter()
-        encoder = Encoder(tokenizer)
-        tokens = {
-            name: int(encoder.encode_batch(texts)[1][-1]) for name, texts in self._held_out.items()
-        }
-        sizes = {
-            name: sum(len(text.encode("utf-8")) for text in texts)
-            for name, texts in self._held_out.items()
-        }
+        encoder = Encoder(moved.tokenizer)
+        counts = {name: encoder.encode_batch(each)[1][-1] for name, each in self._held_out.items()}
+        tokens = {name: max(int(count), 1) for name, count in counts.items()}
         return Pilot(
             candidate,
             documents,
@@ -202,20 +207,15 @@ class ModelPilots:
             n_tokens=n_tokens,
             batch_size=batch_size,
             seconds=now - began,
+            seconds_kept=moved.seconds_kept,
             cpu_seconds=cpu_seconds,
-            bytes_per_token={name: sizes[name] / max(n, 1) for name, n in tokens.items()},
+            bytes_per_token={name: size_of(self._held_out[name]) / n for name, n in tokens.items()},
             scored_per_second=sum(tokens.values()) / max(now - start, 1e-9),
         )
 
     def _drawn(self, n_bytes: int) -> Corpus:
         """Text of all languages, at most so many bytes, the same for all candidates."""
-        share = self._options.share_of_new
-        sizes: dict[str, int] = {}
-        for side, part in (("new", share), ("home", 1 - share)):
-            languages = self._learned[side].languages
-            sizes |= {
-                str(name): max(1, round(n_bytes * part / len(languages))) for name in languages
-            }
+        sizes = {name: max(1, round(n_bytes * share)) for name, share in self._shares.items()}
         return joined(self._learned).limit_bytes(sizes, seed=self._options.seed)
 
     # Tokenizers.
@@ -231,27 +231,15 @@ class ModelPilots:
 
     def _learn(self, candidate: Candidate, path: Path) -> None:
         progress = renamed(self._progress, f"tokenizer {candidate.tokenizer}")
+        run: dict[str, Any] = {"threads": self._threads, "progress": progress}
         if candidate.way == "extend":
             options = ExtensionOptions(
                 n_tokens=candidate.n_tokens, pre_tokenizer=self._pre_tokenizer
             )
-            extend_to_folder(
-                self._old,
-                self._learned["new"],
-                options,
-                path,
-                threads=self._threads,
-                progress=progress,
-            )
+            extend_to_folder(self._old, self._learned["new"], options, path, **run)
             return
-        train_to_folder(
-            self._options.swap_recipe,
-            joined(self._learned),
-            {"vocab_size": candidate.n_tokens},
-            path,
-            threads=self._threads,
-            progress=progress,
-        )
+        recipe, size = self._options.swap_recipe, {"vocab_size": candidate.n_tokens}
+        train_to_folder(recipe, joined(self._learned), size, path, **run)
 
     # Checkpoints.
 
@@ -274,6 +262,37 @@ class ModelPilots:
             {"asked": asked},
         )
         return pilot
+
+
+class _Moved(NamedTuple):
+    """A model with its tokenizer."""
+
+    model: Any
+    tokenizer: Tokenizer
+    cpu_before: float = 0.0  # seconds that its rows took, if they were made before
+    seconds_kept: float = 0.0  # that its rows took just now, if they are kept
+
+
+def size_of(texts: Iterable[str]) -> int:
+    """Bytes of UTF-8."""
+    return sum(len(text.encode("utf-8")) for text in texts)
+
+
+def _save_tables(model: Any, path: Path) -> None:
+    """Write all that has a row for each token."""
+    from safetensors.torch import save_file
+
+    names = [table.names[0] for table in find_table_names(type(model), model.config)]
+    tensors = named_tensors(model)
+    save_file({name: tensors[name].detach().cpu().contiguous() for name in names}, path)
+
+
+def _put_tables(model: Any, saved: Saved) -> None:
+    from safetensors.torch import load_file
+
+    tensors = named_tensors(model)
+    for name, rows in load_file(saved.path).items():
+        tensors[name].data.copy_(rows)
 
 
 def joined(learned: Mapping[str, Corpus]) -> Corpus:

@@ -1,16 +1,19 @@
-"""What `decide` found, as plain values and as Markdown, and the commands that carry it out.
+"""What `decide` found, as plain values and as Markdown, and what carries it out.
 
-Owns the words and the tables; measures nothing.
+Owns the words and the tables, the commands, and the text that they read; measures nothing.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vocabshift.errors import CorpusError
 from vocabshift.evaluation.scoring.score import score_rows
 from vocabshift.surgery.methods import find_initializer
 from vocabshift.text.corpus import Corpus
@@ -144,12 +147,12 @@ def result_of(
 def commands_of(
     result: Mapping[str, Any],
     out: Path,
-    texts: Mapping[str, Corpus],
+    text: Text,
     found: Found,
     *,
     donor: str | Path | None,
 ) -> list[str]:
-    """How the recommendation is carried out; paths of text as the corpora name them."""
+    """How the recommendation is carried out."""
     if result["recommended"] is None:
         return []
     candidate = found.trained[result["recommended"]].candidate
@@ -165,43 +168,95 @@ def commands_of(
         words += ["--init", candidate.init]
         needs = find_initializer(candidate.init).needs
         if needs == "corpus":
-            words += ["--corpus", *specs_of(texts)]
+            words += ["--corpus", *text.data]
         if needs == "donor":
             words += ["--donor", str(donor)]
         commands.append(shlex.join([*words, "-o", model_of(out)]))
-    if not specs_of(texts):
-        return commands
     return [*commands, shlex.join(["vocabshift", "cpt", str(out / "cpt.toml")])]
 
 
-def specs_of(texts: Mapping[str, Corpus]) -> list[str]:
-    """The files of the texts as SPECs; none of texts in memory."""
-    return [
-        f"{part.language}={path}"
-        for corpus in texts.values()
-        for part in corpus.parts
-        for path in Corpus([part]).paths
-    ]
+@dataclass(frozen=True)
+class Text:
+    """What the recommended training reads, as files in the output folder."""
+
+    data: list[str]  # SPECs
+    held_out: list[str]
+    n_bytes: int  # of `data`
+    share_of_new: float
+    n_left: int  # bytes that are not in `data`, because they would change the shares
+
+
+def write_text(
+    folder: Path,
+    out: Path,
+    learned: Mapping[str, Corpus],
+    held_out: Mapping[str, list[str]],
+    options: DecideOptions,
+) -> Text:
+    """Write the text that keeps the pilots' shares, as much as there is, and the held-out text.
+
+    `learned`: "new" and "home", without what is held out; every document is written at most once.
+    `folder`: that of the output while it is made; `out`: its final name, for the SPECs.
+    """
+    sides = {side: corpus.languages for side, corpus in learned.items()}
+    shares = options.shares(sides)
+    own = {name: learned[side].select(name) for side, names in sides.items() for name in names}
+    whole = {name: sum(found.n_bytes for found in each.batches()) for name, each in own.items()}
+    n_bytes = min(whole[name] / share for name, share in shares.items())
+    specs: dict[str, list[str]] = {"text": [], "held-out": []}
+    written: dict[str, int] = {}
+    for number, (name, corpus) in enumerate(own.items()):
+        is_file_name = re.fullmatch(r"[\w-]+", name)  # other labels may hold a "/"
+        file = f"{name if is_file_name else f'language-{number}'}.jsonl"
+        drawn = _drawn(corpus, round(n_bytes * shares[name]), options.seed)
+        for place, listed in specs.items():
+            (folder / place).mkdir(exist_ok=True)
+            listed.append(f"{name}={out / place / file}")
+        written[name] = _write_lines(folder / "text" / file, drawn)
+        _write_lines(folder / "held-out" / file, held_out[name])
+    return Text(
+        specs["text"],
+        specs["held-out"],
+        n_bytes=sum(written.values()),
+        share_of_new=sum(written[name] for name in sides["new"]) / max(sum(written.values()), 1),
+        n_left=sum(whole.values()) - sum(written.values()),
+    )
+
+
+def _drawn(corpus: Corpus, n_bytes: int, seed: int) -> Iterable[str]:
+    """Documents of one language, at most so many bytes; all of them where the first is longer."""
+    some = corpus.limit_bytes(max(n_bytes, 1), seed=seed)
+    try:
+        some.require_text()
+    except CorpusError:
+        some = corpus
+    return (text for _, text in some.texts())
+
+
+def _write_lines(file: Path, texts: Iterable[str]) -> int:
+    """Write JSON lines; the bytes of the texts."""
+    n_bytes = 0
+    with file.open("x", encoding="utf-8") as stream:
+        for text in texts:
+            stream.write(json.dumps({"text": text}, ensure_ascii=False) + "\n")
+            n_bytes += len(text.encode("utf-8"))
+    return n_bytes
 
 
 def cpt_of(
-    model: str, out: Path, texts: Mapping[str, Corpus], chosen: Pilot, options: DecideOptions
+    model: str, out: Path, text: Text, chosen: Pilot, options: DecideOptions
 ) -> tuple[str, str]:
     """The file for `vocabshift cpt`, and what differs from the pilots.
 
-    All of the text once, with the settings of the pilot that is recommended.
+    All of `text` once, with the settings of the pilot that is recommended.
     """
-    sizes = {
-        side: sum(documents.n_bytes for part in corpus.parts for documents in part.read())
-        for side, corpus in texts.items()
-    }
-    n_bytes = sum(sizes.values())
     settings: dict[str, Any] = {
         "model": model if chosen.candidate.way == KEEP else model_of(out),
-        "data": specs_of(texts),
+        "data": text.data,
+        "held_out": text.held_out,
         "out": f"{out}-trained",
         "trained": options.trained,
-        "n_bytes": n_bytes,
+        "n_bytes": text.n_bytes,
         "learning_rate": options.learning_rate,
         "sequence_length": options.sequence_length,
         "batch_size": chosen.batch_size,
@@ -209,10 +264,10 @@ def cpt_of(
         "seed": options.seed,
     }
     differs = (
-        f"cpt.toml trains on all of the text once, {n_bytes:,} bytes, where the pilot read "
-        f"{chosen.n_bytes:,}; {sizes['new'] / max(n_bytes, 1):.0%} of it is in the new languages, "
-        f"where the pilots read {options.share_of_new:.0%} (share_of_new): cpt reads files as "
-        "large as they are, so change them to keep the share"
+        f"cpt.toml trains once on {out / 'text'}, {text.n_bytes:,} bytes, where the pilot read "
+        f"{chosen.n_bytes:,}; {text.share_of_new:.0%} of it is in the new languages, where the "
+        f"pilots read {options.share_of_new:.0%} (share_of_new); {text.n_left:,} bytes more would "
+        "change the shares and are left out, as is what is held out"
     )
     lines = [f"{name} = {json.dumps(v, ensure_ascii=False)}\n" for name, v in settings.items()]
     return "".join(lines), differs

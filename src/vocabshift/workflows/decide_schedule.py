@@ -39,6 +39,7 @@ class Pilot:
     n_tokens: int = 0
     batch_size: int = 0
     seconds: float = 0.0  # all of it: tokenizer, rows, training, scoring
+    seconds_kept: float = 0.0  # of them, of rows that training need not make again
     cpu_seconds: float = 0.0  # of rows and training
     bytes_per_token: Mapping[str, float] = field(default_factory=dict)
     scored_per_second: float = 0.0  # tokens
@@ -202,7 +203,8 @@ def training_bytes(
         assert options.n_bytes is not None
         return dict.fromkeys(names, options.n_bytes)
     speeds = {pilot.candidate.name: work.training_speed(pilot) for pilot in pilots}
-    again = sum(pilot.seconds for pilot in pilots)  # rows and scores are made once more
+    # Scores are made once more, and rows that were not kept.
+    again = sum(pilot.seconds - pilot.seconds_kept for pilot in pilots)
     room = max(_RESERVE * left - again, 0.0)
     if options.n_bytes is None:
         each = room / len(names)

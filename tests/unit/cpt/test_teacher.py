@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -93,11 +94,93 @@ def test_only_the_windows_that_are_needed(teacher: LiveTeacher) -> None:
     (whole,) = teacher.read_texts([LONG])
     stretch = Stretch(0, LONG.encode, 200, 240)
     (part,) = teacher.read([stretch])
-    inside = (part.ends >= 200) & (part.ends <= 240)
-    assert inside.sum() > 5
-    np.testing.assert_allclose(part.logprobs[inside], whole.logprobs[inside], rtol=1e-4)
-    np.testing.assert_allclose(part.boundaries[inside], whole.boundaries[inside], rtol=1e-4)
-    assert np.isnan(part.logprobs).any()
+    at = int(np.searchsorted(whole.ends, part.ends[0]))
+    same = slice(at, at + len(part.ends))
+    assert (whole.ends[same] == part.ends).all()
+    inside = (whole.ends >= 200) & (whole.ends <= 240)
+    assert 5 < inside[same].sum() == inside.sum()
+    assert len(part.ends) < len(whole.ends)
+    np.testing.assert_allclose(part.logprobs, whole.logprobs[same], rtol=1e-4)
+    np.testing.assert_allclose(part.boundaries, whole.boundaries[same], rtol=1e-4)
+
+
+class Slowly(MatchedRows):
+    """For every row, all of each document in it: what `MatchedRows` does for a row at a time."""
+
+    def _edges(self, number: int, first: int, last: int) -> Any:
+        lengths = [len(self._engine.spelled[i]) for i in self.documents.ids(number)]
+        return np.cumsum([0, *lengths])[first : last + 1]
+
+
+class WholeDocuments:
+    """A teacher that reads all of each document for every stretch of it."""
+
+    def __init__(self, teacher: LiveTeacher) -> None:
+        self.teacher, self.has_boundaries = teacher, True
+        self.unmatched: set[int] = set()
+        self._whole = cache(lambda text: teacher.read_texts([text])[0])
+
+    def fits(self, document: int, text: bytes) -> bool:
+        return self.teacher.fits(document, text)
+
+    def read(self, stretches: Sequence[Stretch]) -> list[Reading]:
+        return [self._whole(each.text().decode()) for each in stretches]
+
+
+def mixed(seed: int, n_words: Sequence[int]) -> list[str]:
+    """Documents of so many words, drawn at random."""
+    words = ["the", "cat", "and", "other", "heater", "बिल्ली", "दूसरी", "day", "letter,", "x"]
+    generator = np.random.default_rng(seed)
+    return [" ".join(generator.choice(words, n)) for n in n_words]
+
+
+@pytest.mark.parametrize("debiasing", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_of_long_documents_against_the_slow_way(
+    seed: int, debiasing: bool, teacher: LiveTeacher, tmp_path: Path
+) -> None:
+    """Any rows in any order, documents shorter and much longer than rows and windows."""
+    spaced = seed == 3  # a tokenizer that puts a space in front
+    tokenizer = small_models.train(small_models.HINDI, 300 + seed, small_models.SPECIALS)
+    if spaced:
+        tokenizer = small_models.sentencepiece_tokenizer(tmp_path)
+    generator = np.random.default_rng(seed)
+    texts = mixed(seed, generator.choice([1, 3, 20, 90], 6))
+    length = int(generator.integers(2, 24))
+    rows, documents = packed(texts, tokenizer, length)
+    config = replace(CONFIG, debiasing=debiasing, boundary_threshold=0.01)
+    matched = MatchedRows(rows, documents, length, tokenizer, teacher, config)
+    slow = Slowly(rows, documents, length, tokenizer, WholeDocuments(teacher), config)
+    order = generator.permutation(len(rows.rows))
+    for some in np.array_split(order, 3):
+        found, expected = matched.chunks(some), slow.chunks(some)
+        assert found.numbers.tolist() == expected.numbers.tolist()
+        np.testing.assert_allclose(found.teacher, expected.teacher, rtol=1e-4, atol=1e-5)
+    assert (found.numbers >= 0).any()
+
+
+def test_a_book_is_read_once(teacher: LiveTeacher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not again for each of its rows: neither its tokens nor its windows. Other corpora's
+    documents of that number are others."""
+    tokenizer = small_models.old_tokenizer()
+    spans, nats = teacher._spans, teacher._nats
+    encoded: list[str] = []
+    windows: list[int] = []
+    monkeypatch.setattr(teacher, "_spans", lambda texts: (encoded.extend(texts), spans(texts))[1])
+    monkeypatch.setattr(teacher, "_nats", lambda some: (windows.append(len(some)), nats(some))[1])
+    for seed in (0, 1):
+        texts = mixed(seed, [2, 300])
+        rows, documents = packed(texts, tokenizer, 16)
+        matched = MatchedRows(rows, documents, 16, tokenizer, teacher, CONFIG)
+        n_rows = len(rows.rows)
+        assert n_rows > 30
+        (first,) = (matched.chunks(np.array([index])) for index in [n_rows // 2])
+        for index in range(n_rows):
+            matched.chunks(np.array([index]))
+        assert np.isfinite(first.teacher).any()
+        assert encoded.count(texts[1]) == 1
+        assert sum(windows) < 4 * n_rows
+        windows.clear()
 
 
 def test_special_tokens_have_no_probability(teacher: LiveTeacher) -> None:

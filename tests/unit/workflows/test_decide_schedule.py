@@ -295,6 +295,16 @@ def test_without_a_limit_of_time_all_read_the_same() -> None:
     assert {7} == set(sizes.values())
 
 
+def test_rows_that_are_kept_leave_their_time_to_training() -> None:
+    work = Constructed({})
+    pilots = [work.screen(each) for each in LISTED[:2]]
+    options, ledger = DecideOptions(minutes=1), Ledger(1, work.clock)
+    before = training_bytes(pilots, work, options, ledger)
+    kept = [pilots[0], replace(pilots[1], seconds_kept=4.0)]
+    after = training_bytes(kept, work, options, ledger)
+    assert {name: size + 2000 for name, size in before.items()} == after  # 2 s each
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
