@@ -47,8 +47,8 @@ def stage_2_alone(
     from vocabshift.text.counting import CorpusReader
     from vocabshift.text.patterns import get_pattern
     from vocabshift.trainers.base import RunContext
-    from vocabshift.trainers.stages import WordRule, WordWeight, learn_words
-    from vocabshift.trainers.superword import SuperwordRule, learn_superwords
+    from vocabshift.trainers.stages import SuperwordRule, WordRule, WordWeight, learn_words
+    from vocabshift.trainers.superword import learn_superwords
 
     work = RunContext(threads=threads)
     pieces = get_pattern(ROW)

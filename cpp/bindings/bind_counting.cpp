@@ -152,6 +152,8 @@ void register_counting(py::module_& m) {
       .def("split_words", &WordCounter::split_words, py::arg("inner"), py::call_guard<LongCall>(),
            "A counter of the pieces that `inner` cuts the words into, as often as these.")
       .def_property_readonly("group_count", &WordCounter::group_count)
+      .def_property_readonly("memory_bytes", &WordCounter::memory_bytes,
+                             "Memory that the words take, without those on disk.")
       .def("sorted_blocks", &sorted_blocks, py::arg("visit"), py::arg("block_bytes") = 1 << 20,
            "Call visit(group, data, ends, counts) until all words were handed over: of each group "
            "in the order of their bytes, in blocks whose data has about `block_bytes`.")

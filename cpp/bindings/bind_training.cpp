@@ -1,10 +1,9 @@
 #include <pybind11/native_enum.h>
 #include <pybind11/stl.h>
 
+#include "bindings/arrays.h"
 #include "bindings/calls.h"
-#include "bindings/documents.h"
 #include "bindings/texts.h"
-#include "core/superwords.h"
 #include "core/train.h"
 
 namespace vocabshift::bindings {
@@ -36,55 +35,6 @@ Trained train_bpe_of(WordCounter& counter, const WordWeights& weights, std::size
   limits.threads = threads;
   limits.chunks_per_thread = chunks_per_thread;
   return train_bpe(counter, weights, limits, rule, std::move(start), memory_bytes, tick);
-}
-
-// Keeps the encoder alive as long as the stage that refers to it.
-class OwningSuperwordStage {
- public:
-  OwningSuperwordStage(py::object encoder, const std::vector<py::bytes>& tokens,
-                       const PreTokenizer& pre_tokenizer, std::size_t threads,
-                       const std::string& file, const std::optional<SentenceWeights>& sentences,
-                       bool counted, bool resume)
-      : owner_(std::move(encoder)) {
-    SuperwordStage::Options options{threads, file, sentences, counted};
-    const auto& core = owner_.cast<const Encoder&>();
-    if (resume) {
-      stage_.emplace(core, vocabulary_of(tokens), pre_tokenizer, options, TokenStore::open(file));
-    } else {
-      stage_.emplace(core, vocabulary_of(tokens), pre_tokenizer, options);
-    }
-  }
-  SuperwordStage& get() { return *stage_; }
-
- private:
-  py::object owner_;
-  std::optional<SuperwordStage> stage_;
-};
-
-void add_to_stage(OwningSuperwordStage& self, const py::buffer& data, const IntArray& starts,
-                  const IntArray& ends, std::size_t group,
-                  const std::optional<py::array_t<Count, py::array::c_style>>& counts) {
-  const py::buffer_info info = data.request();
-  const Documents documents = documents_of(info, starts, ends);
-  if (counts &&
-      (counts->ndim() != 1 || static_cast<std::size_t>(counts->size()) != documents.count)) {
-    throw std::invalid_argument("every document needs one count");
-  }
-  const LongCall call;
-  check_utf8(documents, self.get().threads());
-  if (counts) {
-    self.get().add_counted(documents, counts->data(), group);
-  } else {
-    self.get().add(documents, group);
-  }
-}
-
-Trained train_superwords(OwningSuperwordStage& self, const std::vector<Count>& weights,
-                         std::size_t vocab_size, Count min_frequency, const MergeRule& rule,
-                         std::size_t memory_bytes, const py::object& progress) {
-  const Tick tick = make_tick(progress);
-  const LongCall call;
-  return self.get().train(weights, Limits{vocab_size, min_frequency}, rule, memory_bytes, tick);
 }
 
 void register_rules(py::module_& m) {
@@ -161,26 +111,6 @@ void register_training(py::module_& m) {
                     "They were the words of a smaller weighted count than this.");
 
   register_rules(m);
-
-  py::class_<OwningSuperwordStage>(m, "SuperwordStage",
-                                   "The superword stage: pieces encoded by stage 1, then merged.")
-      .def(py::init<py::object, const std::vector<py::bytes>&, const PreTokenizer&, std::size_t,
-                    const std::string&, const std::optional<SentenceWeights>&, bool, bool>(),
-           py::arg("encoder"), py::arg("tokens"), py::arg("pre_tokenizer"), py::arg("threads") = 1,
-           py::kw_only(), py::arg("file") = "", py::arg("sentences") = py::none(),
-           py::arg("counted") = false, py::arg("resume") = false)
-      .def("add", &add_to_stage, py::arg("data"), py::arg("starts"), py::arg("ends"),
-           py::arg("group") = 0, py::arg("counts") = py::none(),
-           "Encode the documents data[starts[i]:ends[i]], UTF-8.")
-      .def(
-          "finish", [](OwningSuperwordStage& self) { self.get().finish(); },
-          "Nothing may be added afterwards; ends the file.")
-      .def_property_readonly(
-          "tokens", [](OwningSuperwordStage& self) { return self.get().tokens(); },
-          "Tokens of all documents before the first superword merge.")
-      .def("train", &train_superwords, py::arg("weights"), py::arg("vocab_size"),
-           py::arg("min_frequency") = 1, py::arg("rule") = MergeRule(), py::arg("memory_bytes") = 0,
-           py::arg("progress") = py::none(), "Continue the vocabulary with superwords.");
 
   m.def(
       "train_bpe", &train_bpe_of, py::arg("counter"), py::arg("weights"), py::arg("vocab_size"),

@@ -9,6 +9,7 @@ PYBIND11_MODULE(_core, m) {
   vocabshift::bindings::register_encode(m);
   vocabshift::bindings::register_pieces(m);  // and before the rule that takes one of pieces
   vocabshift::bindings::register_training(m);
+  vocabshift::bindings::register_superwords(m);  // after the rules of merging
   vocabshift::bindings::register_extension(m);
   vocabshift::bindings::register_boundless(m);
   vocabshift::bindings::register_picky(m);

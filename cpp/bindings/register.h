@@ -10,6 +10,7 @@ namespace py = pybind11;
 void register_text(py::module_& m);
 void register_counting(py::module_& m);
 void register_training(py::module_& m);
+void register_superwords(py::module_& m);
 void register_encode(py::module_& m);
 void register_models(py::module_& m);
 void register_pieces(py::module_& m);

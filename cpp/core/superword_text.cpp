@@ -1,10 +1,8 @@
-// The first half of SuperwordStage: documents become pieces of token ids in the store, cut at the
-// ends of sentences where these have weights.
+#include "core/superword_text.h"
+
 #include <algorithm>
-#include <stdexcept>
 
 #include "core/filled.h"
-#include "core/superwords.h"
 
 namespace vocabshift {
 
@@ -15,32 +13,20 @@ constexpr Count kMostTimes = 0xFFFFFFFFu;    // a piece with a larger count is r
 
 }  // namespace
 
-SuperwordStage::SuperwordStage(const Encoder& encoder, Vocabulary vocabulary,
-                               PreTokenizer pre_tokenizer, Options options)
-    : SuperwordStage(encoder, std::move(vocabulary), std::move(pre_tokenizer), options,
-                     options.file.empty() ? TokenStore() : TokenStore(options.file)) {}
-
-SuperwordStage::SuperwordStage(const Encoder& encoder, Vocabulary vocabulary,
-                               PreTokenizer pre_tokenizer, Options options, TokenStore finished)
+SuperwordText::SuperwordText(const Encoder& encoder, Vocabulary vocabulary,
+                             PreTokenizer pre_tokenizer, Options options)
     : encoder_(encoder),
       vocabulary_(std::move(vocabulary)),
       pre_tokenizer_(std::move(pre_tokenizer)),
-      options_(std::move(options)),
-      store_(std::move(finished)),
-      tokens_(store_.tokens()) {
+      options_(std::move(options)) {
   options_.threads = std::max<std::size_t>(options_.threads, 1);
   if (options_.sentences && options_.counted) {
     throw std::invalid_argument("sentences of counted pieces are not known");
   }
 }
 
-void SuperwordStage::add(const Documents& documents, std::size_t group) {
-  if (options_.counted) throw std::logic_error("this stage takes counted documents");
-  add_counted(documents, nullptr, group);
-}
-
-void SuperwordStage::add_counted(const Documents& documents, const Count* counts,
-                                 std::size_t group) {
+const std::vector<SuperwordText::Block>& SuperwordText::encode(const Documents& documents,
+                                                               const Count* counts, Count& tokens) {
   if (options_.counted != (counts != nullptr)) throw std::logic_error("counts are all or nothing");
   const std::size_t threads = options_.threads;
   while (scratches_.size() < threads) {
@@ -48,21 +34,19 @@ void SuperwordStage::add_counted(const Documents& documents, const Count* counts
   }
   const std::vector<std::size_t> borders = balanced_shards(documents, threads);
   blocks_.resize(threads);
-  std::vector<Count> tokens(threads);
+  std::vector<Count> of_thread(threads);
   parallel_for(threads, [&](std::size_t shard) {
     blocks_[shard].clear();
     encode_block(documents, borders[shard], borders[shard + 1], counts, *scratches_[shard],
-                 blocks_[shard], tokens[shard]);
+                 blocks_[shard], of_thread[shard]);
   });
-  for (std::size_t shard = 0; shard < threads; ++shard) {
-    tokens_ += tokens[shard];
-    if (!blocks_[shard].empty()) store_.append(static_cast<std::uint32_t>(group), blocks_[shard]);
-  }
+  for (const Count count : of_thread) tokens += count;
+  return blocks_;
 }
 
-void SuperwordStage::encode_block(const Documents& documents, std::size_t begin, std::size_t end,
-                                  const Count* counts, Encoder::Scratch& scratch, Block& block,
-                                  Count& tokens) const {
+void SuperwordText::encode_block(const Documents& documents, std::size_t begin, std::size_t end,
+                                 const Count* counts, Encoder::Scratch& scratch, Block& block,
+                                 Count& tokens) const {
   const char* const readable_end = documents.text.data() + documents.text.size();
   std::vector<TokenId> ids;       // of several documents: the encoder likes to look ahead
   std::vector<std::size_t> ends;  // of their pieces in ids
@@ -101,7 +85,7 @@ void SuperwordStage::encode_block(const Documents& documents, std::size_t begin,
   scratch.note_piece_ends(nullptr);
 }
 
-void SuperwordStage::add_piece(std::span<const TokenId> piece, Count times, Block& block) const {
+void SuperwordText::add_piece(std::span<const TokenId> piece, Count times, Block& block) const {
   do {
     append_in_parts(block, piece);
     block.push_back(kNoToken);
@@ -112,9 +96,9 @@ void SuperwordStage::add_piece(std::span<const TokenId> piece, Count times, Bloc
 
 // Ends a piece of the block at every sentence border. A token that reaches over one holds a
 // terminal, or a part of one and more: it never merges, so it stands alone.
-void SuperwordStage::add_sentences(std::span<const TokenId> piece, std::size_t offset,
-                                   const std::vector<SentenceWeights::Sentence>& sentences,
-                                   Block& block) const {
+void SuperwordText::add_sentences(std::span<const TokenId> piece, std::size_t offset,
+                                  const std::vector<SentenceWeights::Sentence>& sentences,
+                                  Block& block) const {
   auto sentence = std::partition_point(sentences.begin(), sentences.end(),
                                        [&](const auto& s) { return s.end <= offset; });
   const std::size_t begin = block.size();

@@ -185,6 +185,12 @@ void WordCounter::spill_all() {
   for (Tables& tables : tables_) tables.clear();
 }
 
+std::size_t WordCounter::memory_bytes() const {
+  std::size_t bytes = 0;
+  for (const GroupTable& from : all_tables()) bytes += from.table->memory_bytes();
+  return bytes;
+}
+
 void WordCounter::clear() {
   tables_.clear();
   if (runs_) runs_ = std::make_unique<WordRuns>(budget_.folder);

@@ -108,6 +108,9 @@ class WordCounter {
 
   bool limited() const { return budget_.bytes > 0 || spilled(); }
 
+  // Memory that the words take, in bytes.
+  std::size_t memory_bytes() const;
+
   // Whether some of the words are on disk.
   bool spilled() const { return runs_ && !runs_->empty(); }
 

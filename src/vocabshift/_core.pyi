@@ -75,6 +75,8 @@ class WordCounter:
     def split_words(self, inner: PreTokenizer) -> WordCounter: ...
     @property
     def group_count(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int: ...
     def sorted_blocks(
         self,
         visit: Callable[[int, bytes, _Int64, NDArray[np.uint64]], None],
@@ -250,6 +252,61 @@ class SuperwordStage:
         memory_bytes: int = 0,
         progress: _Progress = None,
     ) -> Trained: ...
+
+class BorderPass:
+    def __init__(
+        self,
+        encoder: Encoder,
+        tokens: list[bytes],
+        pre_tokenizer: PreTokenizer,
+        weights: list[int],
+        cells: int,
+        threads: int = 1,
+        sentences: SentenceWeights | None = None,
+    ) -> None: ...
+    def add(self, data: _Buffer, starts: _Int64, ends: _Int64, group: int = 0) -> None: ...
+    @property
+    def counts(self) -> NDArray[np.uint64]: ...
+
+class RunPass:
+    def __init__(
+        self,
+        encoder: Encoder,
+        tokens: list[bytes],
+        pre_tokenizer: PreTokenizer,
+        is_frequent: bytes,
+        rule: MergeRule,
+        threads: int = 1,
+        sentences: SentenceWeights | None = None,
+    ) -> None: ...
+    def add(
+        self, data: _Buffer, starts: _Int64, ends: _Int64, counter: WordCounter, group: int = 0
+    ) -> None: ...
+    @property
+    def tokens(self) -> int: ...
+
+class CountedRuns:
+    def __init__(self, tokens: list[bytes], groups: int, weighted: bool = False) -> None: ...
+    def add(
+        self, data: _Buffer, ends: _Int64, counts: NDArray[np.uint64], group: int = 0
+    ) -> None: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    def train(
+        self,
+        weights: list[int],
+        vocab_size: int,
+        min_frequency: int = 1,
+        rule: MergeRule = ...,
+        *,
+        bound: int,
+        tokens: int,
+        threads: int = 1,
+        progress: _Progress = None,
+    ) -> Trained: ...
+
+def guess_bound(counts: NDArray[np.uint64], wanted: int) -> int: ...
+def lower_bound(bound: int, found: int, wanted: int) -> int: ...
 
 class AddedToken:
     def __init__(

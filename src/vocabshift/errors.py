@@ -7,6 +7,17 @@ class CorpusError(ValueError):
     """A corpus cannot be read, is empty, or is not UTF-8 (file and byte offset are named)."""
 
 
+class BoundTooHighError(CorpusError):
+    """Counted runs do not hold all that training needs.
+
+    `lower`: the bound to count runs with next.
+    """
+
+    def __init__(self, message: str, lower: int) -> None:
+        super().__init__(message)
+        self.lower = lower
+
+
 class InvalidTokenizerError(ValueError):
     """A tokenizer file is damaged, of an unknown kind, or contradicts itself."""
 

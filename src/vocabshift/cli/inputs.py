@@ -230,7 +230,7 @@ def source_of(args: argparse.Namespace) -> Corpus | CountFolder:
             raise UsageError(f"--counts stands for the whole corpus; leave --{flag} out")
     import vocabshift as vs
 
-    return vs.CountFolder.open(args.counts)
+    return vs.CountFolder.open(args.counts, getattr(args, "runs", None))
 
 
 def held_out_of(args: argparse.Namespace) -> Corpus:

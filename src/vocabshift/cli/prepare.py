@@ -10,6 +10,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.cli.count_runs import (
+    add_run_flags,
+    refuse_run_flags,
+    run_count_runs,
+    show_count_runs,
+)
 from vocabshift.cli.fields import add_fields, given
 from vocabshift.cli.inputs import (
     CORPUS,
@@ -50,12 +56,17 @@ def add_count(subparsers: Any) -> None:
         "Count the pre-tokens of a corpus, by language, and write them as sorted Parquet files.\n"
         "The text is read once; what is written does not depend on threads, memory or engine.\n"
         "--join adds up counts instead: of such folders, or of any Parquet files with the columns\n"
-        "word, count and maybe language.",
+        "word, count and maybe language. --runs counts, after the words, the runs of tokens that\n"
+        "superwords are learned from.",
         "  vocabshift count hi=hindi.txt en=english.jsonl.gz --pattern o200k -o counts\n"
         "  vocabshift count ta=hf:wikimedia/wikipedia:20231101.ta --memory 8GB -o counts-ta\n"
         "  vocabshift count --join counts counts-ta -o counts-all --json\n"
         "  vocabshift count --join spark-out/ --pattern o200k -o counts\n"
-        "  vocabshift count hi=s3a://texts/hi/*.parquet --engine spark --master yarn -o counts\n",
+        "  vocabshift count hi=s3a://texts/hi/*.parquet --engine spark --master yarn -o counts\n"
+        "  vocabshift count hi=hindi.txt --pattern ist-stage2+o200k -o words\n"
+        "  vocabshift count hi=hindi.txt --runs --counts words --recipe ist --vocab-size 32000 "
+        "-o runs\n"
+        "  vocabshift train --recipe ist --vocab-size 32000 --counts words --runs runs -o ist\n",
     )
     parser.later(_add_count_options)
     parser.set_defaults(run=run_count, show=show_count, status=lambda *_: 0)
@@ -74,7 +85,8 @@ def _add_count_options(parser: Parser) -> None:
     parser.add_argument(
         "--pattern",
         metavar="NAME|REGEX",
-        help=f"pre-tokenizer (default: {_PATTERN}; with --join: that of the parts)",
+        help="pre-tokenizer, or names of several joined by + "
+        f"(default: {_PATTERN}; with --join: that of the parts)",
     )
     parser.add_argument("--normalizer", metavar="STEP[+STEP…]", help=NORMALIZER_HELP)
     add_many(parser, "--special-tokens", metavar="T", help="texts that no word may reach into")
@@ -90,6 +102,7 @@ def _add_count_options(parser: Parser) -> None:
         "--engine", choices=("local", "spark"), default="local", help="default: %(default)s"
     )
     add_fields(group, SparkOptions, _SPARK)
+    add_run_flags(parser)
     add_output(parser, what="folder to write")
     add_threads(parser)
 
@@ -114,6 +127,9 @@ def run_count(args: argparse.Namespace) -> dict[str, Any]:
     from vocabshift.workflows.prepare import count_to_folder, join_counts
 
     spark = _spark_options(args)
+    if args.runs:
+        return run_count_runs(args, spark)
+    refuse_run_flags(args)
     options: dict[str, Any] = {
         "normalizer": None if args.normalizer == "none" else args.normalizer,
         "special_tokens": args.special_tokens or (),
@@ -139,10 +155,12 @@ def run_count(args: argparse.Namespace) -> dict[str, Any]:
         return join_counts(args.join, args.out, pattern=args.pattern, progress=progress, **options)
 
 
-def show_count(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
+def show_count(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
     from vocabshift.cli.summary import show_summary
 
+    if args.runs:
+        return show_count_runs(args, result, console)
     facts = {
         "written to": result["out"],
         "groups": result["groups"],
@@ -157,6 +175,7 @@ def show_count(_args: argparse.Namespace, result: dict[str, Any], console: Conso
     if result.get("bad_rows"):
         facts["kept in"] = str(Path(result["out"], "bad-rows.jsonl"))
     show_summary(console, "count", facts, f"vocabshift train --counts {result['out']} ...")
+    return None
 
 
 _NONE = "none"

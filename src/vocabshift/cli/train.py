@@ -7,7 +7,7 @@ replace flags: see `cli.config`.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.config import add_config, fill_from_config
@@ -57,7 +57,13 @@ def _add_options(parser: Parser) -> None:
     listed = "; ".join(f"{each.name}: {each.summary.rstrip('.')}" for each in RECIPES.values())
     parser.add_argument("--recipe", metavar="RECIPE", help=listed.replace("%", "%%"))
     add_source(parser)
-    _add_recipe_flags(parser, RECIPES)
+    parser.add_argument(
+        "--runs",
+        metavar="DIR",
+        help="a folder that `vocabshift count --runs` wrote for the words of --counts: superwords "
+        "without the text",
+    )
+    add_recipe_flags(parser, RECIPES)
     parser.add_argument(
         "--reserve-dummies",
         metavar="N",
@@ -74,14 +80,23 @@ def _add_options(parser: Parser) -> None:
     add_threads(parser)
 
 
-def _add_recipe_flags(parser: Parser, recipes: Mapping[str, Recipe]) -> None:
-    """Add one flag per recipe option; its help names a few of the recipes that take it."""
+def add_recipe_flags(
+    parser: argparse._ActionsContainer,
+    recipes: Mapping[str, Recipe],
+    *,
+    without: Collection[str] = (),
+) -> None:
+    """Add one flag per recipe option, less those of `without`.
+
+    The help of a flag names a few of the recipes that take it.
+    """
     from vocabshift.workflows.train import VARIANT
 
     takers: dict[str, list[Recipe]] = {}
     for recipe in recipes.values():
         for name in recipe.options:
-            takers.setdefault(name, []).append(recipe)
+            if name not in without:
+                takers.setdefault(name, []).append(recipe)
     for name, of_name in takers.items():
         names = ", ".join(recipe.name for recipe in of_name) if len(of_name) <= _FEW else ""
         if name == VARIANT:
@@ -140,6 +155,8 @@ def recipe_options(args: argparse.Namespace) -> dict[str, Any]:
         _require(see, **{recipe.one_of[0]: found})
     if not args.out:
         raise UsageError(f"-o DIR is required {see}")
+    if args.runs and not args.counts:
+        raise UsageError(f"--runs needs the words of the same text: give --counts too {see}")
     for name in options:
         if name not in recipe.options:
             raise UsageError(

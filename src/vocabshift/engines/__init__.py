@@ -15,6 +15,11 @@ _MODULES = {
     "SparkOptions": "vocabshift.engines.spark",
     "count_words": "vocabshift.engines.spark",
     "write_words": "vocabshift.engines.spark",
+    "Borders": "vocabshift.engines.borders",
+    "CountRuns": "vocabshift.engines.runs",
+    "RunPlan": "vocabshift.engines.borders",
+    "RunSums": "vocabshift.engines.runs",
+    "SketchBorders": "vocabshift.engines.borders",
 }
 
 __all__ = list(_MODULES)

@@ -84,7 +84,7 @@ class CountPieces(RowOptions):
             yield from _bad_rows(corpus)
         yield from _bad_rows(corpus)
         for group, data, ends, counts in sorted_blocks(counter):
-            yield _batch(reader.groups[group].language, data, ends, counts)
+            yield counted_batch(reader.groups[group].language, data, ends, counts)
         for about in reader.groups:
             figures = {
                 b"documents": about.n_documents,
@@ -149,11 +149,15 @@ def _bad_rows(corpus: BatchCorpus) -> Iterator[Any]:
 def _marked(language: str | None, mark: bytes, figures: Mapping[bytes, int]) -> Any:
     words = [mark + name for name in figures]
     ends = np.cumsum([len(word) for word in words], dtype=np.int64)
-    return _batch(language, b"".join(words), ends, np.array([*figures.values()], np.uint64))
+    return counted_batch(language, b"".join(words), ends, np.array([*figures.values()], np.uint64))
 
 
-def _batch(
-    language: str | None, data: bytes, ends: NDArray[np.int64], counts: NDArray[np.uint64]
+def counted_batch(
+    language: str | None,
+    data: bytes,
+    ends: NDArray[np.int64],
+    counts: NDArray[np.uint64],
+    column: str = "word",
 ) -> Any:
     """One block of words as a record batch."""
     import pyarrow as pa
@@ -166,5 +170,5 @@ def _batch(
     words = pa.Array.from_buffers(pa.binary(), len(ends), buffers)
     languages = pa.repeat(pa.scalar(language, pa.string()), len(ends))
     return pa.record_batch(
-        [languages, words, pa.array(counts, pa.uint64())], names=["language", "word", "count"]
+        [languages, words, pa.array(counts, pa.uint64())], names=["language", column, "count"]
     )

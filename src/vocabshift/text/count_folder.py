@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.text.count_shards import AGAIN, Block, ShardWriter, read_shard
 from vocabshift.text.normalize import normalizer_spec
-from vocabshift.text.patterns import NAMED, Pattern
+from vocabshift.text.patterns import Pattern, pattern_name
 from vocabshift.text.records import check_installed
+from vocabshift.text.run_folder import RunFolder
 from vocabshift.text.splits import Split
 
 if TYPE_CHECKING:
@@ -97,24 +100,38 @@ class CountFolder:
     special_tokens_in_text: int  # number of their occurrences
     fingerprint: str  # of the corpus
     groups: tuple[CountedGroup, ...]  # documents of one language and weight each
+    runs: RunFolder | None = None  # of the same text, for the superwords of two-stage recipes
 
     @property
     def paths(self) -> list[Path]:
-        """The folder itself; the counterpart of `Corpus.paths`."""
-        return [self.path]
+        """The folder itself, and that of the runs; the counterpart of `Corpus.paths`."""
+        return [self.path] if self.runs is None else [self.path, self.runs.path]
 
     @classmethod
-    def open(cls, path: str | Path, *, read: bool = True) -> CountFolder:
+    def open(
+        cls, path: str | Path, runs: str | Path | None = None, *, read: bool = True
+    ) -> CountFolder:
         """Open the folder at `path` and read every shard once; CorpusError if any is damaged.
 
-        `read=False` leaves the shards alone, for a caller that reads each of them once anyway.
+        runs: a folder that `count --runs` wrote for it, or None. `read=False` leaves the shards
+        alone, for a caller that reads each of them once anyway.
         """
         check_installed("pyarrow", f"{path} (a folder of counts)")
         folder = _parse(Path(path))
         for group in range(len(folder.groups) if read else 0):
             for _ in folder.read(group):
                 pass
-        return folder
+        return folder if runs is None else replace(folder, runs=RunFolder.open(runs))
+
+    def language_bytes(self) -> dict[str | None, int]:
+        """Bytes of all counted words by language, each as often as it occurs."""
+        sizes: dict[str | None, int] = {}
+        for group, about in enumerate(self.groups):
+            for _, ends, counts in self.read(group):
+                lengths = np.diff(ends, prepend=0).astype(np.uint64)
+                size = int((lengths * counts).sum(dtype=np.uint64))
+                sizes[about.language] = sizes.get(about.language, 0) + size
+        return sizes
 
     def read(self, group: int) -> Iterator[Block]:
         """The words of a group, in blocks, sorted by their bytes."""
@@ -199,8 +216,7 @@ def _shard_name(group: int) -> str:
 
 def _name(pattern: Pattern) -> str:
     """For messages: the pattern's name, or its regexes."""
-    named = (name for name, known in NAMED.items() if known == pattern)
-    return next(named, repr([asdict(split) for split in pattern]))
+    return pattern_name(pattern) or repr([asdict(split) for split in pattern])
 
 
 def _parse(path: Path) -> CountFolder:

@@ -1,8 +1,9 @@
 """A shard of a count folder: one Parquet file of words and how often each occurs.
 
-Columns `word` (binary) and `count` (uint64), sorted by the bytes of the words. Owns the file format
-and its validation on reading, and how files of other programs are read. Knows nothing of groups or
-of how words were cut out of text. pyarrow is imported only when a file is opened.
+Columns `word` (binary; `run` in a folder of runs) and `count` (uint64), sorted by the bytes of the
+words. Owns the file format and its validation on reading, and how files of other programs are read.
+Knows nothing of groups or of how words were cut out of text. pyarrow is imported only when a file
+is opened.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ Block = tuple[bytes, NDArray[np.int64], NDArray[np.uint64]]
 class ShardWriter:
     """Writes a shard block by block and keeps its totals."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, column: str = "word") -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         self._schema = pa.schema(
-            [pa.field("word", pa.binary(), False), pa.field("count", pa.uint64(), False)]
+            [pa.field(column, pa.binary(), False), pa.field("count", pa.uint64(), False)]
         )
         self._writer = pq.ParquetWriter(
             path,
@@ -70,8 +71,11 @@ class ShardWriter:
         self._writer.close()
 
 
-def read_shard(path: Path) -> Iterator[Block]:
-    """The words of a file. Everything is checked: another program may have written it."""
+def read_shard(path: Path, *, column: str = "word", is_text: bool = True) -> Iterator[Block]:
+    """The words of a file. Everything is checked: another program may have written it.
+
+    is_text: whether words must be UTF-8.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -81,20 +85,20 @@ def read_shard(path: Path) -> Iterator[Block]:
     last = None
     with _damage(path, AGAIN), pq.ParquetFile(path, page_checksum_verification=True) as file:
         columns = {field.name: field.type for field in file.schema_arrow}
-        if columns != {"word": pa.binary(), "count": pa.uint64()}:
+        if columns != {column: pa.binary(), "count": pa.uint64()}:
             raise CorpusError(
-                f"{path} has the columns {columns}; needed are word (binary) and count "
+                f"{path} has the columns {columns}; needed are {column} (binary) and count "
                 f"(uint64); {AGAIN}"
             )
         for batch in file.iter_batches(_BATCH_ROWS):
-            words = batch.column("word")
-            if batch.column("word").null_count or batch.column("count").null_count:
+            words = batch.column(column)
+            if words.null_count or batch.column("count").null_count:
                 raise CorpusError(f"{path} holds nulls; {AGAIN}")
             joined = words if last is None else pa.concat_arrays([last, words])
             if not pc.all(pc.less(joined[:-1], joined[1:]), min_count=0).as_py():
                 raise CorpusError(f"{path} is not sorted; {AGAIN}")
             last = words[-1:]
-            yield _block(words, batch.column("count"), path)
+            yield _block(words, batch.column("count"), path, is_text=is_text)
 
 
 class ForeignShard:
@@ -180,8 +184,10 @@ def _damage(path: Path, advice: str) -> Iterator[None]:
         raise CorpusError(f"{path} is damaged ({why}); {advice}") from error
 
 
-def _block(words: Any, counts: Any, path: Path, advice: str = AGAIN) -> Block:
-    """Convert a batch for the core; CorpusError for a word that is empty or not UTF-8."""
+def _block(
+    words: Any, counts: Any, path: Path, advice: str = AGAIN, *, is_text: bool = True
+) -> Block:
+    """Convert a batch for the core; CorpusError for a word that is empty or, as text, not UTF-8."""
     _, offsets, data = words.buffers()
     width = np.int64 if str(words.type).startswith("large") else np.int32
     at = np.frombuffer(offsets, dtype=width)[words.offset : words.offset + len(words) + 1]
@@ -191,6 +197,6 @@ def _block(words: Any, counts: Any, path: Path, advice: str = AGAIN) -> Block:
     if (starts == ends).any():
         raise CorpusError(f"{path} holds an empty word; {advice}")
     continues = (np.frombuffer(flat, dtype=np.uint8)[starts] & 0xC0) == 0x80
-    if _core.first_invalid_utf8(flat) >= 0 or continues.any():
+    if is_text and (_core.first_invalid_utf8(flat) >= 0 or continues.any()):
         raise CorpusError(f"{path} holds a word that is not UTF-8; {advice}")
     return flat, ends, counts.to_numpy(zero_copy_only=False)

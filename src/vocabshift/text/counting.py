@@ -207,13 +207,13 @@ class CountReader(WeightedText):
     """Reads a folder of counts as training reads a corpus."""
 
     folder: CountFolder
-    words: Pattern = ()
-    """Pattern that cuts the counted pre-tokens into words; empty: they are the words."""
+    words: Pattern = ()  # cuts the counted pre-tokens into words; empty: they are the words
     sampling_alpha: float | None = None
     groups: list[Group] = field(default_factory=list)
     language_bytes: dict[str | None, int] = field(default_factory=dict)
     n_special: int = 0
     fingerprint: str = ""
+    pieces: Pattern | None = None  # of the pre-tokens that runs stand for; None: words are read
 
     is_counted: ClassVar[bool] = True
 
@@ -225,8 +225,8 @@ class CountReader(WeightedText):
 
     @property
     def pattern(self) -> Pattern:
-        """The whole pattern: the folder's, then the one for words."""
-        return (*self.folder.pattern, *self.words)
+        """The whole pattern: that of the runs; or the folder's, then the one for words."""
+        return (*self.folder.pattern, *self.words) if self.pieces is None else self.pieces
 
     @property
     def special_tokens(self) -> tuple[str, ...]:

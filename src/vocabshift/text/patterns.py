@@ -149,13 +149,15 @@ _JOINED = {
 def get_pattern(name_or_regex: str | Pattern) -> Pattern:
     """The pattern with this name, or a one-step pattern from a regex; ValueError otherwise.
 
-    A name consists of letters, digits and "-"; anything else is read as a regex, isolated.
+    A name consists of letters, digits and "-"; anything else is read as a regex, isolated. Names
+    joined by "+" are one pattern after the other, such as "ist-stage2+o200k".
     """
     if not isinstance(name_or_regex, str):
         return tuple(name_or_regex)
     name = ALIASES.get(name_or_regex, name_or_regex)
-    if name in NAMED:
-        return NAMED[name]
+    joined = [NAMED.get(ALIASES.get(part, part)) for part in name.split("+")]
+    if None not in joined:
+        return tuple(split for part in joined if part is not None for split in part)
     if name.replace("-", "").replace("_", "").isalnum() or not name:
         raise ValueError(
             f"no pre-tokenizer is named {name_or_regex!r}; the names are "
@@ -169,6 +171,18 @@ def get_pattern(name_or_regex: str | Pattern) -> Pattern:
         message = f"{name_or_regex!r} is not a regex that tokenizers can run: {error}"
         raise ValueError(message) from None
     return (Split(name).defined(),)
+
+
+def pattern_name(pattern: Pattern) -> str | None:
+    """The name by which `get_pattern` finds this pattern, or None."""
+    names = {known: name for name, known in NAMED.items()}
+    if pattern in names:
+        return names[pattern]
+    for cut in range(1, len(pattern)):
+        first, rest = names.get(pattern[:cut]), pattern_name(pattern[cut:])
+        if first is not None and rest is not None:
+            return f"{first}+{rest}"
+    return None
 
 
 def to_spec(pattern: Pattern) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from operator import mul
 from typing import Any
 
 from vocabshift import _core
+from vocabshift.text.languages import Range
 
 WEIGHT_UNIT = 4096
 """One occurrence of weight 1, in the fixed-point unit of weighted counts."""
@@ -18,6 +19,25 @@ WEIGHT_UNIT = 4096
 _MOST = 1 << 62
 """No weighted count of a text may reach this: the core counts in 64 bits, and what is normalized
 may be longer than what was read."""
+
+
+@dataclass(frozen=True)
+class SentenceWeight:
+    """What a sentence counts, by its share of words in target scripts (Matra, section 3.3)."""
+
+    scripts: tuple[Range, ...]
+    terminals: str  # the characters that end a sentence
+    unit: int  # fixed point: without target words
+    target: int  # where every word is one
+
+    def to_core(self) -> _core.SentenceWeights:
+        """The core's form."""
+        return _core.SentenceWeights(
+            scripts=list(self.scripts),
+            terminals=self.terminals,
+            unit=self.unit,
+            target=self.target,
+        )
 
 
 @dataclass(slots=True)

@@ -184,6 +184,7 @@ class BalancedTrainer(SuperwordTrainer):
     count as if they had as many characters each."""
 
     recipe: ClassVar[str] = "vocabshift"
+    takes_runs: ClassVar[bool] = False  # its weights come from documents held out
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -25,6 +25,7 @@ from vocabshift.text.count_folder import CountFolder
 from vocabshift.text.counting import CorpusReader, CountReader
 from vocabshift.text.patterns import Pattern
 from vocabshift.text.readers import input_key
+from vocabshift.text.run_folder import FILE as RUNS
 from vocabshift.tokenizer.model import MAX_ID
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
@@ -209,11 +210,15 @@ def make_reader(
 ) -> Reader:
     """Return a reader that cuts the source by `pattern`, and its pre-tokens by `words`.
 
-    Raises CorpusError for a folder of counts that was not counted under `pattern`.
+    Raises CorpusError for a folder of counts that was counted neither under `pattern` nor under
+    both, one after the other.
     """
     if isinstance(source, Corpus):
         return CorpusReader(source, (*pattern, *words), normalizer, special_tokens, sampling_alpha)
     normalizer = None if normalizer == "none" else normalizer
+    whole = (*pattern, *words)
+    if words and source.pattern == whole:  # cut already
+        pattern, words = whole, ()
     source.require(pattern, normalizer, special_tokens)
     return CountReader(source, words, sampling_alpha)
 
@@ -235,8 +240,12 @@ def source_key(source: Source) -> str | None:
     if isinstance(source, Corpus):
         return input_key(source)
     shards = [source.path / group.shard for group in source.groups]
+    if source.runs is not None:
+        runs = source.runs
+        shards += [runs.path / RUNS, *(runs.path / group.shard for group in runs.groups)]
     state = [(shard.stat().st_size, shard.stat().st_mtime_ns) for shard in shards]
-    text = f"{source.path.resolve()} {source.fingerprint} {state}"
+    paths = [path.resolve() for path in source.paths]
+    text = f"{paths} {source.fingerprint} {state}"
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 

@@ -77,6 +77,8 @@ class ByteLevelTrainer:
     """A tokenizer whose special tokens, roles and chat template are copied."""
 
     recipe: ClassVar[str]
+    takes_runs: ClassVar[bool] = False
+    """Whether a second stage can be learned from counted runs (`CountFolder.runs`)."""
 
     def __post_init__(self) -> None:
         check_vocab_size(self.vocab_size)

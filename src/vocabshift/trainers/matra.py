@@ -22,15 +22,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
-from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.text.languages import MATRA_SCRIPTS, MEETEI_MAYEK_LETTERS
 from vocabshift.text.patterns import Pattern, compile_pattern, get_pattern
-from vocabshift.text.weighing import WEIGHT_UNIT
+from vocabshift.text.weighing import WEIGHT_UNIT, SentenceWeight
 from vocabshift.text.writing import TERMINALS
 from vocabshift.trainers.base import Reader
-from vocabshift.trainers.stages import WordWeight
-from vocabshift.trainers.superword import SuperwordRule, SuperwordTrainer
+from vocabshift.trainers.counted import holds_words
+from vocabshift.trainers.stages import SuperwordRule, WordWeight
+from vocabshift.trainers.superword import SuperwordTrainer
 
 Weighting = Literal["constant", "smoothed", "none"]
 
@@ -109,19 +109,19 @@ class MatraTrainer(SuperwordTrainer):
         return WordWeight(_SCRIPTS, WEIGHT_UNIT, self._target)
 
     def _superword_rule(self, reader: Reader) -> SuperwordRule:
-        if reader.is_counted and self._weighs_sentences:
+        pieces = get_pattern(self.stage2_pre_tokenizer)
+        if self._weighs_sentences and reader.is_counted and not holds_words(reader, pieces):
             raise CorpusError(
                 "Matra weighs sentences, and a folder of counts holds none; train from the text "
-                "(--corpus), or without these weights (--word-weight none or smoothed)"
+                "(--corpus), with counted runs (--runs), or without these weights (--word-weight "
+                "none or smoothed)"
             )
         rule = super()._superword_rule(reader)
         # Without the prohibition a "sentence" is a line: the pattern cuts at newlines anyway.
         terminals = _SENTENCE_ENDS if self.terminal_prohibition else _NEWLINE
         if not self._weighs_sentences:
             return replace(rule, terminals=terminals)
-        sentences = _core.SentenceWeights(
-            scripts=list(_SCRIPTS), terminals=terminals, unit=WEIGHT_UNIT, target=self._target
-        )
+        sentences = SentenceWeight(_SCRIPTS, terminals, WEIGHT_UNIT, self._target)
         return replace(rule, terminals=terminals, sentences=sentences, unit=WEIGHT_UNIT)
 
 

@@ -46,8 +46,8 @@ from vocabshift.trainers.boundary_choice import (
     choose,
     measure,
 )
-from vocabshift.trainers.stages import Stage
-from vocabshift.trainers.superword import SuperwordRule, learn_superwords
+from vocabshift.trainers.stages import Stage, SuperwordRule
+from vocabshift.trainers.superword import learn_superwords
 
 AUTO = "auto"
 

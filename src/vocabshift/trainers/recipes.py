@@ -119,6 +119,21 @@ RECIPES: Mapping[str, Recipe] = {
 """Every recipe by its name."""
 
 
+TAKE_RUNS = tuple(
+    name for name, recipe in RECIPES.items() if getattr(recipe.trainer, "takes_runs", False)
+)
+"""Recipes whose second stage is learned from counted runs too."""
+
+
+def require_takes_runs(recipe: str) -> None:
+    """Raise ValueError for a recipe that does not learn from runs."""
+    if recipe not in TAKE_RUNS:
+        raise ValueError(
+            f"recipe {recipe} learns nothing from runs: either it has no second stage, or it needs "
+            f"the text itself; the recipes that do are {', '.join(TAKE_RUNS)}"
+        )
+
+
 def make_trainer(recipe: str, options: Mapping[str, Any]) -> AnyTrainer:
     """Return the trainer of a recipe; ValueError for an unknown recipe or option."""
     if recipe not in RECIPES:

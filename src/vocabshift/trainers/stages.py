@@ -1,7 +1,7 @@
 """Stages of training: the result of a stage, as a value that can be saved; and the word stage.
 
-Owns the form of a stage (tokens by id, merges) and of its checkpoint, counting with its checkpoint,
-the grapheme-safe order (syllables first), and the weights of words.
+Owns the form of a stage (tokens by id, merges) and of its checkpoint, the rules of both stages,
+counting with its checkpoint, the grapheme-safe order (syllables first), and the weights of words.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from vocabshift import _core
 from vocabshift.text.languages import Range
 from vocabshift.text.patterns import compile_pattern, get_pattern
+from vocabshift.text.weighing import SentenceWeight
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.model import compile_merges
 from vocabshift.trainers.base import Reader, RunContext
@@ -144,6 +145,34 @@ class WordRule:
         return _core.MergeRule(
             max_token_bytes=self.max_token_bytes,
             forbidden=self.forbidden,
+            conjoiners=self.conjoiners,
+        )
+
+
+@dataclass(frozen=True)
+class SuperwordRule:
+    """What the superword stage may learn."""
+
+    vocab_size: int
+    min_frequency: int = 1
+    max_token_bytes: int = 0
+    max_words: int = 0
+    forbidden: set[bytes] = field(default_factory=set)
+    conjoiners: str = ""
+    terminals: str = ""  # characters that no product may hold
+    whole_first: bool = False  # no product holds the end of a character and the bytes after it
+    sentences: SentenceWeight | None = None  # None: documents weigh by their group alone
+    unit: int = 1  # weight of a sentence without target words
+
+    def to_core(self) -> _core.MergeRule:
+        """The core's form."""
+        return _core.MergeRule(
+            max_token_bytes=self.max_token_bytes,
+            max_words=self.max_words,
+            forbidden=self.forbidden,
+            terminals=self.terminals,
+            whole_characters=self.sentences is not None,
+            whole_first=self.whole_first,
             conjoiners=self.conjoiners,
         )
 

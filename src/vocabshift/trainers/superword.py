@@ -12,44 +12,22 @@ exported pattern can never produce again: dead rows in the model.
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 from vocabshift import _core
+from vocabshift.engines.borders import RunPlan
+from vocabshift.errors import CorpusError
+from vocabshift.text.count_folder import CountFolder
+from vocabshift.text.counting import CorpusReader, CountReader
 from vocabshift.text.patterns import Pattern, get_pattern
+from vocabshift.text.run_folder import RunFolder
 from vocabshift.tokenizer.model import compile_merges
 from vocabshift.trainers.base import Reader, RunContext, Source, Training, check_positive
 from vocabshift.trainers.byte_level import ByteLevelTrainer, forbidden
-from vocabshift.trainers.stages import Stage, WordWeight, learn_words
-
-
-@dataclass(frozen=True)
-class SuperwordRule:
-    """What the superword stage may learn."""
-
-    vocab_size: int
-    min_frequency: int = 1
-    max_token_bytes: int = 0
-    max_words: int = 0
-    forbidden: set[bytes] = field(default_factory=set)
-    conjoiners: str = ""
-    terminals: str = ""  # characters that no product may hold
-    whole_first: bool = False  # no product holds the end of a character and the bytes after it
-    sentences: _core.SentenceWeights | None = None  # None: documents weigh by their group alone
-    unit: int = 1  # weight of a sentence without target words
-
-    def to_core(self) -> _core.MergeRule:
-        """The core's form."""
-        return _core.MergeRule(
-            max_token_bytes=self.max_token_bytes,
-            max_words=self.max_words,
-            forbidden=self.forbidden,
-            terminals=self.terminals,
-            whole_characters=self.sentences is not None,
-            whole_first=self.whole_first,
-            conjoiners=self.conjoiners,
-        )
+from vocabshift.trainers.counted import learn_counted, require_words, run_plan, runs_of
+from vocabshift.trainers.stages import Stage, SuperwordRule, WordWeight, learn_words
 
 
 def learn_superwords(
@@ -88,7 +66,7 @@ def _encoded(
             reader.scanner,
             context.threads,
             file="" if file is None else str(file),
-            sentences=rule.sentences,
+            sentences=None if rule.sentences is None else rule.sentences.to_core(),
             counted=reader.is_counted,
             resume=resume,
         )
@@ -123,6 +101,7 @@ class SuperwordTrainer(ByteLevelTrainer):
     """Most words, divided by spaces, that a superword may hold."""
 
     recipe: ClassVar[str] = "ist"
+    takes_runs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -159,9 +138,46 @@ class SuperwordTrainer(ByteLevelTrainer):
         words = learn_words(reader, rule, self._word_weight(), context)
         if self.stage1_size == self.vocab_size:
             return self._finish([words], reader, context)
-        reader = reader.again(get_pattern(self.stage2_pre_tokenizer))
-        superwords = learn_superwords(reader, words, self._superword_rule(reader), context)
+        pieces = get_pattern(self.stage2_pre_tokenizer)
+        runs = runs_of(reader, pieces)
+        if runs is None or isinstance(reader, CorpusReader):
+            reader = reader.again(pieces)
+            superwords = learn_superwords(reader, words, self._superword_rule(reader), context)
+        else:
+            reader = replace(reader, pieces=pieces)
+            of_superwords = self._superword_rule(reader)
+            plan = run_plan(reader, words, of_superwords, pieces)
+            superwords = learn_counted(reader, plan, of_superwords, runs, context)
         return self._finish([words, superwords], reader, context)
+
+    def plan_runs(self, words: CountFolder, context: RunContext | None = None) -> RunPlan:
+        """Learn stage 1 from counted words, and return the plan under which runs are counted.
+
+        The words must have been counted under the patterns of stage 2 and stage 1, one after the
+        other (`--pattern ist-stage2+o200k`).
+        """
+        pieces, reader = self._counted(words)
+        rule = self._word_rule(reader, self.stage1_size)
+        learned = learn_words(reader, rule, self._word_weight(), context or RunContext())
+        return run_plan(reader, learned, self._superword_rule(reader), pieces)
+
+    def train_runs(
+        self, plan: RunPlan, words: CountFolder, runs: RunFolder, context: RunContext | None = None
+    ) -> Stage:
+        """Learn stage 2 alone: BoundTooHighError if the runs do not hold all that it needs."""
+        _, reader = self._counted(words)
+        rule = self._superword_rule(reader)
+        return learn_counted(reader, plan, rule, runs, context or RunContext())
+
+    def _counted(self, words: CountFolder) -> tuple[Pattern, CountReader]:
+        """Return the pattern of stage 2, and a reader of the words."""
+        pieces = get_pattern(self.stage2_pre_tokenizer)
+        reader = self._two_stage_reader(words)
+        assert isinstance(reader, CountReader)
+        if self.stage1_size == self.vocab_size:
+            raise CorpusError("transition 1 leaves out stage 2, so there are no runs to count")
+        require_words(reader, pieces, get_pattern(self.pre_tokenizer))
+        return pieces, reader
 
     def _word_weight(self) -> WordWeight:
         """Return the weights of words, by script."""

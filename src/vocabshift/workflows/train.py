@@ -19,6 +19,7 @@ from vocabshift.progress import Progress
 from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.storage.outcome import config_hash, outcome
 from vocabshift.storage.output import CHECKPOINTS
+from vocabshift.text.count_folder import CountFolder
 from vocabshift.text.llama_cpp import DEPLOYABLE
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.formats.load import as_tokenizer
@@ -31,7 +32,15 @@ from vocabshift.trainers.base import (
     source_texts,
 )
 from vocabshift.trainers.byte_level import ByteLevelTrainer
-from vocabshift.trainers.recipes import RECIPES, VARIANT, AnyTrainer, Recipe, make_trainer
+from vocabshift.trainers.recipes import (
+    RECIPES,
+    TAKE_RUNS,
+    VARIANT,
+    AnyTrainer,
+    Recipe,
+    make_trainer,
+    require_takes_runs,
+)
 from vocabshift.trainers.special_tokens import special_contents
 from vocabshift.trainers.unigram import UnigramTrainer
 
@@ -39,7 +48,15 @@ if TYPE_CHECKING:
     from rich.table import Table
     from tokenizers import Tokenizer as Backend
 
-__all__ = ["RECIPES", "VARIANT", "Recipe", "table_of", "train_to_folder", "training_key"]
+__all__ = [
+    "RECIPES",
+    "TAKE_RUNS",
+    "VARIANT",
+    "Recipe",
+    "table_of",
+    "train_to_folder",
+    "training_key",
+]
 
 # The part of the corpus that is encoded with the written file: number of documents and characters.
 _VERIFIED_DOCUMENTS = 500
@@ -87,7 +104,7 @@ def train_to_folder(
 
     recipe: a name in `RECIPES`; options: of its trainer, by their names, only those that differ
         from their defaults.
-    source: a Corpus, or a CountFolder if the recipe reads words alone.
+    source: a Corpus; or a CountFolder if the recipe reads words alone, or has runs beside them.
     out: the folder, which appears whole or not at all.
     threads: of counting and encoding; the result does not depend on it.
     memory_bytes: budget for counted text; 0: no limit. It may drop rare words.
@@ -100,6 +117,8 @@ def train_to_folder(
     FileExistsError if `out` exists, CorpusError if there is no text.
     """
     trainer = make_trainer(recipe, options)
+    if isinstance(source, CountFolder) and source.runs is not None:
+        require_takes_runs(recipe)
     choice = None
     if isinstance(trainer, ByteLevelTrainer) and trainer.pre_tokenizer == DEPLOYABLE:
         from vocabshift.checks.deployable import choose, require_text

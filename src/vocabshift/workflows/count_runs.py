@@ -1,0 +1,133 @@
+"""Count the runs of tokens on which superwords are trained: what `vocabshift count --runs` does.
+
+Owns the order of the passes, and that the runs suffice: the second stage is trained on them once,
+and where they were cut too short they are counted again with a lower bound. The passes run here,
+or wherever the caller's `engine` runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from vocabshift.engines.borders import Borders, SketchBorders
+from vocabshift.engines.runs import MEMORY_BYTES, CountRuns, RunSums
+from vocabshift.errors import BoundTooHighError, CorpusError
+from vocabshift.progress import Progress, in_phase
+from vocabshift.storage.outcome import outcome
+from vocabshift.text.corpus import Corpus
+from vocabshift.text.count_folder import CountFolder
+from vocabshift.text.run_folder import RunFolder
+from vocabshift.trainers.base import RunContext
+from vocabshift.trainers.recipes import make_trainer, require_takes_runs
+from vocabshift.trainers.superword import SuperwordTrainer
+
+Job = SketchBorders | CountRuns
+
+Engine = Callable[[Job], Iterable[Any]]
+"""Calls a job on record batches of all text, in any parts, and returns the rows of all calls; these
+may have been summed by their key."""
+
+
+def trainer_for(recipe: str, options: Mapping[str, Any], words: CountFolder) -> SuperwordTrainer:
+    """The trainer of a recipe; normalizer and special tokens are those of the words by default.
+
+    ValueError for an unknown option, and for a recipe that does not learn from runs.
+    """
+    require_takes_runs(recipe)
+    of_words = {"normalizer": words.normalizer, "special_tokens": words.special_tokens}
+    trainer = make_trainer(recipe, of_words | dict(options))
+    assert isinstance(trainer, SuperwordTrainer)
+    return trainer
+
+
+def count_runs_to_folder(
+    corpus: Corpus | Engine,
+    words: str | Path | CountFolder,
+    recipe: str,
+    options: Mapping[str, Any],
+    out: str | Path,
+    *,
+    bound: int | None = None,
+    memory_bytes: int = 0,
+    threads: int = 1,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Count the runs of a corpus whose words were counted, for the superwords of a recipe.
+
+    corpus: the text of the words; or an engine that has it.
+    words: what `vocabshift count` wrote under the patterns of the recipe's stages 2 and 1, one
+        after the other ("ist-stage2+o200k").
+    recipe, options: as training will get them. Options that change stage 1 or its pattern must be
+        the same there; those of stage 2 alone may differ, if the runs hold enough.
+    bound: cut at borders that count less (weighted); None: found by trial, so that the runs hold
+        all that is needed.
+    memory_bytes: budget for the runs of a pass and for the sums; 0: no limit.
+    progress: called with the phase, the work done and the total.
+
+    Returns the keys of `vocabshift count --runs --json`. CorpusError if the text is not that of the
+    words; BoundTooHighError for a given bound that is too high.
+    """
+    folder = words if isinstance(words, CountFolder) else CountFolder.open(words)
+    trainer = trainer_for(recipe, options, folder)
+    inputs = [folder, corpus] if isinstance(corpus, Corpus) else [folder]
+    with outcome("count", out, inputs=inputs, force=force) as output:
+        context = RunContext(
+            threads=threads, progress=progress, memory_bytes=memory_bytes, folder=output.folder
+        )
+        plan = trainer.plan_runs(folder, context)
+        engine = corpus
+        if isinstance(corpus, Corpus):
+            engine = _here(corpus, folder, threads, progress)
+        assert not isinstance(engine, Corpus)
+        borders = Borders.sum(plan, engine(SketchBorders(plan)))
+        tried = bound or borders.guess_bound()
+        passes = 0
+        while True:
+            passes += 1
+            job = CountRuns(plan, borders, tried, memory_bytes=memory_bytes // 2 or MEMORY_BYTES)
+            sums = RunSums(job, memory_bytes=memory_bytes // 2, spill_folder=output.folder)
+            for batch in engine(job):
+                sums.add(batch)
+            sums.write(output.folder)
+            runs = RunFolder.open(output.folder)
+            try:
+                stage = trainer.train_runs(plan, folder, runs, context)
+                break
+            except BoundTooHighError as error:
+                if bound is not None:
+                    raise
+                tried = error.lower
+    return {
+        "out": str(out),
+        "recipe": recipe,
+        "stage1_tokens": len(plan.tokens),
+        "superwords": len(stage.merges),
+        "bound": runs.bound,
+        "passes": passes,
+        "groups": len(runs.groups),
+        "tokens": runs.tokens,
+        "bytes": sum(group.bytes for group in runs.groups),
+        "runs": sum(group.runs for group in runs.groups),
+        "occurrences": sum(group.occurrences for group in runs.groups),
+    }
+
+
+def _here(corpus: Corpus, words: CountFolder, threads: int, progress: Progress | None) -> Engine:
+    """Run the passes over a corpus in this process."""
+    of_words = {group.language: group.weight for group in words.groups}
+
+    def run(job: Job) -> Iterable[Any]:
+        reader = job.plan.read(corpus)
+        name = "borders" if isinstance(job, SketchBorders) else "runs"
+        yield from job.of(reader, threads=threads, progress=in_phase(progress, name))
+        for group in reader.groups:
+            if group.weight != of_words.get(group.language):
+                raise CorpusError(
+                    f"{group.language or 'the text'} has the weight {group.weight:g}, and "
+                    f"{of_words.get(group.language)} in {words.path}; give the weights of the words"
+                )
+
+    return run
