@@ -10,16 +10,17 @@ import importlib
 from typing import Any
 
 _MODULES = {
-    "CountPieces": "vocabshift.engines.words",
-    "EncodeTexts": "vocabshift.engines.encode",
-    "SparkOptions": "vocabshift.engines.spark",
-    "count_words": "vocabshift.engines.spark",
-    "write_words": "vocabshift.engines.spark",
     "Borders": "vocabshift.engines.borders",
+    "CountPieces": "vocabshift.engines.words",
     "CountRuns": "vocabshift.engines.runs",
+    "EncodeTexts": "vocabshift.engines.encode",
+    "RowOptions": "vocabshift.engines.rows",
     "RunPlan": "vocabshift.engines.borders",
     "RunSums": "vocabshift.engines.runs",
     "SketchBorders": "vocabshift.engines.borders",
+    "SparkOptions": "vocabshift.engines.spark",
+    "count_words": "vocabshift.engines.spark",
+    "write_words": "vocabshift.engines.spark",
 }
 
 __all__ = list(_MODULES)

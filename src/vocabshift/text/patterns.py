@@ -155,6 +155,8 @@ def get_pattern(name_or_regex: str | Pattern) -> Pattern:
     if not isinstance(name_or_regex, str):
         return tuple(name_or_regex)
     name = ALIASES.get(name_or_regex, name_or_regex)
+    if name in NAMED:
+        return NAMED[name]
     joined = [NAMED.get(ALIASES.get(part, part)) for part in name.split("+")]
     if None not in joined:
         return tuple(split for part in joined if part is not None for split in part)

@@ -121,10 +121,11 @@ class RunFolder:
 
     def require(self, settings: Mapping[str, Any]) -> None:
         """Raise CorpusError unless the runs were counted under these settings."""
-        for name in sorted({*settings, *self.settings}):
+        # The hash of stage 1 says least, so what it depends on is compared first.
+        for name in sorted({*settings, *self.settings}, key=lambda name: (name == "stage1", name)):
             here, there = self.settings.get(name), settings.get(name)
             if here != there:
-                what = name.replace("_", " ")
+                what = name.replace("_", " ").replace("stage1", "stage 1")
                 raise CorpusError(
                     f"{self.path} was counted with another {what} ({_short(here)}) than training "
                     f"has ({_short(there)}); {AGAIN} with the options of this training, or train "

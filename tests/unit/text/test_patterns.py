@@ -208,3 +208,19 @@ def test_the_documents_list_every_pattern_as_the_registry_describes_it() -> None
         names = " ".join([f"`{known.name}`", *(f"(`{alias}`)" for alias in known.aliases)])
         described.append(f"| {names} | {known.summary} |")
     assert described == listed[: len(described)]
+
+
+def test_patterns_one_after_the_other() -> None:
+    joined = (*patterns.NAMED["ist-stage2"], *patterns.NAMED["o200k"])
+    assert joined == patterns.get_pattern("ist-stage2+o200k")
+    assert joined == patterns.get_pattern("ist-stage2+llama4")
+    assert "ist-stage2+o200k" == patterns.pattern_name(joined)
+    assert (Split("o200k+x"),) == patterns.get_pattern("o200k+x")
+
+
+def test_names_of_patterns() -> None:
+    for name, pattern in patterns.NAMED.items():
+        assert pattern == patterns.get_pattern(str(patterns.pattern_name(pattern)))
+        assert patterns.pattern_name(pattern) == name
+    assert None is patterns.pattern_name((Split("x"),))
+    assert None is patterns.pattern_name(())
