@@ -95,7 +95,7 @@ def _add_count_options(parser: Parser) -> None:
         "--memory",
         metavar="SIZE",
         type=size,
-        help="budget such as 8GB (default: no limit; with --join 1GB)",
+        help="budget such as 8GB (default: no limit; with --join, and on Spark's driver, 1GB)",
     )
     group = parser.add_argument_group("on a cluster (docs/clusters.md)")
     group.add_argument(

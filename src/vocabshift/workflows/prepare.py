@@ -40,6 +40,9 @@ __all__ = [
 ]
 
 
+_DRIVER_BYTES = 1 << 30  # of words on Spark's driver
+
+
 def count_to_folder(
     corpus: Corpus,
     out: str | Path,
@@ -58,7 +61,7 @@ def count_to_folder(
     pattern: name of a pattern, or a regex. normalizer: steps applied to the text first; None:
         none. special_tokens: texts that no word may overlap.
     out: the folder, which appears whole or not at all. It does not depend on `threads` or memory.
-    memory_bytes: budget for the counts; 0: no limit.
+    memory_bytes: budget for the counts; 0: no limit, or 1 GB on Spark's driver.
     spark: count on Spark, with these options; `threads` and `progress` are then ignored.
     progress: called with "count", the bytes done and the total.
 
@@ -70,7 +73,9 @@ def count_to_folder(
     if spark is not None:
         count = CountPieces(pattern, normalizer, special)
         with outcome("count", out, inputs=[corpus], force=force) as output:
-            figures = count_on_spark(corpus, count, spark, output.folder, memory_bytes=memory_bytes)
+            figures = count_on_spark(
+                corpus, count, spark, output.folder, memory_bytes=memory_bytes or _DRIVER_BYTES
+            )
         return {"out": str(out), **figures}
     reader = CorpusReader(corpus, get_pattern(pattern), normalizer, special, by_language=True)
     with outcome("count", out, inputs=[corpus], force=force) as output:
