@@ -100,7 +100,7 @@ def run_arrow(session: Any, text: Path, tokenizer: str) -> tuple[int, int]:
     from vocabshift.engines import EncodeTexts
 
     lines = session.read.text(str(text), lineSep="\n").where("value != ''")
-    encode = EncodeTexts(tokenizer, columns=("value",))
+    encode = EncodeTexts(tokenizer, "value")
     return _of_ids(_encoded(lines, encode))
 
 

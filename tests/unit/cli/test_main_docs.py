@@ -20,6 +20,7 @@ PAGES = [
 
 OTHER_PROGRAMS = {
     "CONTRIBUTING.md": {"--only"},
+    "docs/clusters.md": {"--archives", "--deploy-mode", "--executor-cores", "--executor-memory"},
     "docs/datasets.md": {"--append-eod", "--data-path"},
     "docs/judging-models.md": {"--questions"},
     "docs/superwords.md": {"--bytes", "--lines"},
