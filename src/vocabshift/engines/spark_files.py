@@ -14,6 +14,7 @@ from pathlib import Path
 from vocabshift.errors import CorpusError
 from vocabshift.text.files import File, file_at
 from vocabshift.text.readers import FileSource, RemoteSource
+from vocabshift.text.records import missing_column
 from vocabshift.text.selection import Part
 
 
@@ -42,6 +43,8 @@ def files_of(part: Part) -> list[SparkFiles]:
         raise CorpusError(f"{part.name}: Spark reads files; save it to one first")
     for file in source.files:
         _check(file, str(file.path))
+        if file.format == "parquet":
+            _check_column(file, source.column or "text")
     by_format = sorted(source.files, key=lambda file: file.format)
     return [
         SparkFiles(
@@ -72,6 +75,19 @@ def _check(file: File, name: str) -> None:
         raise CorpusError(f"{name}: Spark drops the byte order mark of a text file; remove it")
     if tail == b"\r" and file.is_text:
         raise CorpusError(f"{name}: ends with \\r, which Spark takes for a line end; remove it")
+
+
+def _check_column(file: File, column: str) -> None:
+    """CorpusError for a file that lacks the column: Spark would read nulls in its place."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        present = pq.read_schema(file.path).names
+    except (pa.ArrowException, OSError) as error:
+        raise CorpusError(f"{file.path}: no Parquet ({' '.join(str(error).split())})") from error
+    if column not in present:
+        raise missing_column(column, present, str(file.path))
 
 
 def _literal(path: Path) -> str:

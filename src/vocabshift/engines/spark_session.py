@@ -98,7 +98,14 @@ def clear_errors() -> Iterator[None]:
     except AnalysisException as error:
         raise CorpusError(f"Spark: {' '.join(str(error).split())[:500]}") from error
     except PySparkException as error:
-        own = re.search(r"^vocabshift\.errors\.CorpusError: (.*)$", str(error), re.MULTILINE)
+        said = str(error)
+        if "No module named 'vocabshift'" in said:
+            raise ImportError(
+                "the Python of Spark's workers has no vocabshift: docs/clusters.md says how to "
+                "bring it there, and spark.pyspark.python which Python is used",
+                name="vocabshift",
+            ) from error
+        own = re.search(r"^vocabshift\.errors\.CorpusError: (.*)$", said, re.MULTILINE)
         if own is None:
             raise
         raise CorpusError(own[1]) from error

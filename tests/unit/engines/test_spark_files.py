@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from vocabshift.engines.spark_files import SparkFiles, files_of
@@ -14,8 +16,9 @@ from vocabshift.text.corpus import Corpus
 def test_a_folder_of_several_formats(tmp_path: Path) -> None:
     folder = tmp_path / "a[b]"
     folder.mkdir()
-    for name in ("x.txt", "b.jsonl.gz", "a.jsonl", "c.parquet"):
+    for name in ("x.txt", "b.jsonl.gz", "a.jsonl"):
         (folder / name).write_bytes(b"a")
+    pq.write_table(pa.table({"text": ["a"]}), folder / "c.parquet")
     [part] = Corpus.from_specs([f"hi={folder}"], documents="file").parts
     at = "file://" + str(tmp_path.resolve()) + "/a\\[b\\]/"
     assert [
@@ -80,3 +83,15 @@ def test_an_empty_file(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"")
     [part] = Corpus.from_specs([str(tmp_path / "a.txt")]).parts
     assert ["txt"] == [files.format for files in files_of(part)]
+
+
+def test_each_parquet_file_has_the_column(tmp_path: Path) -> None:
+    """Spark would take the column from one of them, and read nulls in the others."""
+    pq.write_table(pa.table({"body": ["a"]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"text": ["a"]}), tmp_path / "b.parquet")
+    [part] = Corpus.from_specs([f"{tmp_path}:body"]).parts
+    with pytest.raises(CorpusError, match=r"b.parquet: no column 'body'; present: text"):
+        files_of(part)
+    (tmp_path / "b.parquet").write_bytes(b"PAR1")
+    with pytest.raises(CorpusError, match=r"b.parquet: no Parquet \("):
+        files_of(part)
