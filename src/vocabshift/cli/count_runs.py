@@ -57,8 +57,6 @@ def run_count_runs(args: argparse.Namespace, spark: SparkOptions | None) -> dict
     from vocabshift.workflows.count_runs import count_runs_to_folder
 
     options = _options_of(args)
-    if spark is not None:
-        raise UsageError("--runs counts on this machine; leave --engine out")
     corpus = corpus_of(args.corpus, args)
     with progress_bar() as progress:
         return count_runs_to_folder(
@@ -70,6 +68,7 @@ def run_count_runs(args: argparse.Namespace, spark: SparkOptions | None) -> dict
             bound=args.bound,
             memory_bytes=args.memory or 0,
             threads=threads(args),
+            spark=spark,
             force=args.force,
             progress=progress,
         )

@@ -109,20 +109,20 @@ def _packed(waiting: dict[Key, list[tuple[Any, Any]]]) -> Iterator[Any]:
 class Sums:
     """Takes the packed rows of all parts of a corpus, and writes them as a folder of counts.
 
-    Part i has the weight weights[i] and, in messages, the name names[i].
+    The rows of the kind FIGURES must come first. Part i has the weight weights[i] and, in messages,
+    the name names[i].
     """
 
     def __init__(
         self,
         reader: CorpusReader,
-        figures: Iterable[Mapping[str, Any]],
         *,
         weights: Sequence[float],
         names: Sequence[str],
         memory_bytes: int = 0,
         folder: Path,
     ) -> None:
-        """figures: the packed rows of the kind FIGURES. CorpusError if no document was counted."""
+        """reader: settings of the count; it gets the statistics. folder: to write into."""
         self._reader, self._weights, self._names = reader, weights, names
         self._folder = folder
         counters = [
@@ -130,8 +130,8 @@ class Sums:
             for _ in (WORDS, BAD)
         ]
         self._words, self._bad = counters
-        self._n_bad = 0
-        self._restore(figures)
+        self._n_bad = self._n_nulls = 0
+        self._figures: dict[tuple[int, str | None], Counter[str]] = defaultdict(Counter)
 
     @property
     def figures(self) -> dict[str, Any]:
@@ -157,8 +157,17 @@ class Sums:
             )
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Add a packed row of words or bad rows."""
+        """Add a packed row; CorpusError at the first word if no document was counted."""
         words, ends, counts = _unpacked(row)
+        if row["kind"] == FIGURES:
+            begin = 0
+            for end, count in zip(ends.tolist(), counts.tolist(), strict=True):
+                name = words[begin + len(STATISTIC) : end].decode()
+                self._figures[row["part"], row["language"]][name] += count
+                begin = end
+            return
+        if self._figures:
+            self._restore()
         if row["kind"] == BAD:
             self._n_bad += int(counts.sum())
             self._bad.add_words(words, ends, counts, row["part"])
@@ -169,6 +178,8 @@ class Sums:
 
     def write(self) -> None:
         """Write the folder of counts, and the bad rows if there are any."""
+        if self._figures:
+            self._restore()
         write_counts(self._words, self._reader, self._folder)
         if not self._n_bad:
             return
@@ -181,16 +192,9 @@ class Sums:
                     line = {"source": self._names[part], "rows": count, **about}
                     file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
-    def _restore(self, rows: Iterable[Mapping[str, Any]]) -> None:
+    def _restore(self) -> None:
         """The statistics of the text; groups are in the order in which a reader meets them."""
-        found: dict[tuple[int, str | None], Counter[str]] = defaultdict(Counter)
-        for row in rows:
-            words, ends, counts = _unpacked(row)
-            for begin, end, count in zip(
-                [0, *ends[:-1].tolist()], ends.tolist(), counts.tolist(), strict=True
-            ):
-                name = words[begin + len(STATISTIC) : end].decode()
-                found[row["part"], row["language"]][name] += count
+        found, self._figures = self._figures, {}
         total: Counter[str] = sum(found.values(), Counter())
         self._n_nulls = total["nulls"]
         groups: dict[tuple[str | None, float], Group] = {}

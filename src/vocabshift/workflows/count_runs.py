@@ -7,12 +7,14 @@ or wherever the caller's `engine` runs them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from vocabshift.engines.borders import Borders, SketchBorders
 from vocabshift.engines.runs import MEMORY_BYTES, CountRuns, RunSums
+from vocabshift.engines.spark import SparkOptions, passes_on_spark
 from vocabshift.errors import BoundTooHighError, CorpusError
 from vocabshift.progress import Progress, in_phase
 from vocabshift.storage.outcome import outcome
@@ -52,6 +54,7 @@ def count_runs_to_folder(
     bound: int | None = None,
     memory_bytes: int = 0,
     threads: int = 1,
+    spark: SparkOptions | None = None,
     force: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -65,6 +68,7 @@ def count_runs_to_folder(
     bound: cut at borders that count less (weighted); None: found by trial, so that the runs hold
         all that is needed.
     memory_bytes: budget for the runs of a pass and for the sums; 0: no limit.
+    spark: run the passes over the corpus on Spark, with these options.
     progress: called with the phase, the work done and the total.
 
     Returns the keys of `vocabshift count --runs --json`. CorpusError if the text is not that of the
@@ -73,15 +77,14 @@ def count_runs_to_folder(
     folder = words if isinstance(words, CountFolder) else CountFolder.open(words)
     trainer = trainer_for(recipe, options, folder)
     inputs = [folder, corpus] if isinstance(corpus, Corpus) else [folder]
-    with outcome("count", out, inputs=inputs, force=force) as output:
+    with (
+        outcome("count", out, inputs=inputs, force=force) as output,
+        _engine(corpus, folder, spark, threads, progress) as engine,
+    ):
         context = RunContext(
             threads=threads, progress=progress, memory_bytes=memory_bytes, folder=output.folder
         )
         plan = trainer.plan_runs(folder, context)
-        engine = corpus
-        if isinstance(corpus, Corpus):
-            engine = _here(corpus, folder, threads, progress)
-        assert not isinstance(engine, Corpus)
         borders = Borders.sum(plan, engine(SketchBorders(plan)))
         tried = bound or borders.guess_bound()
         passes = 0
@@ -115,19 +118,44 @@ def count_runs_to_folder(
     }
 
 
-def _here(corpus: Corpus, words: CountFolder, threads: int, progress: Progress | None) -> Engine:
-    """Run the passes over a corpus in this process."""
+@contextmanager
+def _engine(
+    corpus: Corpus | Engine,
+    words: CountFolder,
+    spark: SparkOptions | None,
+    threads: int,
+    progress: Progress | None,
+) -> Iterator[Engine]:
+    """What runs the passes over a corpus."""
+    if not isinstance(corpus, Corpus):
+        yield corpus
+        return
+    _check_weights(corpus, words)
+    if spark is None:
+        yield _here(corpus, threads, progress)
+        return
+    with passes_on_spark(corpus, spark) as engine:
+        yield engine
+
+
+def _check_weights(corpus: Corpus, words: CountFolder) -> None:
+    """CorpusError for a language whose weight is another one in the counts."""
     of_words = {group.language: group.weight for group in words.groups}
+    for part in corpus.parts:
+        weight = of_words.get(part.language, part.weight)
+        if part.weight != weight:
+            raise CorpusError(
+                f"{part.language or 'the text'} has the weight {part.weight:g}, and {weight} in "
+                f"{words.path}; give the weights of the words"
+            )
+
+
+def _here(corpus: Corpus, threads: int, progress: Progress | None) -> Engine:
+    """Run the passes over a corpus in this process."""
 
     def run(job: Job) -> Iterable[Any]:
-        reader = job.plan.read(corpus)
         name = "borders" if isinstance(job, SketchBorders) else "runs"
-        yield from job.of(reader, threads=threads, progress=in_phase(progress, name))
-        for group in reader.groups:
-            if group.weight != of_words.get(group.language):
-                raise CorpusError(
-                    f"{group.language or 'the text'} has the weight {group.weight:g}, and "
-                    f"{of_words.get(group.language)} in {words.path}; give the weights of the words"
-                )
+        reader = job.plan.read(corpus)
+        return job.of(reader, threads=threads, progress=in_phase(progress, name))
 
     return run

@@ -26,12 +26,10 @@ def rows(*given: tuple[int, str | None, bytes, int]) -> pa.RecordBatch:
 
 def sums_of(packed: list[dict[str, Any]], folder: Path, **options: Any) -> Sums:
     reader = CountPieces().reader(Corpus.from_texts(["a"]))
-    figures = [row for row in packed if row["kind"] == FIGURES]
     options = {"weights": [1.0, 2.0], "names": ["first", "second"], **options}
-    sums = Sums(reader, figures, folder=folder, **options)
-    for row in packed:
-        if row["kind"] != FIGURES:
-            sums.add(row)
+    sums = Sums(reader, folder=folder, **options)
+    for row in sorted(packed, key=lambda row: row["kind"] != FIGURES):
+        sums.add(row)
     return sums
 
 
@@ -103,4 +101,4 @@ def test_a_slice_of_a_batch(tmp_path: Path) -> None:
 def test_no_text(tmp_path: Path) -> None:
     found = packed(rows((0, None, b"\xffhigh", 1)))
     with pytest.raises(CorpusError, match="no text in first, second: name files that are not"):
-        sums_of(found, tmp_path)
+        sums_of(found, tmp_path).write()
