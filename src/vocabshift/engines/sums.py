@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from vocabshift import _core
-from vocabshift.engines.words import BAD_ROW, STATISTIC, sorted_blocks
+from vocabshift.engines.words import sorted_blocks
 from vocabshift.errors import CorpusError
 from vocabshift.text.count_folder import write_counts
+from vocabshift.text.count_shards import BAD_ROW, STATISTIC
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.weighing import Group
 

@@ -25,16 +25,10 @@ from vocabshift import _core
 from vocabshift.engines.rows import BatchCorpus, RowOptions
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
+from vocabshift.text.count_shards import BAD_ROW, STATISTIC
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import Pattern, get_pattern
 from vocabshift.text.records import check_installed
-
-STATISTIC = b"\xff"
-"""First byte of `documents`, `bytes`, `special` and `nulls`, whose count is the figure; and of
-`high` and `low`, the halves of the fingerprint, of 32 bits each."""
-
-BAD_ROW = b"\xfe"
-"""First byte of a row that could not be read: the reason follows, a zero byte, and the row."""
 
 _BLOCK_BYTES = 4 << 20
 

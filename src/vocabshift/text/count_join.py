@@ -2,12 +2,15 @@
 
 A part is a folder that `count` wrote; or Parquet of any other program (a file, or a folder of
 files) with the columns `word`, `count` and maybe `language`, in any order of rows. The language of
-a file may stand in its path instead, as Spark writes it (`language=hin/part-0.parquet`). All words
-go through one counter, so memory is bounded by its budget.
+a file may stand in its path instead, as Spark writes it (`language=hin/part-0.parquet`). What
+`engines.CountPieces` returns may be written to such files by any engine; the statistics in it make
+the result that of counting the text. All words go through one counter, so memory is bounded by its
+budget.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +48,15 @@ class _ForeignPart:
         for shard, label in self.shards:
             found |= shard.languages() if label is None else {label}
         return sorted(found, key=lambda label: (label is not None, label or ""))
+
+    def figures(self) -> Counter[tuple[str | None, str]]:
+        """Statistics by language and name, once all is read."""
+        total: Counter[tuple[str | None, str]] = Counter()
+        for shard, label in self.shards:
+            for (language, name), count in shard.figures.items():
+                is_own = label is not None and name not in ("high", "low")
+                total[label if is_own else language, name] += count
+        return total
 
     def read(self) -> Iterator[tuple[str | None, Block]]:
         for shard, label in self.shards:
@@ -148,16 +160,25 @@ class CountJoin(WeightedText):
             return
         for language in part.languages:
             self._index(language, 1.0)
+        n_bytes: Counter[str | None] = Counter()
+        fingerprint = 0
         for language, block in part.read():
-            index = self._index(language, 1.0)
-            _, ends, counts = block
-            lengths = np.diff(ends, prepend=0)
-            self.groups[index].n_bytes += sum(
-                length * count
-                for length, count in zip(lengths.tolist(), counts.tolist(), strict=True)
-            )
-            self._sum += _fingerprint(language, block)
-            yield index, block
+            lengths, counts = np.diff(block[1], prepend=0), block[2]
+            pairs = zip(lengths.tolist(), counts.tolist(), strict=True)
+            n_bytes[language] += sum(length * count for length, count in pairs)
+            fingerprint += _fingerprint(language, block)
+            yield self._index(language, 1.0), block
+        figures = part.figures()
+        if (None, "high") in figures:  # of the text itself
+            fingerprint = (figures[None, "high"] << 32) + figures[None, "low"]
+            n_bytes = Counter({label: n for (label, name), n in figures.items() if name == "bytes"})
+        self._sum += fingerprint
+        for language, n in n_bytes.items():
+            group = self.groups[self._index(language, 1.0)]
+            group.n_bytes += n
+            group.n_documents += figures[language, "documents"]
+            group.n_special += figures[language, "special"]
+            self.n_special += figures[language, "special"]
 
     def _index(self, language: str | None, weight: float) -> int:
         keys = [(group.language, group.weight) for group in self.groups]

@@ -8,6 +8,7 @@ is opened.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,16 @@ from vocabshift.errors import CorpusError
 
 AGAIN = "count the corpus again"
 """Advice for an incomplete file."""
+
+STATISTIC = b"\xff"
+"""First byte of words that are none, as engines pass them on: `documents`, `bytes`, `special` and
+`nulls`, whose count is the figure; and `high` and `low`, the halves of the fingerprint, of 32 bits
+each. The byte occurs nowhere in UTF-8."""
+
+_FIGURES = {"documents", "bytes", "special", "nulls", "high", "low"}
+
+BAD_ROW = b"\xfe"
+"""First byte of a row that could not be read: the reason follows, a zero byte, and the row."""
 
 _EXPORT = "write the file again"
 _BATCH_ROWS = 1 << 16
@@ -104,7 +115,8 @@ def read_shard(path: Path, *, column: str = "word", is_text: bool = True) -> Ite
 class ForeignShard:
     """A Parquet file of another program: `word`, `count` and maybe `language`, rows in any order.
 
-    Words are binary or strings, counts integers of any size, languages strings or null.
+    Words are binary or strings, counts integers of any size, languages strings or null. Words that
+    begin with STATISTIC are taken out of the words and added to `figures`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -113,6 +125,7 @@ class ForeignShard:
         import pyarrow.parquet as pq
 
         self.path = path
+        self.figures: Counter[tuple[str | None, str]] = Counter()  # by language and name
         with _damage(path, _EXPORT), pq.ParquetFile(path) as file:
             kinds = {field.name: field.type for field in file.schema_arrow}
             self.n_rows: int = file.metadata.num_rows
@@ -136,20 +149,49 @@ class ForeignShard:
     def languages(self) -> set[str | None]:
         """All labels in the file; {None} without the column."""
         import pyarrow.compute as pc
-        import pyarrow.parquet as pq
 
         if not self.has_language:
             return {None}
         found: set[str | None] = set()
-        with _damage(self.path, _EXPORT), pq.ParquetFile(self.path) as file:
-            for batch in file.iter_batches(_BATCH_ROWS, columns=["language"]):
-                found.update(pc.unique(batch.column("language")).to_pylist())
+        for words, _, languages in self._columns():
+            is_word = pc.not_equal(pc.binary_slice(words, 0, 1), STATISTIC)
+            # The fingerprint, a figure, has no label.
+            found.update(pc.unique(languages.filter(is_word)).to_pylist())
+            found.update(pc.unique(languages.drop_null()).to_pylist())
         return found
 
     def read(self) -> Iterator[tuple[str | None, Block]]:
         """Blocks of words of one language; CorpusError for nulls, negative counts, bad UTF-8."""
-        import pyarrow as pa
         import pyarrow.compute as pc
+
+        self.figures.clear()
+        for words, counts, languages in self._columns():
+            first = pc.binary_slice(words, 0, 1)
+            if pc.any(pc.equal(first, BAD_ROW)).as_py():
+                raise CorpusError(
+                    f"{self.path} holds rows of text that could not be read, which are no words; "
+                    "repair the text and count it again, or leave out words with the byte FE"
+                )
+            is_figure = pc.equal(first, STATISTIC)
+            columns = (
+                column.filter(is_figure).to_pylist() for column in (languages, words, counts)
+            )
+            for label, word, count in zip(*columns, strict=True):
+                name = word[len(STATISTIC) :].decode("utf-8", "replace")
+                if name not in _FIGURES:
+                    raise CorpusError(f"{self.path} holds a word that is not UTF-8; {_EXPORT}")
+                self.figures[label, name] += count
+            is_counted = pc.and_(pc.greater(counts, 0), pc.invert(is_figure))
+            for label in pc.unique(languages).to_pylist():
+                same = pc.is_null(languages) if label is None else pc.equal(languages, label)
+                chosen = pc.and_(is_counted, same)
+                block = _block(words.filter(chosen), counts.filter(chosen), self.path, _EXPORT)
+                if len(block[1]):
+                    yield label, block
+
+    def _columns(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Words (large binary), counts (uint64) and languages (string), batch by batch."""
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         columns = ["word", "count", *(["language"] if self.has_language else [])]
@@ -158,18 +200,10 @@ class ForeignShard:
                 words, counts = batch.column("word"), batch.column("count")
                 if words.null_count or counts.null_count:
                     raise CorpusError(f"{self.path} holds nulls; {_EXPORT}")
-                words = words.cast(pa.large_binary())
-                counts = counts.cast(pa.uint64())
                 languages: Any = pa.nulls(len(batch), pa.string())
                 if self.has_language:
                     languages = batch.column("language").cast(pa.string())
-                is_counted = pc.greater(counts, 0)
-                for label in pc.unique(languages).to_pylist():
-                    same = pc.is_null(languages) if label is None else pc.equal(languages, label)
-                    chosen = pc.and_(is_counted, same)
-                    block = _block(words.filter(chosen), counts.filter(chosen), self.path, _EXPORT)
-                    if len(block[1]):
-                        yield label, block
+                yield words.cast(pa.large_binary()), counts.cast(pa.uint64()), languages
 
 
 @contextmanager

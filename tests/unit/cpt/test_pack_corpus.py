@@ -281,6 +281,18 @@ def interrupted(
         pack_corpus(tokenizer, corpus, out, options, **more)
 
 
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_killed_run_resumes(
+    byte_tokenizer: Tokenizer, corpus: Corpus, tmp_path: Path, form: Any
+) -> None:
+    """To the byte, in every format."""
+    options = PackOptions(shard_tokens=9, format=form)
+    interrupted(byte_tokenizer, corpus, tmp_path / "out", options)
+    pack_corpus(byte_tokenizer, corpus, tmp_path / "out", options)
+    pack_corpus(byte_tokenizer, corpus, tmp_path / "whole", options)
+    assert files(tmp_path / "whole") == files(tmp_path / "out")
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -24,7 +24,7 @@ OTHER = ["", "no label"]
 
 def count(folder: Path, texts: Any, pattern: str = "o200k", **settings: Any) -> Path:
     settings = {"normalizer": "nfc", "special_tokens": ("<|end|>",), **settings}
-    weights = {"hi": 2.0} if "hi" in texts else None
+    weights = settings.pop("weights", {"hi": 2.0} if "hi" in texts else None)
     corpus = Corpus.from_texts(texts, weights=weights)
     reader = CorpusReader(corpus, NAMED[pattern], by_language=True, **settings)
     folder.mkdir()
@@ -80,7 +80,10 @@ def test_a_fingerprint_is_of_words_labels_and_weights(tmp_path: Path) -> None:
     ]
     assert prints[0] == prints[1]
     assert 3 == len(set(prints))
-    assert prints[0] != CountFolder.open(count(tmp_path / "twice", {"en": ["c"] * 2})).fingerprint
+    heavy = count(tmp_path / "heavy", {"en": ["a b", "c"]}, weights={"en": 2.0})
+    twice = count(tmp_path / "twice", {"en": ["a b", "c", "c"]})
+    for other in (heavy, twice):
+        assert prints[0] != CountFolder.open(other).fingerprint
 
 
 @pytest.mark.parametrize(
@@ -200,6 +203,42 @@ def test_tables_that_are_no_counts(tmp_path: Path, change: Any, message: str) ->
     pq.write_table(change(table()), tmp_path / "words.parquet")
     with pytest.raises(CorpusError, match=f"words.parquet .*{message}"):
         CountJoin.open([tmp_path / "words.parquet"], NAMED["gpt2"]).count_words()
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_what_tasks_of_an_engine_counted(tmp_path: Path, labelled: bool) -> None:
+    """Any engine writes what CountPieces returns; its statistics make it equal to the byte."""
+    from vocabshift.engines import CountPieces
+
+    label = {"language": "language"} if labelled else {}
+    pieces = CountPieces(normalizer="nfc", special_tokens=("<|end|>",), **label)
+    languages = {"en": ENGLISH, "hi": HINDI} if labelled else {None: ENGLISH}
+    rows = [(text, language) for language, texts in languages.items() for text in texts]
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for number in (0, 1):
+        columns = zip(*rows[number::2], strict=True)
+        given = pa.record_batch(dict(zip(("text", "language"), map(list, columns), strict=True)))
+        counted = pa.Table.from_batches(pieces(iter([given])))
+        pq.write_table(counted, parts / f"{number}.parquet")
+    texts = {"en": ENGLISH, "hi": HINDI} if labelled else ENGLISH
+    corpus = Corpus.from_texts(texts)
+    reader = CorpusReader(corpus, NAMED["o200k"], "nfc", ("<|end|>",), by_language=True)
+    (tmp_path / "whole").mkdir()
+    write_counts(reader.count_words(), reader, tmp_path / "whole")
+    settings = {"normalizer": "nfc", "special_tokens": ("<|end|>",)}
+    joined = join(tmp_path / "joined", [parts], pattern=NAMED["o200k"], **settings)
+    assert files(tmp_path / "whole") == files(joined)
+
+
+def test_bad_rows_of_an_engine(tmp_path: Path) -> None:
+    from vocabshift.engines import CountPieces
+
+    pieces = CountPieces(bad_rows="keep")
+    given = pa.record_batch({"text": [b"good", b"\xff"]})
+    pq.write_table(pa.Table.from_batches(pieces(iter([given]))), tmp_path / "words.parquet")
+    with pytest.raises(CorpusError, match="rows of text that could not be read"):
+        CountJoin.open([tmp_path / "words.parquet"], NAMED["o200k"]).count_words()
 
 
 def test_parts_that_are_none(tmp_path: Path) -> None:
