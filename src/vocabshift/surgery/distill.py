@@ -28,10 +28,10 @@ from vocabshift.models.load import (
 from vocabshift.models.tables import Matrices, find_matrices, output_embeddings
 from vocabshift.progress import Progress, in_phase
 from vocabshift.storage.checkpoints import Checkpoints
-from vocabshift.surgery.lesson import Around, Lesson
+from vocabshift.surgery.lesson import Lesson
 from vocabshift.surgery.options import AUTO, DISTILL, TransferOptions
 from vocabshift.surgery.rows import InitContext, Learned
-from vocabshift.surgery.snippets import find_snippets
+from vocabshift.surgery.snippets import Around, find_snippets
 from vocabshift.surgery.student import check_teacher, frozen, make_student
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.surgery.options import DistillOptions
 from vocabshift.surgery.row_sources import Ids
 from vocabshift.surgery.rows import InitContext
-from vocabshift.surgery.snippets import Snippet, batches_of, digest_of
+from vocabshift.surgery.snippets import Around, Snippet, batches_of, digest_of
 from vocabshift.surgery.student import (
     Head,
     TrainedRows,
@@ -37,20 +36,8 @@ if TYPE_CHECKING:
 _WARM_UP = 0.1  # share of the steps in which the rate rises; then it falls to 0 like a cosine
 _SAVE_SECONDS = 60.0  # between two checkpoints, at least
 _SAVING = 0.05  # share of the time that writing them may take: large ones are written less often
+_BATCH_COST = 32  # tokens that a CPU multiplies in the time that a batch takes beyond its tokens
 _PHASES = ("rows a", "rows b")  # one is whole while the other is written
-
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """Special tokens before and after a snippet."""
-
-    before: tuple[int, ...] = ()
-    after: tuple[int, ...] = ()
-
-    @property
-    def n_tokens(self) -> int:
-        """How many these are."""
-        return len(self.before) + len(self.after)
 
 
 class Lesson:
@@ -152,8 +139,10 @@ class Lesson:
         beyond = self._around[1].n_tokens - 1  # without a BOS the first token is not predicted
         n_targets = sum(len(each.new) + beyond for each in snippets)
         distance = nats = 0.0
-        for batch in batches_of(snippets, self._options.batch_tokens):
-            apart, cost = self._losses(batch)
+        wanted = self._wanted(snippets)
+        for places in self._fitting([each.new for each in snippets]):
+            of_teacher = [wanted[i] for i in places if wanted]
+            apart, cost = self._losses([snippets[i] for i in places], of_teacher)
             loss = apart * (self._options.hidden_weight / max(n_common, 1))
             loss = loss + cost * (self._options.next_token_weight / max(n_targets, 1))
             if not bool(loss.isfinite()):
@@ -180,19 +169,39 @@ class Lesson:
         passed = (self._done - warm) / max(1, self.n_steps - warm)
         return (1 + math.cos(math.pi * passed)) / 2
 
-    def _losses(self, snippets: Sequence[Snippet]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sums over a batch: squared distances relative to the teacher's length, and nats."""
+    def _fitting(self, ids: Sequence[Any]) -> list[list[int]]:
+        """Places of readings that the model takes together."""
+        n_tokens = self._options.batch_tokens
+        # A GPU is hardly faster with fewer tokens; a CPU does nothing else than multiply them.
+        cost = _BATCH_COST if self.device.type == "cpu" else n_tokens
+        return batches_of([len(each) for each in ids], n_tokens, cost)
+
+    def _wanted(self, snippets: Sequence[Snippet]) -> dict[int, torch.Tensor]:
+        """The teacher's states (n_common, width) by place; none where they do not count."""
         import torch
 
-        old, _ = self._inputs([each.old for each in snippets], self._around[0])
-        new, lengths = self._inputs([each.new for each in snippets], self._around[1])
-        zero = torch.zeros((), device=self.device)
-        wanted = None
-        if self._options.hidden_weight:
+        found: dict[int, torch.Tensor] = {}
+        asked = snippets if self._options.hidden_weight else ()
+        for places in self._fitting([each.old for each in asked]):
+            at = [snippets[i].at_old for i in places]
+            old, _ = self._inputs([snippets[i].old for i in places], self._around[0])
             with torch.no_grad():
                 states = hidden_states(self._teacher, old, self._options.layer)
-                wanted = states[self._places([each.at_old for each in snippets], 0)]
-            del states
+            own = torch.split(states[self._places(at, 0)], [len(each) for each in at])
+            found |= zip(places, own, strict=True)
+        return found
+
+    def _losses(
+        self, snippets: Sequence[Snippet], wanted: list[torch.Tensor]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Sums over a batch: squared distances relative to the teacher's length, and nats.
+
+        `wanted`: the teacher's states of each snippet.
+        """
+        import torch
+
+        new, lengths = self._inputs([each.new for each in snippets], self._around[1])
+        zero = torch.zeros((), device=self.device)
         embeddings = input_embeddings(self._student)
         inputs = self.rows["input"].values
         nats: list[torch.Tensor] = [zero]
@@ -204,12 +213,13 @@ class Lesson:
                 with self._head.reading(at, targets) as nats:
                     outputs = self._student(**new, output_hidden_states=True, use_cache=False)
                 found = outputs.hidden_states[self._options.layer]
-        if wanted is None:
+        if not wanted:
             return zero, nats[0]
+        told = torch.cat(wanted)
         reached = found[self._places([each.at_new for each in snippets], 1)]
-        wide = torch.promote_types(wanted.dtype, torch.float32)
-        wanted, reached = wanted.to(wide), reached.to(wide)
-        apart = (reached - wanted).square().sum(1) / wanted.square().sum(1)
+        wide = torch.promote_types(told.dtype, torch.float32)
+        told, reached = told.to(wide), reached.to(wide)
+        apart = (reached - told).square().sum(1) / told.square().sum(1)
         return apart.sum(), nats[0]
 
     def _inputs(self, ids: Sequence[Any], around: Around) -> tuple[dict[str, Any], list[int]]:

@@ -41,6 +41,19 @@ class Snippet:
     at_new: Ints  # (n_common,) the places of these in `new`; both ascend
 
 
+@dataclass(frozen=True, slots=True)
+class Around:
+    """Special tokens before and after a snippet."""
+
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+
+    @property
+    def n_tokens(self) -> int:
+        """How many these are."""
+        return len(self.before) + len(self.after)
+
+
 @dataclass(frozen=True, eq=False)
 class Snippets:
     """What was found for the new tokens of one transfer."""
@@ -162,16 +175,29 @@ def cut_document(
         nth = round(first_new * n_stretches / n_new) + 1
 
 
-def batches_of(snippets: Sequence[Snippet], n_tokens: int) -> Iterator[list[Snippet]]:
-    """Snippets by length, in batches of at most `n_tokens` tokens with padding (or of one)."""
-    batch: list[Snippet] = []
-    for snippet in sorted(snippets, key=lambda each: -max(len(each.old), len(each.new))):
-        longest = max(len(batch[0].old), len(batch[0].new)) if batch else 0
-        if batch and (len(batch) + 1) * longest > n_tokens:
-            yield batch
-            batch = []
-        batch.append(snippet)
-    yield batch
+def batches_of(lengths: Sequence[int], n_tokens: int, cost: int) -> list[list[int]]:
+    """Places in `lengths`, in batches that are padded to their longest, the longest first.
+
+    A batch has at most `n_tokens` tokens with padding, or one place. Of all ways to cut the sorted
+    places it is that with the least work: tokens with padding, and `cost` tokens for each batch.
+    """
+    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
+    least, begins = [0], [0]  # work of the first n places, and where their last batch begins
+    for end in range(1, len(order) + 1):
+        found = []
+        for begin in range(end - 1, -1, -1):
+            padded = (end - begin) * lengths[order[begin]]
+            if padded > n_tokens and begin < end - 1:
+                break
+            found.append((least[begin] + padded + cost, begin))
+        work, begin = min(found)
+        least.append(work)
+        begins.append(begin)
+    batches, end = [], len(order)
+    while end:
+        batches.append(order[begins[end] : end])
+        end = begins[end]
+    return batches[::-1]
 
 
 def digest_of(ids: npt.NDArray[np.int64], snippets: Sequence[Snippet]) -> str:
