@@ -23,9 +23,12 @@ from vocabshift.text.held_out import hold_out
 from vocabshift.workflows import decide_pilots
 
 SMALL = (
-    *("--bytes", "600", "--extend-tokens", "12", "--swap-tokens", "300", "--swap-recipe", "bpe"),
+    *("--bytes", "600", "--extend-tokens", "12", "--superwords", "3"),
+    *("--swap-tokens", "300", "--swap-recipe", "bpe"),
     *("--init", "fvt", "--sequence-length", "16", "--step-bytes", "200", "--seed", "1", "-j", "1"),
 )
+
+BOTH = ("--ways", "extend", "swap")
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +59,11 @@ def test_a_folder_with_a_decision_and_what_carries_it_out(
     place: Path, tmp_path: Path, capsys: Any
 ) -> None:
     out = tmp_path / "out"
-    result = decided(capsys, place, out, "--ways", "extend", "swap")
-    names = ["keep", "extend-12-fvt", "swap-300-fvt"]
+    result = decided(capsys, place, out)
+    names = ["keep", "extend-12-fvt", "extend-12-superwords-3-fvt", "swap-300-fvt"]
     rows = {(row["stage"], row["pilot"]): row for row in result["pilots"]}
-    assert [("screen", name) for name in names] == list(rows)[:3]
-    assert {("train", name) for name in names} == set(rows) - set(list(rows)[:3])
+    assert [("screen", name) for name in names] == list(rows)[:4]
+    assert {("train", name) for name in names} == set(rows) - set(list(rows)[:4])
     assert {"hi", "en"} == set(rows["train", "keep"]["bits_per_byte"])
     assert (
         rows["train", "extend-12-fvt"]["bytes_per_token"]["hi"]
@@ -79,8 +82,13 @@ def test_a_folder_with_a_decision_and_what_carries_it_out(
     page = (out / "decision.md").read_text(encoding="utf-8")
     assert result["why"] in page
     assert result["commands"][-1] in page
-    for name in ("extend-12", "swap-300"):
-        assert vs.load_tokenizer(out / "tokenizers" / name).vocab_size > 256
+    sizes = {
+        name: vs.load_tokenizer(out / "tokenizers" / name).vocab_size
+        for name in ("extend-12", "extend-12-superwords-3", "swap-300")
+    }
+    assert sizes["extend-12-superwords-3"] == sizes["extend-12"] + 3
+    superwords = vs.load_tokenizer(out / "tokenizers" / "extend-12-superwords-3").vocab
+    assert any("Ġ" in token.lstrip("Ġ") for token in superwords)
     assert (out / "vocabshift.json").exists()
     assert not (out / "checkpoints").exists()
     config = tomllib.loads((out / "cpt.toml").read_text(encoding="utf-8"))
@@ -185,18 +193,18 @@ def test_a_stopped_run_repeats_no_pilot(
         return plain(*args, **options)
 
     monkeypatch.setattr(decide_pilots, "pretrain", pretrain)
-    assert 130 == main(words(place, out))
+    assert 130 == main(words(place, out, *BOTH))
     assert not out.exists()
     scored: list[int] = []
     score = decide_pilots.score_documents
     monkeypatch.setattr(
         decide_pilots, "score_documents", lambda *a, **o: (scored.append(1), score(*a, **o))[1]
     )
-    resumed = decided(capsys, place, out)
+    resumed = decided(capsys, place, out, *BOTH)
     assert 4 == len(calls)  # one before it was stopped, the one that was, and two
     assert 2 == len(scored)  # those of the two that were trained now
     monkeypatch.undo()
-    whole = decided(capsys, place, tmp_path / "whole")
+    whole = decided(capsys, place, tmp_path / "whole", *BOTH)
     for one, other in zip(resumed["pilots"], whole["pilots"], strict=True):
         assert one["bits_per_byte"] == other["bits_per_byte"]
 
@@ -205,7 +213,7 @@ def test_a_dry_run_lists_the_pilots_and_writes_nothing(
     place: Path, tmp_path: Path, capsys: Any
 ) -> None:
     out = tmp_path / "out"
-    result = decided(capsys, place, out, "--dry-run")
+    result = decided(capsys, place, out, *BOTH, "--dry-run")
     assert ["screen"] * 3 + ["train"] * 3 == [row["stage"] for row in result["pilots"]]
     assert result["seconds"] == pytest.approx(sum(row["seconds"] for row in result["pilots"]))
     assert not out.exists()
@@ -220,7 +228,7 @@ def test_a_dry_run_lists_the_pilots_and_writes_nothing(
 
 
 def test_no_time_is_no_verdict(place: Path, tmp_path: Path, capsys: Any) -> None:
-    result = decided(capsys, place, tmp_path / "out", "--minutes", "0.0001")
+    result = decided(capsys, place, tmp_path / "out", *BOTH, "--minutes", "0.0001")
     assert ("cannot tell", None, []) == (result["kind"], result["recommended"], result["commands"])
     assert {"extend-12-fvt", "swap-300-fvt"} == set(result["left_out"])
 

@@ -27,7 +27,7 @@ _FIELDS = (
     *("swap_recipe", "trained", "minutes", "finalists", "share_of_new", "home_weight"),
     *("learning_rate", "sequence_length", "step_bytes", "seed"),
 )
-_LISTS = ("ways", "extend_tokens", "swap_tokens", "inits")
+_LISTS = ("ways", "extend_tokens", "superwords", "swap_tokens", "inits")
 _SIZES = ("n_bytes", "score_bytes")
 
 
@@ -84,18 +84,19 @@ def _add_options(parser: Parser) -> None:
         help=f"held-out text of each language (default: {Options.score_bytes // 1000}KB)",
     )
     parser.add_argument(
-        "--ways", nargs="+", choices=Options.ways, help="of changing the tokenizer (default: both)"
+        "--ways", nargs="+", choices=Options.ways, help="of changing the tokenizer (default: all)"
     )
-    for way, usual in (
-        ("extend", "the knee of plan's curve, and twice as many"),
-        ("swap", "as many as the old tokenizer has, 32000 at most"),
+    for flag, what, usual in (
+        ("extend-tokens", "new words", "the knee of plan's curve, and twice as many"),
+        ("superwords", "superwords on top of new words", "half as many as these"),
+        ("swap-tokens", "tokens of another tokenizer", "as the old one has, 32000 at most"),
     ):
         parser.add_argument(
-            f"--{way}-tokens",
+            f"--{flag}",
             nargs="+",
             type=positive,
             metavar="N",
-            help=f"sizes to try (default: {usual})",
+            help=f"numbers of {what} to try (default: {usual})",
         )
     parser.add_argument(
         "--init",

@@ -66,14 +66,14 @@ def decide(
 ) -> dict[str, object]:
     """Run short pilots of one model, and recommend how to give it the new languages.
 
-    Every candidate (an extension or another tokenizer of some size, with rows by some initializer)
-    is scored without training. The best of each way and the next best are trained, as is the model
-    with its old tokenizer, on equal bytes of text or for equal time. What a candidate is worth is
-    the bits per byte that it saves in the new languages, less `home_weight` times those that it
-    loses at home; each side is the mean of its languages. Differences are paired by held-out
-    document. Where the interval of the difference to the best includes zero, the two cannot be told
-    apart. One seed is trained, so that the intervals hold how documents differ, and not how two
-    runs would.
+    Every candidate (an extension of some size, one with superwords, or another tokenizer, with rows
+    by some initializer) is scored without training. The best of each way and the next best are
+    trained, as is the model with its old tokenizer, on equal bytes of text or for equal time. What
+    a candidate is worth is the bits per byte that it saves in the new languages, less `home_weight`
+    times those that it loses at home; each side is the mean of its languages. Differences are
+    paired by held-out document. Where the interval of the difference to the best includes zero, the
+    two cannot be told apart. One seed is trained, so that the intervals hold how documents differ,
+    and not how two runs would.
 
     model: a folder or Hub name with its tokenizer, a byte-level BPE; it is not changed.
     new, home: text of the new languages and of those to keep, labelled, no label in both.
@@ -98,7 +98,7 @@ def decide(
     documents = drawn_excerpt(judged, learned.languages, options.score_bytes, seed=options.seed)
     began = clock()
     weights = _weights(texts, options)
-    extensions, swaps, pre_tokenizer = _sizes(
+    extensions, superwords, swaps, pre_tokenizer = _sizes(
         old,
         own["new"],
         judged.select(texts["new"].languages),
@@ -106,7 +106,7 @@ def decide(
         threads=threads,
         progress=progress,
     )
-    listed = list(candidates(extensions, swaps, options.inits))
+    listed = list(candidates(extensions, swaps, options.inits, superwords))
     key = _key(folder, texts, given, options, pre_tokenizer, donor=donor) or secrets.token_hex()
 
     def pilots(checkpoints: Checkpoints) -> ModelPilots:
@@ -217,16 +217,24 @@ def _sizes(
     judged: Corpus,
     options: DecideOptions,
     **run: Any,
-) -> tuple[tuple[int, ...], tuple[int, ...], str]:
-    """Sizes of extensions and swaps, and the extension's pre-tokenizer."""
+) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...], tuple[int, ...], str]:
+    """Sizes of extensions, extensions with superwords, swaps, and the extension's pre-tokenizer."""
     swaps = options.swap_tokens or (min(old.vocab_size, MOST_SWAPPED),)
-    if "extend" not in options.ways:
-        return (), swaps, "kept"
+    swaps = swaps if "swap" in options.ways else ()
+    if set(options.ways) == {"swap"}:
+        return (), (), swaps, "kept"
     largest = max(options.extend_tokens, default=MOST_SWAPPED)
     curve = plan(old, learned, text=judged, max_tokens=largest, **run).suggested
     knee = max(curve.n_tokens, 1)
     extensions = options.extend_tokens or (knee, 2 * knee)
-    return extensions, swaps if "swap" in options.ways else (), curve.pre_tokenizer
+    least = min(extensions)
+    superwords = tuple((least, n) for n in options.superwords or (max(least // 2, 1),))
+    return (
+        extensions if "extend" in options.ways else (),
+        superwords if "superwords" in options.ways else (),
+        swaps,
+        curve.pre_tokenizer,
+    )
 
 
 def _key(

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 KEEP = "keep"
-Way = Literal["keep", "extend", "swap"]
+Way = Literal["keep", "extend", "superwords", "swap"]
+WAYS = ("extend", "superwords", "swap")
 TRAINED = ("all", "embeddings", "ends")
 """Phases that need nothing but the model, which the old tokenizer can be trained with too."""
 
@@ -20,15 +21,18 @@ TRAINED = ("all", "embeddings", "ends")
 class DecideOptions:
     """Candidates, budget and pilots."""
 
-    ways: Annotated[tuple[str, ...], "WAY"] = ("extend", "swap")
-    """Ways to try beside the old tokenizer: "extend" and "swap", or one of them."""
+    ways: Annotated[tuple[str, ...], "WAY"] = WAYS
+    """Ways to try beside the old tokenizer: some of "extend", "superwords" (on top of the smallest
+    extension) and "swap"."""
     extend_tokens: Annotated[tuple[int, ...], "N"] = ()
     """Sizes of an extension to try. Not given: the knee of `plan`'s curve, and twice as many."""
+    superwords: Annotated[tuple[int, ...], "N"] = ()
+    """Numbers of superwords to try. Not given: half as many as the new words under them."""
     swap_tokens: Annotated[tuple[int, ...], "N"] = ()
     """Sizes of another tokenizer to try. Not given: that of the old one, 32,000 at most."""
     swap_recipe: Annotated[str, "RECIPE"] = "ist"
     """Recipe of `train` for another tokenizer."""
-    inits: Annotated[tuple[str, ...], "NAME"] = ("fvt", "focus")
+    inits: Annotated[tuple[str, ...], "NAME"] = ("fvt",)
     """Initializers of new rows to try, as for `transfer`."""
     trained: Annotated[str, "PHASE"] = "all"
     """What pilots train, as a phase of `cpt`."""
@@ -69,10 +73,10 @@ class DecideOptions:
         for name in ("finalists", "sequence_length", "step_bytes", "score_bytes"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; at least 1 is needed")
-        if any(n < 1 for n in (*self.extend_tokens, *self.swap_tokens)):
+        if any(n < 1 for n in (*self.extend_tokens, *self.superwords, *self.swap_tokens)):
             raise ValueError("a tokenizer has at least 1 new token")
-        if not self.inits or not self.ways or set(self.ways) - {"extend", "swap"}:
-            raise ValueError("inits and ways must not be empty; ways are extend and swap")
+        if not self.inits or not self.ways or set(self.ways) - set(WAYS):
+            raise ValueError(f"inits and ways must not be empty; ways are {', '.join(WAYS)}")
         if self.trained not in TRAINED:
             raise ValueError(f"trained is {self.trained!r}; pilots train {', '.join(TRAINED)}")
 
@@ -91,13 +95,18 @@ class Candidate:
     """A way to go: a tokenizer, and how its new rows are made."""
 
     way: Way
-    n_tokens: int = 0  # new ones of an extension, all of another tokenizer
+    n_tokens: int = 0  # new words of an extension, all tokens of another tokenizer
     init: str | None = None
+    n_superwords: int = 0  # on top of an extension
 
     @property
     def tokenizer(self) -> str:
         """Name of the tokenizer, which candidates with other rows share."""
-        return KEEP if self.way == KEEP else f"{self.way}-{self.n_tokens}"
+        if self.way == KEEP:
+            return KEEP
+        if self.way == "superwords":
+            return f"extend-{self.n_tokens}-superwords-{self.n_superwords}"
+        return f"{self.way}-{self.n_tokens}"
 
     @property
     def name(self) -> str:
@@ -106,9 +115,14 @@ class Candidate:
 
 
 def candidates(
-    extensions: Sequence[int], swaps: Sequence[int], inits: Sequence[str]
+    extensions: Sequence[int],
+    swaps: Sequence[int],
+    inits: Sequence[str],
+    superwords: Sequence[tuple[int, int]] = (),
 ) -> Iterator[Candidate]:
     """The old tokenizer, then every tokenizer with the first initializer, and so on.
+
+    superwords: numbers of new words, and of superwords on top of them.
 
     In this order all tokenizers have been tried once if the time does not suffice for more.
     """
@@ -116,5 +130,7 @@ def candidates(
     for init in inits:
         for n_tokens in extensions:
             yield Candidate("extend", n_tokens, init)
+        for n_tokens, n_superwords in superwords:
+            yield Candidate("superwords", n_tokens, init, n_superwords)
         for n_tokens in swaps:
             yield Candidate("swap", n_tokens, init)

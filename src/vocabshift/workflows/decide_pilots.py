@@ -232,14 +232,14 @@ class ModelPilots:
     def _learn(self, candidate: Candidate, path: Path) -> None:
         progress = renamed(self._progress, f"tokenizer {candidate.tokenizer}")
         run: dict[str, Any] = {"threads": self._threads, "progress": progress}
-        if candidate.way == "extend":
-            options = ExtensionOptions(
-                n_tokens=candidate.n_tokens, pre_tokenizer=self._pre_tokenizer
-            )
-            extend_to_folder(self._old, self._learned["new"], options, path, **run)
+        both, size = joined(self._learned), candidate.n_tokens
+        if candidate.way == "swap":
+            train_to_folder(self._options.swap_recipe, both, {"vocab_size": size}, path, **run)
             return
-        recipe, size = self._options.swap_recipe, {"vocab_size": candidate.n_tokens}
-        train_to_folder(recipe, joined(self._learned), size, path, **run)
+        options = ExtensionOptions(n_tokens=size, pre_tokenizer=self._pre_tokenizer)
+        n_superwords = candidate.n_superwords or None  # of home too, which has most to lose
+        text = both if n_superwords else self._learned["new"]
+        extend_to_folder(self._old, text, options, path, n_superwords=n_superwords, **run)
 
     # Checkpoints.
 

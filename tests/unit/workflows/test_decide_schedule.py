@@ -312,7 +312,7 @@ def test_rows_that_are_kept_leave_their_time_to_training() -> None:
         ({"minutes": 0.0}, "minutes is 0.0"),
         ({"n_bytes": 1, "share_of_new": 1.0}, "share_of_new is 1.0"),
         ({"n_bytes": 1, "home_weight": -1.0}, "home_weight is -1.0"),
-        ({"n_bytes": 1, "ways": ("jump",)}, "ways are extend and swap"),
+        ({"n_bytes": 1, "ways": ("jump",)}, "ways are extend, superwords, swap"),
         ({"n_bytes": 1, "trained": "new-rows"}, "pilots train all, embeddings, ends"),
         ({"n_bytes": 1, "extend_tokens": (0,)}, "at least 1 new token"),
     ],
