@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.cli.fields import given
+from vocabshift.cli.fields import add_recipe_flags, given
 from vocabshift.cli.inputs import corpus_of
 from vocabshift.cli.options import Parser, UsageError, positive, threads
-from vocabshift.cli.train import add_recipe_flags
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,11 +15,12 @@ import dataclasses
 import inspect
 import math
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     Literal,
@@ -31,6 +32,11 @@ from typing import (
 )
 
 from vocabshift.cli.options import positive, share
+
+if TYPE_CHECKING:
+    from vocabshift.workflows.train import Recipe
+
+_FEW = 3  # most recipes that a flag's help names
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,6 +119,37 @@ def add_fields(
     flags = flags_of(kind)
     for name in flags if names is None else names:
         dataclasses.replace(flags[name], name=prefix + name).add(parser)
+
+
+def add_recipe_flags(
+    parser: argparse._ActionsContainer,
+    recipes: Mapping[str, Recipe],
+    *,
+    without: Collection[str] = (),
+) -> None:
+    """Add one flag per recipe option, less those of `without`.
+
+    The help of a flag names a few of the recipes that take it.
+    """
+    from vocabshift.workflows.train import VARIANT
+
+    takers: dict[str, list[Recipe]] = {}
+    for recipe in recipes.values():
+        for name in recipe.options:
+            if name not in without:
+                takers.setdefault(name, []).append(recipe)
+    for name, of_name in takers.items():
+        names = ", ".join(recipe.name for recipe in of_name) if len(of_name) <= _FEW else ""
+        if name == VARIANT:
+            [recipe] = of_name
+            parser.add_argument(
+                "--variant", choices=recipe.variants, help=f"{names}: {recipe.variants_help}"
+            )
+            continue
+        trainers: list[type] = [recipe.trainer for recipe in of_name]
+        flags = [flags_of(trainer)[name] for trainer in trainers]
+        is_one = len({flag.default for flag in flags}) == 1
+        flags[0].add(parser, of=names, with_default=is_one)
 
 
 def given(args: argparse.Namespace, names: Iterable[str], *, prefix: str = "") -> dict[str, Any]:

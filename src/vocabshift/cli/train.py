@@ -7,11 +7,10 @@ replace flags: see `cli.config`.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.config import add_config, fill_from_config
-from vocabshift.cli.fields import flags_of, given
+from vocabshift.cli.fields import add_recipe_flags, given
 from vocabshift.cli.inputs import add_source, source_of
 from vocabshift.cli.options import (
     Parser,
@@ -26,10 +25,6 @@ from vocabshift.cli.options import (
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from vocabshift.workflows.train import Recipe
-
-_FEW = 3  # most recipes that a flag's help names
 
 
 def add_parser(subparsers: Any) -> None:
@@ -78,37 +73,6 @@ def _add_options(parser: Parser) -> None:
     )
     add_output(parser, what="folder to write", required=False)
     add_threads(parser)
-
-
-def add_recipe_flags(
-    parser: argparse._ActionsContainer,
-    recipes: Mapping[str, Recipe],
-    *,
-    without: Collection[str] = (),
-) -> None:
-    """Add one flag per recipe option, less those of `without`.
-
-    The help of a flag names a few of the recipes that take it.
-    """
-    from vocabshift.workflows.train import VARIANT
-
-    takers: dict[str, list[Recipe]] = {}
-    for recipe in recipes.values():
-        for name in recipe.options:
-            if name not in without:
-                takers.setdefault(name, []).append(recipe)
-    for name, of_name in takers.items():
-        names = ", ".join(recipe.name for recipe in of_name) if len(of_name) <= _FEW else ""
-        if name == VARIANT:
-            [recipe] = of_name
-            parser.add_argument(
-                "--variant", choices=recipe.variants, help=f"{names}: {recipe.variants_help}"
-            )
-            continue
-        trainers: list[type] = [recipe.trainer for recipe in of_name]
-        flags = [flags_of(trainer)[name] for trainer in trainers]
-        is_one = len({flag.default for flag in flags}) == 1
-        flags[0].add(parser, of=names, with_default=is_one)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from vocabshift.engines.rows import BatchCorpus, RowOptions
 from vocabshift.errors import CorpusError
 from vocabshift.progress import PhaseProgress
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.counting import CorpusReader
+from vocabshift.text.counting import CorpusReader, PreparedBlock
 from vocabshift.text.documents import read_ahead
 from vocabshift.text.normalize import normalizer_spec
 from vocabshift.text.patterns import Pattern
@@ -145,7 +145,7 @@ class SketchBorders:
             threads,
             plan.sentence_weights(),
         )
-        for block in read_ahead(reader.read(progress), threads=threads):
+        for block in read_blocks(reader, threads, progress):
             group = plan.group_of(reader.groups[block.group].language)
             core.add(block.data, block.starts, block.ends, group)
         counts = core.counts
@@ -157,6 +157,16 @@ class SketchBorders:
             some = slice(at, at + _ROWS)
             columns = [pa.array(cells[some], pa.int64()), pa.array(counts[some], pa.uint64())]
             yield pa.record_batch(columns, names=["cell", "count"])
+
+
+def read_blocks(
+    reader: CorpusReader, threads: int, progress: PhaseProgress | None
+) -> Iterator[PreparedBlock]:
+    """All blocks of a reader. Bad rows are dropped: they were kept when words were counted."""
+    for block in read_ahead(reader.read(progress), threads=threads):
+        yield block
+        if isinstance(reader.corpus, BatchCorpus):
+            reader.corpus.take_bad_rows()
 
 
 @dataclass(frozen=True, eq=False)

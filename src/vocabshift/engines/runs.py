@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift import _core
-from vocabshift.engines.borders import AGAIN, Borders, RunPlan, exact_sum
+from vocabshift.engines.borders import AGAIN, Borders, RunPlan, exact_sum, read_blocks
 from vocabshift.engines.rows import BatchCorpus, RowOptions
 from vocabshift.engines.words import counted_batch, sorted_blocks
 from vocabshift.errors import CorpusError
 from vocabshift.progress import PhaseProgress
 from vocabshift.text.counting import CorpusReader
-from vocabshift.text.documents import read_ahead
 from vocabshift.text.run_folder import write_runs
 
 MEMORY_BYTES = 256 << 20
@@ -83,7 +82,7 @@ class CountRuns:
         )
         counter = _core.WordCounter(_core.PreTokenizer([]), threads)
         figures: dict[str | None, dict[bytes, int]] = {}
-        for block in read_ahead(reader.read(progress), threads=threads):
+        for block in read_blocks(reader, threads, progress):
             language = reader.groups[block.group].language
             plan.group_of(language)  # refuses an unknown one
             own = figures.setdefault(language, {_TOKENS: 0, _BYTES: 0, _SUM: 0})
