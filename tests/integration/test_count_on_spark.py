@@ -109,9 +109,10 @@ def test_a_data_frame(
     texts = spark.createDataFrame(rows, "lang string, text string").repartition(n_partitions)
     count = KilledOnce(language="lang", marker=str(tmp_path / "was killed"))
     words = count_words(texts, count)
-    assert {"language": "en", "word": b" the", "count": 297} in [
-        {**row.asDict(), "word": bytes(row.word)} for row in words.collect()
-    ]
+    shown = words.where("word < X'FE'").collect()  # docs/clusters.md: no statistics
+    assert [("en", b" cat"), ("en", b" the"), ("en", b"the")] == sorted(
+        (row.language, bytes(row.word)) for row in shown if row.language == "en"
+    )
     assert (tmp_path / "was killed").exists()
     result = write_words(words, tmp_path / "made", count)
     assert 396 == result["documents"]
