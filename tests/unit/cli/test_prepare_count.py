@@ -146,3 +146,23 @@ def test_what_join_refuses(
     assert 2 == main(["count", "-o", str(tmp_path / "out"), *words])
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--master", "yarn"], "--master is for --engine spark"),
+        (["--bad-rows", "keep"], "--bad-rows is for --engine spark"),
+        (["--engine", "spark", "-j", "2"], "-j is for --engine local"),
+        (["--engine", "spark", "--join", "x"], "leave --engine out"),
+    ],
+)
+def test_flags_of_another_engine(
+    texts: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    message: str,
+) -> None:
+    assert 2 == main(["count", *texts, "-o", str(tmp_path / "counts"), *words])
+    assert message in capsys.readouterr().err
