@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-import small_models
 from vocabshift.cli.main import main
 from vocabshift.engines import CountPieces, EncodeTexts
 
@@ -48,6 +47,8 @@ def dies_once(mark: Path, table: Any) -> None:
 
 
 def test_actors_encode(tmp_path: Path) -> None:
+    import small_models  # not above: workers import this file, and not from the tests' folder
+
     folder = small_models.old_tokenizer().save_pretrained(tmp_path / "tokenizer")
     mark = tmp_path / "killed"
 

@@ -71,6 +71,8 @@ def test_documents_without_tokens(tokenizer: Tokenizer, tmp_path: Path) -> None:
     assert [0, 2 + len(END), 0, len(END), 0] == packed.document_bytes.tolist()
     packed = open_megatron([put(tmp_path / "b.idx", [[5, 6, end], [end]], "<i4")], tokenizer)
     assert (end, [2, 0]) == (packed.eos_id, packed.document_bytes.tolist())
+    mixed = open_megatron([put(tmp_path / "d.idx", [[5, 6, end], [7]])], tokenizer)
+    assert (None, [3, 1]) == (mixed.eos_id, mixed.document_tokens.tolist())
     empty = open_megatron([put(tmp_path / "c.idx", [])], tokenizer)
     assert (0, 0) == (len(empty), empty.n_bytes)
 

@@ -150,6 +150,12 @@ def test_tables_of_other_programs(tmp_path: Path, word: Any, count: Any) -> None
     one = join(tmp_path / "one", [tmp_path / "words.parquet"], pattern=NAMED["gpt2"])
     assert WORDS == words(one)
     CountFolder.open(one).require(NAMED["gpt2"], None, ())
+    assert [None, "en", "hi"] == [group.language for group in CountFolder.open(one).groups]
+    pq.write_table(
+        table([("c", 4, None), ("b", 5, "hi"), ("a", 1, "en")]), tmp_path / "sums.parquet"
+    )
+    sums = join(tmp_path / "sums", [tmp_path / "sums.parquet"], pattern=NAMED["gpt2"])
+    assert files(one) == files(sums)
     split = tmp_path / "split"
     for name, rows in (
         ("part-1.parquet", [*ROWS[2:], ("a", 1, "en")]),
