@@ -1,19 +1,22 @@
 """Learn rows by token distillation, our way and the published one, in turn, and compare.
 
     python benchmarks/distill.py --quick
-    python benchmarks/distill.py --model models/llama --new runs/ist --text corpus.txt --runs 3
+    python benchmarks/distill.py --model models/llama --new runs/ist --text corpus --rows 8000
 
-Both read the same snippets once, with the same losses. The published code (arXiv 2505.20133,
-konstantinjdobler/token-distillation) reads them one by one, each a step, and runs AdamW over the
-whole tables, of which kept rows get their gradient zeroed; both models give their logits. Ours
-reads snippets of like length together and keeps gradients and moments of the learned rows alone.
-Times and memory are those of learning; the model and the snippets are loaded before. Rows differ,
-since the steps do, so results are not compared.
+Both learn the rows of the `--rows` new tokens that are most frequent in the text, and read the same
+snippets once, `--tokens` new tokens in all; time grows with the tokens, memory with the rows. The
+published code (arXiv 2505.20133, konstantinjdobler/token-distillation, its defaults) reads snippets
+one by one, each a step, and runs AdamW over the whole tables, of which kept rows get their gradient
+zeroed; both models give their logits. Ours reads snippets of like length together and keeps
+gradients and moments of the learned rows alone. Times are those of learning on one thread; the
+model and the snippets are loaded before. Rows differ, since the steps do, so only the number of
+tokens that were read is compared. Progress goes to stderr.
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import sys
 import tempfile
 from collections.abc import Callable
@@ -30,7 +33,7 @@ import measure
 import vocabshift as vs
 
 
-def prepared(model: str, new: str, text: Path, tokens: int) -> tuple[Any, ...]:
+def prepared(model: str, new: str, text: Path, rows: int, tokens: int) -> tuple[Any, ...]:
     """The teacher, a student with the new tables, the snippets and the ids of the learned rows."""
     import torch
 
@@ -51,19 +54,32 @@ def prepared(model: str, new: str, text: Path, tokens: int) -> tuple[Any, ...]:
     plan = make_plan(teacher, matrices, old, ours, options)
     settings = vs.DistillOptions(tokens=tokens)
     corpus = vs.Corpus.from_files({"text": text})
+    encoded, _ = ours.encode_batch([document for _, document in corpus.texts()])
     made = plan.match.sources.made
-    found = find_snippets(corpus, old, plan.match.tokenizer, made, settings)
+    counts = np.bincount(encoded, minlength=plan.report.rows)[made]
+    ids = np.sort(made[np.argsort(-counts, kind="stable")[:rows]])
+    found = find_snippets(corpus, old, plan.match.tokenizer, ids, settings)
     student = make_student(teacher, matrices, plan.made, plan.report.rows)
-    return teacher, student, matrices, plan, found.snippets, made[found.counts > 0], settings
+    tell(
+        f"{len(ids):,} rows, {(found.counts > 0).sum():,} of them in {len(found.snippets):,} "
+        f"snippets of {found.n_new:,} new and {found.n_old:,} old tokens"
+    )
+    return teacher, student, matrices, plan, found.snippets, ids, settings
 
 
-def by_vocabshift(text: Path, *, model: str, new: str, tokens: int) -> Callable[[], None]:
+def tell(text: str) -> None:
+    """Progress."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def by_vocabshift(text: Path, **how: Any) -> Callable[[], int]:
     """Compact rows, snippets together."""
-    teacher, student, matrices, plan, snippets, ids, settings = prepared(model, new, text, tokens)
-    from vocabshift.surgery.lesson import Around, Lesson
+    teacher, student, matrices, plan, snippets, ids, settings = prepared(text=text, **how)
+    from vocabshift.surgery.lesson import Lesson
+    from vocabshift.surgery.snippets import Around
     from vocabshift.surgery.student import frozen
 
-    def learn() -> None:
+    def learn() -> int:
         with frozen(teacher, student):
             lesson = Lesson(
                 teacher,
@@ -77,20 +93,22 @@ def by_vocabshift(text: Path, *, model: str, new: str, tokens: int) -> Callable[
                 seed=0,
                 has_next=True,
             )
-            lesson.run(None, None)
+            lesson.run(None, lambda _, done, total: tell(f"vocabshift: {done:,} of {total:,}"))
+            return lesson.n_tokens
 
     return learn
 
 
-def by_whole_tables(text: Path, *, model: str, new: str, tokens: int) -> Callable[[], None]:
+def by_whole_tables(text: Path, **how: Any) -> Callable[[], int]:
     """AdamW over every row, one snippet in each step."""
     import torch
 
-    teacher, student, _, _, snippets, ids, _ = prepared(model, new, text, tokens)
+    teacher, student, _, _, snippets, ids, _ = prepared(text=text, **how)
     table, head = student.get_input_embeddings().weight, student.get_output_embeddings().weight
     parameters = [table] if head is table else [table, head]
 
-    def learn() -> None:
+    def learn() -> int:
+        n_tokens = 0
         for each in (teacher, student):
             each.requires_grad_(requires_grad=False)
         kept = torch.ones(len(table), dtype=torch.bool)
@@ -98,10 +116,13 @@ def by_whole_tables(text: Path, *, model: str, new: str, tokens: int) -> Callabl
         for parameter in parameters:
             parameter.requires_grad_()
         optimizer = torch.optim.AdamW(parameters, lr=1e-4, weight_decay=0.0)
-        for at in np.random.default_rng(0).permutation(len(snippets)).tolist():
+        for number, at in enumerate(np.random.default_rng(0).permutation(len(snippets)).tolist()):
             snippet = snippets[at]
+            n_tokens += len(snippet.new)
+            if number % 50 == 0:
+                tell(f"whole tables: snippet {number:,} of {len(snippets):,}")
             old, new_ids = (
-                torch.from_numpy(ids.astype(np.int64))[None] for ids in (snippet.old, snippet.new)
+                torch.from_numpy(each.astype(np.int64))[None] for each in (snippet.old, snippet.new)
             )
             with torch.no_grad():
                 wanted = teacher(old, output_hidden_states=True).hidden_states[-1]
@@ -117,6 +138,7 @@ def by_whole_tables(text: Path, *, model: str, new: str, tokens: int) -> Callabl
                     parameter.grad[kept] = 0
             optimizer.step()
             optimizer.zero_grad()
+        return n_tokens
 
     return learn
 
@@ -156,7 +178,8 @@ def main(words: list[str] | None = None) -> str:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--model", help="folder of a model with its tokenizer")
     parser.add_argument("--new", help="the tokenizer that it is to have")
-    parser.add_argument("--text", type=Path)
+    parser.add_argument("--text", type=Path, help="a file or folder")
+    parser.add_argument("--rows", type=int, default=8_000, help="that are learned")
     parser.add_argument("--tokens", type=int, default=20_000, help="new tokens that are read")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="a small random model and text")
@@ -166,19 +189,38 @@ def main(words: list[str] | None = None) -> str:
             options.model, options.new, options.text = quick(Path(place))
         if not (options.model and options.new and options.text):
             parser.error("give --model, --new and --text, or --quick")
-        how = {"model": options.model, "new": options.new, "tokens": options.tokens}
+        how = {name: getattr(options, name) for name in ("model", "new", "rows", "tokens")}
         contestants = {
             "vocabshift": partial(by_vocabshift, **how),
             "one AdamW over whole tables, one snippet a step": partial(by_whole_tables, **how),
         }
         results = measure.compare(contestants, options.text, options.runs)
-        table = measure.report(
-            f"Token distillation, {options.tokens:,} new tokens",
-            results,
-            options.text.stat().st_size,
-        )
+    table = report(results, options.rows)
     print(table)
     return table
+
+
+def report(results: dict[str, list[measure.Run]], rows: int) -> str:
+    """Markdown table of medians; ratios are paired run by run."""
+    first = next(iter(results))
+    n_tokens = {run.checksum for runs in results.values() for run in runs}
+    if len(n_tokens) > 1:
+        raise RuntimeError(f"they read other texts: {n_tokens} new tokens")
+    (read,) = n_tokens
+    lines = [
+        f"### Token distillation, {rows:,} rows, {read:,} new tokens",
+        "",
+        f"| | CPU s | CPU s for 1,000 new tokens | peak MB | CPU, times {first} |",
+        "|---|---|---|---|---|",
+    ]
+    for name, runs in results.items():
+        cpu = statistics.median(run.cpu for run in runs)
+        ratios = [run.cpu / base.cpu for run, base in zip(runs, results[first], strict=True)]
+        lines.append(
+            f"| {name} | {cpu:.1f} | {1000 * cpu / max(read, 1):.1f} "
+            f"| {max(run.peak_mb for run in runs):.0f} | {statistics.median(ratios):.1f} |"
+        )
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
