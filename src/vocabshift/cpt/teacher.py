@@ -206,9 +206,8 @@ class LiveTeacher:
         readings = []
         for number, starts in wanted:
             ends = documents[number].ends
-            nothing = np.full(
-                min(len(ends), 1), np.nan, dtype=np.float32
-            )  # a lone token without BOS
+            # A lone token without BOS has no window.
+            nothing = np.full(min(len(ends), 1), np.nan, dtype=np.float32)
             parts = [found.get((number, start), (nothing, nothing)) for start in starts]
             begin, end = (self._scored(start, len(ends)) for start in (starts[0], starts[-1]))
             logprobs, boundaries = (np.concatenate(each) for each in zip(*parts, strict=True))
