@@ -43,7 +43,8 @@ class SparkSettings:
 @contextmanager
 def open_session(settings: SparkSettings) -> Iterator[SparkSession]:
     """The session of spark-submit or a notebook, or a new one, which is stopped at the end."""
-    check_installed("pyspark", "--engine spark", extra="spark")
+    for package in ("pyspark", "pandas", "pyarrow"):
+        check_installed(package, "--engine spark", extra="spark")
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
