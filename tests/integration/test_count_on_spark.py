@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vocabshift.cli.main import main
-from vocabshift.engines import CountPieces, count_words, write_words
+from vocabshift.engines import CountPieces, EncodeTexts, count_words, write_words
 from vocabshift.engines.spark_session import SparkSettings, check_java, open_session
 from vocabshift.text.count_folder import CountFolder
 
@@ -217,3 +217,20 @@ def test_what_cannot_be_counted(
     assert 2 == main([*words, *options])
     assert message in capsys.readouterr().err.splitlines()[-1]
     assert not (tmp_path / "out").exists()
+
+
+def test_texts_are_encoded(spark: Any, tmp_path: Path) -> None:
+    """The example of the documentation: `mapInArrow` takes the callable as it is."""
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+    import small_models
+
+    folder = small_models.old_tokenizer().save_pretrained(tmp_path / "tokenizer")
+    texts = ["the cat", None, "", *(f"{number} घर" for number in range(20))]
+    rows = pa.table({"id": range(len(texts)), "text": texts})
+    pq.write_table(rows, tmp_path / "texts.parquet")
+    pages = spark.read.parquet(str(tmp_path / "texts.parquet")).repartition(4)
+    encode = EncodeTexts(str(folder), eos="</s>")
+    schema = from_arrow_schema(encode.schema(to_arrow_schema(pages.schema)))
+    found = pages.mapInArrow(encode, schema).orderBy("id").collect()
+    assert encode(rows)["input_ids"].to_pylist() == [row["input_ids"] for row in found]

@@ -11,6 +11,7 @@ import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from importlib.util import find_spec
 from inspect import Parameter, getsource, isclass, isfunction, signature
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,8 @@ def test_every_module_can_be_imported_and_the_face_stays() -> None:
     """Importing a sub-package binds its name on the parent: none may shadow a public function."""
     pytest.importorskip("torch")
     for name in module_names():
-        importlib.import_module(name)
+        if name != "vocabshift.engines.datatrove" or find_spec("datatrove"):
+            importlib.import_module(name)
     for name in vs.__all__:
         value = getattr(vs, name)
         assert name in ("METRICS", "__version__") or callable(value), name
