@@ -138,6 +138,15 @@ def test_text_that_is_not_utf8(plan: RunPlan) -> None:
         list(SketchBorders(plan, LABELLED)([batch]))
 
 
+def test_bad_rows_that_are_kept_elsewhere(plan: RunPlan, rows: pa.RecordBatch) -> None:
+    """They were kept when the words were counted, and are left out here."""
+    labels, texts = zip(*ROWS, strict=True)
+    columns = [[*labels, "en"], [*(text.encode() for text in texts), b"a b\xff"]]
+    batch = pa.record_batch([pa.array(column) for column in columns], names=["language", "text"])
+    kept = SketchBorders(plan, replace(LABELLED, bad_rows="keep"))
+    assert [rows] == list(kept([batch]))
+
+
 def test_weights_are_of_the_words(plan: RunPlan, tmp_path: Path) -> None:
     """An occurrence in a language of weight 2 counts twice as much, in fixed point."""
     assert {"en": 4096, "hi": 8192} == dict(plan.weights)
