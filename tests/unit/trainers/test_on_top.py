@@ -15,7 +15,7 @@ from vocabshift.errors import CorpusError, InvalidTokenizerError, UnreachableTok
 from vocabshift.storage.outcome import config_hash
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
-from vocabshift.text.patterns import NAMED, Pattern, Split, from_spec
+from vocabshift.text.patterns import NAMED, Pattern, Split, from_spec, splitter
 from vocabshift.text.regexes import CL100K, join_words
 from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.components import metaspace_decoder, space_to_metaspace
@@ -155,6 +155,28 @@ def test_a_base_whose_pattern_cannot_be_lifted() -> None:
         run(base=no_boundaries, stage2_pre_tokenizer="own")
     gpt2 = make_base(pre_tokenizer={**spec, "use_regex": True})
     assert "own" == run(base=gpt2)[1].stage2_pre_tokenizer
+
+
+@pytest.mark.parametrize("one_by_one", [True, False])
+def test_digits_before_the_pattern_do_not_hide_it(*, one_by_one: bool) -> None:
+    """As SmolLM has them. Nothing of the old segmentation changes, in numbers and code neither."""
+    base = make_base()
+    steps = [
+        {"type": "Digits", "individual_digits": one_by_one},
+        {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+    ]
+    spec = {"type": "Sequence", "pretokenizers": steps}
+    model = replace(base.model, ignore_merges=False)
+    base = replace(base, model=model, pre_tokenizer=spec)
+    texts = [*TEXTS["en"], "the cat 2024\n    the cat(12, 3)\n\tsat 1 2\n\nthe"] * 3
+    tokenizer, report = run(Corpus.from_texts(texts), base=base)
+    by_name = {row.name: row for row in report.candidates}
+    assert ("own", 0.0) == (report.stage2_pre_tokenizer, by_name["own"].changed_tokens)
+    before, after = from_spec(spec), from_spec(tokenizer.pre_tokenizer)
+    assert before is None
+    assert after is not None
+    digits = ["2", "4"] if one_by_one else ["24"]
+    assert ["the cat", " ", *digits, "\n   ", " sat"] == splitter(after)("the cat 24\n    sat")
 
 
 def test_the_choice_is_among_those_that_lift_the_boundary_and_keep_sentences() -> None:
