@@ -103,6 +103,14 @@ class CountFolder:
     runs: RunFolder | None = None  # of the same text, for the superwords of two-stage recipes
 
     @property
+    def fingerprint_number(self) -> int:
+        """The fingerprint, to be added to others; CorpusError if it is none."""
+        try:
+            return int(self.fingerprint, 16)
+        except ValueError as error:
+            raise CorpusError(f"{self.path / FILE} is damaged ({error}); {AGAIN}") from None
+
+    @property
     def paths(self) -> list[Path]:
         """The folder itself, and that of the runs; the counterpart of `Corpus.paths`."""
         return [self.path] if self.runs is None else [self.path, self.runs.path]

@@ -148,7 +148,7 @@ class CountJoin(WeightedText):
         """Blocks of words with their group; collects the statistics of the part."""
         if isinstance(part, CountFolder):
             self.n_special += part.special_tokens_in_text
-            self._sum += int(part.fingerprint, 16)
+            self._sum += part.fingerprint_number
             for number, about in enumerate(part.groups):
                 index = self._index(about.language, about.weight)
                 group = self.groups[index]

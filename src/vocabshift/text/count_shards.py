@@ -149,15 +149,22 @@ class ForeignShard:
     def languages(self) -> set[str | None]:
         """All labels in the file; {None} without the column."""
         import pyarrow.compute as pc
+        import pyarrow.parquet as pq
 
         if not self.has_language:
             return {None}
         found: set[str | None] = set()
-        for words, _, languages in self._columns():
-            is_word = pc.not_equal(pc.binary_slice(words, 0, 1), STATISTIC)
-            # The fingerprint, a figure, has no label.
-            found.update(pc.unique(languages.filter(is_word)).to_pylist())
-            found.update(pc.unique(languages.drop_null()).to_pylist())
+        with _damage(self.path, _EXPORT), pq.ParquetFile(self.path) as file:
+            for batch in file.iter_batches(_BATCH_ROWS, columns=["language"]):
+                found.update(pc.unique(batch.column("language")).to_pylist())
+        # The fingerprint, a figure, has no label: is there a word without one?
+        if None in found and not any(
+            pc.any(
+                pc.not_equal(pc.binary_slice(words.filter(pc.is_null(labels)), 0, 1), STATISTIC)
+            ).as_py()
+            for words, _, labels in self._columns()
+        ):
+            found.remove(None)
         return found
 
     def read(self) -> Iterator[tuple[str | None, Block]]:

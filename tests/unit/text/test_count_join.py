@@ -119,6 +119,9 @@ def test_a_damaged_part(tmp_path: Path) -> None:
     (part / FILE).write_text(json.dumps(document), "utf-8")
     with pytest.raises(CorpusError, match="count the corpus again"):
         CountJoin.open([part]).count_words()
+    (part / FILE).write_text(json.dumps(document | {"corpus_fingerprint": "none"}), "utf-8")
+    with pytest.raises(CorpusError, match=r"counts.json is damaged \(invalid literal.*'none'"):
+        CountJoin.open([part]).count_words()
 
 
 ROWS = [("b", 2, "hi"), ("a", 1, "en"), ("b", 3, "hi"), ("zero", 0, "en"), ("c", 4, None)]
