@@ -39,6 +39,12 @@ class SparkSettings:
     conf: Annotated[tuple[str, ...], "KEY=VALUE"] = ()
     """Settings of Spark, such as spark.executor.memory=4g."""
 
+    @property
+    def is_local(self) -> bool:
+        """Whether this machine runs the workers: no cluster, and not started by spark-submit."""
+        is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+        return not is_submitted and (self.master or "local").startswith("local")
+
 
 @contextmanager
 def open_session(settings: SparkSettings) -> Iterator[SparkSession]:
@@ -66,6 +72,9 @@ def open_session(settings: SparkSettings) -> Iterator[SparkSession]:
         conf[key] = value
     for key, value in conf.items():
         builder = builder.config(key, value)
+    if settings.is_local:
+        # Else the workers are the `python3` of the PATH, which need not have this package.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
         session = builder.getOrCreate()

@@ -37,6 +37,27 @@ def test_a_java_that_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ver
     check_java()
 
 
+@pytest.mark.parametrize(
+    ("master", "is_submitted", "is_local"),
+    [
+        (None, False, True),
+        ("local[2,4]", False, True),
+        ("local-cluster[2,1,2048]", False, True),
+        ("yarn", False, False),
+        ("spark://host:7077", False, False),
+        (None, True, False),
+    ],
+)
+def test_where_workers_run_the_python_of_the_driver(
+    monkeypatch: pytest.MonkeyPatch, master: str | None, *, is_submitted: bool, is_local: bool
+) -> None:
+    if is_submitted:
+        monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    else:
+        monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    assert is_local == SparkSettings(master).is_local
+
+
 def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vocabshift.text.records.find_spec", lambda _: None)
     with (
