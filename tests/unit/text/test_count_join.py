@@ -260,8 +260,7 @@ def test_a_language_of_nulls_alone(tmp_path: Path, in_path: bool) -> None:
 def test_labels_as_views(tmp_path: Path) -> None:
     views = table().set_column(2, "language", table()["language"].cast(pa.string_view()))
     pq.write_table(views, tmp_path / "words.parquet")
-    joined = join(tmp_path / "joined", [tmp_path / "words.parquet"], pattern=NAMED["gpt2"])
-    assert WORDS == words(joined)
+    assert WORDS == words(join(tmp_path / "out", [tmp_path / "words.parquet"], pattern=NAMED["gpt2"]))
 
 
 def test_folders_of_counts_inside_of_a_part(tmp_path: Path) -> None:
