@@ -258,9 +258,11 @@ def test_a_language_of_nulls_alone(tmp_path: Path, in_path: bool) -> None:
 
 
 def test_labels_as_views(tmp_path: Path) -> None:
-    views = table().set_column(2, "language", table()["language"].cast(pa.string_view()))
-    pq.write_table(views, tmp_path / "words.parquet")
-    assert WORDS == words(join(tmp_path / "out", [tmp_path / "words.parquet"], pattern=NAMED["gpt2"]))
+    part = tmp_path / "words.parquet"
+    pq.write_table(
+        table().set_column(2, "language", table()["language"].cast(pa.string_view())), part
+    )
+    assert WORDS == words(join(tmp_path / "out", [part], pattern=NAMED["gpt2"]))
 
 
 def test_folders_of_counts_inside_of_a_part(tmp_path: Path) -> None:
