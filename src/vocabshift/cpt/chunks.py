@@ -213,7 +213,7 @@ class MatchedRows:
                 continue
             ends = found.edges[1:]
             is_kept = ~np.isnan(found.teacher)
-            is_kept &= np.add.reduceat(part.is_special, found.edges[:-1]) == 0
+            is_kept &= np.add.reduceat(part.is_special[: ends[-1]], found.edges[:-1]) == 0
             if self.config.debiasing:  # the model does not read the last token of a row
                 is_kept &= part.target + ends < self.length
             given = np.where(is_kept, n_found[part.row] + np.cumsum(is_kept) - 1, -1)

@@ -98,7 +98,8 @@ class CountWords(PipelineStep):  # type: ignore[misc]
 
         for documents in batched(data, _DOCUMENTS):
             with self.track_time(unit="batch"):
-                columns = {"text": pa.array([each.text for each in documents], pa.string())}
+                texts = [each.text for each in documents]
+                columns = {"text": pa.array(texts, pa.large_string())}  # may be 2 GiB and more
                 if self.key is not None:
                     labels = [each.metadata.get(self.key) for each in documents]
                     columns["language"] = pa.array(labels, pa.string())
@@ -118,7 +119,13 @@ class _WithEncoder:
         if (folder / "tokenizer.json").is_file():  # datatrove takes files and Hub names
             self.tokenizer_name_or_path = str(folder / "tokenizer.json")
         loaded: cached_property[Any] = PipelineStepWithTokenizer.tokenizer
-        return _Tokenizer(Encoder(loaded.func(self)))
+        tokenizer = loaded.func(self)
+        if tokenizer.truncation is not None or tokenizer.padding is not None:
+            raise ValueError(
+                f"{self.tokenizer_name_or_path} truncates or pads every text, which our encoder "
+                'does not; set "truncation" and "padding" to null in a copy of the file'
+            )
+        return _Tokenizer(Encoder(tokenizer))
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,9 @@ class EncodeTexts:
         import pyarrow as pa
 
         encoder, eos = self._encoder()
+        # Views cannot be filtered; engines that guess types call a batch without text "null".
+        if texts.type in (pa.string_view(), pa.null()):
+            texts = texts.cast(pa.large_string())
         flat, offsets = encoder.encode_batch(
             texts.drop_null(),
             threads=self.threads,

@@ -46,7 +46,8 @@ class _ForeignPart:
         """Sorted, so that they do not depend on how rows are divided among files."""
         found: set[str | None] = set()
         for shard, label in self.shards:
-            found |= shard.languages() if label is None else {label}
+            own = shard.languages()
+            found |= {label} if own and label is not None else own
         return sorted(found, key=lambda label: (label is not None, label or ""))
 
     def figures(self) -> Counter[tuple[str | None, str]]:
@@ -100,9 +101,11 @@ class CountJoin(WeightedText):
         """
         check_installed("pyarrow", "joining counts (Parquet)")
         paths = [Path(part) for part in parts]
+        met: set[Path] = set()
         for path in paths:
-            if [other.resolve() for other in paths].count(path.resolve()) > 1:
+            if path.resolve() in met:
                 raise CorpusError(f"{path} is given twice, and would be counted twice")
+            met.add(path.resolve())
         opened = [_open(path) for path in paths]
         ours = [part for part in opened if isinstance(part, CountFolder)]
         if pattern is None and not ours:
@@ -134,13 +137,13 @@ class CountJoin(WeightedText):
         spill = "." if spill_folder is None else str(spill_folder)
         counter = _core.WordCounter(_core.PreTokenizer([]), threads, memory_bytes or MEMORY, spill)
         self.groups, self.n_special, self._sum = [], 0, 0
-        done = 0
+        done, n_rows = 0, self._n_rows
         for part in self.parts:
             for index, block in self._blocks(part):
                 counter.add_words(*block, index)
                 done += len(block[1])
                 if progress is not None:
-                    progress(done, self._n_rows)
+                    progress(done, n_rows)
         self.fingerprint = format_fingerprint(self._sum)
         return counter
 
@@ -213,6 +216,9 @@ def _open(path: Path) -> CountFolder | _ForeignPart:
             f"{path} holds no counts: no {FILE}, as vocabshift count writes it, and no *.parquet "
             "with the columns word and count"
         )
+    for folder in sorted({file.parent for file in files}):
+        if (folder / FILE).exists():  # its languages and statistics are not in the Parquet files
+            raise CorpusError(f"{folder} is a folder of counts in itself; name it, not {path}")
     return _ForeignPart(path, tuple((ForeignShard(file), _label(file, path)) for file in files))
 
 

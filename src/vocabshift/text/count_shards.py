@@ -29,6 +29,7 @@ STATISTIC = b"\xff"
 each. The byte occurs nowhere in UTF-8."""
 
 _FIGURES = {"documents", "bytes", "special", "nulls", "high", "low"}
+_NO_DOCUMENTS = (b"nulls", b"high", b"low")  # figures of a label that may have no text
 
 BAD_ROW = b"\xfe"
 """First byte of a row that could not be read: the reason follows, a zero byte, and the row."""
@@ -147,24 +148,18 @@ class ForeignShard:
             )
 
     def languages(self) -> set[str | None]:
-        """All labels in the file; {None} without the column."""
+        """The labels of all words and documents in the file; without the column, None or none."""
+        import pyarrow as pa
         import pyarrow.compute as pc
-        import pyarrow.parquet as pq
 
-        if not self.has_language:
-            return {None}
+        # The fingerprint has no label, and nulls are no documents of theirs.
+        others = pa.array([STATISTIC + name for name in _NO_DOCUMENTS], pa.large_binary())
         found: set[str | None] = set()
-        with _damage(self.path, _EXPORT), pq.ParquetFile(self.path) as file:
-            for batch in file.iter_batches(_BATCH_ROWS, columns=["language"]):
-                found.update(pc.unique(batch.column("language")).to_pylist())
-        # The fingerprint, a figure, has no label: is there a word without one?
-        if None in found and not any(
-            pc.any(
-                pc.not_equal(pc.binary_slice(words.filter(pc.is_null(labels)), 0, 1), STATISTIC)
-            ).as_py()
-            for words, _, labels in self._columns()
-        ):
-            found.remove(None)
+        for words, _, labels in self._columns():
+            is_own = pc.invert(pc.is_in(words, others))
+            found.update(pc.unique(labels.filter(is_own)).to_pylist())
+            if found and not self.has_language:
+                break
         return found
 
     def read(self) -> Iterator[tuple[str | None, Block]]:

@@ -164,6 +164,19 @@ def test_a_damaged_index(tmp_path: Path, change: Any, message: str) -> None:
         read_idx(tmp_path / "x.idx", "make it again")
 
 
+def test_differences_that_overflow(tmp_path: Path) -> None:
+    """Documents that go up in steps of less than 2**63 and come back to their number."""
+    lengths = np.arange(6)
+    write_idx(tmp_path / "x.idx", lengths, np.dtype("<u2"))
+    data = (tmp_path / "x.idx").read_bytes()
+    at = 34 + 12 * 5
+    for number, place in enumerate((0, 2**63 - 1, -(2**63), -(2**62), 0, 5)):
+        data = put(data, at + 8 * number, "<q", place)
+    (tmp_path / "x.idx").write_bytes(data)
+    with pytest.raises(CorpusError, match="no index of Megatron"):
+        read_idx(tmp_path / "x.idx", "")
+
+
 def test_modes_at_the_end_of_an_index(tmp_path: Path) -> None:
     """Multimodal data sets have them."""
     data = idx(tmp_path)

@@ -287,6 +287,27 @@ def test_a_special_token_inside_of_a_text() -> None:
     assert np.nansum(teacher) == -len("a cat the cat")
 
 
+def test_a_special_token_after_the_last_chunk_of_a_row() -> None:
+    """The row ends with it, and no boundary is likely there: the chunk before it stays."""
+    tokenizer = small_models.old_tokenizer()
+    text = "a cat</s> the cat"
+
+    class Unlikely(ByBytes):
+        def read(self, stretches: Sequence[Stretch]) -> list[Reading]:
+            readings = super().read(stretches)
+            for reading in readings:
+                reading.boundaries[text.index(" the") - 1] = -99
+            return readings
+
+    ids = Encoder(tokenizer).encode(text).tolist()
+    length = ids.index(small_models.special_ids(tokenizer)["</s>"]) + 1  # after a separator
+    rows, documents = packed([text], tokenizer, length)
+    config = replace(CONFIG, debiasing=True)
+    matched = MatchedRows(rows, documents, length, tokenizer, Unlikely([text]), config)
+    numbers, _ = matched.chunks(np.array([0]))
+    assert [0, 1, -1] == numbers[0].tolist()
+
+
 def test_texts_in_memory_and_packed(teacher: LiveTeacher, tmp_path: Path) -> None:
     """The same steps, bit for bit."""
     tokenizer = small_models.train(small_models.HINDI, 340, small_models.SPECIALS)

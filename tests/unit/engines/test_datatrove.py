@@ -99,6 +99,33 @@ def test_loss_masks_are_refused(folder: Path, tmp_path: Path) -> None:
         EncodeDocuments(str(tmp_path), str(folder), save_loss_metadata=True)
 
 
+@pytest.mark.parametrize("what", ["truncation", "padding"])
+def test_texts_that_would_be_cut_or_padded(folder: Path, tmp_path: Path, what: str) -> None:
+    """datatrove's steps do as the file says, and ours would write other ids."""
+    import tokenizers
+
+    from vocabshift.engines.datatrove import CountTokens
+
+    tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    if what == "padding":
+        tokenizer.enable_padding()
+    else:
+        tokenizer.enable_truncation(2)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(ValueError, match="truncates or pads every text"):
+        list(CountTokens(str(tmp_path)).run(iter(documents())))
+
+
+def test_texts_beyond_2_gib(tmp_path: Path) -> None:
+    """Offsets of 64 bits, since a batch is a thousand documents of any length."""
+    import pyarrow as pa
+
+    from vocabshift.engines.datatrove import CountWords
+
+    (batch,) = CountWords(tmp_path)._batches(documents())
+    assert pa.large_string() == batch.schema.field("text").type
+
+
 def test_words_are_counted(tmp_path: Path) -> None:
     """Languages come from the metadata; an empty task and a task done again change nothing."""
     from vocabshift.engines.datatrove import CountWords

@@ -57,6 +57,17 @@ def test_a_record_batch(folder: Path, peer: tokenizers.Tokenizer) -> None:
     assert isinstance(found, pa.RecordBatch)
 
 
+@pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "dictionary", "null"])
+def test_strings_as_engines_pass_them(folder: Path, peer: tokenizers.Tokenizer, kind: str) -> None:
+    """Of any Arrow type, and a slice of a longer column."""
+    given = [None] * 5 if kind == "null" else TEXTS
+    texts = pa.array(given, "string" if kind == "dictionary" else kind)
+    texts = texts.dictionary_encode() if kind == "dictionary" else texts
+    found = EncodeTexts(folder)(pa.record_batch({"text": texts.slice(1, 3)}))
+    found.validate(full=True)
+    assert {"input_ids": expected(peer, given[1:4])} == found.to_pydict()
+
+
 @examples(30)
 @given(texts=st.lists(st.none() | st.text(max_size=20), max_size=12), data=st.data())
 def test_tables_and_iterators(

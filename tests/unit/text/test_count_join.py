@@ -240,6 +240,40 @@ def test_what_tasks_of_an_engine_counted(tmp_path: Path, labelled: bool) -> None
     assert files(tmp_path / "whole") == files(joined)
 
 
+@pytest.mark.parametrize("in_path", [True, False])
+def test_a_language_of_nulls_alone(tmp_path: Path, in_path: bool) -> None:
+    """It is no group, as in `count`; nor is what has no language but the fingerprint."""
+    from vocabshift.engines import CountPieces
+
+    whole = count(tmp_path / "whole", {"en": ENGLISH}, normalizer=None, special_tokens=())
+    rows = {"text": [*ENGLISH, None], "language": [*["en"] * len(ENGLISH), "fr"]}
+    batches = CountPieces(language="language")(iter([pa.record_batch(rows)]))
+    counted = pa.Table.from_batches(batches)
+    if in_path:
+        pq.write_to_dataset(counted, tmp_path / "parts", partition_cols=["language"])
+    else:
+        pq.write_table(counted, tmp_path / "parts")
+    joined = join(tmp_path / "joined", [tmp_path / "parts"], pattern=NAMED["o200k"])
+    assert files(whole) == files(joined)
+
+
+def test_labels_as_views(tmp_path: Path) -> None:
+    part = tmp_path / "words.parquet"
+    pq.write_table(
+        table().set_column(2, "language", table()["language"].cast(pa.string_view())), part
+    )
+    assert WORDS == words(join(tmp_path / "out", [part], pattern=NAMED["gpt2"]))
+
+
+def test_folders_of_counts_inside_of_a_part(tmp_path: Path) -> None:
+    """Their Parquet files alone would lose the languages and the statistics."""
+    (tmp_path / "all").mkdir()
+    part = count(tmp_path / "all" / "00000", {"en": ENGLISH})
+    for given in (tmp_path / "all", part / "words-00000.parquet"):
+        with pytest.raises(CorpusError, match="00000 is a folder of counts in itself; name it"):
+            CountJoin.open([given], NAMED["o200k"])
+
+
 def test_bad_rows_of_an_engine(tmp_path: Path) -> None:
     from vocabshift.engines import CountPieces
 
