@@ -60,8 +60,8 @@ def _check(file: File, name: str) -> None:
     """CorpusError for a file that Spark does not read, or not as this package does."""
     is_packed = file.compression is not None
     # Spark knows .gz in small letters alone, and would read the packed bytes.
-    if file.format == "json" or is_packed and (
-        file.format == "parquet" or not file.path.name.endswith(".gz")
+    if file.format == "json" or (
+        is_packed and (file.format == "parquet" or not file.path.name.endswith(".gz"))
     ):
         raise CorpusError(
             f"{name}: Spark reads .parquet, .txt and .jsonl, the last two also .gz; convert it, or "

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from vocabshift.engines.spark_session import SparkSettings, check_java, open_session
+from vocabshift.engines.spark_session import (
+    SparkSettings,
+    _python_of_workers,
+    check_java,
+    open_session,
+)
 
 
 def java_that_says(folder: Path, version: str) -> None:
@@ -35,6 +42,37 @@ def test_a_java_that_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ver
     java_that_says(tmp_path, version)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     check_java()
+
+
+@pytest.mark.parametrize(
+    ("master", "conf", "environment", "expected"),
+    [
+        (None, {}, {}, sys.executable),
+        ("local[2]", {}, {"SPARK_HOME": "/spark"}, sys.executable),
+        ("local-cluster[2,1,1024]", {}, {}, sys.executable),
+        (None, {"spark.master": "yarn"}, {}, None),
+        ("yarn", {}, {}, None),
+        (None, {}, {"SPARK_HOME": "/spark"}, None),
+        (None, {}, {"PYSPARK_GATEWAY_PORT": "1"}, None),
+        ("yarn", {"spark.pyspark.python": "./env/python"}, {}, "./env/python"),
+        ("local", {}, {"PYSPARK_PYTHON": "python9"}, "python9"),
+    ],
+)
+def test_the_python_of_the_workers(
+    master: str | None,
+    conf: dict[str, str],
+    environment: dict[str, str],
+    expected: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("PYSPARK_PYTHON", "PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    before = dict(os.environ)
+    with _python_of_workers(master, conf):
+        assert expected == os.environ.get("PYSPARK_PYTHON")
+    assert before == dict(os.environ)
 
 
 def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
