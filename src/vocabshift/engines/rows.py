@@ -50,7 +50,8 @@ class RowOptions:
 
     def __post_init__(self) -> None:
         check_errors(self.errors)
-        check_weight(self.weight, "weight")
+        # A float, as in every corpus: the fingerprint depends on how the weight is written.
+        object.__setattr__(self, "weight", check_weight(self.weight, "weight"))
         if self.label is not None:
             check_label(self.label)
             if self.language is not None:
@@ -98,6 +99,8 @@ class BatchCorpus(Corpus):
         return bad
 
     def _set_aside(self, language: str | None, reason: str, row: bytes) -> None:
+        # JSON can name fields by what UTF-8 cannot hold; and a zero byte ends a kept reason.
+        reason = reason.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
         if self._options.bad_rows == "stop":
             shown = ascii(row[:_SHOWN_BYTES].decode("utf-8", "replace"))
             more = f" and {len(row) - _SHOWN_BYTES:,} bytes more" * (len(row) > _SHOWN_BYTES)
@@ -206,10 +209,17 @@ def _rows_by_language(batch: Any, options: RowOptions) -> Iterator[tuple[Any, ND
     encoded = batch.column(options.language)
     if not hasattr(encoded, "dictionary"):
         encoded = encoded.dictionary_encode()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    labels = encoded.dictionary.to_pylist()
+    codes = encoded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
     for code in dict.fromkeys(codes.tolist()):
-        yield (None if code < 0 else labels[code]), codes == code
+        yield (None if code < 0 else _label(encoded.dictionary[code])), codes == code
+
+
+def _label(scalar: Any) -> Any:
+    """The value of an Arrow scalar; bytes for a string that is not UTF-8."""
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError:
+        return bytes(scalar.as_buffer())
 
 
 def _not_utf8(documents: Documents) -> NDArray[np.bool_]:
@@ -221,8 +231,10 @@ def _not_utf8(documents: Documents) -> NDArray[np.bool_]:
     data = documents.data[int(starts.min()) : int(ends.max())]
     if _core.first_invalid_utf8(data) < 0:
         full = np.frombuffer(documents.data, dtype=np.uint8)
-        first = full[np.minimum(starts, len(full) - 1)] if len(full) else starts
-        if not (((first & 0xC0) == 0x80) & (starts < ends)).any():  # none begins in a character
+        # Between two documents may lie bytes of another language, so both ends are looked at.
+        places = np.concatenate([starts, ends])[np.tile(starts < ends, 2)]
+        places = places[places < ends.max()]
+        if not ((full[places] & 0xC0) == 0x80).any():  # none begins or ends in a character
             return is_bad
     for at, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         is_bad[at] = _core.first_invalid_utf8(documents.data[start:end]) >= 0

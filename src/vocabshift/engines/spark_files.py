@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 
 from vocabshift.errors import CorpusError
-from vocabshift.text.files import File, file_at
+from vocabshift.text.files import File, file_at, read_chunks
 from vocabshift.text.readers import FileSource, RemoteSource
 from vocabshift.text.records import missing_column
 from vocabshift.text.selection import Part
@@ -58,22 +58,27 @@ def files_of(part: Part) -> list[SparkFiles]:
 
 def _check(file: File, name: str) -> None:
     """CorpusError for a file that Spark does not read, or not as this package does."""
-    if file.format == "json" or file.compression in ("zst", "xz"):
+    is_packed = file.compression is not None
+    # Spark knows .gz in small letters alone, and would read the packed bytes.
+    if file.format == "json" or (
+        is_packed and (file.format == "parquet" or not file.path.name.endswith(".gz"))
+    ):
         raise CorpusError(
             f"{name}: Spark reads .parquet, .txt and .jsonl, the last two also .gz; convert it, or "
             "count it without --engine spark"
         )
     if file.path.name.startswith(("_", ".")):
         raise CorpusError(f"{name}: Spark skips names that begin with _ or .; rename it")
-    if file.format == "parquet" or file.compression or not file.path.is_file():
+    if not file.is_text or not file.path.is_file():
         return
+    if next(read_chunks(file), b"").startswith(b"\xef\xbb\xbf"):
+        raise CorpusError(f"{name}: Spark drops the byte order mark of a text file; remove it")
+    if is_packed:
+        return  # the end is known only after reading all
     with file.path.open("rb") as stream:
-        head = stream.read(3)
         stream.seek(-min(1, os.fstat(stream.fileno()).st_size), os.SEEK_END)
         tail = stream.read(1)
-    if head == b"\xef\xbb\xbf" and file.is_text:
-        raise CorpusError(f"{name}: Spark drops the byte order mark of a text file; remove it")
-    if tail == b"\r" and file.is_text:
+    if tail == b"\r":
         raise CorpusError(f"{name}: ends with \\r, which Spark takes for a line end; remove it")
 
 
@@ -92,4 +97,5 @@ def _check_column(file: File, column: str) -> None:
 
 def _literal(path: Path) -> str:
     """A path as Spark reads it, which takes {}[]*? for a glob."""
-    return "file://" + re.sub(r"([\\{}\[\]*?])", r"\\\1", str(path.resolve()))
+    path = path.parent.resolve() / path.name  # the name of a link decides how it is unpacked
+    return "file://" + re.sub(r"([\\{}\[\]*?])", r"\\\1", str(path))

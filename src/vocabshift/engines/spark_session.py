@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,12 +38,6 @@ class SparkSettings:
     """Spark's master, such as local[4] or yarn. None: that of spark-submit, or local[*]."""
     conf: Annotated[tuple[str, ...], "KEY=VALUE"] = ()
     """Settings of Spark, such as spark.executor.memory=4g."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether this machine runs the workers: no cluster, and not started by spark-submit."""
-        is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-        return not is_submitted and (self.master or "local").startswith("local")
 
 
 @contextmanager
@@ -72,17 +66,40 @@ def open_session(settings: SparkSettings) -> Iterator[SparkSession]:
         conf[key] = value
     for key, value in conf.items():
         builder = builder.config(key, value)
-    if settings.is_local:
-        # Else the workers are the `python3` of the PATH, which need not have this package.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
-        session = builder.getOrCreate()
+        with _python_of_workers(settings.master, conf):
+            session = builder.getOrCreate()
         try:
             yield session
         finally:
             if active is None:
                 session.stop()
+
+
+@contextmanager
+def _python_of_workers(master: str | None, conf: Mapping[str, str]) -> Iterator[None]:
+    """Name the Python of the workers to pyspark, which reads the environment alone.
+
+    On this machine it is the one that runs here; else pyspark takes the `python3` of the PATH,
+    which may lack this package. On a cluster, paths of this machine mean nothing.
+    """
+    master = master or conf.get("spark.master")
+    if master is None and not {"PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR"} & {
+        *os.environ
+    }:
+        master = "local"  # neither spark-submit nor a configuration that could name another
+    python = conf.get("spark.pyspark.python")
+    if python is None and master is not None and master.startswith("local"):
+        python = sys.executable
+    if python is None or "PYSPARK_PYTHON" in os.environ:
+        yield
+        return
+    os.environ["PYSPARK_PYTHON"] = python
+    try:
+        yield
+    finally:
+        del os.environ["PYSPARK_PYTHON"]
 
 
 def check_java() -> None:
@@ -109,11 +126,11 @@ def clear_errors() -> Iterator[None]:
         raise CorpusError(f"Spark: {' '.join(str(error).split())[:500]}") from error
     except PySparkException as error:
         said = str(error)
-        if "No module named 'vocabshift'" in said:
+        if missing := re.search("No module named '(vocabshift|pyarrow|pandas)'", said):
             raise ImportError(
-                "the Python of Spark's workers has no vocabshift: docs/clusters.md says how to "
+                f"the Python of Spark's workers has no {missing[1]}: docs/clusters.md says how to "
                 "bring it there, and spark.pyspark.python which Python is used",
-                name="vocabshift",
+                name=missing[1],
             ) from error
         own = re.search(r"^vocabshift\.errors\.CorpusError: (.*)$", said, re.MULTILINE)
         if own is None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.engines.words import sorted_blocks
@@ -67,9 +68,7 @@ def _by_key(batch: Any) -> Iterator[tuple[Key, tuple[Any, Any]]]:
     words, counts = batch.column("word"), batch.column("count")
     languages = batch.column("language").dictionary_encode()
     labels = languages.dictionary.to_pylist()
-    _, offsets, data = words.buffers()
-    places = np.frombuffer(offsets, np.int32)[words.offset : words.offset + len(words)]
-    first = np.frombuffer(data, np.uint8)[places]  # no word is empty
+    first = np.frombuffer(words.buffers()[2], np.uint8)[_places(words)[:-1]]  # no word is empty
     kinds = np.select([first == STATISTIC[0], first == BAD_ROW[0]], [FIGURES, BAD], WORDS)
     codes = languages.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     parts = batch.column("part").to_numpy(zero_copy_only=False)
@@ -80,6 +79,13 @@ def _by_key(batch: Any) -> Iterator[tuple[Key, tuple[Any, Any]]]:
         yield (part, label, kind), (pc.take(words, own), pc.take(counts, own))
 
 
+def _places(words: Any) -> NDArray[np.int64]:
+    """(n + 1,) where words begin and end in their buffer; an engine may make them large."""
+    width = np.int64 if str(words.type).startswith("large") else np.int32
+    places = np.frombuffer(words.buffers()[1], width)
+    return places[words.offset : words.offset + len(words) + 1].astype(np.int64)
+
+
 def _packed(waiting: dict[Key, list[tuple[Any, Any]]]) -> Iterator[Any]:
     """One record batch of one row for each key; empties `waiting`."""
     import pyarrow as pa
@@ -88,10 +94,9 @@ def _packed(waiting: dict[Key, list[tuple[Any, Any]]]) -> Iterator[Any]:
         data, ends, counts = [], [], []
         end = 0
         for words, numbers in rows:
-            _, offsets, buffer = words.buffers()
-            places = np.frombuffer(offsets, np.int32)[words.offset : words.offset + len(words) + 1]
-            data.append(bytes(buffer[int(places[0]) : int(places[-1])]))
-            ends.append(places[1:].astype(np.int64) - places[0] + end)
+            places = _places(words)
+            data.append(bytes(words.buffers()[2][int(places[0]) : int(places[-1])]))
+            ends.append(places[1:] - places[0] + end)
             counts.append(numbers.to_numpy(zero_copy_only=False).astype(np.uint64))
             end += len(data[-1])
         yield pa.record_batch(
@@ -149,6 +154,7 @@ class Sums:
 
     def require(self, languages: Iterable[str]) -> None:
         """CorpusError unless there is text in each of these languages."""
+        self._restore()
         found = {group.language for group in self._reader.groups}
         silent = [label for label in languages if label not in found]
         if silent:
@@ -167,8 +173,7 @@ class Sums:
                 self._figures[row["part"], row["language"]][name] += count
                 begin = end
             return
-        if self._figures:
-            self._restore()
+        self._restore()
         if row["kind"] == BAD:
             self._n_bad += int(counts.sum())
             self._bad.add_words(words, ends, counts, row["part"])
@@ -179,8 +184,7 @@ class Sums:
 
     def write(self) -> None:
         """Write the folder of counts, and the bad rows if there are any."""
-        if self._figures:
-            self._restore()
+        self._restore()
         write_counts(self._words, self._reader, self._folder)
         if not self._n_bad:
             return
@@ -195,6 +199,8 @@ class Sums:
 
     def _restore(self) -> None:
         """The statistics of the text; groups are in the order in which a reader meets them."""
+        if self._reader.groups:
+            return
         found, self._figures = self._figures, {}
         total: Counter[str] = sum(found.values(), Counter())
         self._n_nulls = total["nulls"]

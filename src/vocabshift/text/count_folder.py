@@ -135,10 +135,10 @@ class CountFolder:
         """Bytes of all counted words by language, each as often as it occurs."""
         sizes: dict[str | None, int] = {}
         for group, about in enumerate(self.groups):
+            sizes.setdefault(about.language, 0)  # text of special tokens alone has no words
             for _, ends, counts in self.read(group):
                 lengths = np.diff(ends, prepend=0).astype(np.uint64)
-                size = int((lengths * counts).sum(dtype=np.uint64))
-                sizes[about.language] = sizes.get(about.language, 0) + size
+                sizes[about.language] += int((lengths * counts).sum(dtype=np.uint64))
         return sizes
 
     def read(self, group: int) -> Iterator[Block]:

@@ -71,6 +71,45 @@ def test_rows_that_are_not_utf8() -> None:
     assert {"ok", "é", "a\ufffd", "\ufffdb"} == {text for _, text in texts}
 
 
+def test_rows_that_are_utf8_only_with_a_row_of_another_language() -> None:
+    columns = {"text": [b"a\xc3", b"\xa9b", b"c", b"d"], "lang": ["en", "hi", "en", "hi"]}
+    texts, corpus = read(columns, language="lang", bad_rows="keep")
+    assert [("en", "c"), ("hi", "d")] == texts
+    assert {"en", "hi"} == {language for language, _, _ in corpus.take_bad_rows()}
+
+
+@pytest.mark.parametrize("index", [pa.uint8(), pa.uint32(), pa.int8()], ids=str)
+def test_languages_of_a_dictionary(index: pa.DataType) -> None:
+    """With any type of index: other programs write unsigned ones."""
+    codes = pa.array([1, None, 0, 2], index)
+    labels = pa.DictionaryArray.from_arrays(codes, pa.array(["hi", "en", None]))
+    texts, _ = read({"text": ["a", "b", "c", "d"], "lang": labels}, language="lang")
+    assert [("en", "a"), (None, "b"), ("hi", "c"), (None, "d")] == texts
+
+
+def test_a_language_that_is_not_utf8() -> None:
+    labels = pa.array([b"en", b"\xff"], pa.binary()).view(pa.string())
+    texts, corpus = read({"text": ["a", "b"], "lang": labels}, language="lang", bad_rows="keep")
+    assert [("en", "a")] == texts
+    assert {(None, "the language is b'\\xff'", b"b"): 1} == corpus.take_bad_rows()
+
+
+def test_names_of_fields_that_no_reason_can_hold() -> None:
+    lines = ['{"\\ud800": 1}', '{"a\\u0000b": 1}']
+    _, corpus = read({"value": lines}, json_lines="value", bad_rows="keep")
+    assert {
+        (None, f"record: no column 'text'; present: {name}; name one as FILE:COLUMN", row): 1
+        for name, row in (("\\ud800", lines[0].encode()), ("a\\0b", lines[1].encode()))
+    } == corpus.take_bad_rows()
+    with pytest.raises(CorpusError, match=r"present: \\ud800; name one"):
+        read({"value": lines}, json_lines="value")
+
+
+def test_a_weight_is_a_float() -> None:
+    """As in a corpus of files: it is part of the fingerprint."""
+    assert "2.0" == repr(RowOptions(weight=2).weight)
+
+
 def test_languages_that_are_none() -> None:
     columns = {"text": ["a", "b", "c"], "lang": ["", "en", " "]}
     texts, corpus = read(columns, language="lang", bad_rows="keep")

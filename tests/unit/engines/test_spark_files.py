@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pyarrow as pa
@@ -55,6 +56,9 @@ def test_storage_of_a_cluster(spec: str, expected: SparkFiles) -> None:
         ("_a.txt", b"a", "Spark skips names that begin with _ or ."),
         ("a.txt", b"\xef\xbb\xbfa", "drops the byte order mark"),
         ("a.txt", b"a\nb\r", "takes for a line end"),
+        ("a.txt.gz", gzip.compress(b"\xef\xbb\xbfa"), "drops the byte order mark"),
+        ("a.txt.GZ", gzip.compress(b"a"), "Spark reads .parquet, .txt and .jsonl"),
+        ("a.parquet.gz", b"", "Spark reads .parquet, .txt and .jsonl"),
     ],
 )
 def test_files_that_spark_would_read_in_another_way(
@@ -64,6 +68,14 @@ def test_files_that_spark_would_read_in_another_way(
     [part] = Corpus.from_specs([str(tmp_path / name)]).parts
     with pytest.raises(CorpusError, match=message):
         files_of(part)
+
+
+def test_a_link_keeps_its_name(tmp_path: Path) -> None:
+    """Its suffix says how the content is packed; what it points to may have none."""
+    (tmp_path / "_blob").write_bytes(gzip.compress(b"a"))
+    (tmp_path / "a.txt.gz").symlink_to(tmp_path / "_blob")
+    [part] = Corpus.from_specs([str(tmp_path / "a.txt.gz")]).parts
+    assert [SparkFiles("txt", (f"file://{tmp_path.resolve()}/a.txt.gz",))] == files_of(part)
 
 
 def test_text_that_is_in_no_file() -> None:

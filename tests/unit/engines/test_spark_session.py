@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from vocabshift.engines.spark_session import SparkSettings, check_java, open_session
+from vocabshift.engines.spark_session import (
+    SparkSettings,
+    _python_of_workers,
+    check_java,
+    open_session,
+)
 
 
 def java_that_says(folder: Path, version: str) -> None:
@@ -38,24 +45,34 @@ def test_a_java_that_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ver
 
 
 @pytest.mark.parametrize(
-    ("master", "is_submitted", "is_local"),
+    ("master", "conf", "environment", "expected"),
     [
-        (None, False, True),
-        ("local[2,4]", False, True),
-        ("local-cluster[2,1,2048]", False, True),
-        ("yarn", False, False),
-        ("spark://host:7077", False, False),
-        (None, True, False),
+        (None, {}, {}, sys.executable),
+        ("local[2]", {}, {"SPARK_HOME": "/spark"}, sys.executable),
+        ("local-cluster[2,1,1024]", {}, {}, sys.executable),
+        (None, {"spark.master": "yarn"}, {}, None),
+        ("yarn", {}, {}, None),
+        (None, {}, {"SPARK_HOME": "/spark"}, None),
+        (None, {}, {"PYSPARK_GATEWAY_PORT": "1"}, None),
+        ("yarn", {"spark.pyspark.python": "./env/python"}, {}, "./env/python"),
+        ("local", {}, {"PYSPARK_PYTHON": "python9"}, "python9"),
     ],
 )
-def test_where_workers_run_the_python_of_the_driver(
-    monkeypatch: pytest.MonkeyPatch, master: str | None, *, is_submitted: bool, is_local: bool
+def test_the_python_of_the_workers(
+    master: str | None,
+    conf: dict[str, str],
+    environment: dict[str, str],
+    expected: str | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if is_submitted:
-        monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    else:
-        monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
-    assert is_local == SparkSettings(master).is_local
+    for name in ("PYSPARK_PYTHON", "PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    before = dict(os.environ)
+    with _python_of_workers(master, conf):
+        assert expected == os.environ.get("PYSPARK_PYTHON")
+    assert before == dict(os.environ)
 
 
 def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:

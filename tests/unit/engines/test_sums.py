@@ -98,6 +98,33 @@ def test_a_slice_of_a_batch(tmp_path: Path) -> None:
     assert (b"yes", [3], [2]) == (data, ends.tolist(), counts.tolist())
 
 
+def test_large_types() -> None:
+    """An engine may pass all strings and binaries with offsets of 64 bits."""
+    batch = rows((0, "hi", b"ab", 2), (0, None, b"c", 1), (0, "hi", b"\xffdocuments", 1))
+    types = (pa.int32(), pa.large_string(), pa.large_binary(), pa.int64())
+    columns = [column.cast(kind) for column, kind in zip(batch.columns, types, strict=True)]
+    large = pa.record_batch(columns, names=batch.schema.names)
+    assert packed(batch) == packed(large)
+    assert packed(batch.slice(1)) == packed(large.slice(1))
+
+
+def test_text_without_words(tmp_path: Path) -> None:
+    """It may be special tokens alone, and is text all the same."""
+    found = packed(rows((0, "hi", b"\xffdocuments", 1), (0, "hi", b"\xffbytes", 5)))
+    sums = sums_of(found, tmp_path)
+    sums.require(["hi"])
+    sums.write()
+    folder = CountFolder.open(tmp_path)
+    assert [("hi", 0)] == [(group.language, group.words) for group in folder.groups]
+    assert {"hi": 0} == folder.language_bytes()
+
+
+def test_no_rows_at_all(tmp_path: Path) -> None:
+    """A table without a partition runs no task."""
+    with pytest.raises(CorpusError, match="no text in first, second: name files that are not"):
+        sums_of([], tmp_path).write()
+
+
 def test_no_text(tmp_path: Path) -> None:
     found = packed(rows((0, None, b"\xffhigh", 1)))
     with pytest.raises(CorpusError, match="no text in first, second: name files that are not"):
