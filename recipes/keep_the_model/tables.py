@@ -27,7 +27,7 @@ def tables(rows: list[Row]) -> dict[str, str]:
     first = news[0][0] if news else ""
     own = [row for row in rows if row["new"] == first]
     others = [row for row in rows if row["new"] != first]
-    return {
+    made = {
         "before": _bits(own, SOME, lambda row: row["n_bytes"] == 0),
         "screened": _bits(own, SOME, lambda row: row["n_bytes"] > 0),
         "finals": _bits(own, ALL, lambda _: True),
@@ -38,6 +38,9 @@ def tables(rows: list[Row]) -> dict[str, str]:
         "speed": _speed(own),
         "tasks": _tasks(own),
         "commands": _commands(own),
+    }
+    return {
+        name: table if table.count("\n") > 1 else "Not run yet." for name, table in made.items()
     }
 
 
@@ -91,10 +94,12 @@ def _bits(rows: list[Row], on: str, chosen: Callable[[Row], bool]) -> str:
         cost = costs[key]
         parts = ("making", "teaching", "training")
         seconds = sum(cost[f"{part}_cpu_seconds"] for part in parts)
+        sizes = (values[*key, language]["bytes_per_token"] for language in languages)
+        line.append(" / ".join(f"{size:.1f}" for size in sizes))
         line += [str(cost["seeds"]), f"{seconds / 60:.1f}"]
         cells.append(line)
     heads = [NAMES.get(name, name) for name in languages]
-    return markdown(("arm", *heads, "seeds", "CPU minutes"), cells)
+    return markdown(("arm", *heads, "bytes per token", "seeds", "CPU minutes"), cells)
 
 
 def _differences(rows: list[Row], at_equal: str) -> str:

@@ -56,8 +56,8 @@ def test_storage_of_a_cluster(spec: str, expected: SparkFiles) -> None:
         ("_a.txt", b"a", "Spark skips names that begin with _ or ."),
         ("a.txt", b"\xef\xbb\xbfa", "drops the byte order mark"),
         ("a.txt", b"a\nb\r", "takes for a line end"),
-        ("a.txt.gz", gzip.compress(b"\xef\xbb\xbfa"), "drops the byte order mark"),
-        ("a.txt.GZ", gzip.compress(b"a"), "Spark reads .parquet, .txt and .jsonl"),
+        ("a.txt.gz", gzip.compress(b"\xef\xbb\xbfa", mtime=0), "drops the byte order mark"),
+        ("a.txt.GZ", gzip.compress(b"a", mtime=0), "Spark reads .parquet, .txt and .jsonl"),
         ("a.parquet.gz", b"", "Spark reads .parquet, .txt and .jsonl"),
     ],
 )
@@ -72,7 +72,7 @@ def test_files_that_spark_would_read_in_another_way(
 
 def test_a_link_keeps_its_name(tmp_path: Path) -> None:
     """Its suffix says how the content is packed; what it points to may have none."""
-    (tmp_path / "_blob").write_bytes(gzip.compress(b"a"))
+    (tmp_path / "_blob").write_bytes(gzip.compress(b"a", mtime=0))
     (tmp_path / "a.txt.gz").symlink_to(tmp_path / "_blob")
     [part] = Corpus.from_specs([str(tmp_path / "a.txt.gz")]).parts
     assert [SparkFiles("txt", (f"file://{tmp_path.resolve()}/a.txt.gz",))] == files_of(part)
