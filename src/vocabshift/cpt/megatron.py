@@ -38,9 +38,9 @@ def megatron_files(data: Sequence[str]) -> list[Path]:
 def open_megatron(files: Sequence[Path], tokenizer: Tokenizer) -> PackedIds:
     """The documents of `.idx` files, each with its `.bin` beside it, in this order.
 
-    Every byte is read once. The tokenizer's EOS is taken for the end of documents if all end with
-    it. CorpusError for files that are missing or damaged, or of several dtypes;
-    VocabMismatchError for ids that the tokenizer does not have.
+    Every file is read in full, for its checksum and the bytes of its tokens. The tokenizer's EOS
+    is taken for the end of documents if all end with it. CorpusError for files that are missing or
+    damaged, or of several dtypes; VocabMismatchError for ids that the tokenizer does not have.
     """
     engine = Engine(tokenizer)
     shards: list[dict[str, Any]] = []

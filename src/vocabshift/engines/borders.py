@@ -25,6 +25,7 @@ from vocabshift.engines.rows import BatchCorpus, RowOptions
 from vocabshift.errors import CorpusError
 from vocabshift.progress import PhaseProgress
 from vocabshift.text.corpus import Corpus
+from vocabshift.text.count_shards import exact_sum
 from vocabshift.text.counting import CorpusReader, PreparedBlock
 from vocabshift.text.documents import read_ahead
 from vocabshift.text.normalize import normalizer_spec
@@ -215,12 +216,6 @@ class Borders:
 def _number(key: bytes) -> int:
     """A key as a number below 2^62."""
     return int.from_bytes(key, "little") >> 2
-
-
-def exact_sum(counts: NDArray[np.uint64]) -> int:
-    """The sum of fewer than 2^32 counts, which may exceed 64 bits."""
-    low = int((counts & np.uint64(0xFFFFFFFF)).sum(dtype=np.uint64))
-    return (int((counts >> np.uint64(32)).sum(dtype=np.uint64)) << 32) + low
 
 
 def _column(batch: Any, name: str) -> NDArray[Any]:

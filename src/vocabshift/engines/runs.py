@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocabshift import _core
-from vocabshift.engines.borders import AGAIN, Borders, RunPlan, exact_sum, read_blocks
+from vocabshift.engines.borders import AGAIN, Borders, RunPlan, read_blocks
 from vocabshift.engines.rows import BatchCorpus, RowOptions
 from vocabshift.engines.words import counted_batch, sorted_blocks
 from vocabshift.errors import CorpusError
 from vocabshift.progress import PhaseProgress
+from vocabshift.text.count_shards import exact_sum, flat_words
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.run_folder import write_runs
 
@@ -151,7 +151,7 @@ class RunSums:
                     )
                 self._figures[group][name[8:]] += count
             is_run = pc.invert(is_mark)
-            data, ends = _flat(runs.filter(is_run))
+            data, ends = flat_words(runs.filter(is_run))
             own = counts.filter(is_run).to_numpy(zero_copy_only=False).astype(np.uint64)
             self._sums[group] += exact_sum(own)
             self._counter.add_words(data, ends, own, group)
@@ -165,15 +165,3 @@ class RunSums:
             for language, figures in zip(self._languages, self._figures, strict=True)
         ]
         write_runs(self._counter, read, self._job.plan.settings, self._job.bound, folder)
-
-
-def _flat(runs: Any) -> tuple[bytes, NDArray[np.int64]]:
-    """Concatenated values of a binary array, and their ends."""
-    import pyarrow as pa
-
-    _, offsets, data = runs.cast(pa.large_binary()).buffers()
-    if not len(runs):
-        return b"", np.zeros(0, np.int64)
-    array = runs.cast(pa.large_binary())
-    at = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
-    return data[int(at[0]) : int(at[-1])].to_pybytes(), at[1:] - at[0]

@@ -34,6 +34,9 @@ from vocabshift.text.selection import Part
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+DRIVER_BYTES = 1 << 30
+"""Budget of the driver for words or runs where none is given."""
+
 
 @dataclass(frozen=True)
 class SparkOptions(SparkSettings):
@@ -61,7 +64,7 @@ def write_words(
     out: str | Path,
     count: CountPieces | None = None,
     *,
-    memory_bytes: int = 1 << 30,
+    memory_bytes: int = DRIVER_BYTES,
     force: bool = False,
 ) -> dict[str, Any]:
     """Write what `count_words` returned as a folder of counts on the driver.

@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.engines.words import sorted_blocks
 from vocabshift.errors import CorpusError
 from vocabshift.text.count_folder import write_counts
-from vocabshift.text.count_shards import BAD_ROW, STATISTIC
+from vocabshift.text.count_shards import BAD_ROW, STATISTIC, flat_words
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.weighing import Group
 
@@ -68,7 +67,8 @@ def _by_key(batch: Any) -> Iterator[tuple[Key, tuple[Any, Any]]]:
     words, counts = batch.column("word"), batch.column("count")
     languages = batch.column("language").dictionary_encode()
     labels = languages.dictionary.to_pylist()
-    first = np.frombuffer(words.buffers()[2], np.uint8)[_places(words)[:-1]]  # no word is empty
+    flat, ends = flat_words(words)
+    first = np.frombuffer(flat, np.uint8)[np.append(0, ends)[:-1]]  # no word is empty
     kinds = np.select([first == STATISTIC[0], first == BAD_ROW[0]], [FIGURES, BAD], WORDS)
     codes = languages.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     parts = batch.column("part").to_numpy(zero_copy_only=False)
@@ -79,13 +79,6 @@ def _by_key(batch: Any) -> Iterator[tuple[Key, tuple[Any, Any]]]:
         yield (part, label, kind), (pc.take(words, own), pc.take(counts, own))
 
 
-def _places(words: Any) -> NDArray[np.int64]:
-    """(n + 1,) where words begin and end in their buffer; an engine may make them large."""
-    width = np.int64 if str(words.type).startswith("large") else np.int32
-    places = np.frombuffer(words.buffers()[1], width)
-    return places[words.offset : words.offset + len(words) + 1].astype(np.int64)
-
-
 def _packed(waiting: dict[Key, list[tuple[Any, Any]]]) -> Iterator[Any]:
     """One record batch of one row for each key; empties `waiting`."""
     import pyarrow as pa
@@ -94,9 +87,9 @@ def _packed(waiting: dict[Key, list[tuple[Any, Any]]]) -> Iterator[Any]:
         data, ends, counts = [], [], []
         end = 0
         for words, numbers in rows:
-            places = _places(words)
-            data.append(bytes(words.buffers()[2][int(places[0]) : int(places[-1])]))
-            ends.append(places[1:] - places[0] + end)
+            flat, own = flat_words(words)
+            data.append(flat)
+            ends.append(own + end)
             counts.append(numbers.to_numpy(zero_copy_only=False).astype(np.uint64))
             end += len(data[-1])
         yield pa.record_batch(

@@ -23,14 +23,11 @@ from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.engines.rows import BatchCorpus, RowOptions
-from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.count_shards import BAD_ROW, STATISTIC
+from vocabshift.text.count_shards import BAD_ROW, BLOCK_BYTES, STATISTIC, word_array
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import Pattern, get_pattern
 from vocabshift.text.records import check_installed
-
-_BLOCK_BYTES = 4 << 20
 
 GroupBlock = tuple[int, bytes, NDArray[np.int64], NDArray[np.uint64]]
 """Group, concatenated words, their (exclusive) ends, and how often each occurs."""
@@ -113,7 +110,7 @@ def sorted_blocks(counter: _core.WordCounter) -> Iterator[GroupBlock]:
 
     def run() -> None:
         try:
-            counter.sorted_blocks(visit, _BLOCK_BYTES)
+            counter.sorted_blocks(visit, BLOCK_BYTES)
             made.put(None)
         except BaseException as error:  # raised again where the words are used
             made.put(error)
@@ -156,12 +153,7 @@ def counted_batch(
     """One block of words as a record batch."""
     import pyarrow as pa
 
-    if len(data) >= 1 << 31:
-        raise CorpusError("a word of 2 GiB or more; cut the text by another pattern")
-    offsets = np.zeros(len(ends) + 1, dtype=np.int32)
-    offsets[1:] = ends
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-    words = pa.Array.from_buffers(pa.binary(), len(ends), buffers)
+    words = word_array(data, ends)
     languages = pa.repeat(pa.scalar(language, pa.string()), len(ends))
     return pa.record_batch(
         [languages, words, pa.array(counts, pa.uint64())], names=["language", column, "count"]

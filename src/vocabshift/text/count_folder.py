@@ -7,7 +7,6 @@ number of threads and the memory. Needs the extra `vocabshift[data]`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,11 +16,19 @@ import numpy as np
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
-from vocabshift.text.count_shards import AGAIN, Block, ShardWriter, read_shard
+from vocabshift.text.count_shards import AGAIN, Block, read_shard, weighted_sum
 from vocabshift.text.normalize import normalizer_spec
 from vocabshift.text.patterns import Pattern, pattern_name
 from vocabshift.text.records import check_installed
 from vocabshift.text.run_folder import RunFolder
+from vocabshift.text.shard_folder import (
+    of_type,
+    plain_count,
+    read_description,
+    shard_name,
+    write_description,
+    write_shards,
+)
 from vocabshift.text.splits import Split
 
 if TYPE_CHECKING:
@@ -31,8 +38,6 @@ if TYPE_CHECKING:
 FILE = "counts.json"
 FORMAT = 1
 """Increased whenever this code would misread an older folder."""
-
-_BLOCK_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,30 +59,14 @@ def write_counts(
 ) -> None:
     """Write what `counter` counted for `reader` into an existing folder that holds no counts."""
     check_installed("pyarrow", "a folder of counts (Parquet)")
-    writers = [ShardWriter(folder / _shard_name(index)) for index in range(len(reader.groups))]
-    try:
-        counter.sorted_blocks(
-            lambda group, data, ends, counts: writers[group].write(data, ends, counts),
-            _BLOCK_BYTES,
-        )
-    finally:
-        for writer in writers:
-            writer.close()
+    shards = write_shards(counter, folder, len(reader.groups), "word")
     groups = [
         CountedGroup(
-            group.language,
-            group.weight,
-            group.n_documents,
-            group.n_bytes,
-            writer.words,
-            writer.occurrences,
-            _shard_name(index),
-            group.n_special,
+            group.language, group.weight, group.n_documents, group.n_bytes, *shard, group.n_special
         )
-        for index, (group, writer) in enumerate(zip(reader.groups, writers, strict=True))
+        for group, shard in zip(reader.groups, shards, strict=True)
     ]
-    document = {
-        "format": FORMAT,
+    facts = {
         "pattern": [asdict(split) for split in reader.pattern],
         "normalizer": reader.normalizer,
         "special_tokens": list(reader.special_tokens),
@@ -85,8 +74,7 @@ def write_counts(
         "corpus_fingerprint": reader.fingerprint,
         "groups": [asdict(group) for group in groups],
     }
-    text = json.dumps(document, ensure_ascii=False, indent=2)
-    (folder / FILE).write_text(text + "\n", encoding="utf-8")
+    write_description(folder / FILE, FORMAT, facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,24 +125,13 @@ class CountFolder:
         for group, about in enumerate(self.groups):
             sizes.setdefault(about.language, 0)  # text of special tokens alone has no words
             for _, ends, counts in self.read(group):
-                lengths = np.diff(ends, prepend=0).astype(np.uint64)
-                sizes[about.language] += int((lengths * counts).sum(dtype=np.uint64))
+                sizes[about.language] += weighted_sum(np.diff(ends, prepend=0), counts)
         return sizes
 
     def read(self, group: int) -> Iterator[Block]:
         """The words of a group, in blocks, sorted by their bytes."""
-        expected = self.groups[group]
-        words = occurrences = 0
-        for data, ends, counts in read_shard(self.path / expected.shard):
-            words += len(ends)
-            occurrences += sum(counts.tolist())  # Python integers: may exceed 64 bits
-            yield data, ends, counts
-        if (words, occurrences) != (expected.words, expected.occurrences):
-            raise CorpusError(
-                f"{self.path / expected.shard} holds {words:,} words and {occurrences:,} "
-                f"occurrences; {FILE} says {expected.words:,} and {expected.occurrences:,}; "
-                + AGAIN
-            )
+        about = self.groups[group]
+        return read_shard(self.path / about.shard, (about.words, about.occurrences))
 
     def load_into(self, counter: _core.WordCounter) -> None:
         """Add all words to a counter, under the group numbers of this folder."""
@@ -218,10 +195,6 @@ def count_words_within(
     return counter
 
 
-def _shard_name(group: int) -> str:
-    return f"words-{group:05d}.parquet"
-
-
 def _name(pattern: Pattern) -> str:
     """For messages: the pattern's name, or its regexes."""
     return pattern_name(pattern) or repr([asdict(split) for split in pattern])
@@ -229,63 +202,37 @@ def _name(pattern: Pattern) -> str:
 
 def _parse(path: Path) -> CountFolder:
     """Parse `counts.json` and check its types."""
-    file = path / FILE
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise CorpusError(
-            f"{path} is no folder of counts (no {FILE}); name one that `vocabshift count` wrote"
-        ) from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise CorpusError(f"{file} cannot be read ({error}); {AGAIN}") from error
-    try:
-        if document["format"] != FORMAT:
-            raise CorpusError(
-                f"{file} has the format {document['format']!r}, and this version reads {FORMAT}; "
-                + AGAIN
-            )
+
+    def parse(document: dict[str, Any]) -> CountFolder:
         return CountFolder(
             path,
             tuple(_parse_split(split) for split in document["pattern"]),
-            _of_type(document["normalizer"], str, type(None)),
-            tuple(_of_type(token, str) for token in document["special_tokens"]),
-            _count(document["special_tokens_in_text"]),
-            _of_type(document["corpus_fingerprint"], str),
+            of_type(document["normalizer"], str, type(None)),
+            tuple(of_type(token, str) for token in document["special_tokens"]),
+            plain_count(document["special_tokens_in_text"]),
+            of_type(document["corpus_fingerprint"], str),
             tuple(_parse_group(group) for group in document["groups"]),
         )
-    except CorpusError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CorpusError(f"{file} is damaged ({error!r}); {AGAIN}") from error
+
+    return read_description(
+        path / FILE, "counts", "vocabshift count", version=FORMAT, again=AGAIN, parse=parse
+    )
 
 
 def _parse_split(split: Any) -> Split:
     parsed = Split(**split)
-    _of_type(parsed.regex, str)
-    _of_type(parsed.invert, bool)
+    of_type(parsed.regex, str)
+    of_type(parsed.invert, bool)
     return parsed.defined()
 
 
 def _parse_group(group: Any) -> CountedGroup:
     parsed = CountedGroup(**group)
-    _of_type(parsed.language, str, type(None))
-    if not 0 < _of_type(parsed.weight, float, int) < float("inf"):
+    of_type(parsed.language, str, type(None))
+    if not 0 < of_type(parsed.weight, float, int) < float("inf"):
         raise ValueError(f"a weight of {parsed.weight}")
     numbers = (parsed.documents, parsed.bytes, parsed.words, parsed.occurrences, parsed.special)
     for number in numbers:
-        _count(number)
-    if Path(_of_type(parsed.shard, str)).name != parsed.shard:
-        raise ValueError(f"a shard outside the folder: {parsed.shard!r}")
+        plain_count(number)
+    shard_name(parsed.shard)
     return parsed
-
-
-def _of_type(value: Any, *types: type) -> Any:
-    if type(value) not in types:
-        raise TypeError(f"{value!r} stands where {types[0].__name__} is needed")
-    return value
-
-
-def _count(value: Any) -> int:
-    if _of_type(value, int) < 0:
-        raise ValueError(f"a count of {value}")
-    return int(value)

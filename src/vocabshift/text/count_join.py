@@ -22,7 +22,7 @@ from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.progress import PhaseProgress
 from vocabshift.text.count_folder import FILE, CountFolder
-from vocabshift.text.count_shards import Block, ForeignShard
+from vocabshift.text.count_shards import Block, ForeignShard, weighted_sum
 from vocabshift.text.patterns import Pattern
 from vocabshift.text.records import check_installed
 from vocabshift.text.weighing import Group, WeightedText, fingerprint_seed, format_fingerprint
@@ -166,9 +166,7 @@ class CountJoin(WeightedText):
         n_bytes: Counter[str | None] = Counter()
         fingerprint = 0
         for language, block in part.read():
-            lengths, counts = np.diff(block[1], prepend=0), block[2]
-            pairs = zip(lengths.tolist(), counts.tolist(), strict=True)
-            n_bytes[language] += sum(length * count for length, count in pairs)
+            n_bytes[language] += weighted_sum(np.diff(block[1], prepend=0), block[2])
             fingerprint += _fingerprint(language, block)
             yield self._index(language, 1.0), block
         figures = part.figures()

@@ -34,6 +34,9 @@ _NO_DOCUMENTS = (b"nulls", b"high", b"low")  # figures of a label that may have 
 BAD_ROW = b"\xfe"
 """First byte of a row that could not be read: the reason follows, a zero byte, and the row."""
 
+BLOCK_BYTES = 4 << 20
+"""Words that a counter passes on at a time."""
+
 _EXPORT = "write the file again"
 _BATCH_ROWS = 1 << 16
 
@@ -66,27 +69,23 @@ class ShardWriter:
         """Write a block of words; they must be in order across all blocks."""
         import pyarrow as pa
 
-        if len(data) >= 1 << 31:
-            raise CorpusError("a word of 2 GiB or more; cut the text by another pattern")
-        offsets = np.zeros(len(ends) + 1, dtype=np.int32)
-        offsets[1:] = ends
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-        words = pa.Array.from_buffers(pa.binary(), len(ends), buffers)
-        self._writer.write_batch(
-            pa.record_batch([words, pa.array(counts, pa.uint64())], schema=self._schema)
-        )
+        columns = [word_array(data, ends), pa.array(counts, pa.uint64())]
+        self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
         self.words += len(ends)
-        self.occurrences += sum(counts.tolist())
+        self.occurrences += exact_sum(counts)
 
     def close(self) -> None:
         """Finish the file, which is not valid before."""
         self._writer.close()
 
 
-def read_shard(path: Path, *, column: str = "word", is_text: bool = True) -> Iterator[Block]:
+def read_shard(
+    path: Path, expected: tuple[int, int], *, column: str = "word", is_text: bool = True
+) -> Iterator[Block]:
     """The words of a file. Everything is checked: another program may have written it.
 
-    is_text: whether words must be UTF-8.
+    expected: how many words there are, and the sum of their counts. is_text: whether words must be
+    UTF-8.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -94,7 +93,7 @@ def read_shard(path: Path, *, column: str = "word", is_text: bool = True) -> Ite
 
     if not path.is_file():
         raise CorpusError(f"{path} is missing; restore it, or {AGAIN}")
-    last = None
+    last, n_words, occurrences = None, 0, 0
     with _damage(path, AGAIN), pq.ParquetFile(path, page_checksum_verification=True) as file:
         columns = {field.name: field.type for field in file.schema_arrow}
         if columns != {column: pa.binary(), "count": pa.uint64()}:
@@ -110,7 +109,15 @@ def read_shard(path: Path, *, column: str = "word", is_text: bool = True) -> Ite
             if not pc.all(pc.less(joined[:-1], joined[1:]), min_count=0).as_py():
                 raise CorpusError(f"{path} is not sorted; {AGAIN}")
             last = words[-1:]
-            yield _block(words, batch.column("count"), path, is_text=is_text)
+            block = _block(words, batch.column("count"), path, is_text=is_text)
+            n_words += len(words)
+            occurrences += exact_sum(block[2])
+            yield block
+    if (n_words, occurrences) != expected:
+        raise CorpusError(
+            f"{path} holds {n_words:,} {column}s and {occurrences:,} occurrences; the description "
+            f"of its folder says {expected[0]:,} and {expected[1]:,}; {AGAIN}"
+        )
 
 
 class ForeignShard:
@@ -224,11 +231,7 @@ def _block(
     words: Any, counts: Any, path: Path, advice: str = AGAIN, *, is_text: bool = True
 ) -> Block:
     """Convert a batch for the core; CorpusError for a word that is empty or, as text, not UTF-8."""
-    _, offsets, data = words.buffers()
-    width = np.int64 if str(words.type).startswith("large") else np.int32
-    at = np.frombuffer(offsets, dtype=width)[words.offset : words.offset + len(words) + 1]
-    flat = b"" if data is None else data[int(at[0]) : int(at[-1])].to_pybytes()
-    ends = (at[1:] - at[0]).astype(np.int64)
+    flat, ends = flat_words(words)
     starts = np.append(0, ends)[:-1]
     if (starts == ends).any():
         raise CorpusError(f"{path} holds an empty word; {advice}")
@@ -236,3 +239,37 @@ def _block(
     if is_text and (_core.first_invalid_utf8(flat) >= 0 or continues.any()):
         raise CorpusError(f"{path} holds a word that is not UTF-8; {advice}")
     return flat, ends, counts.to_numpy(zero_copy_only=False)
+
+
+def word_array(data: bytes, ends: NDArray[np.int64]) -> Any:
+    """Concatenated words with their ends as an Arrow array; CorpusError for 2 GiB of them."""
+    import pyarrow as pa
+
+    if len(data) >= 1 << 31:
+        raise CorpusError("a word of 2 GiB or more; cut the text by another pattern")
+    offsets = np.zeros(len(ends) + 1, dtype=np.int32)
+    offsets[1:] = ends
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.binary(), len(ends), buffers)
+
+
+def flat_words(words: Any) -> tuple[bytes, NDArray[np.int64]]:
+    """The words of an Arrow array, binary or large binary, concatenated, and their ends."""
+    _, offsets, data = words.buffers()
+    if not len(words):
+        return b"", np.zeros(0, np.int64)
+    width = np.int64 if str(words.type).startswith("large") else np.int32
+    at = np.frombuffer(offsets, dtype=width)[words.offset : words.offset + len(words) + 1]
+    flat = b"" if data is None else data[int(at[0]) : int(at[-1])].to_pybytes()
+    return flat, (at[1:] - at[0]).astype(np.int64)
+
+
+def exact_sum(counts: NDArray[np.uint64]) -> int:
+    """The sum of fewer than 2^32 counts, which may exceed 64 bits."""
+    return weighted_sum(np.ones(len(counts), np.uint64), counts)
+
+
+def weighted_sum(lengths: NDArray[Any], counts: NDArray[np.uint64]) -> int:
+    """Sum of lengths times counts, which may exceed 64 bits; the lengths sum to less than 2^32."""
+    weights, low = lengths.astype(np.uint64), np.uint64(0xFFFFFFFF)
+    return (int(weights @ (counts >> np.uint64(32))) << 32) + int(weights @ (counts & low))

@@ -17,8 +17,16 @@ from typing import Any
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
-from vocabshift.text.count_shards import Block, ShardWriter, read_shard
+from vocabshift.text.count_shards import Block, read_shard
 from vocabshift.text.records import check_installed
+from vocabshift.text.shard_folder import (
+    of_type,
+    plain_count,
+    read_description,
+    shard_name,
+    write_description,
+    write_shards,
+)
 
 FILE = "runs.json"
 FORMAT = 1
@@ -29,8 +37,6 @@ WEIGHT = b"w"
 
 AGAIN = "count the runs again (vocabshift count --runs)"
 """Advice for a folder that does not fit."""
-
-_BLOCK_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,27 +63,10 @@ def write_runs(
     read: (language, tokens, bytes) of each group of the counter. settings: plain JSON values.
     bound: weighted; the text was cut at borders that count less.
     """
-    writers = [ShardWriter(folder / _shard_name(i), column="run") for i in range(len(read))]
-    try:
-        counter.sorted_blocks(
-            lambda group, data, ends, counts: writers[group].write(data, ends, counts),
-            _BLOCK_BYTES,
-        )
-    finally:
-        for writer in writers:
-            writer.close()
-    groups = [
-        RunGroup(*about, writer.words, writer.occurrences, _shard_name(i))
-        for i, (about, writer) in enumerate(zip(read, writers, strict=True))
-    ]
-    document = {
-        "format": FORMAT,
-        "settings": settings,
-        "bound": bound,
-        "groups": [asdict(group) for group in groups],
-    }
-    text = json.dumps(document, ensure_ascii=False, indent=2)
-    (folder / FILE).write_text(text + "\n", encoding="utf-8")
+    shards = write_shards(counter, folder, len(read), "run")
+    groups = [RunGroup(*about, *shard) for about, shard in zip(read, shards, strict=True)]
+    facts = {"settings": settings, "bound": bound, "groups": [asdict(group) for group in groups]}
+    write_description(folder / FILE, FORMAT, facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,18 +95,9 @@ class RunFolder:
 
     def read(self, group: int) -> Iterator[Block]:
         """The rows of a group, in blocks, sorted by their bytes."""
-        expected = self.groups[group]
-        shard = self.path / expected.shard
-        runs = occurrences = 0
-        for data, ends, counts in read_shard(shard, column="run", is_text=False):
-            runs += len(ends)
-            occurrences += sum(counts.tolist())  # Python integers: may exceed 64 bits
-            yield data, ends, counts
-        if (runs, occurrences) != (expected.runs, expected.occurrences):
-            raise CorpusError(
-                f"{shard} holds {runs:,} runs and {occurrences:,} occurrences; {FILE} says "
-                f"{expected.runs:,} and {expected.occurrences:,}; {AGAIN}"
-            )
+        about = self.groups[group]
+        expected = about.runs, about.occurrences
+        return read_shard(self.path / about.shard, expected, column="run", is_text=False)
 
     def require(self, settings: Mapping[str, Any]) -> None:
         """Raise CorpusError unless the runs were counted under these settings."""
@@ -138,50 +118,29 @@ def _short(value: Any) -> str:
     return text if len(text) <= 200 else text[:200] + "…"
 
 
-def _shard_name(group: int) -> str:
-    return f"runs-{group:05d}.parquet"
-
-
 def _parse(path: Path) -> RunFolder:
     """Parse `runs.json` and check its types."""
-    file = path / FILE
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise CorpusError(
-            f"{path} is no folder of runs (no {FILE}); name one that `vocabshift count --runs` "
-            "wrote"
-        ) from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise CorpusError(f"{file} cannot be read ({error}); {AGAIN}") from error
-    try:
-        if document["format"] != FORMAT:
-            raise CorpusError(
-                f"{file} has the format {document['format']!r}, and this version reads {FORMAT}; "
-                + AGAIN
-            )
-        if type(document["settings"]) is not dict:
-            raise TypeError("no settings")
-        groups = tuple(_parse_group(group) for group in document["groups"])
-        return RunFolder(path, document["settings"], _count(document["bound"]), groups)
-    except CorpusError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CorpusError(f"{file} is damaged ({error!r}); {AGAIN}") from error
+
+    def parse(document: dict[str, Any]) -> RunFolder:
+        groups = tuple(map(_parse_group, document["groups"]))
+        settings = of_type(document["settings"], dict)
+        return RunFolder(path, settings, _number(document["bound"]), groups)
+
+    return read_description(
+        path / FILE, "runs", "vocabshift count --runs", version=FORMAT, again=AGAIN, parse=parse
+    )
 
 
 def _parse_group(group: Any) -> RunGroup:
     parsed = RunGroup(**group)
-    if type(parsed.language) not in (str, type(None)) or type(parsed.shard) is not str:
-        raise TypeError(f"{group!r} is no group")
+    of_type(parsed.language, str, type(None))
     for number in (parsed.tokens, parsed.bytes, parsed.runs, parsed.occurrences):
-        _count(number)
-    if Path(parsed.shard).name != parsed.shard:
-        raise ValueError(f"a shard outside the folder: {parsed.shard!r}")
+        _number(number)
+    shard_name(parsed.shard)
     return parsed
 
 
-def _count(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 1 << 64:
-        raise ValueError(f"a count of {value!r}")
-    return value
+def _number(value: Any) -> int:
+    if plain_count(value) >= 1 << 64:
+        raise ValueError(f"a count of {value}")
+    return int(value)

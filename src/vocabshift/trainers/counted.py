@@ -45,7 +45,7 @@ def runs_of(reader: Reader, pieces: Pattern) -> RunFolder | None:
         require_words(reader, pieces, reader.folder.pattern[len(pieces) :])
     elif holds_words(reader, pieces):
         raise CorpusError(
-            f"{reader.folder.path} counts words, which say nothing of what stands beside them; "
+            f"{reader.folder.path} counts words, which say nothing of their neighbours; "
             "count the runs of the same text too (vocabshift count --runs) and name them with "
             "--runs"
         )

@@ -14,7 +14,7 @@ from typing import Any
 
 from vocabshift.engines.borders import Borders, SketchBorders
 from vocabshift.engines.runs import MEMORY_BYTES, CountRuns, RunSums
-from vocabshift.engines.spark import SparkOptions, passes_on_spark
+from vocabshift.engines.spark import DRIVER_BYTES, SparkOptions, passes_on_spark
 from vocabshift.errors import BoundTooHighError, CorpusError
 from vocabshift.progress import Progress, in_phase
 from vocabshift.storage.outcome import outcome
@@ -67,7 +67,8 @@ def count_runs_to_folder(
         the same there; those of stage 2 alone may differ, if the runs hold enough.
     bound: cut at borders that count less (weighted); None: found by trial, so that the runs hold
         all that is needed.
-    memory_bytes: budget for the runs of a pass and for the sums; 0: no limit.
+    memory_bytes: budget for the runs of a pass and for the sums; 0: no limit, or 1 GB for the sums
+        on Spark's driver.
     spark: run the passes over the corpus on Spark, with these options.
     progress: called with the phase, the work done and the total.
 
@@ -87,11 +88,12 @@ def count_runs_to_folder(
         plan = trainer.plan_runs(folder, context)
         borders = Borders.sum(plan, engine(SketchBorders(plan)))
         tried = bound or borders.guess_bound()
+        for_sums = memory_bytes // 2 or (0 if spark is None else DRIVER_BYTES)
         passes = 0
         while True:
             passes += 1
             job = CountRuns(plan, borders, tried, memory_bytes=memory_bytes // 2 or MEMORY_BYTES)
-            sums = RunSums(job, memory_bytes=memory_bytes // 2, spill_folder=output.folder)
+            sums = RunSums(job, memory_bytes=for_sums, spill_folder=output.folder)
             for batch in engine(job):
                 sums.add(batch)
             sums.write(output.folder)

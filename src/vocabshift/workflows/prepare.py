@@ -9,13 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
 from vocabshift.cpt.packed_shards import Format
-from vocabshift.engines.spark import SparkOptions, count_on_spark
+from vocabshift.engines.spark import DRIVER_BYTES, SparkOptions, count_on_spark
 from vocabshift.engines.words import CountPieces
-from vocabshift.progress import Progress, in_phase
+from vocabshift.progress import PhaseProgress, Progress, in_phase
 from vocabshift.storage.outcome import check_output, outcome
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import write_counts
@@ -27,9 +27,6 @@ from vocabshift.text.readers import no_key_reason
 from vocabshift.text.records import check_installed
 from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
 
-if TYPE_CHECKING:
-    from vocabshift._core import WordCounter
-
 __all__ = [
     "NORMALIZER_HELP",
     "PackOptions",
@@ -38,9 +35,6 @@ __all__ = [
     "encode_to_folder",
     "join_counts",
 ]
-
-
-_DRIVER_BYTES = 1 << 30  # of words on Spark's driver
 
 
 def count_to_folder(
@@ -74,19 +68,12 @@ def count_to_folder(
         count = CountPieces(pattern, normalizer, special)
         with outcome("count", out, inputs=[corpus], force=force) as output:
             figures = count_on_spark(
-                corpus, count, spark, output.folder, memory_bytes=memory_bytes or _DRIVER_BYTES
+                corpus, count, spark, output.folder, memory_bytes=memory_bytes or DRIVER_BYTES
             )
         return {"out": str(out), **figures}
     reader = CorpusReader(corpus, get_pattern(pattern), normalizer, special, by_language=True)
-    with outcome("count", out, inputs=[corpus], force=force) as output:
-        counter = reader.count_words(
-            threads=threads,
-            progress=in_phase(progress, "count"),
-            memory_bytes=memory_bytes,
-            spill_folder=output.folder,
-        )
-        write_counts(counter, reader, output.folder)
-    return _counted(out, reader, counter)
+    run: dict[str, Any] = {"memory_bytes": memory_bytes, "threads": threads, "force": force}
+    return _counted(reader, corpus, out, in_phase(progress, "count"), **run)
 
 
 def join_counts(
@@ -115,20 +102,29 @@ def join_counts(
     """
     chosen = None if pattern is None else get_pattern(pattern)
     reader = CountJoin.open(parts, chosen, normalizer, tuple(special_tokens))
-    with outcome("count", out, inputs=[reader], force=force) as output:
+    run: dict[str, Any] = {"memory_bytes": memory_bytes, "threads": threads, "force": force}
+    return _counted(reader, reader, out, in_phase(progress, "join"), **run)
+
+
+def _counted(
+    reader: CorpusReader | CountJoin,
+    source: Corpus | CountJoin,
+    out: str | Path,
+    progress: PhaseProgress | None,
+    *,
+    memory_bytes: int,
+    threads: int,
+    force: bool,
+) -> dict[str, Any]:
+    """Write what a reader of a source counts; the keys of the verb."""
+    with outcome("count", out, inputs=[source], force=force) as output:
         counter = reader.count_words(
             threads=threads,
-            progress=in_phase(progress, "join"),
+            progress=progress,
             memory_bytes=memory_bytes,
             spill_folder=output.folder,
         )
         write_counts(counter, reader, output.folder)
-    return _counted(out, reader, counter)
-
-
-def _counted(
-    out: str | Path, reader: CorpusReader | CountJoin, counter: WordCounter
-) -> dict[str, Any]:
     return {
         "out": str(out),
         "groups": len(reader.groups),
