@@ -206,3 +206,35 @@ def test_what_is_amiss_stops_everything(folder: Path, run, monkeypatch, spoil, m
 def test_a_bad_call_is_refused(folder: Path, run, words, message) -> None:
     words = [folder if word == "DIR" else word for word in words]
     assert message in run("publish", *words, status=2)
+
+
+def test_a_model_gets_a_card_and_is_published(tmp_path: Path, run) -> None:
+    """Moved, trained, scored beside its base: the card has both steps, and the Hub reads it."""
+    pytest.importorskip("transformers")
+    from huggingface_hub import ModelCard
+
+    from small_models import ENGLISH, build, new_tokenizer, old_tokenizer, save
+
+    base, moved, trained = (tmp_path / name for name in ("base", "moved", "trained"))
+    save(build("llama-tied", old_tokenizer()), old_tokenizer(), base)
+    new_tokenizer().save_pretrained(tmp_path / "ist")
+    run("transfer", base, tmp_path / "ist", "-o", moved)
+    text = tmp_path / "en.txt"
+    text.write_text("\n".join(ENGLISH), encoding="utf-8")
+    settings = {"model": str(moved), "data": [f"en={text}"], "out": str(trained), "n_bytes": 500}
+    settings |= {"sequence_length": 16, "batch_size": 4, "cpu": True}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
+    (tmp_path / "cpt.toml").write_text("\n".join(lines), encoding="utf-8")
+    run("cpt", tmp_path / "cpt.toml")
+    bits = tmp_path / "bits.jsonl"
+    run("score", base, trained, "--text", f"en={text}", "--output", bits)
+    words = ["--results", bits, "--base", "me/mill", "--license", "mit"]
+    told = run("card", trained, *words, "-o", trained / "README.md")
+    assert ["transfer", "cpt"] == [step["operation"] for step in told["facts"]["steps"]]
+    card = ModelCard((trained / "README.md").read_text(encoding="utf-8"))
+    assert ("me/mill", "mit") == (card.data.base_model, card.data.license)
+    assert "| cpt | all trained on" in card.text
+    assert str(tmp_path) not in card.text
+    assert "mit" == run("publish", trained, "me/mill-hi")["card"]["license"]
+    line = run("card", tmp_path / "ist", *words, "-o", tmp_path / "card.md", status=2)
+    assert "holds no weights, and only a model has a base model" in line

@@ -1,7 +1,7 @@
 """The verbs that pass on what was made: `vocabshift tables`, `card` and `publish`.
 
-`tables` writes results in the papers' layouts, `card` a model card from a tokenizer's results and
-provenance; `publish` uploads a folder to the Hugging Face Hub, by default as a dry run.
+`tables` writes results in the papers' layouts, `card` a model card from results and provenance;
+`publish` uploads a folder to the Hugging Face Hub, by default as a dry run.
 """
 
 from __future__ import annotations
@@ -73,29 +73,39 @@ def add_card(subparsers: Any) -> None:
     parser = add_verb(
         subparsers,
         "card",
-        "write the model card of a tokenizer",
-        "Write a model card of a tokenizer that vocabshift made: what it is, its training text by\n"
-        "source and class of licence, figures with intervals, limits, and what rebuilds it to the\n"
-        "byte. Figures come from files of `vocabshift evaluate --output`, the rest from the\n"
-        "folder's vocabshift.json and tables of sources (tabs; columns source, bytes, class,\n"
-        "licence; hi.sources.tsv is of the language hi).",
+        "write the model card of a tokenizer or a model",
+        "Write a model card of what vocabshift made: what it is, its training text by source and\n"
+        "class of licence, figures with intervals, limits, and what rebuilds it. Figures come\n"
+        "from files of `vocabshift evaluate --output`, for a model also of `score` and `harness`;\n"
+        "the rest from the folder's vocabshift.json and tables of sources (tabs; columns source,\n"
+        "bytes, class, licence; hi.sources.tsv is of the language hi). A model's card has the\n"
+        "steps that led to it from its base model, and where it reads text worse than that.",
         "  vocabshift card ist --results results.jsonl -o ist/README.md\n"
         "  vocabshift card ist --results results.jsonl --sources train/*.sources.tsv "
-        '--evaluated-on FLORES --license other --rebuild "recipes/ist/run.sh" -o ist.md\n',
+        '--evaluated-on FLORES --license other --rebuild "recipes/ist/run.sh" -o ist.md\n'
+        "  vocabshift card adapted --results bits.jsonl tasks.jsonl "
+        "--base HuggingFaceTB/SmolLM2-135M --license apache-2.0 -o adapted/README.md\n",
     )
-    parser.add_argument("tokenizer", metavar="DIR", help="a folder that vocabshift wrote")
-    add_many(parser, "--results", metavar="FILE", required=True, help="what evaluate wrote")
+    parser.add_argument("folder", metavar="DIR", help="a folder that vocabshift wrote")
+    add_many(
+        parser,
+        "--results",
+        metavar="FILE",
+        required=True,
+        help="what evaluate, score or harness wrote",
+    )
     parser.add_argument("--subject", metavar="S", help="its name there (default: that of DIR)")
     parser.add_argument(
         "--name", metavar="NAME", help="its name on the card (default: that of DIR)"
+    )
+    parser.add_argument(
+        "--base", metavar="NAME", help="Hub name of the model that DIR was made of, if not recorded"
     )
     add_many(parser, "--sources", metavar="TSV", help="tables of the training text's sources")
     parser.add_argument(
         "--evaluated-on", metavar="TEXT", default="", help="what the results rest on"
     )
-    parser.add_argument(
-        "--license", metavar="ID", help="license of the tokenizer, as the Hub has it"
-    )
+    parser.add_argument("--license", metavar="ID", help="its license, as the Hub has it")
     parser.add_argument(
         "--rebuild", metavar="COMMAND", default="", help="what makes the same again"
     )
@@ -108,11 +118,12 @@ def add_card(subparsers: Any) -> None:
 def run_card(args: argparse.Namespace) -> dict[str, Any]:
     """Write the card; the returned object holds everything it was rendered from."""
     return write_card(
-        args.tokenizer,
+        args.folder,
         args.results,
         args.out,
         subject=args.subject,
         name=args.name,
+        base=args.base,
         sources=args.sources or (),
         evaluated_on=args.evaluated_on,
         license=args.license,

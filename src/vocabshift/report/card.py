@@ -46,18 +46,15 @@ def render_card(
     file again; `limits` are further sentences. ValueError where the results lack the subject.
     """
     name = facts.name if subject is None else subject
-    own = results.where(subject=name)
-    if not own:
-        known = ", ".join(results.distinct("subject")) or "no rows at all"
-        raise ValueError(f"the results hold nothing of {name!r}; they hold {known}")
+    own = rows_of(results, name)
     sections = [
         f"# {escape_markdown(facts.name)}",
         _what_it_is(facts),
         f"## Use\n\n```python\n{_USE}```",
         training_text(sources),
-        _figures(results, own, name, evaluated_on),
+        figures(results, own, name, evaluated_on, units="lines"),
         _vocabulary(facts),
-        "## Limits\n\n" + _list([*limits, *_limits(own, sources)]),
+        "## Limits\n\n" + bullets([*limits, *_limits(own, sources)]),
         _rebuild(facts, rebuild),
     ]
     body = "\n\n".join(section.strip() for section in sections if section)
@@ -79,21 +76,9 @@ def _metadata(
     evaluated_on: str,
 ) -> str:
     """The YAML of the card, without its fences."""
-    from huggingface_hub import EvalResult, ModelCardData
+    from huggingface_hub import ModelCardData
 
-    found = [
-        EvalResult(
-            task_type="text-generation",
-            dataset_name=evaluated_on or "text of the evaluation",
-            dataset_type="text",
-            dataset_config=row.language,
-            metric_type=row.metric,
-            metric_name=describe(row.metric).label,
-            metric_value=round(row.value, 4),
-        )
-        for row in own
-        if row.metric in HEADLINE
-    ]
+    headline = Results(row for row in own if row.metric in HEADLINE)
     recipe = facts.config.get("recipe")
     tags = ["tokenizer", "vocabshift", *([str(recipe)] if recipe else [])]
     data = ModelCardData(
@@ -102,9 +87,39 @@ def _metadata(
         library_name="transformers",
         tags=tags,
         model_name=facts.name,
-        eval_results=found or None,
+        eval_results=eval_results(headline, evaluated_on),
     )
     return str(data.to_yaml()).strip()
+
+
+def eval_results(rows: Results, evaluated_on: str) -> list[Any] | None:
+    """Rows as the Hub's metadata have them; None if there are none, for it refuses empty lists."""
+    from huggingface_hub import EvalResult
+
+    found = []
+    for row in rows:
+        task, _, metric = row.metric.rpartition("/")  # of `harness`: TASK/METRIC
+        found.append(
+            EvalResult(
+                task_type="text-generation",
+                dataset_name=task or evaluated_on or "text of the evaluation",
+                dataset_type=task or "text",
+                dataset_config=row.language,
+                metric_type=metric,
+                metric_name=describe(metric).label,
+                metric_value=round(row.value, 4),
+            )
+        )
+    return found or None
+
+
+def rows_of(results: Results, subject: str) -> Results:
+    """The rows of a subject; ValueError if there are none."""
+    own = results.where(subject=subject)
+    if not own:
+        known = ", ".join(results.distinct("subject")) or "no rows at all"
+        raise ValueError(f"the results hold nothing of {subject!r}; they hold {known}")
+    return own
 
 
 def _what_it_is(facts: TokenizerFacts) -> str:
@@ -123,20 +138,23 @@ def _what_it_is(facts: TokenizerFacts) -> str:
     return " ".join(sentences)
 
 
-def _figures(results: Results, own: Results, name: str, evaluated_on: str) -> str:
-    """By language, then what belongs to the tokenizer as a whole, then the means beside others'."""
+def figures(results: Results, own: Results, name: str, evaluated_on: str, units: str) -> str:
+    """By language, then what belongs to the subject as a whole, then the means beside others'.
+
+    units: what the values rest on, in the plural: lines, say.
+    """
     by_language = Results(
         row for row in results if describe(row.metric).place == "language" and row.language != WHOLE
     )
     whole = Results(row for row in own if row.language == WHOLE)
     metrics = by_language.where(subject=name).distinct("metric")
     n_lines = sorted({row.n for row in by_language.where(subject=name)}) or [0]
-    lines = f"{n_lines[0]:,}" + (f" to {n_lines[-1]:,}" if len(n_lines) > 1 else "")
+    n_units = f"{n_lines[0]:,}" + (f" to {n_lines[-1]:,}" if len(n_lines) > 1 else "")
     where = f"Measured on: {escape_markdown(evaluated_on)}. " if evaluated_on else ""
     parts = [
-        f"## Figures\n\n{where}A value by language rests on {lines} lines; ± is half of "
-        "its 95 % bootstrap interval over lines, where one was computed.",
-        _list([title_of(metric) for metric in metrics]),
+        f"## Figures\n\n{where}A value by language rests on {n_units} {units}; ± is half "
+        f"of its 95 % bootstrap interval over {units}, where one was computed.",
+        bullets([title_of(metric) for metric in metrics]),
     ]
     measures = tuple(Measure(metric) for metric in metrics)
     if measures:
@@ -223,7 +241,7 @@ def _rebuild(facts: TokenizerFacts, command: str) -> str:
         lines += [
             "This command writes the same `tokenizer.json`, to the byte, from the same text:",
             "",
-            *_fenced(command.strip(), "sh"),
+            *fenced(command.strip(), "sh"),
             "",
         ]
     rows = [
@@ -238,10 +256,10 @@ def _rebuild(facts: TokenizerFacts, command: str) -> str:
         ),
     ]
     config = json.dumps(facts.config, ensure_ascii=False, indent=2, sort_keys=True)
-    return "\n".join([*lines, plain_table(["", ""], rows, 2), "", *_fenced(config, "json")])
+    return "\n".join([*lines, plain_table(["", ""], rows, 2), "", *fenced(config, "json")])
 
 
-def _fenced(text: str, language: str) -> list[str]:
+def fenced(text: str, language: str) -> list[str]:
     """`text` as a block of code whose fence is longer than any in it."""
     fence = "```"
     while fence in text:
@@ -250,7 +268,8 @@ def _fenced(text: str, language: str) -> list[str]:
     return [fence + language, shown, fence]
 
 
-def _list(sentences: Sequence[str]) -> str:
+def bullets(sentences: Sequence[str]) -> str:
+    """A Markdown list."""
     return "\n".join(f"- {escape_markdown(sentence)}" for sentence in sentences)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from vocabshift.evaluation.metrics.registry import describe
+from vocabshift.evaluation.metrics.registry import METRICS, describe
 from vocabshift.report.shapes import SHAPES, Axis, Measure, Shape
 from vocabshift.report.table_formats import Cell, Row, Sheet, decimals_for, mark_best
 from vocabshift.report.tables import INVALID, MEAN, NOTE, invalid_rows
@@ -123,10 +123,11 @@ def _sheet(
     ]
     name = measures[0].metric
     is_plain = not shape.title
+    subject = "tokenizer" if name in METRICS else "model"
     return Sheet(
         f"{shape.name}-{name.replace('_', '-')}" if is_plain else shape.name,
         title_of(name) if is_plain else shape.title,
-        {"subject": "tokenizer", "language": "language", "metric": ""}[shape.down],
+        {"subject": subject, "language": "language", "metric": ""}[shape.down],
         tuple(columns),
         tuple(body),
     )

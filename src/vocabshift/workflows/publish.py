@@ -76,12 +76,13 @@ def write_tables(
 
 
 def write_card(
-    tokenizer: str | Path,
+    folder: str | Path,
     results: Sequence[str | Path],
     out: str | Path,
     *,
     subject: str | None = None,
     name: str | None = None,
+    base: str | None = None,
     sources: Sequence[str | Path] = (),
     evaluated_on: str = "",
     license: str | None = None,
@@ -89,47 +90,40 @@ def write_card(
     limits: Sequence[str] = (),
     force: bool = False,
 ) -> dict[str, Any]:
-    """Write the model card of a tokenizer folder that vocabshift wrote.
+    """Write the model card of a tokenizer or a model that vocabshift wrote.
 
-    `results`: files of `evaluate_to_files`; `subject`: the tokenizer's name in them, and `name`
-    its name on the card (both by default the folder's). `sources`: tables of its training text
-    (tab-separated; columns source, bytes, class, licence). `evaluated_on`: the text that the
-    results were measured on. `license`: the tokenizer's, as the Hub spells it. `rebuild`: a command
-    that reproduces it. `limits`: further sentences.
+    `results`: files of `evaluate_to_files`, and for a model of `score` and `harness`; `subject`:
+    its name in them, and `name` its name on the card (both by default the folder's). `base`: Hub
+    name of the model that it was made of, where the records name none. `sources`: tables of its
+    training text (tab-separated; columns source, bytes, class, licence). `evaluated_on`: the text
+    that the results were measured on. `license`: as the Hub spells it. `rebuild`: the command that
+    makes it again. `limits`: further sentences.
 
     `out` is written whole or not at all: FileExistsError if it exists, unless `force`.
     InvalidTokenizerError for a folder that vocabshift did not write; ValueError for files without
-    results or without a table of sources. Returns the data of the card as plain JSON values.
+    results or without a table of sources, and for `base` with a tokenizer. Returns the data of the
+    card as plain JSON values.
     """
+    from vocabshift.models.folder import find_model
     from vocabshift.report.card import render_card
     from vocabshift.report.card_facts import read_facts, read_sources
+    from vocabshift.report.model_card import read_model_facts, render_model_card
+    from vocabshift.storage.hub import check_repo
     from vocabshift.text.languages import find_language
 
     path = check_free_file(out, force=force, inputs=[*results, *sources])
+    is_model = Path(folder).is_dir() and find_model(Path(folder)) is not None
+    if base is not None and not is_model:
+        raise ValueError(f"{folder} holds no weights, and only a model has a base model")
     rows = read_results(results)
-    facts = read_facts(tokenizer)
+    facts: Any = read_model_facts(folder) if is_model else read_facts(folder)
     subject = subject or facts.name
     facts = replace(facts, name=name or facts.name)
     tables = [source for file in sources for source in read_sources(file)]
     labels = [source.language for source in tables] or rows.distinct("language")
     known = filter(None, map(find_language, labels))
     languages = sorted({language.short_code or language.code for language in known})
-    card = render_card(
-        rows,
-        facts,
-        subject=subject,
-        sources=tables,
-        languages=languages,
-        license=license,
-        evaluated_on=evaluated_on,
-        rebuild=rebuild,
-        limits=limits,
-    )
-    write_whole(path, card)
-    return {
-        "out": str(path),
-        "facts": facts.to_dict(),
-        "sources": [asdict(source) for source in tables],
+    said: dict[str, Any] = {
         "subject": subject,
         "languages": languages,
         "license": license,
@@ -137,6 +131,14 @@ def write_card(
         "rebuild": rebuild,
         "limits": list(limits),
     }
+    if is_model:
+        said["base"] = None if base is None else check_repo(base)
+        card = render_model_card(rows, facts, sources=tables, **said)
+    else:
+        card = render_card(rows, facts, sources=tables, **said)
+    write_whole(path, card)
+    sized = [asdict(source) for source in tables]
+    return {"out": str(path), "facts": facts.to_dict(), "sources": sized, **said}
 
 
 def publish_folder(
