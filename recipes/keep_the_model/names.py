@@ -12,7 +12,8 @@ BASE = "base"
 TOKENIZERS = (BASE, "extension", "superwords", "swap")
 INITS = ("random", "fvt", "focus", "omp", "tokenadapt", "distill")
 TRAINED = ("none", "new-rows", "lora", "ends", "all")
-MATCHING = "-matching"
+OBJECTIVES = ("next-token", "matching", "matching-home")
+"""Next-token loss; likelihood matching on all text; on home text alone, with the rest as before."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,12 @@ class Arm:
     tokenizer: str
     init: str | None  # None: the model as it is
     trained: str
-    is_matching: bool = False
+    objective: str = OBJECTIVES[0]
+
+    @property
+    def is_matching(self) -> bool:
+        """Whether it has a teacher."""
+        return self.objective != OBJECTIVES[0]
 
     @property
     def name(self) -> str:
@@ -30,7 +36,7 @@ class Arm:
         words = [self.tokenizer, *filter(None, [self.init]), self.trained]
         if self.init is None and self.trained == "none":
             words = words[:1]
-        return "-".join(words) + (MATCHING if self.is_matching else "")
+        return "-".join([*words, *([self.objective] if self.is_matching else [])])
 
     @property
     def before(self) -> Arm:
@@ -40,12 +46,12 @@ class Arm:
 
 def arm_of(name: str) -> Arm:
     """The arm of a name; ValueError for one that means nothing."""
-    is_matching = name.endswith(MATCHING)
-    words = name.removesuffix(MATCHING).split("-", 2)
+    objective = next((o for o in OBJECTIVES[1:] if name.endswith(f"-{o}")), OBJECTIVES[0])
+    words = name.removesuffix(f"-{objective}").split("-", 2)
     if words[0] == BASE:
-        arm = Arm(BASE, None, "-".join(words[1:]) or "none", is_matching)
+        arm = Arm(BASE, None, "-".join(words[1:]) or "none", objective)
     elif len(words) == 3:
-        arm = Arm(*words, is_matching)
+        arm = Arm(*words, objective)
     else:
         raise ValueError(f"{name}: TOKENIZER-INIT-TRAINED is needed")
     for kind, value, known in (
@@ -55,7 +61,7 @@ def arm_of(name: str) -> Arm:
     ):
         if value not in known:
             raise ValueError(f"{name}: {kind} {value!r} is none of {known}")
-    if arm.trained == "none" and is_matching:
+    if arm.trained == "none" and arm.is_matching:
         raise ValueError(f"{name}: an arm that is not trained has no objective")
     return arm
 

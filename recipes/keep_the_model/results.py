@@ -81,14 +81,15 @@ def pairs(runs: Runs, name: str, n_bytes: int) -> Iterator[tuple[str, int]]:
     arm = arm_of(name)
     wanted = [("base", 0), ("base-all", n_bytes), (arm.before.name, 0)]
     if arm.is_matching:
-        wanted.append((name.removesuffix("-matching"), n_bytes))
+        plain = name.removesuffix(f"-{arm.objective}")
+        wanted += [(plain, n_bytes), (f"{plain}-matching", n_bytes)]
     if arm.init not in (None, "fvt"):
         wanted.append((name.replace(f"-{arm.init}-", "-fvt-"), n_bytes))
     for other in {"swap": ("superwords", "extension"), "superwords": ("extension",)}.get(
         arm.tokenizer, ()
     ):
         for init in dict.fromkeys((arm.init, "fvt")):
-            objective = "-matching" if arm.is_matching else ""
+            objective = f"-{arm.objective}" if arm.is_matching else ""
             wanted.append((f"{other}-{init}-{arm.trained}{objective}", n_bytes))
             wanted.append((f"{other}-{init}-all", n_bytes))
     if arm.trained not in ("none", "all"):
@@ -201,7 +202,7 @@ def once(own: list[Row]) -> Iterator[Row]:
 
 
 def rounded(row: Row) -> Row:
-    """Five digits objective the point are enough."""
+    """Five digits after the point are enough."""
     return {key: round(v, 5) if isinstance(v, float) else v for key, v in row.items()}
 
 

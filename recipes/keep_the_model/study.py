@@ -167,7 +167,7 @@ class Study:
         key = self.key(arm, n_bytes, seed)
         folder = self.out / "models" / key
         if arm.is_matching:
-            self.teach(n_bytes, seed)
+            self.teach(arm, n_bytes, seed)
         config, cost = self.out / "configs" / f"{key}.toml", self.out / "costs" / f"{key}.json"
         settings = self.settings(arm, source, folder, n_bytes, seed, curve=curve)
         facts = self.out / "costs" / f"{key}.facts.json"
@@ -190,23 +190,26 @@ class Study:
         own = json.loads(facts.read_text(encoding="utf-8"))
         own |= spent(cost) | {"command": f"vocabshift cpt {config}"}
         if arm.is_matching:
-            own["teaching"] = spent(self.taught(n_bytes, seed).with_suffix(".cost.json"))
+            own["teaching"] = spent(self.taught(arm, n_bytes, seed).with_suffix(".cost.json"))
         return folder, own
 
-    def taught(self, n_bytes: int, seed: int) -> Path:
-        """The folder with what the old model reads of a text; all arms share it."""
-        return self.out / "taught" / f"{n_bytes}-{seed}"
+    def taught(self, arm: Arm, n_bytes: int, seed: int) -> Path:
+        """The folder with what the old model reads of a text; all arms of an objective share it."""
+        return self.out / "taught" / f"{n_bytes}-{seed}{arm.objective.removeprefix('matching')}"
 
-    def teach(self, n_bytes: int, seed: int) -> None:
+    def teach(self, arm: Arm, n_bytes: int, seed: int) -> None:
         """Let the old model read the text, once."""
         from vocabshift.workflows.teach import teach_to_folder
 
-        folder = self.taught(n_bytes, seed)
+        folder = self.taught(arm, n_bytes, seed)
+        known = self.args.home if arm.objective == "matching-home" else ()
         if not folder.exists():
             folder.parent.mkdir(parents=True, exist_ok=True)
             corpus = vs.Corpus.from_specs(self.texts(n_bytes, seed))
             with metered(folder.with_suffix(".cost.json")):
-                teach_to_folder(self.args.model, corpus, folder, progress=told("teach"))
+                teach_to_folder(
+                    self.args.model, corpus, folder, known=known, progress=told("teach")
+                )
 
     def settings(
         self, arm: Arm, source: Path, folder: Path, n_bytes: int, seed: int, *, curve: bool
@@ -233,7 +236,10 @@ class Study:
             "keep_checkpoints": 1,
         }
         if arm.is_matching:
-            found |= {"objective": MATCHING, "teacher_logprobs": str(self.taught(n_bytes, seed))}
+            found |= {
+                "objective": MATCHING,
+                "teacher_logprobs": str(self.taught(arm, n_bytes, seed)),
+            }
         if curve:
             found |= {"held_out": self.curve_texts(), "evaluate_bytes": -(-size // args.points)}
         return found
@@ -268,7 +274,7 @@ class Study:
             "tokenizer": arm.tokenizer,
             "init": arm.init,
             "trained": arm.trained,
-            "objective": MATCHING if arm.is_matching else "causal",
+            "objective": arm.objective,
             "seed": seed,
             "new": args.new,
             "home": args.home,

@@ -66,7 +66,7 @@ def _called(row: Row) -> str:
     words += [arm.init] if arm.init else []
     if arm.trained != "none":
         words.append(f"{arm.trained} on {row['n_bytes'] / 1000:,.0f} kB")
-    return ", ".join([*words, *(["matching"] if arm.is_matching else [])])
+    return ", ".join([*words, *([arm.objective.replace("-", " at ")] if arm.is_matching else [])])
 
 
 def _bits(rows: list[Row], on: str, chosen: Callable[[Row], bool]) -> str:

@@ -17,7 +17,8 @@ import small_models
 from saved_models import weights
 from vocabshift.cli.main import main
 from vocabshift.cpt import run as run_module
-from vocabshift.cpt import teacher_folder
+from vocabshift.cpt import teacher_writer
+from vocabshift.cpt.chunks import Stretch
 from vocabshift.cpt.teacher_folder import ARRAYS, StoredTeacher
 
 torch = pytest.importorskip("torch")
@@ -165,24 +166,24 @@ def test_after_a_run_of_cpt_the_teacher_is_still_known(cpt: Verb, tmp_path: Path
 def test_reading_is_resumed(run: Verb, place: Path, tmp_path: Path, monkeypatch) -> None:
     """A run that was killed gives the same files, bit for bit."""
     words = ["teach", place / "old", *specs(place), "--context", "32", "-o"]
-    monkeypatch.setattr(teacher_folder, "_GROUP_BYTES", 300)
-    monkeypatch.setattr(teacher_folder, "_SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(teacher_writer, "_GROUP_BYTES", 300)
+    monkeypatch.setattr(teacher_writer, "_SAVE_SECONDS", 0.0)
     whole = run(*words, tmp_path / "whole")
     assert whole["n_read_tokens"] > whole["n_tokens"] > 0
-    save = teacher_folder._save
+    save = teacher_writer._save
 
     def killed(checkpoints: Any, number: int, part: Any) -> Any:
         if number == 2:
             raise KeyboardInterrupt
         return save(checkpoints, number, part)
 
-    monkeypatch.setattr(teacher_folder, "_save", killed)
+    monkeypatch.setattr(teacher_writer, "_save", killed)
     assert "run the same command again" in run(*words, tmp_path / "out", status=130)
-    monkeypatch.setattr(teacher_folder, "_save", save)
+    monkeypatch.setattr(teacher_writer, "_save", save)
     added: list[int] = []
-    add = teacher_folder._Part.add
+    add = teacher_writer._Part.add
     monkeypatch.setattr(
-        teacher_folder._Part,
+        teacher_writer._Part,
         "add",
         lambda self, texts, teacher: added.append(len(texts)) or add(self, texts, teacher),
     )
@@ -207,6 +208,39 @@ def test_what_reading_gives(run: Verb, place: Path, taught: Path) -> None:
     size = sum((taught / f"{name}.npy").stat().st_size - 128 for name in ARRAYS)
     assert cost["n_output_bytes"] == pytest.approx(size, abs=16)
     assert not (place / "none").exists()
+
+
+def test_a_teacher_of_some_languages(
+    cpt: Verb, run: Verb, place: Path, taught: Path, tmp_path: Path
+) -> None:
+    """Its numbers are those of the whole reading; other documents have none, and no chunks."""
+    words = ["teach", place / "old", *specs(place), "--known", "en"]
+    cost = run(*words, "-o", tmp_path / "none", "--dry-run")
+    some = run(*words, "-o", tmp_path / "some")
+    assert cost["n_tokens"] == some["n_tokens"]
+    whole, part = StoredTeacher.open(taught), StoredTeacher.open(tmp_path / "some")
+    alone = run("teach", place / "old", specs(place)[0], "-o", tmp_path / "alone")
+    assert some["bits_per_byte"] == pytest.approx(alone["bits_per_byte"], rel=1e-5)
+    assert (whole.document_bytes == part.document_bytes).all()
+    stretches = [Stretch(number, bytes, 0, 1) for number in range(len(part.document_bytes))]
+    n_english = len(TEXT["en"]) + 1
+    pairs = list(zip(whole.read(stretches), part.read(stretches), strict=True))
+    for expected, found in pairs[:n_english]:
+        assert (expected.ends == found.ends).all()
+        assert np.allclose(expected.logprobs, found.logprobs, atol=1e-5, equal_nan=True)
+    assert 0 == sum(len(found.ends) for _, found in pairs[n_english:])
+
+    both, one = (
+        [r for r in records(Path(result["out"])) if r["kind"] == "step"]
+        for result in (
+            cpt(f"out={tmp_path / name}", teacher_logprobs=str(folder))
+            for name, folder in (("both", taught), ("one", tmp_path / "some"))
+        )
+    )
+    assert 0 < sum(r["chunks"] for r in one) < sum(r["chunks"] for r in both)
+    assert both[0]["next_token_loss"] == pytest.approx(one[0]["next_token_loss"])
+    line = run(*words, "ta", "-o", tmp_path / "no", status=2)
+    assert "no 'ta' in the corpus; its languages: en, hi" in line
 
 
 def test_refused(cpt: Verb, run: Verb, place: Path, taught: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.cli.inputs import add_choices, add_loading, add_windows, corpus_of, defaults_of
-from vocabshift.cli.options import add_output, add_verb
+from vocabshift.cli.options import add_many, add_output, add_verb
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,8 +16,9 @@ Let a causal language model read a corpus once, and store the log-probability of
 for training another model by `objective = "likelihood-matching"` (see vocabshift cpt). Each
 document is read by itself with the model's own tokenizer, after the BOS where its config has one; a
 document longer than --context in windows, each repeating --overlap tokens of the one before. Give
-the SPECs that `cpt` or `encode` gets, in the same order. 12 bytes a token are written. A run that
-was killed resumes when it is started again (but not from standard input or the Hub)."""
+the SPECs that `cpt` or `encode` gets, in the same order, also of languages that are not read
+(--known). 12 bytes a token are written. A run that was killed resumes when it is started again
+(but not from standard input or the Hub)."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -28,6 +29,8 @@ def add_parser(subparsers: Any) -> None:
         "a teacher's log-probabilities of a corpus, for likelihood matching",
         _DESCRIPTION,
         "  vocabshift teach models/llama hi=hindi.txt en=english.txt -o runs/taught\n"
+        "  vocabshift teach models/llama hi=hindi.txt en=english.txt --known en "
+        "-o runs/taught\n"
         "  vocabshift teach models/llama 'corpus/*.parquet' --dtype bfloat16 -o runs/taught "
         "--dry-run\n",
     )
@@ -35,6 +38,13 @@ def add_parser(subparsers: Any) -> None:
         "model", metavar="MODEL", help="folder or Hub name of a causal language model"
     )
     parser.add_argument("specs", metavar="SPEC", nargs="+", help="[lang=]PATH|DIR|GLOB|hf:DATASET")
+    add_many(
+        parser,
+        "--known",
+        metavar="L",
+        help="languages that MODEL knows (default: all); it reads their text alone, and the rest "
+        "is learned by next-token loss",
+    )
     add_choices(parser)
     add_windows(parser)
     add_loading(parser)
@@ -59,6 +69,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             args.model,
             corpus,
             args.out,
+            known=args.known or (),
             context=args.context,
             overlap=args.overlap,
             batch_tokens=args.batch_tokens or defaults_of(teach_to_folder)["batch_tokens"],

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from vocabshift import __version__
 from vocabshift.cpt.objectives import boundary_ids
 from vocabshift.cpt.teacher import LiveTeacher
-from vocabshift.cpt.teacher_folder import groups_of, weights_key, write_readings
+from vocabshift.cpt.teacher_folder import weights_key
+from vocabshift.cpt.teacher_writer import groups_of, write_readings
 from vocabshift.evaluation.lines.placing import flat_spans
 from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.models.folder import require_model
@@ -86,6 +87,7 @@ def teach_to_folder(
     corpus: Corpus,
     out: str | Path,
     *,
+    known: Sequence[str] = (),
     context: int | None = None,
     overlap: int | None = None,
     batch_tokens: int = 4096,
@@ -101,18 +103,23 @@ def teach_to_folder(
     model: folder or Hub name, with its tokenizer. Each document is read by itself, after the BOS
         where its config has one, in windows of `context` tokens that repeat `overlap` of those
         before (defaults and `batch_tokens`, `dtype`, `device`: as in `score`).
+    known: languages that the model knows: only their documents are read; a run of `cpt` learns the
+        others by next-token loss alone. None: all.
     out: the folder, which appears whole or not at all; 12 bytes a token. The same call resumes a
         run that was killed, unless `resume` is off.
     dry_run: count, measure the speed on a little text, write nothing.
     progress: called with the phases "count" and "teach", tokens done and all tokens.
 
-    Returns the keys of `vocabshift teach --json`. ValueError for weights, and for a model that is
-    not causal; FileExistsError if `out` exists, without `force`; CorpusError for unreadable text.
+    Returns the keys of `vocabshift teach --json`. ValueError for weights, for a language that the
+    corpus does not have, and for a model that is not causal; FileExistsError if `out` exists,
+    without `force`; CorpusError for unreadable text.
     """
     check_output(out, model, corpus, force=force)
     if any(part.weight != 1 for part in corpus.parts):
         raise ValueError("every document is read once; leave out the @WEIGHT of the corpus")
     corpus.require_text()
+    if known:
+        corpus.select(known)  # refuses labels that are not there
     teacher, about = open_teacher_model(
         model,
         context=context,
@@ -121,9 +128,10 @@ def teach_to_folder(
         dtype=dtype,
         device=device,
     )
-    cost = _count(teacher, corpus, progress)
+    about["known"] = list(known)
+    cost = _count(teacher, corpus, known, progress)
     if dry_run:
-        speed = _speed(teacher, corpus)
+        speed = _speed(teacher, corpus, known)
         return {
             "out": str(out),
             "dry_run": True,
@@ -196,13 +204,15 @@ def open_teacher(found: Path | StoredTeacher | None, device: Any) -> Teacher | N
     return open_teacher_model(found, device=str(device))[0] if isinstance(found, Path) else found
 
 
-def _count(teacher: LiveTeacher, corpus: Corpus, progress: Progress | None) -> dict[str, int]:
+def _count(
+    teacher: LiveTeacher, corpus: Corpus, known: Sequence[str], progress: Progress | None
+) -> dict[str, int]:
     """Documents, bytes, tokens, and tokens to read, those that windows repeat included."""
     counts = {"n_documents": 0, "n_bytes": 0, "n_tokens": 0, "n_read_tokens": 0}
-    for texts in groups_of(corpus):
-        ids, _, _, windows = teacher.windows(texts)
-        counts["n_documents"] += len(texts)
-        counts["n_bytes"] += sum(len(text.encode()) for text in texts)
+    for documents in groups_of(corpus, known):
+        ids, _, _, windows = teacher.windows([text for text, is_read in documents if is_read])
+        counts["n_documents"] += len(documents)
+        counts["n_bytes"] += sum(len(text.encode()) for text, _ in documents)
         counts["n_tokens"] += len(ids)
         counts["n_read_tokens"] += sum(window.ids.size for window in windows)
         if progress is not None:
@@ -210,18 +220,17 @@ def _count(teacher: LiveTeacher, corpus: Corpus, progress: Progress | None) -> d
     return counts
 
 
-def _speed(teacher: LiveTeacher, corpus: Corpus) -> float:
+def _speed(teacher: LiveTeacher, corpus: Corpus, known: Sequence[str]) -> float:
     """Tokens a second, measured on the first documents."""
     tried: list[str] = []
     n_tokens = 0
-    for texts in groups_of(corpus):
-        for text in texts:
-            windows = teacher.windows([text])[-1]
-            n_tokens += sum(window.ids.size for window in windows)
-            tried.append(text)
-            if n_tokens >= _TRIED_TOKENS:
-                break
-        break
+    read = corpus.select(known) if known else corpus
+    for text, _ in next(groups_of(read)):
+        windows = teacher.windows([text])[-1]
+        n_tokens += sum(window.ids.size for window in windows)
+        tried.append(text)
+        if n_tokens >= _TRIED_TOKENS:
+            break
     teacher.read_texts(tried[:1])  # what the first call prepares does not count
     began = time.perf_counter()
     teacher.read_texts(tried)
