@@ -26,6 +26,7 @@ OTHER_PROGRAMS = {
     "docs/superwords.md": {"--bytes", "--lines"},
     "docs/speculative-decoding.md": {"--speculative-token-map"},
     "recipes/keep_the_model/README.md": {"--arm", "--hours", "--stage"},
+    "recipes/llama_indic/README.md": {"--config_file"},
     "recipes/accelerate/README.md": {"--config_file", "--machine_rank", "--main_process_ip"},
 }
 """Flags of other programs, benchmarks/ and tools/ that pages name; beside them the recipes' own."""
