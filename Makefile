@@ -26,11 +26,12 @@ CPP := $(shell find cpp -name '*.h' -o -name '*.cpp' | grep -v tables)
 TEST_ENV := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false \
             PYTHONDONTWRITEBYTECODE=
 
-.PHONY: help demo demo-real test check fuzz lint format bench clean
+.PHONY: help demo demo-real recipes test check fuzz lint format bench clean
 
 help:
 	@echo "make demo    walk text -> tokenizer -> model -> measured difference (4 minutes at most)"
 	@echo "make demo-real  trim a real model, SmolLM2, for English; extend it to Hindi (HINDI=FILE)"
+	@echo "make recipes make the papers' ablations anew, and the READMEs' tables of them (DATA)"
 	@echo "make test    run all tests"
 	@echo "make fuzz    drawn tests with examples that nobody has seen, for MINUTES=$(MINUTES)"
 	@echo "make check   editable build, lint, the quick tests of what changed since main"
@@ -46,6 +47,11 @@ demo-real: $(VENV)/.demo-real
 	PYTHON=$(BIN)/python recipes/smollm2/get.sh
 	$(BIN)/python recipes/smollm2/demo.py runs/smollm2/model -o runs/demo-real \
 	  $(if $(ENGLISH),--english $(ENGLISH)) $(if $(HINDI),--hindi $(HINDI))
+
+# Sizes that a laptop trains in minutes; the others are in each recipe's README.
+recipes: $(VENV)/.dev
+	PYTHON=$(BIN)/python RECORD=1 recipes/ist/ablate.sh
+	PYTHON=$(BIN)/python RECORD=1 recipes/matra/open.sh
 
 test: $(VENV)/.dev
 	$(TEST_ENV) $(BIN)/python -m pytest --import-mode=importlib $(PYTEST_FLAGS)

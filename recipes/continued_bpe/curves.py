@@ -20,10 +20,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from jobs import run_all
+from rapidfuzz.distance import Levenshtein
 
+from vocabshift.checks.vocabulary import bytes_per_token
 from vocabshift.extension.baselines import (
     Auxiliary,
     regen,
@@ -35,12 +38,14 @@ from vocabshift.extension.counting import TrainingInput, count_text
 from vocabshift.extension.effect import Effect, measure, measure_by_encoding
 from vocabshift.extension.options import ExtensionOptions, repaired
 from vocabshift.text.corpus import Corpus
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.token_bytes import is_metaspace
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 SIZES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000)
+Figures = dict[str, Any]
 HELD_OUT, TRAINED = "held-out", "train"
 HAS_SENTENCEPIECE = importlib.util.find_spec("sentencepiece") is not None
 
@@ -55,6 +60,7 @@ class Job:
     train: Path
     held_out: Path
     sizes: tuple[int, ...]
+    english: Path
     out: Path
 
     @property
@@ -79,7 +85,7 @@ def first_tokens(learned: Additions, n_tokens: int) -> Additions:
     return replace(learned, tokens=learned.tokens[:n_tokens], merges=merges[:end])
 
 
-def figures(base: Tokenizer, longer: Tokenizer, effect: Effect) -> dict[str, Any]:
+def figures(base: Tokenizer, longer: Tokenizer, effect: Effect) -> Figures:
     """One method at one size; tokens are new ones."""
     known = base.model.vocab
     used = {row.language: row.new_tokens_used for row in effect.languages}
@@ -92,8 +98,27 @@ def figures(base: Tokenizer, longer: Tokenizer, effect: Effect) -> dict[str, Any
     }
 
 
-def run(job: Job) -> dict[str, Any]:
+def side_effects(base: Tokenizer, longer: Tokenizer, english: list[str], held_out: Path) -> Figures:
+    """What an extension does to English (Table 6), and how much merge skipping hides (Table 7)."""
+    before, after = ((Encoder(t).encode_batch(english)) for t in (base, longer))
+    pairs = [
+        tuple(ids[offsets[i] : offsets[i + 1]].tolist() for ids, offsets in (before, after))
+        for i in range(len(english))
+    ]
+    found: Figures = {
+        "english_distance": fmean(Levenshtein.distance(one, other) for one, other in pairs),
+        "english_same": fmean(one == other for one, other in pairs),
+    }
+    if base.model.ignore_merges:
+        plain = replace(longer, model=replace(longer.model, ignore_merges=False))
+        corpus = Corpus.from_files({HELD_OUT: held_out})
+        found["without_skipping"] = bytes_per_token(plain, corpus)[HELD_OUT]
+    return found
+
+
+def run(job: Job) -> Figures:
     """All figures of one job."""
+    english = [line for line in job.english.read_text(encoding="utf-8").split("\n") if line]
     base = base_of(job.tokenizer, job.pre_tokenizer)
     asked = ExtensionOptions(n_tokens=max(job.sizes))
     corpus = Corpus.from_files({TRAINED: job.train})
@@ -115,10 +140,12 @@ def run(job: Job) -> dict[str, Any]:
         effect = measure(counted.form, some, judged)
         if n == max(job.sizes):
             require_same(effect, measure_by_encoding(form, ours, both, before))
-        row: dict[str, Any] = {"n_tokens": n, "ours": figures(form, ours, effect), "regen": None}
+        row: Figures = {"n_tokens": n, "ours": figures(form, ours, effect), "regen": None}
+        row["ours"] |= side_effects(form, ours, english, job.held_out)
         if auxiliary is not None:
             theirs = extended(form, regen(form, auxiliary, n_tokens=n))
             row["regen"] = figures(form, theirs, measure_by_encoding(form, theirs, both, before))
+            row["regen"] |= side_effects(form, theirs, english, job.held_out)
         rows.append(row)
     return {
         "tokenizer": Path(job.tokenizer).name,
@@ -169,6 +196,7 @@ def jobs_of(args: argparse.Namespace) -> Iterator[Job]:
                 train,
                 held_out,
                 tuple(args.sizes),
+                args.english,
                 args.out,
             )
 
@@ -180,6 +208,7 @@ def main() -> int:
     parser.add_argument("--pre-tokenizer", choices=("kept", "repaired"), default="kept")
     parser.add_argument("--train", type=Path, required=True, help="folder of LANG.txt")
     parser.add_argument("--eval", type=Path, required=True, help="folder of LANG.txt, held out")
+    parser.add_argument("--english", type=Path, required=True, help="held-out English text")
     parser.add_argument("--leave-out", metavar="LANG", nargs="*", default=[])
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("-o", "--out", type=Path, required=True)

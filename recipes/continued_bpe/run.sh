@@ -11,6 +11,7 @@
 #   DATA=../shared/data-unpacked   train/LANG.txt, eval/…, tokenizers-hf/…, as its unpack.sh leaves it
 #   OUT=runs/continued_bpe         curves/, prune/, tokenizers, and the tables: *.md
 #   ALPHA=0.3                      languages count in proportion to bytes ** ALPHA when learned at once
+#   RECORD=                        anything: rows go into results.jsonl here, tables into README.md
 #   THREADS=all PYTHON=python3
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -67,7 +68,8 @@ done
 # 2. Tables 1 and 3 of the paper, and the same with the repaired pre-tokenizer on Indian languages.
 # Stops where an added token of ours is unreachable.
 curves() {
-  "$PYTHON" $HERE/curves.py "$@" --train "$TRAIN" --eval "$FLORES" ${SIZES[@]+"${SIZES[@]}"} \
+  "$PYTHON" $HERE/curves.py "$@" --train "$TRAIN" --eval "$FLORES" \
+    --english "$FLORES/$ENGLISH.txt" ${SIZES[@]+"${SIZES[@]}"} \
     -o "$OUT/curves" $THREADS
 }
 curves "${CUT[@]}" ${WHOLE[@]+"${WHOLE[@]}"}
@@ -105,3 +107,10 @@ vocabshift evaluate "$FIRST" "${TOGETHER[@]}" --text "${PARALLEL[@]}" "${CODE[@]
   --results "$OUT/results.jsonl" --subjects "$(basename "$FIRST")" multilingual multilingual-longer superwords \
   --curves "$OUT/curves" >"$OUT/multilingual.md"
 cat "$OUT/curves.md" "$OUT/unchanged.md" "$OUT/prune.md" "$OUT/multilingual.md"
+
+# 5. The rows of the paper's tables.
+"$PYTHON" $HERE/paper.py "$OUT" >"$OUT/tables.jsonl"
+if [ -n "${RECORD:-}" ]; then
+  cp "$OUT/tables.jsonl" $HERE/results.jsonl
+  "$PYTHON" recipes/data/record.py $HERE
+fi

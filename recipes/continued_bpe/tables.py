@@ -11,12 +11,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+sys.path += [str(Path(__file__).parents[1] / name) for name in ("data", "papers")]
+import beside
+
 Figures = dict[str, Any]
 Cells = list[str]
+
+
+def tables(rows: list[Figures]) -> dict[str, str]:
+    """Those that stand beside the paper's (`recipes/data/record.py`), from the rows of paper.py."""
+    return beside.tables("continued_bpe", rows)
 
 
 def load(folder: Path) -> list[Figures]:

@@ -10,6 +10,7 @@ K tokens nearest to the mean of dummies: how many are of the last 10 %? (IST, Fi
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from dataclasses import replace
 from pathlib import Path
@@ -55,6 +56,8 @@ def judge(folder: Path, tokenizer: Any, lines: list[str], size: Size) -> dict[st
     summary, rows = report_of(folder, "cosine")
     counts = counts_of(tokenizer, lines)
     late = np.arange(round(SHARED * size.vocab_size), size.vocab_size)
+    bits = json.loads((folder / "training.json").read_text())["bits_per_byte"]
+    bytes_per_token = sum(len(line.encode()) for line in lines) / counts.sum()
     return {
         "curve": summary["curve"],
         "suspect_late": sum(rows[i]["is_suspect"] for i in late.tolist()),
@@ -62,7 +65,8 @@ def judge(folder: Path, tokenizer: Any, lines: list[str], size: Size) -> dict[st
         "superwords": sum(row["class"] == "superword" for row in rows),
         "median_count_late": float(np.median(counts[late])),
         "unseen_late": int((counts[late] == 0).sum()),
-        "bits_per_byte": json.loads((folder / "training.json").read_text())["bits_per_byte"],
+        "bits_per_byte": bits,
+        "nats_per_token": float(bits * math.log(2) * bytes_per_token),
     }
 
 
@@ -85,6 +89,7 @@ def table(results: list[dict[str, Any]]) -> str:
         ("median_count_late", "median count of the last 10 %"),
         ("superwords", "superwords"),
         ("bits_per_byte", "bits per byte at the end of training"),
+        ("nats_per_token", "loss: nats per token at the end of training"),
     ):
         cells = [_span([row[key] for row in rows]) for rows in own.values()]
         lines.append(f"| {name} | {' | '.join(cells)} |")

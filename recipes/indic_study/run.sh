@@ -8,7 +8,7 @@
 #
 # A tokenizer that OUT holds already is not trained again. Variables, with their defaults:
 #   DATA=../shared/data-unpacked   train/LANG.txt, eval/…, tasks/…, as its unpack.sh leaves it
-#   OUT=runs/indic-study           tokenizers, results, table-N.md
+#   OUT=runs/indic-study           tokenizers, results, tables.jsonl
 #   MB=2                           of each language (0.6 to 2 for those that have less)
 #   ROMAN_WORDS=10                 lines of more words in Roman script are left out
 #   SIZES="32000 64000 128000 256000"   of the joint vocabularies
@@ -130,7 +130,7 @@ else
 fi
 "$PYTHON" recipes/indic_study/tables.py "$OUT" --sizes "${SIZES[@]}" --one "$ONE" \
   --clusters "${CLUSTERS[@]}"
-cat "$OUT"/table-*.md
 if [ -n "${RECORD:-}" ]; then
-  "$PYTHON" recipes/data/insert.py recipes/indic_study/README.md "$OUT"/table-*.md
+  cp "$OUT/tables.jsonl" recipes/indic_study/results.jsonl
+  "$PYTHON" recipes/data/record.py recipes/indic_study
 fi

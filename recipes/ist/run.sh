@@ -13,7 +13,6 @@
 #   OPTIONS=""                     more options of `vocabshift train`, such as "--memory 8GB"
 #   VENDORS="…"                    tokenizers to compare with: folders or files
 #   BASE=…/Llama-4                 the tokenizer that normalized sequence lengths compare with
-#   INDIC="…"                      those of VENDORS, by name, that stand in the short table ist-3
 #   RECORD=                        anything: the tables go into README.md, the card to model_cards
 #   THREADS=all PYTHON=python3
 set -euo pipefail
@@ -34,12 +33,10 @@ if [ "${1:-}" = --smoke ]; then
   WEIGHTS=${WEIGHTS-eng=4}
   VENDORS=${VENDORS-}
   BASE=${BASE-$OUT/bpe}
-  INDIC=${INDIC-}
 else
   prepare_shared_text
   VENDORS=${VENDORS-$(vendors)}
   BASE=${BASE-$OUT/vendors/Llama-4}
-  INDIC=${INDIC-Gemma-4 o200k Llama-4}
 fi
 read -r -a WEIGHTS <<<"${WEIGHTS-en=4}"
 read -r -a VENDORS <<<"$VENDORS"
@@ -66,11 +63,9 @@ vocabshift check "$OUT/ist" --text "${PARALLEL[@]}" "${CODE[@]}" --strict
 vocabshift evaluate "$OUT/ist" "$OUT/superbpe" "$OUT/bpe" ${VENDORS[@]+"${VENDORS[@]}"} \
   --base "$BASE" --text "${PARALLEL[@]}" "${CODE[@]}" $THREADS --metrics "${METRICS[@]}" \
   --output "$OUT/results.jsonl" --force >/dev/null
-write_tables subjects ist-4 ist-6 ist-7 ist-22
-vocabshift tables "$OUT/results.jsonl" --shape ist-3 --subjects $INDIC ist \
-  -o "$OUT/ist-3.md" --force >/dev/null
-"$PYTHON" recipes/ist/table.py \
-  --phases "ist=$OUT/ist.json" "superbpe=$OUT/superbpe.json" "bpe=$OUT/bpe.json" >"$OUT/phases.md"
+write_tables subjects ist-22
+"$PYTHON" recipes/ist/phases.py \
+  "ist=$OUT/ist.json" "superbpe=$OUT/superbpe.json" "bpe=$OUT/bpe.json" >"$OUT/phases.md"
 cat "$OUT/subjects.md" "$OUT/phases.md" >"$OUT/tables.md"
 REBUILD="# as recipes/ist/run.sh does
 vocabshift train --config recipes/ist/ist.toml --corpus ${CORPUS[*]} -o $OUT/ist"
@@ -78,5 +73,6 @@ write_card ist ist-200k
 "$PYTHON" recipes/ist/vocabulary.py "$OUT/ist" --corpus "${CORPUS[@]}" $THREADS >"$OUT/vocabulary.md"
 cat "$OUT/invariants.md" "$OUT/invariants-beside-others.md" "$OUT/tables.md" "$OUT/vocabulary.md"
 if [ -n "${RECORD:-}" ]; then
-  record ist ist-200k recipes/ist/README.md ist-3.md ist-4.md ist-6.md ist-7.md ist-22.md
+  record ist ist-200k recipes/ist/README.md ist-22.md
+  "$PYTHON" recipes/data/record.py recipes/ist
 fi

@@ -79,10 +79,10 @@ vocabshift evaluate "${NAMES[@]/#/$OUT/}" ${VENDORS[@]+"${VENDORS[@]}"} \
   --output "$OUT/results.jsonl" --force >/dev/null
 PHASES=()
 for name in "${NAMES[@]}"; do PHASES+=("$name=$OUT/$name.json"); done
-write_tables subjects matra-2 matra-3 matra-4
+write_tables subjects matra-2
 "$PYTHON" recipes/matra/other_reading.py "${NAMES[@]/#/$OUT/}" ${VENDORS[@]+"${VENDORS[@]}"} \
   --text "${PARALLEL[@]}" >"$OUT/matra-2-other.md"
-"$PYTHON" recipes/ist/table.py --phases "${PHASES[@]}" >"$OUT/phases.md"
+"$PYTHON" recipes/ist/phases.py "${PHASES[@]}" >"$OUT/phases.md"
 cat "$OUT/subjects.md" "$OUT/phases.md" >"$OUT/tables.md"
 REBUILD="# as recipes/matra/run.sh does
 vocabshift train --config recipes/matra/matra.toml --variant E --corpus ${CORPUS[*]} -o $OUT/matra"
@@ -90,5 +90,6 @@ write_card matra matra-200k
 "$PYTHON" recipes/ist/vocabulary.py "$OUT/matra" --corpus "${CORPUS[@]}" $THREADS >"$OUT/vocabulary.md"
 cat "$OUT/invariants.md" "$OUT/invariants-beside-others.md" "$OUT/tables.md" "$OUT/vocabulary.md"
 if [ -n "${RECORD:-}" ]; then
-  record matra matra-200k recipes/matra/README.md matra-2.md matra-2-other.md matra-3.md matra-4.md
+  record matra matra-200k recipes/matra/README.md matra-2.md matra-2-other.md
+  "$PYTHON" recipes/data/record.py recipes/matra
 fi

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,6 +47,7 @@ def run_with(python: str | Path, recipe: str, out: Path) -> str:
     path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHON": str(python), "PYTHONPATH": path, "OUT": str(out)}
     for name in (
+        *("DATA_SIZES", "SPEED_MB"),
         "DATA",
         "VENDORS",
         "WEIGHTS",
@@ -83,6 +85,15 @@ def cells(markdown: str) -> dict[str, list[str]]:
             name, *values = line.strip("| ").split(" | ")
             rows.setdefault(name.strip(), [value.strip("*") for value in values])
     return rows
+
+
+def rows_by_table(file: Path) -> dict[str, dict[str, dict[str, Any]]]:
+    """Values of a file of rows, by table and row."""
+    tables: dict[str, dict[str, dict[str, Any]]] = {}
+    for line in file.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        tables.setdefault(row["table"], {})[row["row"]] = row.get("values", row)
+    return tables
 
 
 @pytest.mark.parametrize(
@@ -127,15 +138,41 @@ def test_a_recipe_writes_its_tokenizers_and_tables(
     assert written == (out / ours / "tokenizer.json").stat().st_mtime_ns
 
 
-def test_the_ablation_compares_each_ingredient(tmp_path: Path) -> None:
-    """With real starts of python, as the other recipes have them outside of these tests."""
-    printed = run_with(sys.executable, "ist/ablate.sh", tmp_path / "out")
-    rows = cells(printed)
-    assert "mean, against all" == rows["tokenizer"][-1]
-    assert "0.00%" == rows["all"][-1]
-    names = ["no-superwords", "no-normalizer", "joiners-cut", "no-sampling", "no-weights"]
-    for name in [*names, "none-of-these", "grapheme-safe"]:
-        assert rows[name][-1].endswith("%")
+def test_the_papers_ablations_become_rows(run: Run, tmp_path: Path) -> None:
+    """A row for each tokenizer, with the values that `evaluate` measured."""
+    out = tmp_path / "out"
+    run("ist/ablate.sh", out)
+    tables = rows_by_table(out / "results.jsonl")
+    of_paper = {f"ist-{n}" for n in (1, 2, 9, 10, 12, 13, 14, 15, 16)}
+    assert {"made", "ingredients", *of_paper} == set(tables)
+    results = Results.from_jsonl((out / "measured.jsonl").read_text(encoding="utf-8"))
+    for table, row, name in (
+        *(("ist-14", "60", "transition-60"), ("ist-14", "90", "paper"), ("ist-12", "IST", "paper")),
+        *(("ist-16", "none", "as-it-is"), ("ingredients", "grapheme-safe", "grapheme-safe")),
+    ):
+        measured = {r.language: r.value for r in results.where(subject=name)}
+        assert tables[table][row] == pytest.approx(measured, rel=1e-5)
+    alone = tables["ist-9"]["Individual"]
+    assert {"eng", "hin", "tam"} == set(alone)
+    value = results.value("alone-Tamil", "tam", "fertility")
+    assert alone["tam"] == pytest.approx(value, rel=1e-5)
+    assert len(tables["ist-13"]) == 2  # a sample and all of the text
+
+
+def test_what_matra_left_open_becomes_rows(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run("matra/open.sh", out)
+    tables = rows_by_table(out / "results.jsonl")
+    assert ["A", "B", "C", "D", "E"] == list(tables["matra-4"])
+    assert ["2000", "1500", "2500"] == list(tables["matra-section-5.5"])
+    blended = tables["matra-section-6.3"]
+    assert blended["not blended"] != blended["blended"]
+    spanning = tables["matra-section-6.1"]
+    assert 2000 == spanning["E"]["tokens"]
+    holding = "hold a terminal beside a letter or digit"
+    assert spanning["C"][holding] > spanning["E"][holding]
+    assert {"E", "A"} == set(tables["matra-section-6.2"])
+    assert tables["matra-section-5.6"]["E"]["tokenizers"] > 0
 
 
 def test_continued_bpe_writes_its_tables_and_makes_nothing_twice(run: Run, tmp_path: Path) -> None:
@@ -181,19 +218,21 @@ def test_continued_bpe_writes_its_tables_and_makes_nothing_twice(run: Run, tmp_p
 def test_the_indic_study_writes_its_tables(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "out"
     printed = run("indic_study/run.sh", out)
+    tables = rows_by_table(out / "tables.jsonl")
     numbers = [1, 2, 3, 4, 5, 8, 13, 15, 16, 17, 18, 19]  # 7 needs words with their morphemes
-    tables = {n: (out / f"table-{n:02}.md").read_text(encoding="utf-8") for n in numbers}
-    assert all(table in printed for table in tables.values())
+    assert {"made", *(f"indic_study-{n}" for n in numbers)} == set(tables)
     results = Results.from_jsonl((out / "results.jsonl").read_text(encoding="utf-8"))
     languages = results.where(metric="fertility").distinct("language")
-    fertility = [results.value("bpe-2400-n", label, "fertility") for label in languages]
-    mean = sum(fertility) / len(fertility)
-    assert f"{mean:.3f}" == cells(tables[1])["BPE"][1] == cells(tables[17])["BPE 2k"][0]
-    assert f"{mean:.3f}" == cells(tables[2])["BPE 2k"][1]
-    assert f"{fertility[0]:.3f}" == cells(tables[16])[languages[0]][1]
+    fertility = {label: results.value("bpe-2400-n", label, "fertility") for label in languages}
+    mean = sum(fertility.values()) / len(fertility)
+    for number, row, line in ((1, "2k N", "BPE"), (17, "F", "BPE 2k"), (2, "N", "BPE 2k")):
+        assert tables[f"indic_study-{number}"][row][line] == pytest.approx(mean, rel=1e-5)
+    of_16 = tables["indic_study-16"]["bpe-2400-n"]
+    assert of_16 == pytest.approx(fertility, rel=1e-5)
+    assert f"| {languages[0]} | " in printed and f"| {of_16[languages[0]]:.3f} |" in printed
     (gini,) = results.where(subject="unigram-3000-n", metric="gini")
-    assert f"{gini.value:.3f}" == cells(tables[4])["Unigram 3k"][0]
-    family = cells(tables[13])["cluster-family"][0].split(" · ")
+    assert gini.value == pytest.approx(tables["indic_study-4"]["Gini"]["Unigram 3k"], rel=1e-5)
+    family = tables["indic_study-13"]["languages"]["cluster-family"].split(" · ")
     assert "kan, mal, tam, tel" in family
     for name in ("unigram-3000-n", "picky-3000-n", "cluster-2", "cluster-family"):
         report = json.loads((out / f"{name}.json").read_text(encoding="utf-8"))

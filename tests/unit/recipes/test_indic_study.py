@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 from vocabshift.results import Result, Results
 
 Program = Callable[[str], ModuleType]
@@ -24,10 +26,13 @@ def test_tables_hold_the_figures(program: Program, tmp_path: Path) -> None:
     (tmp_path / "results.jsonl").write_text(Results(rows).to_jsonl(), encoding="utf-8")
     study = study_of(tmp_path, [2000], 2000, [])
     assert 50.0 == study.overlap("unigram-2000", "bpe-2000")
-    assert "| BPE | 3.083 | 2.917 |" in study.table_1()
-    assert "| BPE 2k | 3.083 | 2.917 | 0.167 | 5.41 |" in study.table_2()
+    means = {"2k NN": pytest.approx(18.5 / 6), "2k N": pytest.approx(17.5 / 6)}
+    assert means == {name: own["BPE"] for name, own in study.table_1().items()}
+    changed = {"Δ": pytest.approx(1 / 6), "%": pytest.approx(100 / 18.5)}
+    assert changed == {name: study.table_2()[name]["BPE 2k"] for name in changed}
     # All five that differ are lower: exactly 2 / 2^5.
-    assert "| BPE | 0.0625 (5 lower, 0 higher) |" in study.table_3()
+    expected = {"p": 0.0625, "lower": 5, "higher": 0}
+    assert expected == {name: own["BPE 2k"] for name, own in study.table_3().items()}
 
 
 def test_languages_that_do_not_differ_decide_nothing(program: Program) -> None:

@@ -1,0 +1,115 @@
+"""The papers' tables: each stands where the index says, and our figures stand next to theirs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RECIPES = Path(__file__).resolve().parents[3] / "recipes"
+NUMBERS = {"ist": 22, "matra": 4, "indic_study": 31, "continued_bpe": 18}
+
+
+@pytest.fixture
+def beside(program) -> Any:
+    return program("papers/beside.py")
+
+
+def headings(readme: Path) -> set[str]:
+    """The fragments of a file's headings."""
+    beside_anchor = re.compile(r"[^\w\- ]")
+    lines = re.findall(r"^#+ (.+)$", readme.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {beside_anchor.sub("", line.lower()).replace(" ", "-") for line in lines}
+
+
+@pytest.mark.parametrize("paper", NUMBERS)
+def test_every_table_stands_where_the_index_says_or_has_a_reason(beside, paper: str) -> None:
+    tables = beside.papers()[paper]["tables"]
+    assert [str(n) for n in range(1, NUMBERS[paper] + 1)] == [n for n in tables if n.isdigit()]
+    for number, entry in tables.items():
+        assert ("recipe" in entry) != ("missing" in entry), number
+        if "recipe" in entry:
+            readme = RECIPES / entry["recipe"] / "README.md"
+            assert beside.anchor(beside.heading(number, entry)) in headings(readme), number
+            assert entry.get("mark", "text") in beside.MARKS
+        beside.figures(entry)  # as many numbers as columns, in every row
+
+
+def test_the_index_is_that_of_the_papers_files(program) -> None:
+    record = program("data/record.py")
+    readme = (RECIPES / "README.md").read_text(encoding="utf-8")
+    assert record.written(readme, record.tables_of(RECIPES)) == readme
+
+
+ENTRY = {
+    "shows": "Where it ends",
+    "mark": "text",
+    "base": "90",
+    "columns": ["hi", "brx", "ta", "code"],
+    "figures": {"90": [2.0, 9.0, 4.0, 1.0], "60": [1.8, 9.0, 3.6, 1.0]},
+}
+OURS = {
+    "60": {"hi": 1.0, "ta": 2.4, "code": 7.0, "de": 5.0},
+    "90": {"hi": 2.0, "ta": 2.0, "code": 8.0, "de": 5.0},
+}
+
+
+def test_differences_are_paired_over_the_languages_of_both(beside) -> None:
+    """hi falls by half and ta rises by a fifth; brx, de and code are in no mean."""
+    lines = beside.effects(ENTRY, OURS).splitlines()
+    assert "|  | ours: mean | ours, against 90 | paper: mean | paper, against 90 |" == lines[0]
+    assert (
+        "| 60 | 1.700 | -15.00% (-50.00% to +20.00%) | 2.700 | -10.00% (-10.00% to -10.00%) |"
+        == (lines[2])
+    )
+    assert "| 90 | 2.000 | – | 3.000 | – |" == lines[3]
+    assert "| hi | 1.00 | 1.80 | 2.00 | 2.00 |" in lines
+    assert "| code | 7.00 | 1.00 | 8.00 | 1.00 |" in lines
+    assert "| mean | 1.70 | 2.70 | 2.00 | 3.00 |" in lines
+    assert not any("brx" in line or "| de |" in line for line in lines)
+
+
+def test_a_paper_without_figures_has_no_columns(beside) -> None:
+    open_entry = {key: ENTRY[key] for key in ("shows", "base", "columns")}
+    lines = beside.effects(open_entry, OURS).splitlines()
+    assert "|  | ours: mean | ours, against 90 |" == lines[0]
+    assert "*The paper has no figures.*" == beside._how(open_entry, None)
+
+
+def test_how_our_side_was_made_is_written_under_it(beside) -> None:
+    made = {"size": "64000 tokens", "command": "a.sh", "seconds": 1234.0, "machine": "2 cores of X"}
+    assert (
+        "*Compared with the paper: another quantity ([errata](../../docs/errata.md)); in bits. "
+        "64000 tokens, `a.sh`, 1,234 s of training on 2 cores of X.*"
+    ) == beside._how({"mark": "quantity", "note": "in bits"}, made)
+
+
+def test_tables_of_a_paper_are_those_that_have_rows(beside, monkeypatch) -> None:
+    paper = {"name": "P", "tables": {"14": ENTRY, "15": ENTRY, "Section 6.1": ENTRY}}
+    monkeypatch.setattr(beside, "papers", lambda: {"p": paper})
+    rows = [{"table": "p-14", "row": row, "values": values} for row, values in OURS.items()]
+    rows += [{**row, "table": "p-section-6.1"} for row in rows]
+    found = beside.tables("p", rows)
+    assert ["p-14", "p-section-6.1"] == list(found)
+    assert found["p-14"].startswith("### Where it ends (Table 14)\n\n| ")
+    assert found["p-section-6.1"].startswith("### Where it ends (Section 6.1)\n\n| ")
+
+
+@pytest.mark.parametrize(
+    ("title", "fragment"),
+    [
+        ("Fertility, CPT, WFR (Table 17)", "fertility-cpt-wfr-table-17"),
+        ("Latency (`vocabshift latency`)", "latency-vocabshift-latency"),
+        ("Rényi entropy", "rényi-entropy"),
+    ],
+)
+def test_fragments_of_headings(beside, title: str, fragment: str) -> None:
+    assert fragment == beside.anchor(title)
+
+
+def test_rows_stand_in_the_order_of_their_numbers(beside) -> None:
+    assert ["60", "90", "128000"] == beside._in_order(["128000"], ["90", "60", "90"])
+    assert ["9.9 MB", "25 MB", "1000 MB"] == beside._in_order([], ["25 MB", "9.9 MB"], ["1000 MB"])
+    assert ["none", "60"] == beside._in_order(["none"], ["60"])

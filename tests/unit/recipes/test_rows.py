@@ -1,0 +1,51 @@
+"""Rows of `results.jsonl`: which tokenizer is which row of a table, and how it was made."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+VALUES = {"one": {"hi": 1.0, "te": 2.0}, "two": {"hi": 3.0, "te": 1 / 3}}
+
+
+def test_a_row_takes_its_languages_from_several_tokenizers(program) -> None:
+    rows = program("data/rows.py").rows_of("t", ["Alone=one:hi", "Alone=two:te", "All=two"], VALUES)
+    assert [
+        {"table": "t", "row": "Alone", "values": {"hi": 1.0, "te": 1 / 3}},
+        {"table": "t", "row": "All", "values": {"hi": 3.0, "te": 1 / 3}},
+    ] == rows
+    with pytest.raises(KeyError, match="three"):
+        program("data/rows.py").rows_of("t", ["x=three"], VALUES)
+
+
+def test_numbers_have_six_digits_and_keys_an_order(program) -> None:
+    shown = program("data/rows.py").shown
+    assert '{"a": {"b": 0.333333}, "n": 1234567, "s": "é"}' == shown(
+        {"s": "é", "n": 1_234_567, "a": {"b": 1 / 3}}
+    )
+
+
+def test_rows_are_written_with_command_and_time(program, tmp_path: Path, monkeypatch) -> None:
+    measured, out = tmp_path / "measured.jsonl", tmp_path / "results.jsonl"
+    lines = [
+        {"subject": subject, "language": language, "metric": metric, "value": value}
+        for subject, own in VALUES.items()
+        for language, value in own.items()
+        for metric in ("fertility", "other")
+    ]
+    measured.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    for name, seconds in (("one", 2.0), ("two", 3.4)):
+        phases = {"phases": [{"seconds": seconds}, {"seconds": 1.0}]}
+        (tmp_path / f"{name}.json").write_text(json.dumps(phases), encoding="utf-8")
+    words = ["rows.py", measured, "-o", out, "--trained", tmp_path, "--table", "t", "A=one"]
+    words += ["B=two:te", "--command", "run.sh", "--size", "small"]
+    monkeypatch.setattr(sys, "argv", [str(word) for word in words])
+    program("data/rows.py").main()
+    rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert [("t", "A"), ("t", "B"), ("made", "t")] == [(row["table"], row["row"]) for row in rows]
+    assert {"te": 0.333333} == rows[1]["values"]
+    assert ("run.sh", "small", 7.0) == tuple(rows[2][k] for k in ("command", "size", "seconds"))
+    assert rows[2]["machine"]
