@@ -17,6 +17,7 @@ import argparse
 import contextlib
 import json
 import random
+import re
 import statistics
 import sys
 import time
@@ -37,6 +38,7 @@ from encode import with_tiktoken
 from rows import Row, made, shown
 
 TERMINALS = (*SentencePolicy().terminals, ".", "\n")
+BETWEEN_WORDS = re.compile(rf"\w[{SentencePolicy().terminals}.\n]\W*\w")
 N_SAMPLE = 1000
 N_SHOWN = 4
 WARM_UP = 50
@@ -82,12 +84,14 @@ def spanning(name: str, engine: Engine) -> Row:
     crossing = terminal_spanning({str(i): data for i, data in own.items()})
     sample = random.Random(name).sample(sorted(texts), min(N_SAMPLE, len(texts)))
     found = {int(i) for i in crossing}
-    first = sorted((texts[i] for i in found), key=lambda text: (len(text), text))[:N_SHOWN]
+    of_words = {i for i in found if BETWEEN_WORDS.search(texts[i])}
+    first = sorted((texts[i] for i in of_words), key=lambda text: (len(text), text))[:N_SHOWN]
     values = {
         "tokens": len(own),
         "hold a terminal beside a letter or digit": len(holding),
         "span a sentence end": len(crossing),
-        f"the same among {N_SAMPLE:,} drawn by chance": len(found.intersection(sample)),
+        "the same between words": len(of_words),
+        f"span, among {N_SAMPLE:,} drawn by chance": len(found.intersection(sample)),
     }
     return {"table": "matra-section-6.1", "row": name, "values": values, "shortest": first}
 
@@ -157,9 +161,9 @@ def main() -> None:
     else:
         texts = some_lines(args.corpus, args.mb)
         rows = [speed(name, path, texts) for name, path in zip(names, args.paths, strict=True)]
-    size = f"{args.mb:g} MB of each language" if args.what == "speed" else "all tokens"
+    size = f"{args.mb:g} MB of each language" if args.what == "speed" else "All tokens"
     if args.what == "bins":
-        size = "ranks in the training text"
+        size = "Ranks in the training text"
     for row in [*rows, made(rows[0]["table"], "recipes/matra/open.sh", size, None)]:
         print(shown(row))
 

@@ -47,6 +47,10 @@ else
 fi
 read -r -a WEIGHTS <<<"${WEIGHTS-en=4}"
 read -r -a VENDORS <<<"$VENDORS"
+TIMED=() # of the vendors, those that tiktoken or SentencePiece read
+for path in ${VENDORS[@]+"${VENDORS[@]}"}; do
+  case $(basename "$path") in o200k | Llama-2 | Llama-3 | Llama-4) TIMED+=("$path") ;; esac
+done
 lines_into CORPUS specs "$TRAIN" ${WEIGHTS[@]+"${WEIGHTS[@]}"}
 lines_into PARALLEL specs "$EVAL/sib200-flores"
 
@@ -99,7 +103,7 @@ rm -f "$OUT/results.jsonl"
   "$PYTHON" recipes/matra/open.py bins "$OUT/bins.jsonl"
   "$PYTHON" recipes/matra/open.py spanning "$OUT/E" "$OUT/C" ${VENDORS[@]+"${VENDORS[@]}"}
   if [ "${SPEED_MB:=0.2}" != 0 ]; then
-    "$PYTHON" recipes/matra/open.py speed "$OUT/E" ${VENDORS[@]+"${VENDORS[@]}"} \
+    "$PYTHON" recipes/matra/open.py speed "$OUT/E" ${TIMED[@]+"${TIMED[@]}"} \
       --corpus "${CORPUS[@]}" --mb "$SPEED_MB"
   fi
 } >>"$OUT/results.jsonl"

@@ -94,7 +94,7 @@ def _transposed(table: str, rows: list[Row]) -> str:
         shortest = ", ".join(f"`{_spelled(token)}`" for token in row["shortest"])
         numbers = (f"{row['values'][column]:,.0f}" for column in columns)
         cells.append((row["row"], *numbers, shortest or "–"))
-    body = markdown(("tokenizer", *columns, "the shortest of those that span"), cells)
+    body = markdown(("tokenizer", *columns, "the shortest between words"), cells)
     return f"{heading}\n\n{body}\n\n{how}"
 
 
