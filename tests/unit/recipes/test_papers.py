@@ -113,3 +113,28 @@ def test_rows_stand_in_the_order_of_their_numbers(beside) -> None:
     assert ["60", "90", "128000"] == beside._in_order(["128000"], ["90", "60", "90"])
     assert ["9.9 MB", "25 MB", "1000 MB"] == beside._in_order([], ["25 MB", "9.9 MB"], ["1000 MB"])
     assert ["none", "60"] == beside._in_order(["none"], ["60"])
+
+
+def test_a_line_over_the_logarithm_is_found(program) -> None:
+    """Fertility falls by a quarter with each doubling; then one point lies off the line."""
+    log_law = program("matra/tables.py").log_law
+    curve = {str(2**i): {"hi": 5 - i / 4, "ta": 7 - i / 4} for i in range(8, 12)}
+    assert "by -0.250 (R² = 1.000; the largest distance from the line is 0.000)" in log_law(curve)
+    curve["4096"] = {"hi": 9.0, "ta": 9.0}
+    assert "R² = 1.000" not in log_law(curve)
+
+
+def test_rows_of_the_card_are_named_as_in_the_paper(program) -> None:
+    rows = [
+        {"subject": "o200k", "language": "hi", "metric": "fertility", "value": 1.5},
+        {"subject": "o200k", "language": "hi", "metric": "renyi_entropy", "value": 6.0},
+        {"subject": "o200k", "language": "ta", "metric": "renyi_entropy", "value": 7.0},
+        {"subject": "o200k", "language": "code", "metric": "renyi_entropy", "value": 99.0},
+        {"subject": "cl100k", "language": "hi", "metric": "fertility", "value": 9.0},
+    ]
+    found = {
+        (row["table"], row["row"]): row["values"] for row in program("ist/tables.py").of_card(rows)
+    }
+    assert {"hi": 1.5} == found["ist-3", "GPT-oss"]
+    assert {"GPT-oss": 6.5} == found["ist-6", "Entropy"]
+    assert not any(9.0 in own.values() for own in found.values())
