@@ -27,7 +27,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -141,16 +141,17 @@ class ParityTrainer(SuperwordTrainer):
         return self._learn(reader, context or RunContext())
 
     def _learn(self, reader: Reader, context: RunContext) -> Training:
+        parallel = self._count_parallel(context)  # may refuse it: before the corpus is read
         words = learn_words(
             reader,
             self._word_rule(reader, self.stage1_size),
             self._word_weight(),
             context,
-            self._train_words,
+            partial(self._train_words, parallel=parallel),
         )
         of_language = words.facts["language_tokens"]
         mean = sum(of_language.values()) / len(of_language)
-        reader.language_weights = {label: mean / tokens for label, tokens in of_language.items()}
+        reader.language_weights = {label: mean / max(n, 1) for label, n in of_language.items()}
         training = self._add_superwords(words, reader, context)
         return replace(training, report=detailed(training.report, ParityReport, **words.facts))
 
@@ -180,16 +181,18 @@ class ParityTrainer(SuperwordTrainer):
         rule: WordRule,
         weight: WordWeight,
         context: RunContext,
+        *,
+        parallel: tuple[_core.WordCounter, list[str]] | None,
     ) -> Stage:
         """Learn the merges of stage 1. This empties the counter."""
         languages = self._check_languages(list(reader.language_bytes))
         numbers = {language: number for number, language in enumerate(languages)}
-        measured, of_measured = self._count_parallel(numbers, context)
+        measured, labels = (None, []) if parallel is None else parallel
         parity = _core.Parity(
             len(languages),
             [numbers[str(group.language)] for group in reader.groups],
             measured,
-            of_measured,
+            [numbers[label] for label in labels],
             window=self.window_size or 0,
             alpha=self.window_alpha,
         )
@@ -234,12 +237,13 @@ class ParityTrainer(SuperwordTrainer):
         }
         return replace(stage, facts=facts)
 
-    def _count_parallel(
-        self, numbers: Mapping[str, int], context: RunContext
-    ) -> tuple[_core.WordCounter | None, list[int]]:
-        """Return the words of the parallel text and the language of each of their groups."""
+    def _count_parallel(self, context: RunContext) -> tuple[_core.WordCounter, list[str]] | None:
+        """Return the words of the parallel text and the language of each of their groups.
+
+        Raises CorpusError for languages of different lengths.
+        """
         if self.parallel_text is None:
-            return None, []
+            return None
         reader = replace(self._reader_of(self.parallel_text), sampling_alpha=None)
         assert isinstance(reader, CorpusReader)
         reader.by_language = True
@@ -253,4 +257,4 @@ class ParityTrainer(SuperwordTrainer):
                 f"parallel text says the same in every language, line by line, and {named} lines "
                 "(blank ones left out); give as many of each"
             )
-        return counter, [numbers[str(group.language)] for group in reader.groups]
+        return counter, [str(group.language) for group in reader.groups]

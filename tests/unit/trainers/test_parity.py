@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from reference.peer import merges_of_parity_trainer
@@ -17,7 +18,7 @@ from vocabshift.errors import CorpusError
 from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
-from vocabshift.text.patterns import NAMED
+from vocabshift.text.patterns import NAMED, compile_pattern
 from vocabshift.tokenizer.token_bytes import is_superword
 from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.parity import ParityReport, ParityTrainer
@@ -220,6 +221,30 @@ def test_bad_languages(tmp_path: Path, texts: Any, parallel: dict[str, str], mes
 def test_bad_options(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ParityTrainer(**{"vocab_size": 300, **options})
+
+
+def test_words_on_disk_make_no_difference(tmp_path: Path) -> None:
+    """A counter that may hold nothing writes all words, and they are read in another order."""
+    learned = []
+    for budget in (0, 1):
+        counters = []
+        for texts in (LINES, {label: lines[:20] for label, lines in LINES.items()}):
+            counter = _core.WordCounter(get_scanner(), 1, budget, str(tmp_path))
+            for group, lines in enumerate(texts.values()):
+                data = "".join(lines).encode()
+                counter.add(data, np.array([0]), np.array([len(data)]), group)
+            counters.append(counter)
+        numbers = list(range(len(LINES)))
+        parity = _core.Parity(len(LINES), numbers, counters[1], numbers)
+        weights = _core.WordWeights([1] * len(LINES))
+        learned.append(_core.train_bpe(counters[0], weights, 700, parity=parity).merges.tolist())
+    assert learned[0] == learned[1]
+
+
+def get_scanner() -> _core.PreTokenizer:
+    scanner = compile_pattern(NAMED["o200k"])
+    assert scanner is not None
+    return scanner
 
 
 def test_the_core_refuses_groups_without_a_language() -> None:
