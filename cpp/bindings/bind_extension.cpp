@@ -16,8 +16,7 @@ Trained continue_bpe(WordCounter& counter, const WordWeights& weights, std::size
                      TieBreak tie_break, Duplicates duplicates, bool keep_words,
                      std::size_t memory_bytes, std::size_t threads, const py::object& progress) {
   const Tick tick = make_tick(progress);
-  Start start{encoder, vocabulary_of(tokens), duplicates, std::vector<bool>(tokens.size()),
-              keep_words};
+  Start start{encoder, vocabulary_of(tokens), duplicates, std::vector<bool>(tokens.size())};
   for (const TokenId id : held) {
     if (id >= tokens.size()) throw std::invalid_argument("a token that is held is not there");
     start.held[id] = true;
@@ -26,7 +25,8 @@ Trained continue_bpe(WordCounter& counter, const WordWeights& weights, std::size
   limits.tie_break = tie_break;
   limits.threads = threads;
   const LongCall call;
-  return train_bpe(counter, weights, limits, rule, std::move(start), memory_bytes, tick);
+  return train_bpe(counter, weights, limits, rule, std::move(start), memory_bytes, tick,
+                   keep_words);
 }
 
 py::tuple replay(WordCounter& counter, const Encoder* encoder, const TokenArray& rows,
@@ -55,12 +55,6 @@ py::tuple replay(WordCounter& counter, const Encoder* encoder, const TokenArray&
 }  // namespace
 
 void register_extension(py::module_& m) {
-  py::native_enum<TieBreak>(m, "TieBreak", "enum.Enum", "What decides between equal counts.")
-      .value("IDS", TieBreak::kIds)
-      .value("BYTE_IMAGES", TieBreak::kByteImages)
-      .value("TEXTS", TieBreak::kTexts)
-      .finalize();
-
   py::native_enum<Duplicates>(m, "Duplicates", "enum.Enum",
                               "What happens to a pair whose product is a token already.")
       .value("REUSE_ID", Duplicates::kReuseId)

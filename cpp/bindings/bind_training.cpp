@@ -25,8 +25,8 @@ MergeRule make_rule(std::size_t max_token_bytes, std::size_t max_words,
 Trained train_bpe_of(WordCounter& counter, const WordWeights& weights, std::size_t vocab_size,
                      Count min_frequency, const MergeRule& rule, const Encoder* encoder,
                      const std::vector<py::bytes>& tokens, std::size_t memory_bytes,
-                     std::size_t threads, std::size_t chunks_per_thread,
-                     const py::object& progress) {
+                     std::size_t threads, std::size_t chunks_per_thread, TieBreak tie_break,
+                     bool keep_words, const Parity* parity, const py::object& progress) {
   const Tick tick = make_tick(progress);
   std::optional<Start> start;
   if (encoder) start = Start{encoder, vocabulary_of(tokens), Duplicates::kReuseId};
@@ -34,7 +34,9 @@ Trained train_bpe_of(WordCounter& counter, const WordWeights& weights, std::size
   Limits limits{vocab_size, min_frequency};
   limits.threads = threads;
   limits.chunks_per_thread = chunks_per_thread;
-  return train_bpe(counter, weights, limits, rule, std::move(start), memory_bytes, tick);
+  limits.tie_break = tie_break;
+  return train_bpe(counter, weights, limits, rule, std::move(start), memory_bytes, tick, keep_words,
+                   parity);
 }
 
 void register_rules(py::module_& m) {
@@ -108,9 +110,39 @@ void register_training(py::module_& m) {
                     "Distinct words left out for want of memory.")
       .def_readonly("dropped_occurrences", &Trained::dropped_occurrences)
       .def_readonly("dropped_below", &Trained::dropped_below,
-                    "They were the words of a smaller weighted count than this.");
+                    "They were the words of a smaller weighted count than this.")
+      .def_readonly("served", &Trained::served, "With Parity: the language of each merge.")
+      .def_readonly("language_tokens", &Trained::language_tokens,
+                    "With Parity: tokens of the training text by language.")
+      .def_readonly("measured_tokens", &Trained::measured_tokens,
+                    "With Parity: those of the text that was measured.");
 
   register_rules(m);
+
+  py::native_enum<TieBreak>(m, "TieBreak", "enum.Enum", "What decides between equal counts.")
+      .value("IDS", TieBreak::kIds)
+      .value("BYTE_IMAGES", TieBreak::kByteImages)
+      .value("TEXTS", TieBreak::kTexts)
+      .value("LAST_BYTE_IMAGES", TieBreak::kLastByteImages)
+      .finalize();
+
+  py::class_<Parity>(m, "Parity", "Whom the merges of Parity-aware BPE serve.")
+      .def(py::init([](std::size_t languages, std::vector<std::uint32_t> of_group,
+                       WordCounter* parallel, std::vector<std::uint32_t> of_parallel_group,
+                       std::size_t window, double alpha) {
+             return Parity{languages,
+                           std::move(of_group),
+                           parallel,
+                           std::move(of_parallel_group),
+                           {window, alpha}};
+           }),
+           py::arg("languages"), py::arg("of_group"),
+           py::arg("parallel") = static_cast<WordCounter*>(nullptr),
+           py::arg("of_parallel_group") = std::vector<std::uint32_t>(), py::kw_only(),
+           py::arg("window") = 0, py::arg("alpha") = 2.0, py::keep_alive<1, 4>(),
+           "of_group: the language of each group of words, below `languages`. parallel: words of "
+           "parallel text, with the languages of its groups; None: tokens per character of the "
+           "words that are trained on. window: 0 for none.");
 
   m.def(
       "train_bpe", &train_bpe_of, py::arg("counter"), py::arg("weights"), py::arg("vocab_size"),
@@ -118,10 +150,12 @@ void register_training(py::module_& m) {
       py::arg("encoder") = static_cast<const Encoder*>(nullptr),
       py::arg("tokens") = std::vector<py::bytes>(), py::arg("memory_bytes") = 0,
       py::arg("threads") = 1, py::arg("chunks_per_thread") = Limits{}.chunks_per_thread,
-      py::arg("progress") = py::none(),
+      py::arg("tie_break") = TieBreak::kIds, py::arg("keep_words") = false,
+      py::arg("parity") = static_cast<const Parity*>(nullptr), py::arg("progress") = py::none(),
       "Byte-level BPE over counted words, which are taken out of the counter; from single bytes, "
       "or from the segmentation of `encoder`, whose vocabulary `tokens` is (bytes by id); without "
-      "`encoder` the words are groups of ids of `tokens` (see TokenGroups).");
+      "`encoder` the words are groups of ids of `tokens` (see TokenGroups). parity: each merge "
+      "serves one language. keep_words: the counter keeps them.");
 }
 
 }  // namespace vocabshift::bindings

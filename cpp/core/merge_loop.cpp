@@ -40,11 +40,15 @@ void MergeLoop::build_index(const std::function<Count(Count largest)>& choose_fl
   queue_.assign(std::move(candidates));
 }
 
-Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
-  const Count lowest = std::max<Count>({limits.min_frequency, limits.lowest_floor, 1});
+void MergeLoop::prepare(const Limits& limits) {
   nothing_ = static_cast<TokenId>(std::max<std::size_t>(limits.vocab_size, vocabulary_.size()));
   mergers_.assign(std::max<std::size_t>(limits.threads, 1), ChunkMerger(nothing_));
   chunks_per_thread_ = std::max<std::size_t>(limits.chunks_per_thread, 1);
+}
+
+Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
+  const Count lowest = std::max<Count>({limits.min_frequency, limits.lowest_floor, 1});
+  prepare(limits);
   const std::size_t start = vocabulary_.size();
   if (floor_ == 0) queue_.order_by(vocabulary_, limits.tie_break);
   if (start < limits.vocab_size && floor_ == 0) {
@@ -57,10 +61,7 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
   std::string product;
   std::size_t chunks = 0;  // merged since the last tick
   while (vocabulary_.size() < limits.vocab_size) {
-    if (sequences_.is_narrow() && vocabulary_.size() >= Sequences::kNarrowTokens) {
-      sequences_.widen();
-      index_.rebuild(sequences_, floor_);
-    }
+    widen_if_full();
     if (queue_.empty()) {
       if (floor_ > lowest) {
         build_index([&](Count) { return std::max(lowest, floor_ / kFloorStep); });
@@ -86,7 +87,7 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
     if (!is_duplicate) id = vocabulary_.add(product);
     merges_.push_back({pair.left, pair.right, id, top.count});
     chunks += entry->chunk_count + kMergeChunks;
-    apply(pair, id, {entry->chunks, entry->chunk_count});
+    tokens_saved_ += apply(pair, id, {entry->chunks, entry->chunk_count});
     if (duplicates_ == Duplicates::kReuseUnheld) {
       held_.resize(vocabulary_.size());
       held_[pair.left] = held_[pair.right] = true;
@@ -101,8 +102,14 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
   return Stopped::kVocabSize;
 }
 
-// Merges with all threads where the pair stands in many chunks.
-void MergeLoop::apply(Pair pair, TokenId product, Chunks chunks) {
+void MergeLoop::widen_if_full() {
+  if (!sequences_.is_narrow() || vocabulary_.size() < Sequences::kNarrowTokens) return;
+  sequences_.widen();
+  index_.rebuild(sequences_, floor_);
+}
+
+// Merges with all threads where the pair stands in many chunks; returns the tokens this saves.
+Count MergeLoop::apply(Pair pair, TokenId product, Chunks chunks) {
   const std::vector<Part> parts = parts_of(chunks);
   parallel_for(parts.size(), [&](std::size_t i) {
     mergers_[i].merge(sequences_, parts[i].chunks, pair, product);
@@ -111,9 +118,10 @@ void MergeLoop::apply(Pair pair, TokenId product, Chunks chunks) {
     mergers_[i].merge(sequences_, parts[i].seam, pair, product);
     if (i > 0) mergers_[0].join(mergers_[i]);
   }
-  tokens_saved_ += mergers_[0].tokens_saved;
+  const Count saved = mergers_[0].tokens_saved;
   update_counts(pair, product);
   for (std::size_t i = 0; i < parts.size(); ++i) mergers_[i].clear();
+  return saved;
 }
 
 // Cuts chunks into about equal parts between sequences. The last chunks of a part are kept for
@@ -143,37 +151,52 @@ std::vector<MergeLoop::Part> MergeLoop::parts_of(Chunks chunks) {
 void MergeLoop::update_counts(Pair pair, TokenId product) {
   Neighbours& left = mergers_[0].left;
   Neighbours& right = mergers_[0].right;
-  const auto consume = [&](std::uint64_t key, Count count) {
-    if (PairIndex::Entry* entry = index_.find(key)) entry->count -= count;
+  const std::uint64_t section = Pair::section_key(section_);
+  const auto consume = [&](Pair consumed, Count count) {
+    if (PairIndex::Entry* entry = index_.find(consumed.key() | section)) entry->count -= count;
   };
   const auto prefetch_key = [&](const Neighbours& side, std::size_t i, bool is_left) {
     if (i + kAhead >= side.touched_count) return;
     const TokenId token = side.touched[i + kAhead];
-    index_.prefetch((is_left ? Pair{token, pair.left} : Pair{pair.right, token}).key());
+    index_.prefetch((is_left ? Pair{token, pair.left} : Pair{pair.right, token}).key() | section);
   };
   for (std::size_t i = 0; i < left.touched_count; ++i) {
     may_stop(8);
     prefetch_key(left, i, true);
     const TokenId token = left.touched[i];
     if (token != product && token != nothing_) {
-      consume(Pair{token, pair.left}.key(), left.by_token[token].sum);
+      consume({token, pair.left}, left.by_token[token].sum);
     }
   }
   for (std::size_t i = 0; i < right.touched_count; ++i) {
     may_stop(8);
     prefetch_key(right, i, false);
     const TokenId token = right.touched[i];
-    if (token != nothing_) consume(Pair{pair.right, token}.key(), right.by_token[token].sum);
+    if (token != nothing_) consume({pair.right, token}, right.by_token[token].sum);
   }
   right.by_token[pair.left].sum -= left.by_token[product].sum;
-  index_.remove(index_.find(pair.key()));
+  index_.remove(index_.find(pair.key() | section));
   born_.clear();
   add_new_pairs(&ChunkMerger::left, product, false);
   add_new_pairs(&ChunkMerger::right, product, true);
-  for (const Candidate& candidate : born_) queue_.push(candidate);
+  for (const Candidate& candidate : born_) push(section_, candidate);
+  if (queues_.empty()) note_memory(queue_.memory_bytes());
+}
+
+void MergeLoop::note_memory(std::size_t of_queues) {
   peak_memory_bytes_ =
-      std::max(peak_memory_bytes_,
-               sequences_.memory_bytes() + index_.memory_bytes() + queue_.memory_bytes());
+      std::max(peak_memory_bytes_, sequences_.memory_bytes() + index_.memory_bytes() + of_queues);
+}
+
+void MergeLoop::push(std::uint32_t section, Candidate candidate) {
+  if (queues_.empty()) return queue_.push(candidate);
+  if (section >= queues_.size()) return;  // nobody merges for its sake
+  LanguageQueue& of_language = queues_[section];
+  if (candidate.count < of_language.floor) {
+    of_language.waiting.push_back(candidate);
+  } else {
+    of_language.queue.push(candidate);
+  }
 }
 
 void MergeLoop::add_new_pairs(Neighbours ChunkMerger::* which, TokenId product,
@@ -191,7 +214,8 @@ void MergeLoop::add_new_pairs(Neighbours ChunkMerger::* which, TokenId product,
     neighbour.chunk_count = static_cast<std::uint32_t>(lists_.size());  // from now on
     lists_.push_back({index_.allocate(chunks), 1});
     const Pair pair = product_is_left ? Pair{product, token} : Pair{token, product};
-    index_.insert(pair.key(), neighbour.sum, {lists_.back().next, chunks});
+    index_.insert(pair.key() | Pair::section_key(section_), neighbour.sum,
+                  {lists_.back().next, chunks});
     born_.push_back({neighbour.sum, pair.key()});
   }
   if (lists_.size() == 1) return;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/chunk_merger.h"
+#include "core/language_choice.h"
 #include "core/merge_queue.h"
 #include "core/merge_rule.h"
 #include "core/pair_index.h"
@@ -61,11 +62,23 @@ class MergeLoop {
   // A tick that throws stops the run, and the loop can only be thrown away then.
   Stopped run(const Limits& limits, const Tick& tick);
 
+  // The same where the sequences have sections: language i is section i. Each merge is the best
+  // pair of the language that `choice` names, and is made in all sections. What `choice` measures
+  // is the languages, or sections after theirs, as many, which only lend their tokens. Pairs count
+  // apart in sections, and one that is rare in the language it is chosen for may be frequent
+  // elsewhere: so all of them are kept, which takes more memory than run.
+  Stopped run_by_language(const Limits& limits, LanguageChoice& choice, bool measures_others,
+                          const Tick& tick);
+
   const std::vector<Merge>& merges() const { return merges_; }
   const Vocabulary& vocabulary() const { return vocabulary_; }
   Sequences& sequences() { return sequences_; }
-  // Tokens that the merges so far have saved, every occurrence counted once.
+  // Tokens that the merges so far have saved, every occurrence counted once; of a run by language,
+  // in the languages.
   Count tokens_saved() const { return tokens_saved_; }
+  // Of a run by language: whom each merge served, and the tokens saved in each language.
+  const std::vector<std::uint32_t>& served() const { return served_; }
+  const std::vector<Count>& saved_by_language() const { return saved_by_language_; }
   std::size_t peak_memory_bytes() const { return peak_memory_bytes_; }
 
  private:
@@ -78,9 +91,23 @@ class MergeLoop {
     std::size_t step;  // 0: there is no list, and all is written to one place
   };
 
+  // Pairs of one language, best first. Most are rare and never come up: they wait, in no order.
+  struct LanguageQueue {
+    MergeQueue queue;
+    std::vector<Candidate> waiting;  // those below the floor
+    Count floor = 0;
+  };
+
   bool may_make(TokenId existing) const;
+  void prepare(const Limits& limits);
+  void index_by_language();
+  void merge_in_sections(Pair pair, TokenId product, LanguageChoice& choice, bool measures_others);
+  void push(std::uint32_t section, Candidate candidate);
+  bool refill(LanguageQueue& queue, Count lowest);
+  void note_memory(std::size_t of_queues);
+  void widen_if_full();
   void build_index(const std::function<Count(Count largest)>& choose_floor);
-  void apply(Pair pair, TokenId product, Chunks chunks);
+  Count apply(Pair pair, TokenId product, Chunks chunks);
   std::vector<Part> parts_of(Chunks chunks);
   void update_counts(Pair pair, TokenId product);
   void add_new_pairs(Neighbours ChunkMerger::* which, TokenId product, bool product_is_left);
@@ -92,8 +119,12 @@ class MergeLoop {
   std::vector<bool> held_;  // by id
   PairIndex index_;
   MergeQueue queue_;
-  Count floor_ = 0;      // pairs below it are not in the index
-  TokenId nothing_ = 0;  // stands for the neighbour that a first or last token does not have
+  std::vector<LanguageQueue> queues_;  // of a run by language
+  std::vector<std::uint32_t> served_;
+  std::vector<Count> saved_by_language_;
+  std::uint32_t section_ = 0;  // of the chunks being merged
+  Count floor_ = 0;            // pairs below it are not in the index
+  TokenId nothing_ = 0;        // stands for the neighbour that a first or last token does not have
   std::vector<ChunkMerger> mergers_;  // one per thread
   std::size_t chunks_per_thread_ = 1;
   std::vector<ListEnd> lists_;   // of the new pairs of one side

@@ -1,7 +1,8 @@
 // THE tie-break rule, written here and nowhere else: the highest count first; among equal counts
 // the smaller (left, right), compared by ids or by spelling. Sources: by ids, BpeTrainer of
 // `tokenizers` (docs/algorithms/bpe.md); by spelling, the continued BPE of "Teaching Old Tokenizers
-// New Words" (arXiv 2512.03989; its toolkit's heap of (-count, (left, right)) with Python strings).
+// New Words" (arXiv 2512.03989; its toolkit's heap of (-count, (left, right)) with Python strings);
+// the larger spelling, the authors' Parity-aware BPE (arXiv 2508.04796: max of (count, pair)).
 #pragma once
 
 #include <algorithm>
@@ -29,8 +30,9 @@ struct Candidate {
 
 enum class TieBreak {
   kIds,
-  kByteImages,  // strings in the byte-level image, by code point
-  kTexts,       // UTF-8, by code point (which is the order of bytes)
+  kByteImages,      // strings in the byte-level image, by code point
+  kTexts,           // UTF-8, by code point (which is the order of bytes)
+  kLastByteImages,  // kByteImages, but the larger pair first (Parity-aware BPE)
 };
 
 // Compares token strings code point by code point, as the vocabulary spells them.
@@ -38,7 +40,7 @@ class Spelling {
  public:
   Spelling(const Vocabulary& vocabulary, TieBreak by) : vocabulary_(&vocabulary) {
     for (std::size_t byte = 0; byte < 256; ++byte) places_[byte] = static_cast<unsigned char>(byte);
-    if (by != TieBreak::kByteImages) return;
+    if (by == TieBreak::kTexts) return;
     const Vocabulary bytes = byte_vocabulary();  // in the order of their images' code points
     for (TokenId id = 0; id < 256; ++id) {
       places_[static_cast<unsigned char>(bytes[id][0])] = static_cast<unsigned char>(id);
@@ -74,6 +76,7 @@ class MergeQueue {
   void order_by(const Vocabulary& vocabulary, TieBreak by) {
     spelling_.reset();
     if (by != TieBreak::kIds) spelling_.emplace(vocabulary, by);
+    last_first_ = by == TieBreak::kLastByteImages;
   }
 
   void assign(std::vector<Candidate>&& candidates) {
@@ -99,12 +102,14 @@ class MergeQueue {
   void ordered(F&& act) {
     if (!spelling_) return act(std::less<Candidate>());
     act([this](const Candidate& a, const Candidate& b) {
-      return a.count != b.count ? a.count < b.count : spelling_->is_before(b.key, a.key);
+      if (a.count != b.count) return a.count < b.count;
+      return last_first_ ? spelling_->is_before(a.key, b.key) : spelling_->is_before(b.key, a.key);
     });
   }
 
   std::vector<Candidate> heap_;
   std::optional<Spelling> spelling_;
+  bool last_first_ = false;
 };
 
 }  // namespace vocabshift

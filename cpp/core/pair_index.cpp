@@ -92,6 +92,11 @@ std::size_t PairIndex::memory_bytes() const {
 Count PairIndex::build(Sequences& sequences, TokenId vocabulary_size,
                        const std::function<Count(Count largest)>& choose_floor) {
   reset(0);
+  if (sequences.has_sections()) {
+    const Count floor = choose_floor(1);
+    count_pairs(sequences, floor, Bits(1, [](std::size_t) { return true; }), 1);
+    return floor;
+  }
   return vocabulary_size <= kBytes ? build_from_bytes(sequences, choose_floor)
                                    : build_sparse(sequences, choose_floor);
 }
@@ -105,8 +110,9 @@ Count PairIndex::build_from_bytes(Sequences& sequences,
     std::uint32_t chunk_count = 0;
   };
   std::vector<Cell> cells(std::size_t{kBytes} * kBytes);
-  sequences.for_each_pair([&](TokenId left, TokenId right, Count count, ChunkAt at) {
-    Cell& cell = cells[left * kBytes + right];
+  const auto place_of = [](std::uint64_t key) { return key >> 24 | (key & 255); };
+  sequences.for_each_pair([&](std::uint64_t key, Count count, ChunkAt at) {
+    Cell& cell = cells[place_of(key)];
     cell.count += count;
     cell.chunk_count += cell.last_chunk != at;
     cell.last_chunk = at;
@@ -131,8 +137,8 @@ Count PairIndex::build_from_bytes(Sequences& sequences,
       ends[left * kBytes + right] = {list, kNowhere, 1};
     }
   }
-  sequences.for_each_pair([&](TokenId left, TokenId right, Count, ChunkAt at) {
-    ListEnd& end = ends[left * kBytes + right];
+  sequences.for_each_pair([&](std::uint64_t key, Count, ChunkAt at) {
+    ListEnd& end = ends[place_of(key)];
     const bool is_new = end.last_chunk != at;
     *(is_new ? end.next : &ignored) = at;
     end.next += static_cast<std::uint32_t>(is_new) & end.is_kept;
@@ -151,8 +157,8 @@ std::size_t PairIndex::filter_size(const Sequences& sequences) {
 Count PairIndex::build_sparse(Sequences& sequences,
                               const std::function<Count(Count largest)>& choose_floor) {
   BigVector<Count> sketch(filter_size(sequences), 0);
-  sequences.for_each_pair([&](TokenId left, TokenId right, Count count, ChunkAt) {
-    sketch[filter_place(Pair{left, right}.key(), sketch.size())] += count;
+  sequences.for_each_pair([&](std::uint64_t key, Count count, ChunkAt) {
+    sketch[filter_place(key, sketch.size())] += count;
   });
   const Count floor = choose_floor(*std::max_element(sketch.begin(), sketch.end()));
   const Bits filter(sketch.size(), [&](std::size_t at) { return sketch[at] >= floor; });
@@ -173,8 +179,7 @@ void PairIndex::rebuild(Sequences& sequences, Count floor) {
 // `may_reach_floor`, by filter_place: no pair of the floor's count or more is missing.
 void PairIndex::count_pairs(Sequences& sequences, Count floor, const Bits& may_reach_floor,
                             std::size_t filter_size) {
-  sequences.for_each_pair([&](TokenId left, TokenId right, Count count, ChunkAt at) {
-    const std::uint64_t key = Pair{left, right}.key();
+  sequences.for_each_pair([&](std::uint64_t key, Count count, ChunkAt at) {
     if (!may_reach_floor[filter_place(key, filter_size)]) return;
     Entry* entry = &slot_for(key);
     if (entry->key == kEmpty) {
@@ -190,8 +195,7 @@ void PairIndex::count_pairs(Sequences& sequences, Count floor, const Bits& may_r
     entry->last_chunk = at;
   });
   keep_from(floor);
-  sequences.for_each_pair([&](TokenId left, TokenId right, Count, ChunkAt at) {
-    const std::uint64_t key = Pair{left, right}.key();
+  sequences.for_each_pair([&](std::uint64_t key, Count, ChunkAt at) {
     if (!may_reach_floor[filter_place(key, filter_size)]) return;
     Entry* entry = find(key);
     if (!entry) return;

@@ -34,7 +34,7 @@ class PairIndex {
   PairIndex();
 
   // Counts all pairs of `sequences` and keeps those of at least the floor, which is chosen once the
-  // largest count is known; returns it.
+  // largest count is known (of sequences in sections it is not); returns it. Keys hold the section.
   Count build(Sequences& sequences, TokenId vocabulary_size,
               const std::function<Count(Count largest)>& choose_floor);
 

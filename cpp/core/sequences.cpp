@@ -71,7 +71,7 @@ void Sequences::for_each_sequence(F&& visit) {
   std::vector<TokenId> tokens;
   for (ChunkAt at = 0; at < end_;) {
     tokens.clear();
-    const CountWord count{chunk(at).header[0], chunk(at).header[1] & kInterned};
+    const CountWord count{chunk(at).header[0], chunk(at).header[1] & kKept};
     for (bool goes_on = true; goes_on; at = chunk_after(at)) {
       const Chunk here = chunk(at);
       if (is_narrow_) {

@@ -40,6 +40,9 @@ class Sequences {
   using Narrow = std::uint16_t;
   using Wide = std::uint32_t;
 
+  // Sequences may be of sections, whose pairs count apart: one for each language, say.
+  static constexpr std::uint32_t kSections = 1u << 13;
+
   // A view of one chunk. `joined_*`: the sequence goes on in the neighbouring chunk.
   struct Chunk {
     std::uint32_t* header;
@@ -47,6 +50,7 @@ class Sequences {
     std::uint32_t words() const { return (header[1] >> 8) & 0xFF; }  // header and room included
     bool joined_before() const { return header[1] & kJoinedBefore; }
     bool joined_after() const { return header[1] & kJoinedAfter; }
+    std::uint32_t section() const { return header[1] >> kSectionShift; }
     bool is_whole() const { return (header[1] & (kJoinedBefore | kJoinedAfter)) == 0; }
     template <class Token>
     Token* tokens() const {
@@ -60,6 +64,7 @@ class Sequences {
       : is_narrow_(token_limit <= kNarrowTokens) {}
 
   bool is_narrow() const { return is_narrow_; }
+  bool has_sections() const { return has_sections_; }
 
   // Appends a sequence. Sequences of fewer than two tokens can never merge and may be left out by
   // the caller.
@@ -73,8 +78,11 @@ class Sequences {
   // and returns its end. No gap may be left.
   void lay_out(std::uint64_t words);
   template <class F>
-  ChunkAt put(ChunkAt at, std::size_t length, Counts counts, F&& token_at) {
-    const CountWord count = count_word(counts);
+  ChunkAt put(ChunkAt at, std::size_t length, Counts counts, F&& token_at,
+              std::uint32_t section = 0) {
+    CountWord count = count_word(counts);
+    count.flags |= section << kSectionShift;
+    has_sections_ |= section > 0;
     return is_narrow_ ? put_as<Narrow>(at, length, count, token_at)
                       : put_as<Wide>(at, length, count, token_at);
   }
@@ -108,8 +116,8 @@ class Sequences {
   template <class Token>
   void remove_first_token(ChunkAt at);
 
-  // Calls visit(left, right, weight, chunk) for every adjacent pair, overlaps included; `chunk` is
-  // the one that holds the left token.
+  // Calls visit(key, weight, chunk) for every adjacent pair, overlaps included: the key of the pair
+  // in its section, and the chunk that holds the left token.
   template <class F>
   void for_each_pair(F&& visit) {
     is_narrow_ ? for_each_pair_of<Narrow>(visit) : for_each_pair_of<Wide>(visit);
@@ -128,11 +136,13 @@ class Sequences {
   static constexpr std::uint32_t kJoinedBefore = 1u << 16;
   static constexpr std::uint32_t kJoinedAfter = 1u << 17;
   static constexpr std::uint32_t kInterned = 1u << 18;  // header[0] is a place in interned_
+  static constexpr std::uint32_t kSectionShift = 19;
+  static constexpr std::uint32_t kKept = ~((1u << 18) - 1);  // the flags of a whole sequence
 
   // A chunk's first word: a count, or where both counts are.
   struct CountWord {
     std::uint32_t value;
-    std::uint32_t interned;  // kInterned or 0
+    std::uint32_t flags;  // kInterned or 0, and the section
   };
   struct HashCounts {
     std::size_t operator()(const Counts& counts) const;
@@ -153,13 +163,14 @@ class Sequences {
       const std::uint32_t length = here.length();
       const Token* tokens = here.tokens<Token>();
       const Count weight = counts(here).weight;
+      const std::uint64_t section = Pair::section_key(here.section());
       for (std::uint32_t i = 0; i + 1 < length; ++i) {
-        visit(TokenId{tokens[i]}, TokenId{tokens[i + 1]}, weight, at);
+        visit(Pair{tokens[i], tokens[i + 1]}.key() | section, weight, at);
       }
       if (length > 0 && here.joined_after()) {
         ChunkAt where;
         const TokenId next = first_token_after<Token>(at, &where);
-        if (next != kNoToken) visit(TokenId{tokens[length - 1]}, next, weight, at);
+        if (next != kNoToken) visit(Pair{tokens[length - 1], next}.key() | section, weight, at);
       }
     }
   }
@@ -172,7 +183,7 @@ class Sequences {
       may_stop(size * 4);
       const Chunk to = chunk(at);
       to.header[0] = count.value;
-      to.header[1] = static_cast<std::uint32_t>(size) | words << 8 | count.interned |
+      to.header[1] = static_cast<std::uint32_t>(size) | words << 8 | count.flags |
                      (begin > 0 ? kJoinedBefore : 0) | (begin + size < length ? kJoinedAfter : 0);
       Token* const tokens = to.template tokens<Token>();
       for (std::size_t i = 0; i < size; ++i) tokens[i] = static_cast<Token>(token_at(begin + i));
@@ -184,6 +195,7 @@ class Sequences {
   BigVector<std::byte> arena_;  // end_ words, and what may be read after them
   ChunkAt end_ = 0;
   bool is_narrow_;
+  bool has_sections_ = false;
   // Counts that are weighted, or too large for one word: as many as differ, which is few.
   std::vector<Counts> interned_;
   std::unordered_map<Counts, std::uint32_t, HashCounts> place_of_;

@@ -21,6 +21,10 @@ struct Trained {
   Count dropped_words = 0;        // distinct words that did not fit into memory …
   Count dropped_occurrences = 0;  // … and how often they stood in the text
   Count dropped_below = 0;        // they were the words of a smaller weighted count than this
+  // With Parity: whom each merge served, and by language the tokens of the text that was trained
+  // on, as far as its words were kept, and of the text that was measured.
+  std::vector<std::uint32_t> served = {};
+  std::vector<Count> language_tokens = {}, measured_tokens = {};
 };
 
 // What one occurrence of a word counts.
@@ -41,14 +45,25 @@ struct Start {
   Vocabulary vocabulary;
   Duplicates duplicates = Duplicates::kReuseId;
   std::vector<bool> held = {};  // by id: tokens that the encoder's own merges hold (MergeLoop)
-  bool keep_words = false;      // in the counter, for somebody else
 };
 
-// BPE over the words of `counter` (finished), which are taken out of it. Without `start` from
-// single bytes. `memory_bytes` (0: any) bounds the loop's structures: where the words do not fit,
-// the rarest are left out, and their number is reported.
+// Whom merges serve, in turn (language_choice.h). Languages are numbered from 0.
+struct Parity {
+  std::size_t languages;
+  std::vector<std::uint32_t> of_group;  // the language of each group of words
+  // The words of parallel text, whose tokens are to be as many in all languages; and the language
+  // of each of its groups. Null: tokens per character of the words that are trained on.
+  WordCounter* parallel = nullptr;
+  std::vector<std::uint32_t> of_parallel_group = {};
+  ParityWindow window = {};
+};
+
+// BPE over the words of `counter` (finished), which are taken out of it unless they are kept for
+// another run. Without `start` from single bytes. `memory_bytes` (0: any) bounds the loop's
+// structures: where the words do not fit, the rarest are left out, and their number is reported;
+// parallel words never are.
 Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits& limits,
                   const MergeRule& rule, std::optional<Start> start, std::size_t memory_bytes,
-                  const Tick& tick);
+                  const Tick& tick, bool keep_words = false, const Parity* parity = nullptr);
 
 }  // namespace vocabshift

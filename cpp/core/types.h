@@ -26,6 +26,13 @@ struct Pair {
   friend bool operator==(const Pair&, const Pair&) = default;
   // Numeric order equals the order of (left, right): the tie-break compares keys.
   std::uint64_t key() const { return (static_cast<std::uint64_t>(left) << 32) | right; }
+  // To be added to a key where pairs count apart in sections: ids stay below 2^24, which leaves the
+  // highest byte of both halves. 0 for section 0.
+  static constexpr std::uint64_t section_key(std::uint32_t section) {
+    return static_cast<std::uint64_t>(section & 255) << 56 |
+           static_cast<std::uint64_t>(section >> 8) << 24;
+  }
+  static constexpr std::uint64_t kSectionMask = 0xFF000000FF000000u;
 };
 
 // Called now and then from long loops with work done so far and in all; throws to stop the work.

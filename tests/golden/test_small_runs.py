@@ -28,6 +28,7 @@ HASHES = {
     "boundless": "1810e2fa26454cfebeaa0f8481415e7a",
     "picky": "535bdc2c988b8782abcddd9ed6006dca",
     "overlap": "3b6b6ef8008cf70118d1f6c7247a030e",
+    "parity": "5100777d6c89297fd8b6631c5a931839",
     "stacked": "9d59623775aee9887efee02730ff08d1",
     "on-top": "b300b9ebe23d7442e1617a25b8496256",
     "unigram": "2ea8d79790b58f80c8cf684a4b84056c",

@@ -97,9 +97,41 @@ def test_overlap(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert 0 == main(["check", str(tmp_path / "out"), "--strict", "--json"])
 
 
+def test_parity(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    result = train(capsys, tmp_path / "out", "--recipe", "parity")
+    assert ("parity", 1200, 0) == (result["recipe"], result["vocab_size"], result["unreachable"])
+    assert ("training text", 944) == (
+        result["measured_on"],
+        sum(result["language_merges"].values()),
+    )
+    assert tokens_of(tmp_path / "out") == result["training_tokens"]
+    for label in LABELS:  # as long as each other, if not the same
+        lines_of = (TEXTS / f"{label}.txt").read_text("utf-8").splitlines()[:20]
+        (tmp_path / f"{label}.txt").write_text("\n".join(lines_of), encoding="utf-8")
+    parallel = [f"{label}={tmp_path / label}.txt" for label in LABELS]
+    flags = ("--parallel", *parallel, "--global-merges", "100", "--window-size", "50")
+    other = train(capsys, tmp_path / "flags", "--recipe", "parity", *flags, "--transition", "0.9")
+    assert ("parallel text", 824, 120) == (
+        other["measured_on"],
+        100 + sum(other["language_merges"].values()),
+        other["stage2_merges"],
+    )
+    measured = other["measured_tokens"].values()
+    assert max(measured) < 1.5 * min(measured)
+    assert tokens_of(tmp_path / "flags") == other["training_tokens"]
+    provenance = json.loads((tmp_path / "flags" / "vocabshift.json").read_text(encoding="utf-8"))
+    assert other["language_merges"] == provenance["figures"]["language_merges"]
+    assert parallel == provenance["config"]["parallel"]
+    assert 0 == main(["check", str(tmp_path / "out"), "--strict", "--json"])
+
+
 @pytest.mark.parametrize(
     ("recipe", "row"),
-    [("picky", "words / tokens that differ"), ("overlap", "low-resource languages")],
+    [
+        ("picky", "words / tokens that differ"),
+        ("overlap", "low-resource languages"),
+        ("parity", "merges that served"),
+    ],
 )
 def test_summaries(
     recipe: str, row: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -147,6 +179,9 @@ def test_budgets(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         (("picky", "--memory", "1GB"), "picky holds all words in memory"),
         (("overlap", "--overlap-power", "2"), "neither a number below 0 nor min"),
         (("overlap",), "some of the text has no label"),
+        (("parity",), "some of the text has no label"),
+        (("parity", "--global-merges", "2000"), "leaves no merge to serve a language"),
+        (("picky", "--global-merges", "3"), "picky does not take --global-merges"),
         (("stacked", "--max-words", "2"), "stacked does not take --max-words"),
         (("stacked", "--budgets", "Latin"), "not SCRIPT=SHARE"),
         (("stacked", "--budgets", "Cherokee=0.5"), "no word of the corpus is written in it"),

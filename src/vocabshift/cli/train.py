@@ -39,7 +39,9 @@ def add_parser(subparsers: Any) -> None:
         "  vocabshift train --recipe ist --corpus hi=hindi.txt en=english.jsonl.gz "
         "--vocab-size 32000 -o ist\n"
         "  vocabshift train ist.toml vocab_size=64000 --corpus "
-        "ta=hf:wikimedia/wikipedia:20231101.ta -j 4 -o ist-ta --json\n",
+        "ta=hf:wikimedia/wikipedia:20231101.ta -j 4 -o ist-ta --json\n"
+        "  vocabshift train --recipe parity --corpus hi=hindi.txt en=english.txt --parallel "
+        "hi=dev.hi.txt en=dev.en.txt --vocab-size 32000 -o parity\n",
     )
     parser.later(_add_options)
     parser.set_defaults(run=run, show=show, status=lambda *_: 0, parser=parser)

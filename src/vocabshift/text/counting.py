@@ -236,7 +236,9 @@ class CountReader(WeightedText):
     def again(self, pattern: Pattern) -> CountReader:
         """A reader of the pre-tokens alone, which must have been counted under `pattern`."""
         self.folder.require(pattern, self.folder.normalizer, self.folder.special_tokens)
-        return CountReader(self.folder, (), self.sampling_alpha)
+        reader = CountReader(self.folder, (), self.sampling_alpha)
+        reader.language_weights = self.language_weights
+        return reader
 
     def count_words(
         self,

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from vocabshift.errors import CorpusError
 from vocabshift.progress import PhaseProgress, Progress, in_phase
 from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.storage.outcome import config_hash
@@ -260,3 +261,19 @@ def source_texts(source: Source) -> Iterator[str]:
             for end in ends.tolist():
                 yield data[begin:end].decode()
                 begin = end
+
+
+def labelled(language_bytes: Mapping[str | None, int], recipe: str) -> dict[str, int]:
+    """Return bytes by language; CorpusError if some text has no label, or all has the same."""
+    languages = {label: size for label, size in language_bytes.items() if label is not None}
+    if len(languages) < len(language_bytes):
+        raise CorpusError(
+            f"{recipe} compares languages, and some of the text has no label; label all of it as "
+            "lang=PATH"
+        )
+    if len(languages) < 2:
+        raise CorpusError(
+            f"{recipe} compares languages, and the corpus has only {', '.join(languages) or 'none'}"
+            "; give at least two, labelled as lang=PATH"
+        )
+    return languages

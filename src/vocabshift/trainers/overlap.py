@@ -33,7 +33,15 @@ from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
-from vocabshift.trainers.base import Reader, RunContext, Source, Training, TrainingReport, detailed
+from vocabshift.trainers.base import (
+    Reader,
+    RunContext,
+    Source,
+    Training,
+    TrainingReport,
+    detailed,
+    labelled,
+)
 from vocabshift.trainers.byte_level import ByteLevelTrainer
 from vocabshift.trainers.picky import (
     Groups,
@@ -117,7 +125,7 @@ class OverlapTrainer(ByteLevelTrainer):
         high: set[str] = set()
 
         def groups_and_score() -> tuple[Groups, _core.PairScore]:
-            languages = labelled(reader.language_bytes)
+            languages = labelled(reader.language_bytes, self.recipe)
             high.update(high_resource(languages, self.high_resource))
             numbers = {language: number for number, language in enumerate(sorted(languages))}
             groups = [
@@ -141,25 +149,9 @@ class OverlapTrainer(ByteLevelTrainer):
         """Return a reader with a group for each language; CorpusError if labels are missing."""
         if isinstance(corpus, Corpus):
             labels = [part.language for part in corpus.parts]
-            high_resource(labelled(dict.fromkeys(labels, 0)), self.high_resource)
+            high_resource(labelled(dict.fromkeys(labels, 0), self.recipe), self.high_resource)
         reader = self._reader(corpus, self._pattern(corpus))
         return replace(reader, by_language=True) if isinstance(reader, CorpusReader) else reader
-
-
-def labelled(language_bytes: Mapping[str | None, int]) -> dict[str, int]:
-    """Return bytes by language; CorpusError if some text has no label, or all has the same."""
-    languages = {label: size for label, size in language_bytes.items() if label is not None}
-    if len(languages) < len(language_bytes):
-        raise CorpusError(
-            "overlap compares languages, and some of the text has no label; label all of it as "
-            "lang=PATH"
-        )
-    if len(languages) < 2:
-        raise CorpusError(
-            f"overlap compares languages, and the corpus has only {', '.join(languages) or 'none'}"
-            "; give at least two, labelled as lang=PATH"
-        )
-    return languages
 
 
 def high_resource(languages: Mapping[str, int], wanted: tuple[str, ...]) -> set[str]:

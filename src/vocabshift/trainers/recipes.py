@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from vocabshift.trainers import boundless, matra, on_top, overlap, picky
+from vocabshift.trainers import boundless, matra, on_top, overlap, parity, picky
 from vocabshift.trainers.balanced import BalancedTrainer
 from vocabshift.trainers.byte_level import BpeTrainer, ByteLevelTrainer
 from vocabshift.trainers.cluster import ClusterTrainer
@@ -107,6 +107,7 @@ RECIPES: Mapping[str, Recipe] = {
         Recipe(boundless.BoundlessTrainer, facts=boundless.facts),
         Recipe(picky.PickyTrainer, facts=picky.facts),
         Recipe(overlap.OverlapTrainer, facts=overlap.facts),
+        Recipe(parity.ParityTrainer, without=("grapheme_safe",), facts=parity.facts),
         Recipe(StackedTrainer),
         Recipe(
             on_top.SuperwordsOnTopTrainer, one_of=("n_tokens", "vocab_size"), facts=on_top.facts

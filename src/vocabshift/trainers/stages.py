@@ -7,7 +7,7 @@ counting with its checkpoint, the grapheme-safe order (syllables first), and the
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ class Stage:
     dropped_words: int = 0  # distinct words left out for lack of memory
     dropped_occurrences: int = 0  # how often these occurred in the text
     dropped_below: int = 0  # weighted: all words that count less than this were dropped
+    facts: Mapping[str, Any] = field(default_factory=dict)  # for a recipe's report; plain JSON
 
     @classmethod
     def of(cls, trained: _core.Trained, min_frequency: int) -> Stage:
@@ -84,6 +85,7 @@ class Stage:
             "dropped_words": self.dropped_words,
             "dropped_occurrences": self.dropped_occurrences,
             "dropped_below": self.dropped_below,
+            "facts": dict(self.facts),
         }
 
     @classmethod
@@ -177,15 +179,28 @@ class SuperwordRule:
         )
 
 
-def learn_words(reader: Reader, rule: WordRule, weight: WordWeight, context: RunContext) -> Stage:
-    """Learn merges inside the words of the reader's pattern, up to `rule.vocab_size` tokens."""
+TrainWords = Callable[[_core.WordCounter, Reader, WordRule, WordWeight, RunContext], Stage]
+"""Learns merges inside counted words, and may empty the counter."""
+
+
+def learn_words(
+    reader: Reader,
+    rule: WordRule,
+    weight: WordWeight,
+    context: RunContext,
+    train: TrainWords | None = None,
+) -> Stage:
+    """Learn merges inside the words of the reader's pattern, up to `rule.vocab_size` tokens.
+
+    `train` learns them (default: `train_words`); what it returns is saved for a killed run.
+    """
     saved = context.checkpoints.load("stage 1")
     if saved is not None:
         reader.restore(saved.info["reader"])
         return Stage.load(saved.path, saved.info["stage"], byte_tokens())
     counter = count_words(reader, context)
     with context.watch.phase("stage 1"):
-        stage = train_words(counter, reader, rule, weight, context)
+        stage = (train or train_words)(counter, reader, rule, weight, context)
     path = context.checkpoints.path("stage 1")
     if path is not None:
         info = stage.save(path)

@@ -136,6 +136,10 @@ class SuperwordTrainer(ByteLevelTrainer):
         """Run both stages, and make the report."""
         rule = self._word_rule(reader, self.stage1_size)
         words = learn_words(reader, rule, self._word_weight(), context)
+        return self._add_superwords(words, reader, context)
+
+    def _add_superwords(self, words: Stage, reader: Reader, context: RunContext) -> Training:
+        """Run stage 2, if there is one, and make the report."""
         if self.stage1_size == self.vocab_size:
             return self._finish([words], reader, context)
         pieces = get_pattern(self.stage2_pre_tokenizer)

@@ -74,6 +74,7 @@ def training_key(trainer: AnyTrainer, source: Source, memory_bytes: int = 0) -> 
     text = source_key(source)
     if text is None:
         return None
+    parallel = getattr(trainer, "parallel_text", None)
     special = getattr(trainer, "special_tokens_from", None)
     contents = [] if special is None else sorted(special_contents(special))
     return config_hash(
@@ -81,6 +82,7 @@ def training_key(trainer: AnyTrainer, source: Source, memory_bytes: int = 0) -> 
             "version": __version__,
             "config": config_of(trainer),
             "input": text,
+            **({} if parallel is None else {"parallel": source_key(parallel)}),
             "special": contents,
             "memory": memory_bytes,
         }

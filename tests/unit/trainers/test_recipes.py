@@ -46,7 +46,7 @@ def test_one_line_makes_a_recipe(
 def test_names_and_options_are_those_of_the_command_line_contract() -> None:
     assert [
         *("bpe", "superbpe", "ist", "matra", "vocabshift", "boundless", "picky", "overlap"),
-        *("stacked", "on-top", "unigram", "cluster", "cluster-bpe"),
+        *("parity", "stacked", "on-top", "unigram", "cluster", "cluster-bpe"),
     ] == list(RECIPES)
     assert "variant" in RECIPES["matra"].options
     for name, refused in (("vocabshift", "sampling_alpha"), ("cluster-bpe", "grapheme_safe")):
@@ -65,6 +65,7 @@ def test_what_is_left_out_is_refused_by_the_trainer_too() -> None:
     for name, option in (
         ("vocabshift", {"sampling_alpha": 0.3}),
         ("cluster-bpe", {"grapheme_safe": True}),
+        ("parity", {"grapheme_safe": True}),
     ):
         with pytest.raises(ValueError, match="leave"):
             RECIPES[name].make({"vocab_size": 400, **option})

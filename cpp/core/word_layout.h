@@ -1,0 +1,88 @@
+// Words on their way to the merge loop: their first tokens, and where they are laid as sequences.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/segmenter.h"
+#include "core/sequences.h"
+#include "core/types.h"
+
+namespace vocabshift {
+
+// Words whose second and third bytes are alike (the first is most often a space) are laid side by
+// side: they are of one script, mostly of one language, and so a merge finds its words close
+// together instead of one on every page of memory.
+inline std::size_t bucket_of(std::string_view word) {
+  const auto byte = [&](std::size_t i) -> std::size_t {
+    return i < word.size() ? static_cast<unsigned char>(word[i]) : 0;
+  };
+  return byte(1) << 8 | byte(2);
+}
+
+// The tokens of words that are visited several times in the same order. Running an encoder twice
+// takes longer than all merges of a small extension: what it gave is remembered.
+class WordTokens {
+ public:
+  WordTokens(Segmenter segment, bool remember)
+      : segment_(std::move(segment)), remember_(remember) {}
+
+  // A pass over all words begins.
+  void restart() { next_ = 0; }
+
+  // How many there are, of the next word of the pass.
+  std::size_t count(std::string_view word) {
+    return remember_ ? (*this)(word).size() : segment_.count(word);
+  }
+  // Valid until the next call.
+  std::span<const TokenId> operator()(std::string_view word) {
+    if (!remember_) return segment_(word);
+    if (next_ == ends_.size()) {
+      const std::span<const TokenId> tokens = segment_(word);
+      tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+      ends_.push_back(tokens_.size());
+    }
+    const std::size_t begin = next_ == 0 ? 0 : ends_[next_ - 1];
+    const std::size_t end = ends_[next_++];
+    return std::span<const TokenId>(tokens_).subspan(begin, end - begin);
+  }
+
+ private:
+  Segmenter segment_;
+  bool remember_;
+  std::vector<TokenId> tokens_;    // of all words
+  std::vector<std::size_t> ends_;  // of the words in tokens_
+  std::size_t next_ = 0;           // word of the pass
+};
+
+// Lays words out as sequences, in two passes over the same words in the same order: plan, then put.
+class Layout {
+ public:
+  explicit Layout(std::size_t token_limit) : sequences_(token_limit) {}
+
+  void plan(std::string_view word, std::size_t tokens) {
+    if (tokens > 1) ends_[bucket_of(word)] += sequences_.words_for(tokens);
+  }
+  void end_plan() {
+    std::uint64_t total = 0;
+    for (std::uint64_t& end : ends_) end = std::exchange(total, total + end);
+    sequences_.lay_out(total);
+  }
+  void put(std::string_view word, std::span<const TokenId> tokens, Sequences::Counts counts,
+           std::uint32_t section) {
+    if (tokens.size() < 2) return;
+    std::uint64_t& end = ends_[bucket_of(word)];
+    const auto token_at = [&](std::size_t i) { return tokens[i]; };
+    end = sequences_.put(static_cast<Sequences::ChunkAt>(end), tokens.size(), counts, token_at,
+                         section);
+  }
+  Sequences take() { return std::move(sequences_); }
+
+ private:
+  Sequences sequences_;
+  std::vector<std::uint64_t> ends_ = std::vector<std::uint64_t>(1 << 16);  // of the buckets, words
+};
+
+}  // namespace vocabshift
