@@ -226,7 +226,7 @@ def _about_residue(entry: dict[str, Any]) -> list[str]:
     about = (
         f"{n_residue or 0:,} tokens of {entry['tokenizer']} are merge residue in {n_tokens:,} (10 "
         "for each token of the vocabulary say enough): longer tokens use them up, models hardly "
-        "learn them (glitch). prune removes them after these; --recipe picky learns fewer."
+        "learn them (glitch). prune removes them after the longer ones."
     )
     return [about] if n_residue else []
 
