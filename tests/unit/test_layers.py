@@ -45,6 +45,7 @@ MAY_IMPORT = {
     "gguf": {"models"},
     "scipy": {"evaluation", "trainers"},
     "rapidfuzz": {"evaluation"},
+    "icu4py": {"evaluation"},
     "tiktoken": {"tokenizer", "checks"},
     "pyarrow": {"text", "cpt", "engines"},
     "pyspark": {"engines"},
