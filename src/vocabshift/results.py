@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 _FIELDS = ("subject", "language", "metric", "value", "n", "ci_low", "ci_high")
+_SOURCES = ("tokenizer_sha256", "text_sha256")
 
 UNLABELLED = "all"
 """The language of rows about text that has no label."""
@@ -37,6 +38,10 @@ class Result:
     n: int  # the units that the value rests on: lines of text, unless the metric says otherwise
     ci_low: float | None = None  # 95 % confidence interval, where one was computed
     ci_high: float | None = None  # its upper end
+    # Of what was measured, where known: of tokenizer.json as `save_pretrained` writes it; of the
+    # lines of UTF-8, each with a newline (of all languages one after the other in a row on all).
+    tokenizer_sha256: str | None = field(default=None, compare=False)
+    text_sha256: str | None = field(default=None, compare=False)
 
 
 class Results(tuple[Result, ...]):
@@ -82,8 +87,15 @@ class Results(tuple[Result, ...]):
         return list(dict.fromkeys(str(getattr(row, field)) for row in self))
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """Plain dictionaries, as `--json` prints them."""
-        return [asdict(row) for row in self]
+        """Plain dictionaries, as `--json` prints them; without checksums that are not known."""
+        return [
+            {
+                name: value
+                for name, value in asdict(row).items()
+                if value is not None or name not in _SOURCES
+            }
+            for row in self
+        ]
 
     def to_jsonl(self) -> str:
         """One JSON object a line."""
@@ -154,12 +166,13 @@ def _checked(line: str, where: str) -> dict[str, Any]:
         and all(isinstance(row.get(name), str) for name in _FIELDS[:3])
         and all(_is_number(row.get(name)) for name in ("value", "n"))
         and all(row.get(name) is None or _is_number(row[name]) for name in _FIELDS[5:])
+        and all(isinstance(row.get(name), str | None) for name in _SOURCES)
     )
     if not is_row:
         raise ValueError(
             f"{where} is no row of results; `vocabshift evaluate --output` writes such files"
         )
-    return {name: row.get(name) for name in _FIELDS}
+    return {name: row.get(name) for name in (*_FIELDS, *_SOURCES)}
 
 
 def _is_number(value: object) -> bool:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reference import prune as slow
 from strategies import documents, examples
 from vocabshift.pruning.options import PruningOptions, parse_keep
-from vocabshift.pruning.orders import ORDERS, Vocabulary, made_counts, removal_order
+from vocabshift.pruning.orders import ORDERS, Vocabulary, removal_order
 from vocabshift.pruning.prune import prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import to_spec
@@ -122,7 +122,7 @@ def test_counts_in_merges_follow_from_final_counts(case: Case) -> None:
     counts = np.zeros(case.tokenizer.row_count, dtype=np.int64)
     for token, count in final.items():
         counts[case.vocab[token]] = count
-    made = made_counts(split_tokens(case.tokenizer), counts)
+    made = split_tokens(case.tokenizer).made_counts(counts)
     assert {token: int(made[i]) for token, i in case.vocab.items() if made[i]} == dict(merged)
 
 
@@ -228,7 +228,7 @@ def test_ties_are_those_with_the_first_token_that_stays(case: Case, data: st.Dat
     none = np.full(rows, -1, dtype=np.int64)
     found = removal_order("leaf-frequency", Vocabulary(splits, removable, none, none), counts)
     n = data.draw(st.integers(0, len(found.ids)))
-    made = made_counts(splits, counts)
+    made = splits.made_counts(counts)
     scores = made[found.ids].tolist()
     assert scores == sorted(scores)
     tied = scores[:n].count(scores[n]) if n < len(scores) else 0

@@ -94,3 +94,25 @@ def test_rows_that_are_there_twice(tmp_path: Path) -> None:
     Results([rows[1], Result("ist", "hin", "fertility", 1.5, 9)]).save(other)
     with pytest.raises(ValueError, match=r"other\.jsonl, line 2: fertility of ist on hin"):
         read_results([file, other])
+
+
+def test_checksums_are_kept_where_they_are_known_and_do_not_tell_rows_apart() -> None:
+    """A row without them reads and writes as before."""
+    known = Result("s", "x", "m", 1.0, 2, tokenizer_sha256="ab", text_sha256="cd")
+    unknown = Result("s", "x", "m", 1.0, 2)
+    assert known == unknown
+    (again,) = Results.from_jsonl(Results([known]).to_jsonl())
+    assert ("ab", "cd") == (again.tokenizer_sha256, again.text_sha256)
+    (plain,) = Results([unknown]).to_dicts()
+    assert not {"tokenizer_sha256", "text_sha256"} & set(plain)
+
+
+def test_checksums_come_back_from_files(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    rows = Results([Result("s", "x", "m", 1.0, 2, tokenizer_sha256="ab", text_sha256="cd")])
+    rows.save(file)
+    (again,) = read_results([file])
+    assert ("ab", "cd") == (again.tokenizer_sha256, again.text_sha256)
+    file.write_text(rows.to_jsonl().replace('"cd"', "3"), encoding="utf-8")
+    with pytest.raises(ValueError, match="no row of results"):
+        read_results([file])

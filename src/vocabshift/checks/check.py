@@ -16,6 +16,7 @@ from vocabshift.checks.text import LanguageCheck, check_text
 from vocabshift.checks.vocabulary import (
     duplicates,
     is_partial,
+    merge_residue,
     shadowed_by_added,
     terminal_spanning,
 )
@@ -69,6 +70,7 @@ class CheckReport:
     model_rows: int | None  # rows of the model in the same folder, if any
     languages: tuple[LanguageCheck, ...]  # text that was tried, by language
     pattern_limits: tuple[PatternLimit, ...] = ()  # runtimes that its regexes are not for
+    merge_residue: tuple[str, ...] | None = None  # used up by merges; None: no text, or not BPE
 
     @property
     def round_trip_failures(self) -> int:
@@ -112,8 +114,9 @@ def check(
     `tokenizer`: one of ours, a `tokenizers` or fast transformers tokenizer, or a path or Hub name;
     BPE, Unigram or WordPiece. `corpus`: text to encode and decode, document by document; the
     report then has a row for each language, with bytes per token and, for BPE, the ceiling that no
-    extension can exceed (bytes per pre-token). Without it `languages` is empty. `threads`: for
-    encoding; the report does not depend on it. `model_rows`: rows of its model's embeddings, where
+    extension can exceed (bytes per pre-token); the tokens that its merges use up are the
+    `merge_residue`. Without it `languages` is empty. `threads`: for encoding; the report does not
+    depend on it. `model_rows`: rows of its model's embeddings, where
     these are known; ids from there on count as missing rows.
 
     Reachability through the whole pipeline is checked for BPE alone. InvalidTokenizerError for a
@@ -128,6 +131,7 @@ def check(
     tokens = _ordinary_tokens(value)
     unreachable = value.unreachable()
     by_pipeline, rare = pipeline_reachability(value) if value.kind == "BPE" else (None, ())
+    languages, counts = ((), None) if corpus is None else check_text(value, corpus, threads)
     return CheckReport(
         tokenizer=value.name,
         vocab_size=value.vocab_size,
@@ -152,9 +156,14 @@ def check(
         id_holes=tuple(sorted(set(range(value.row_count)) - ids_of_tokens(value))),
         rows=value.row_count,
         model_rows=model_rows,
-        languages=() if corpus is None else check_text(value, corpus, threads),
+        languages=languages,
         pattern_limits=(
             pattern_limits(as_tokenizer(value).pre_tokenizer) if value.kind == "BPE" else ()
+        ),
+        merge_residue=(
+            None
+            if counts is None or value.kind != "BPE"
+            else merge_residue(as_tokenizer(value), counts)
         ),
     )
 

@@ -103,9 +103,13 @@ class LanguageCheck:
         return plain | {"bytes_per_token": round(self.bytes_per_token, 4)}
 
 
-def check_text(tokenizer: AnyTokenizer, corpus: Corpus, threads: int) -> tuple[LanguageCheck, ...]:
-    """Encode and decode all of `corpus`; languages in its order. Ceilings for BPE alone."""
+def check_text(
+    tokenizer: AnyTokenizer, corpus: Corpus, threads: int
+) -> tuple[tuple[LanguageCheck, ...], NDArray[np.int64]]:
+    """Encode and decode all of `corpus`: languages in its order, and (rows,) how often it has each
+    token. Ceilings for BPE alone."""
     rows: dict[str, LanguageCheck] = {}
+    counts = np.zeros(tokenizer.row_count, dtype=np.int64)
     for documents in corpus.batches():
         label = documents.language or UNLABELLED
         row = rows.setdefault(label, LanguageCheck(label))
@@ -116,11 +120,12 @@ def check_text(tokenizer: AnyTokenizer, corpus: Corpus, threads: int) -> tuple[L
         row.lines += len(texts)
         row.n_bytes += documents.n_bytes
         row.tokens += len(ids)
+        counts += np.bincount(ids, minlength=len(counts))
         row.round_trip_failures += len(lost)
         row.lost_lines += lost[: SHOWN - len(row.lost_lines)]
     if tokenizer.kind == "BPE":
         _add_ceilings(rows, as_tokenizer(tokenizer), corpus, threads)
-    return tuple(rows.values())
+    return tuple(rows.values()), counts
 
 
 def _add_ceilings(

@@ -1,9 +1,10 @@
 """Unusual tokens of a vocabulary, and how much of it the text of each language uses.
 
 Owns the tests on a token's bytes (part of a character, sentence end inside, duplicate, shadowed by
-an added token); the use by language, in which each document counts once; and the tokens that no
-text can have trained: the reference tokens that we add before a training (`with_unused`), bytes
-that UTF-8 never has, and tokens that vendors call unused or reserved.
+an added token); merge residue, by counts of text; the use by language, in which each document
+counts once; and the tokens that no text can have trained: the reference tokens that we add before
+a training (`with_unused`), bytes that UTF-8 never has, and tokens that vendors call unused or
+reserved.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, tokens_by_id
 from vocabshift.tokenizer.corpus_reader import added_splitter
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.missing_bytes import NEVER_IN_UTF8
+from vocabshift.tokenizer.splits import NONE, split_tokens
 from vocabshift.tokenizer.token_bytes import is_byte_level, is_superword, token_bytes
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
@@ -38,6 +40,36 @@ def is_partial(data: bytes) -> bool:
     except UnicodeDecodeError:
         return True
     return False
+
+
+def _is_several(data: bytes) -> bool:
+    """Whether the bytes are two characters or more, all of them whole."""
+    return not is_partial(data) and len(data.decode()) > 1
+
+
+USED_UP = 10
+"""Merge residue goes into longer tokens at least so many times as often as it stays itself."""
+
+SELDOM = 0.1
+"""And it stays at most so many times as often as a token of this vocabulary does on average."""
+
+
+def merge_residue(tokenizer: Tokenizer, counts: NDArray[np.int64]) -> tuple[str, ...]:
+    """Tokens that merges use up: text makes them on the way to longer ones, and hardly keeps any.
+
+    `counts`: (rows,) of final tokens. Residue is held by the longer tokens of the text at least
+    `USED_UP` times, and that much more often than the text has it alone, which is `SELDOM`. Bytes,
+    parts of characters and single characters are none: they spell what has no token. Most used
+    up first. Source: the intermediate merge residues of LiteToken; the thresholds are ours.
+    """
+    splits = split_tokens(tokenizer)
+    used_up = splits.made_counts(counts) - counts
+    seldom = SELDOM * counts.sum() / tokenizer.vocab_size
+    is_residue = (counts <= seldom) & (used_up >= USED_UP * np.maximum(counts, 1))
+    found = np.flatnonzero(is_residue & (splits.left != NONE))
+    token_of, data = tokens_by_id(tokenizer), token_bytes(tokenizer)
+    by_use = found[np.argsort(-used_up[found], kind="stable")].tolist()
+    return tuple(token_of[i] for i in by_use if _is_several(data[i]))
 
 
 def terminal_spanning(tokens: Mapping[str, bytes]) -> tuple[str, ...]:

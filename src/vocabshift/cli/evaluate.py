@@ -32,7 +32,7 @@ def add_normalize(subparsers: Any) -> None:
         "the share of words that a normalizer changes",
         "Tell the share of words, and of different words, that a normalizer changes, by language.\n"
         "What `train --normalizer` gets by the same name travels inside the tokenizer.\n\nsteps:\n"
-        + "\n".join(f"  {name:13} {what}" for name, what in NORMALIZERS.items()),
+        + "\n".join(f"  {name:14} {what}" for name, what in NORMALIZERS.items()),
         "  vocabshift normalize hi=hindi.txt te=telugu.txt --normalizer fifth-case\n"
         "  vocabshift normalize eval/*.txt --normalizer joiners+nfc+nukta+vowel-signs --json\n",
     )

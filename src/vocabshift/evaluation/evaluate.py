@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,15 +19,14 @@ import numpy.typing as npt
 from vocabshift.errors import CorpusError
 from vocabshift.evaluation.lines.subject import Subject, engine_of, subjects
 from vocabshift.evaluation.lines.texts import (
-    Bytes,
     Lines,
-    bins_of_lines,
-    bins_of_words,
+    bins_of_texts,
     check_parallel,
-    count_words,
     files_of,
     read_lines,
+    sha256_of,
 )
+from vocabshift.evaluation.lines.words import cuts_of, withheld
 from vocabshift.evaluation.measure import Rows, Task, measure, measure_base, prepare
 from vocabshift.evaluation.metrics.code_switching import mix
 from vocabshift.evaluation.metrics.distribution import ALPHA, check_alpha, find_reference
@@ -34,7 +34,7 @@ from vocabshift.evaluation.metrics.metric import Metric, Need, OfPair, Ratio
 from vocabshift.evaluation.metrics.morph_score import Morphemes
 from vocabshift.evaluation.metrics.registry import EVERY, METRICS, check_names
 from vocabshift.progress import Progress
-from vocabshift.results import UNLABELLED, WHOLE, Result, Results
+from vocabshift.results import WHOLE, Result, Results
 
 if TYPE_CHECKING:
     from vocabshift.text.corpus import Corpus
@@ -133,10 +133,15 @@ def evaluate(
     names = tuple(name for name in names if name not in refused)
     mixed_lines = {label: text.texts for label, text in mixed.items()}
     needs = {need for name in names for need in METRICS[name].needs}
+    by_word = [name for name in names if "words" in METRICS[name].needs]
+    cuts = cuts_of(lines | mixed_lines) if by_word else {}
+    if note is not None and (why := withheld(cuts, by_word)):
+        note(why)
     task = Task(
         names,
         lines,
-        _bins(lines, frequencies) if "ranks" in needs else {},
+        bins_of_texts(lines, frequencies) if "ranks" in needs else {},
+        cuts,
         reference=find_reference(list(lines), reference) if "reference" in needs else None,
         renyi_alpha=renyi_alpha,
         linguistic=prepare(
@@ -146,13 +151,26 @@ def evaluate(
     tasks = [task]
     if mixed:
         by_line = tuple(name for name in names if _is_by_line(METRICS[name]))
-        tasks.append(Task(by_line, mixed_lines, renyi_alpha=renyi_alpha))
+        tasks.append(Task(by_line, mixed_lines, cuts=cuts, renyi_alpha=renyi_alpha))
     if base is not None:
         engine = engine_of(subjects(base)[0].tokenizer)
         tasks = [replace(task, base=measure_base(engine, task)) for task in tasks]
     measured = _measure_all(evaluated, tasks, threads, progress)
     languages = dict.fromkeys((*lines, *mixed, *(morphemes or ())))
-    return _in_order(names, list(languages), [subject.name for subject in evaluated], measured)
+    found = _in_order(names, list(languages), [subject.name for subject in evaluated], measured)
+    return _with_sources(found, evaluated, lines | mixed_lines)
+
+
+def _with_sources(found: Results, evaluated: Sequence[Subject], lines: Lines) -> Results:
+    """The rows with the checksums of tokenizer and text: of its language, or else of all."""
+    texts = {language: sha256_of(of_language) for language, of_language in lines.items()}
+    everything = sha256_of(chain.from_iterable(lines.values())) if lines else None
+    own = {subject.name: sha256_of([subject.tokenizer.to_json()]) for subject in evaluated}
+    rows = []
+    for row in found:
+        text = texts.get(row.language, everything)
+        rows.append(replace(row, tokenizer_sha256=own[row.subject], text_sha256=text))
+    return Results(rows)
 
 
 def _needing(need: Need) -> list[str]:
@@ -219,23 +237,6 @@ def _report(refused: Mapping[str, Exception], note: Callable[[str], None] | None
     for reason, names in by_reason.items():
         if note is not None:
             note(f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} left out: {reason}")
-
-
-def _bins(lines: Lines, frequencies: Any) -> dict[str, Bytes]:
-    """Bin of every word by language, from the text itself or from another corpus."""
-    known = lines if frequencies is None else read_lines(frequencies)
-    lacking = [language for language in lines if language not in known]
-    if lacking and list(known) != [UNLABELLED]:
-        raise CorpusError(
-            f"the frequencies hold no text of {', '.join(lacking)}; add it, or one corpus without "
-            "a label for all languages"
-        )
-    found = {}
-    for language, of_language in lines.items():
-        words = count_words(known.get(language) or known[UNLABELLED])
-        ranked = bins_of_words(words)
-        found[language] = bins_of_lines(of_language, ranked)
-    return found
 
 
 def _measure_all(

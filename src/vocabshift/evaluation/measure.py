@@ -18,6 +18,7 @@ from vocabshift.evaluation.lines.counts import Counts, Ints, count_lines
 from vocabshift.evaluation.lines.placing import flat_spans
 from vocabshift.evaluation.lines.texts import Bytes
 from vocabshift.evaluation.lines.token_facts import TokenFacts
+from vocabshift.evaluation.lines.words import Cut
 from vocabshift.evaluation.metrics import (
     code_switching,
     morph_score,
@@ -83,6 +84,7 @@ class Task:
     metrics: Sequence[str]
     lines: Mapping[str, Sequence[str]]
     bins: Mapping[str, Bytes] = field(default_factory=dict)  # of every word, by language
+    cuts: Mapping[str, Cut] = field(default_factory=dict)  # of languages without spaces
     base: Base | None = None
     reference: str | None = None  # language of the premium
     renyi_alpha: float = ALPHA
@@ -152,7 +154,8 @@ def _count(
     counts = {}
     for language, lines in task.lines.items():
         bins = task.bins.get(language)
-        found = count_lines(engine, facts, lines, bins=bins, threads=threads)
+        cut = task.cuts.get(language)
+        found = count_lines(engine, facts, lines, bins=bins, cut=cut, threads=threads)
         if not len(found.ids):
             raise InvalidTokenizerError(
                 f"{subject} gives no token for any line of {language}; it cannot be measured there"

@@ -107,26 +107,6 @@ class RemovalOrder:
         return int(np.count_nonzero(reached[:n] == reached[n]))
 
 
-def made_counts(splits: Splits, counts: Int64s) -> Int64s:
-    """How often each token occurs while text is encoded, as a final or an intermediate token.
-
-    `counts`: of final tokens. Each of these is made by the merges of its tree in any context, so
-    every token passes its count on to both halves.
-    """
-    total = counts.tolist()  # plain numbers: a loop over arrays is slow
-    users = splits.users().tolist()
-    left, right = splits.left.tolist(), splits.right.tolist()
-    # Wholes before their parts: a token is ready when all that it is a half of have passed theirs.
-    ready = [token for token, n in enumerate(users) if n == 0 and left[token] != NONE]
-    for token in ready:  # grows as it goes
-        for half in (left[token], right[token]):
-            total[half] += total[token]
-            users[half] -= 1
-            if users[half] == 0 and left[half] != NONE:
-                ready.append(half)
-    return np.array(total, dtype=np.int64)
-
-
 def removal_order(
     order: str, vocabulary: Vocabulary, counts: Int64s | None, *, unreachable_first: bool = False
 ) -> RemovalOrder:
@@ -143,7 +123,7 @@ def removal_order(
     if order in NEED_COUNTS:
         if counts is None:
             raise ValueError(f"the order {order!r} needs a corpus (or counts) to look at")
-        scores = counts if order == "frequency" else made_counts(splits, counts)
+        scores = counts if order == "frequency" else splits.made_counts(counts)
         if order == "merge":
             ties = (-ids, -vocabulary.lengths)
         if order == "script":

@@ -2,16 +2,17 @@
 
 Owns which signs are equivalent: anusvara and nasal consonant before a stop (the fifth case of each
 varga), nukta letters, vowels composed of a vowel and a sign, chillus, joiners without effect,
-digits. Each rule is a list of replacements that `Replace` components of tokenizer.json can express,
-so that training and inference see the same text. `normalize` runs them.
+digits, dandas and visargas typed as "|" and ":". Each rule is a list of replacements that `Replace`
+components of tokenizer.json can express, so that training and inference see the same text.
+`normalize` runs them. `arabic_spelling` has the rules of Arabic script.
 
 Sources: the fifth case as in "Indian language tokenizers" (section 5.1, Fig. 3); sequences that
-stand for vowels, The Unicode Standard, section 12 ("do not use"); chillus, UAX 15 leaves them.
+stand for vowels, The Unicode Standard, section 12 ("do not use"); chillus, UAX 15 leaves them;
+spaces, punctuation, dandas and visargas are kinds of change that the study makes with IndicNLP.
 """
 
 from __future__ import annotations
 
-import functools
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,6 +94,11 @@ _CHILLUS = {"ൺ": "ണ്", "ൻ": "ന്", "ർ": "ര്", "ൽ": "ല്", 
 """Chillus, and the letter that spelled each of them, before ZWJ, until Unicode 5.1."""
 
 _JOINERS = "\u200c\u200d"
+_PIPE_SCRIPTS = ("Devanagari", "Bengali", "Gurmukhi", "Oriya")  # that end sentences with a danda
+_MORE_LETTERS = {"Devanagari": "\u0972-\u097f", "Bengali": "ৎৰৱ", "Oriya": "ୱ"}
+_INVISIBLE = "\xad\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+_SPACES = "\xa0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200C)))
+_PUNCTUATION = {"“”„‟": '"', "‘’‚‛´": "'", "–—": "-", "…": "..."}
 _VIRAMAS = "".join(script.at(_VIRAMA) for script in BRAHMIC.values()) + "\u0dca\uaaf6"
 
 
@@ -103,7 +109,7 @@ def fifth_case(scripts: Sequence[str]) -> list[Replacement]:
         script = BRAHMIC[name]
         for stops, nasal in _vargas(script):
             pattern = f"{script.at(_ANUSVARA)}(?=[{stops}])"
-            steps.append(_regex(pattern, nasal + script.at(_VIRAMA), script.at(_ANUSVARA)))
+            steps.append(regex_step(pattern, nasal + script.at(_VIRAMA), script.at(_ANUSVARA)))
     return steps
 
 
@@ -114,7 +120,7 @@ def anusvara(scripts: Sequence[str]) -> list[Replacement]:
         script = BRAHMIC[name]
         for stops, nasal in _vargas(script):
             pattern = f"{nasal}{script.at(_VIRAMA)}(?=[{stops}])"
-            steps.append(_regex(pattern, script.at(_ANUSVARA), nasal))
+            steps.append(regex_step(pattern, script.at(_ANUSVARA), nasal))
     return steps
 
 
@@ -132,14 +138,14 @@ def nukta(scripts: Sequence[str]) -> list[Replacement]:
             if len(parts := unicodedata.decomposition(chr(code)).split()) == 2
             and int(parts[1], 16) == ord(dot)
         }
-        steps += [_string(whole, apart) for whole, apart in wholes.items()]
+        steps += [string_step(whole, apart) for whole, apart in wholes.items()]
         steps += [
-            _regex(f"(?<={letters})(?={signs}+{dot})", dot, dot),  # before the vowel signs …
-            _regex(f"(?<={signs}){dot}+", "", dot),  # … and not after them
-            _regex(f"{dot}{{2,}}", dot, dot),
+            regex_step(f"(?<={letters})(?={signs}+{dot})", dot, dot),  # before the vowel signs …
+            regex_step(f"(?<={signs}){dot}+", "", dot),  # … and not after them
+            regex_step(f"{dot}{{2,}}", dot, dot),
         ]
         steps += [  # NFC leaves most of them apart ("composition exclusions")
-            _string(apart, whole)
+            string_step(apart, whole)
             for whole, apart in wholes.items()
             if unicodedata.normalize("NFC", apart) == whole
         ]
@@ -150,10 +156,10 @@ def vowel_signs(scripts: Sequence[str]) -> list[Replacement]:
     """Replace vowels and vowel signs composed of parts by their single characters."""
     wanted = {BRAHMIC[name].block for name in scripts}
     steps = [
-        _string(apart, vowel)
-        for vowel, sequences in _built_vowels().items()
+        string_step(apart, vowel)
+        for vowel, _, sequences in (entry.partition("=") for entry in _BUILT_VOWELS.split())
         if ord(vowel) & ~0x7F in wanted
-        for apart in sequences
+        for apart in sequences.split(",")
     ]
     for block in sorted(wanted):
         for code in range(block, block + 0x80):
@@ -161,7 +167,7 @@ def vowel_signs(scripts: Sequence[str]) -> list[Replacement]:
             composed = unicodedata.normalize("NFC", unicodedata.normalize("NFD", chr(code)))
             is_sign = len(parts) == 2 and int(parts[1], 16) & 0x7F != _NUKTA
             if is_sign and composed == chr(code):
-                steps.append(_string("".join(chr(int(part, 16)) for part in parts), composed))
+                steps.append(string_step("".join(chr(int(part, 16)) for part in parts), composed))
     return steps
 
 
@@ -170,21 +176,21 @@ def joiners(_: Sequence[str]) -> list[Replacement]:
 
     That is after a virama, an Arabic letter or an emoji.
     """
-    chillus = [_string(f"{apart}\u200d", chillu) for chillu, apart in _CHILLUS.items()]
+    chillus = [string_step(f"{apart}\u200d", chillu) for chillu, apart in _CHILLUS.items()]
     idle = rf"(?<![{_VIRAMAS}\p{{Arabic}}\p{{So}}\p{{Sk}}\ufe0f])[{_JOINERS}]+"
-    return [*chillus, _regex(idle, "", _JOINERS)]
+    return [*chillus, regex_step(idle, "", _JOINERS)]
 
 
 def no_joiners(_: Sequence[str]) -> list[Replacement]:
     """Remove every ZWJ and ZWNJ; Persian and Malayalam lose distinctions."""
-    chillus = [_string(f"{apart}\u200d", chillu) for chillu, apart in _CHILLUS.items()]
-    return [*chillus, _regex(f"[{_JOINERS}]+", "", _JOINERS)]
+    chillus = [string_step(f"{apart}\u200d", chillu) for chillu, apart in _CHILLUS.items()]
+    return [*chillus, regex_step(f"[{_JOINERS}]+", "", _JOINERS)]
 
 
 def ascii_digits(scripts: Sequence[str]) -> list[Replacement]:
     """The digits of these scripts as 0-9."""
     digits = ["".join(chr(DIGITS[name] + value) for name in scripts) for value in range(10)]
-    return [_regex(f"[{same}]", str(value), same) for value, same in enumerate(digits)]
+    return [regex_step(f"[{same}]", str(value), same) for value, same in enumerate(digits)]
 
 
 def native_digits(scripts: Sequence[str]) -> list[Replacement]:
@@ -194,7 +200,47 @@ def native_digits(scripts: Sequence[str]) -> list[Replacement]:
             "native-digits needs one script to write them in, such as native-digits:Devanagari; "
             f"there are {', '.join(DIGITS)}"
         )
-    return [_string(str(value), chr(DIGITS[scripts[0]] + value)) for value in range(10)]
+    return [string_step(str(value), chr(DIGITS[scripts[0]] + value)) for value in range(10)]
+
+
+def dandas(scripts: Sequence[str]) -> list[Replacement]:
+    """Write a danda typed as "|" after a letter, or as its script's own character, as U+0964."""
+    steps = []
+    for name in scripts:
+        script = BRAHMIC[name]
+        after = f"[{script.at(0x00)}-{script.at(0x63)}{script.at(0x66)}-{script.at(0x7F)}]"
+        if name != "Devanagari":  # whose dandas these are
+            steps += [string_step(script.at(0x64), "।"), string_step(script.at(0x65), "॥")]
+        if name == "Bengali":
+            steps.append(string_step("\u09f7", "।"))  # currency numerator four looks like one
+        if name in _PIPE_SCRIPTS:
+            for before in (after, f"{after} "):
+                steps.append(regex_step(rf"(?<={before})\|\|", "॥", "|"))
+                steps.append(regex_step(rf"(?<={before})\|(?!\|)", "।", "|"))
+    return steps
+
+
+def visarga(scripts: Sequence[str]) -> list[Replacement]:
+    """Write ":" between two letters of a word as visarga: दु:ख, दुःख."""
+    steps = []
+    for name in scripts:
+        script = BRAHMIC[name]
+        letters = f"{script.at(0x05)}-{script.at(0x39)}{script.at(0x58)}-{script.at(0x61)}"
+        letters += _MORE_LETTERS.get(name, "")
+        signs = "".join(map(script.at, (_NUKTA, *range(_SIGNS[0], _SIGNS[1] + 1), 0x62, 0x63)))
+        steps.append(regex_step(f"(?<=[{letters}{signs}]):(?=[{letters}])", script.at(0x03), ":"))
+    return steps
+
+
+def spaces(_: Sequence[str]) -> list[Replacement]:
+    """Write every space as U+0020; remove invisible marks (soft hyphen, BOM, direction)."""
+    # Strings, not one class of them: `tokenizers` searches text for a string ten times as fast.
+    return [string_step(one, "" if one in _INVISIBLE else " ") for one in _INVISIBLE + _SPACES]
+
+
+def punctuation(_: Sequence[str]) -> list[Replacement]:
+    """Write quotation marks, apostrophes, dashes and ellipses as ASCII."""
+    return [string_step(one, plain) for same, plain in _PUNCTUATION.items() for one in same]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +266,10 @@ RULES: Mapping[str, Rule] = {
     "no-joiners": Rule(no_joiners),
     "ascii-digits": Rule(ascii_digits, tuple(DIGITS), "native-digits"),
     "native-digits": Rule(native_digits, tuple(DIGITS), "ascii-digits"),
+    "dandas": Rule(dandas, tuple(BRAHMIC)),
+    "visarga": Rule(visarga, tuple(BRAHMIC)),
+    "spaces": Rule(spaces),
+    "punctuation": Rule(punctuation),
 }
 
 
@@ -239,15 +289,11 @@ def _is_nukta(script: Brahmic, offset: int) -> bool:
     return len(parts) == 2 and int(parts[1], 16) == script.block + _NUKTA
 
 
-@functools.cache
-def _built_vowels() -> dict[str, tuple[str, ...]]:
-    pairs = (entry.split("=") for entry in _BUILT_VOWELS.split())
-    return {vowel: tuple(sequences.split(",")) for vowel, sequences in pairs}
-
-
-def _regex(pattern: str, content: str, any_of: str) -> Replacement:
+def regex_step(pattern: str, content: str, any_of: str) -> Replacement:
+    """Replace matches of a regex, all of which have one of the characters `any_of`."""
     return Replacement(pattern, content, True, frozenset(any_of))
 
 
-def _string(pattern: str, content: str) -> Replacement:
+def string_step(pattern: str, content: str) -> Replacement:
+    """Replace a string."""
     return Replacement(pattern, content, False, frozenset(pattern[-1]))

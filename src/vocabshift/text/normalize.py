@@ -1,23 +1,32 @@
 """Normalizers that can travel inside ``tokenizer.json``: by name, and as a function on text.
 
 A name is one step ("nfc"), a step with its scripts ("fifth-case:Devanagari,Bengali"), or several
-steps joined by "+", which run in that order ("nfc+fifth-case"). The default everywhere is None: the
-text is unchanged. `tokenizers` runs the steps, so that training sees what the exported tokenizer
-will see (its Unicode tables differ from Python's). `indic_spelling` defines the steps for the
-scripts of India.
+steps joined by "+", which run in that order ("nfc+fifth-case"); "indic-study" is short for several.
+The default everywhere is None: the text is unchanged. `tokenizers` runs the steps, so that training
+sees what the exported tokenizer will see (its Unicode tables differ from Python's).
+`indic_spelling` defines the steps for the scripts of India, `arabic_spelling` for Arabic script.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vocabshift.text.indic_spelling import RULES, Replacement
+from vocabshift.text import arabic_spelling, indic_spelling
+from vocabshift.text.indic_spelling import Replacement, Rule
 
 Spec = dict[str, Any]
+
+RULES: Mapping[str, Rule] = {**indic_spelling.RULES, **arabic_spelling.RULES}
+SHORT = {
+    "indic-study": "spaces+punctuation+no-joiners+nukta+vowel-signs+dandas+visarga"
+    "+arabic-forms+arabic-letters+fifth-case"
+}
+"""Short name of several steps, and these."""
 
 NORMALIZERS: Mapping[str, str] = {
     "nfc": "Unicode's canonical form, composed",
@@ -25,15 +34,18 @@ NORMALIZERS: Mapping[str, str] = {
     "nfkc": "Unicode's compatibility form, composed",
     "nfkd": "Unicode's compatibility form, decomposed",
     **{name: rule.summary for name, rule in RULES.items()},
+    **{name: f"The kinds of change of the Indic study: {steps}." for name, steps in SHORT.items()},
 }
 """Name of a step -> what it does, in one line. All of them leave ASCII text as it is but
 "native-digits"."""
 
 NAMES = tuple(NORMALIZERS)
-FORMS = tuple(name for name in NAMES if name not in RULES)
+FORMS = tuple(name for name in NAMES if name not in RULES and name not in SHORT)
 
 NORMALIZER_HELP = (
-    f"{', '.join(FORMS)}; for Indian scripts {', '.join(RULES)} [:SCRIPT,…] (default: none)"
+    f"{', '.join(FORMS)}; for Indian scripts {', '.join(indic_spelling.RULES)} [:SCRIPT,…]; for "
+    f"Arabic script {', '.join(arabic_spelling.RULES)}[:LANGUAGE,…]; {', '.join(SHORT)} "
+    "(default: none)"
 )
 """Help of a flag that takes a name."""
 
@@ -129,7 +141,8 @@ def _flat(spec: Mapping[str, Any] | None) -> list[Any]:
 
 
 def _steps(name: str | None) -> list[str]:
-    return [] if name is None or name == "none" else name.split("+")
+    names = [] if name is None or name == "none" else name.split("+")
+    return [step for each in names for step in SHORT.get(each, each).split("+")]
 
 
 def _specs(name: str | None) -> list[Spec]:
@@ -161,8 +174,7 @@ def _step_components(step: str, name: str | None) -> Sequence[Replacement | _For
     unknown = [script for script in scripts if script not in rule.scripts]
     if unknown:
         raise ValueError(
-            f"{kind} does not know the script {unknown[0]!r} (in {name!r}); "
-            f"it knows {', '.join(rule.scripts)}"
+            f"{kind} does not know {unknown[0]!r} (in {name!r}); it knows {', '.join(rule.scripts)}"
         )
     return rule.steps(scripts)
 
@@ -170,11 +182,17 @@ def _step_components(step: str, name: str | None) -> Sequence[Replacement | _For
 @functools.cache
 def _known_steps() -> list[tuple[str, list[Spec]]]:
     """Every step with its components, longest first."""
-    names = list(FORMS)
+    names = [*FORMS, *SHORT]
     for kind, rule in RULES.items():
         if kind != "native-digits":
             names.append(kind)
-        names += [f"{kind}:{script}" for script in rule.scripts]
+        # Languages that differ are no sum of steps, one of each.
+        most = len(rule.scripts) if kind == "arabic-letters" else 2
+        names += [
+            f"{kind}:{','.join(some)}"
+            for size in range(1, most)
+            for some in itertools.combinations(rule.scripts, size)
+        ]
     known = [(name, _specs(name)) for name in names]
     return sorted(known, key=lambda entry: -len(entry[1]))
 

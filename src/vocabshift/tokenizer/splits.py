@@ -49,6 +49,25 @@ class Splits:
         first, second = (np.bincount(ids, minlength=rows) for ids in halves)
         return cast("Int64s", first + second)
 
+    def made_counts(self, counts: Int64s) -> Int64s:
+        """How often each token occurs while text is encoded, as a final or an intermediate token.
+
+        `counts`: of final tokens. Each of these is made by the merges of its tree in any context,
+        so every token passes its count on to both halves.
+        """
+        total = counts.tolist()  # plain numbers: a loop over arrays is slow
+        users = self.users().tolist()
+        left, right = self.left.tolist(), self.right.tolist()
+        # Wholes before parts: a token is ready when all that it is a half of have passed theirs.
+        ready = [token for token, n in enumerate(users) if n == 0 and left[token] != NONE]
+        for token in ready:  # grows as it goes
+            for half in (left[token], right[token]):
+                total[half] += total[token]
+                users[half] -= 1
+                if users[half] == 0 and left[half] != NONE:
+                    ready.append(half)
+        return np.array(total, dtype=np.int64)
+
     def trees(self, roots: Flags) -> Flags:
         """Everything that the tokens `roots` are made of, themselves included."""
         found = np.zeros(len(self.left), dtype=bool)

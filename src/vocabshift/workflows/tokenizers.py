@@ -39,6 +39,7 @@ CHECKED = {
     "partial_utf8": "begin or end inside a character",
     "superwords": "text on both sides of a space",
     "terminal_spanning": "a sentence ends inside them",
+    "merge_residue": "text makes them, and uses them up (--text)",
     "duplicates": "another token has the same bytes",
     "shadowed": "an added token is cut out of their text",
     "special_tokens": "added, special",
@@ -206,10 +207,10 @@ def _details(report: CheckReport) -> dict[str, Any]:
 def advice(entry: dict[str, Any]) -> list[str]:
     """What was found in a checked tokenizer, in sentences.
 
-    `entry`: one result of `check_tokenizers`; empty if no byte is missing, no ceiling limits an
-    extension and no runtime is known to fail at its regexes.
+    `entry`: one result of `check_tokenizers`; empty if there is nothing to say.
     """
-    return [*_about_bytes(entry), *_about_ceilings(entry), *_about_pattern(entry)]
+    parts = (_about_bytes, _about_ceilings, _about_residue, _about_pattern)
+    return [line for about in parts for line in about(entry)]
 
 
 def _about_pattern(entry: dict[str, Any]) -> list[str]:
@@ -218,6 +219,16 @@ def _about_pattern(entry: dict[str, Any]) -> list[str]:
         f"{entry['tokenizer']}: {limit['reason']}."
         for limit in entry.get("pattern_limits", ())
     ]
+
+
+def _about_residue(entry: dict[str, Any]) -> list[str]:
+    n_residue, n_tokens = entry["merge_residue"], sum(row["tokens"] for row in entry["languages"])
+    about = (
+        f"{n_residue or 0:,} tokens of {entry['tokenizer']} are merge residue in {n_tokens:,} (10 "
+        "for each token of the vocabulary say enough): longer tokens use them up, models hardly "
+        "learn them (glitch). prune removes them after the longer ones."
+    )
+    return [about] if n_residue else []
 
 
 def _about_bytes(entry: dict[str, Any]) -> list[str]:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from vocabshift.checks.vocabulary import vocabulary_use
+import numpy as np
+
+from vocabshift.checks.check import check
+from vocabshift.checks.vocabulary import SELDOM, USED_UP, merge_residue, vocabulary_use
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.readers import TextsSource
 from vocabshift.text.selection import Part
 from vocabshift.tokenizer.added_tokens import AddedToken
+from vocabshift.tokenizer.formats.encoder import Encoder
+from vocabshift.tokenizer.token_bytes import token_bytes
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.superword import SuperwordTrainer
 
@@ -59,6 +64,48 @@ def test_counts_are_those_of_each_text_alone() -> None:
     assert use.vocab_size == tokenizer.vocab_size
     assert use.unused == tokenizer.vocab_size - len(used - {special})
     assert use.language_bytes == {row.language: row.n_bytes for row in use.languages}
+
+
+def test_merge_residue_is_what_the_merges_of_the_text_use_up() -> None:
+    """Against the merges of every token of the text, done one by one."""
+    tokenizer = trained()
+    lines = [*TEXTS["en"] * 5, *TEXTS["hi"] * 5, "i ri"]
+    ids = [int(i) for i in Encoder(tokenizer).encode_batch(lines)[0]]
+    shown, held = Counter(ids), Counter[int]()
+    data = token_bytes(tokenizer)
+    token_of = {i: token for token, i in tokenizer.model.vocab.items()}
+    for i, count in shown.items():
+        parts = list(token_of[i])
+        for left, right in tokenizer.model.merges:  # in the order of rank
+            at = 0
+            while at < len(parts) - 1:
+                if (parts[at], parts[at + 1]) == (left, right):
+                    parts[at : at + 2] = [left + right]
+                    made = tokenizer.model.vocab[left + right]
+                    held[made] += count if made != i else 0
+                at += 1
+    seldom = SELDOM * len(ids) / tokenizer.vocab_size
+    expected = {
+        token_of[i]
+        for i, n in held.items()
+        if n >= USED_UP * max(shown[i], 1) and shown[i] <= seldom and _is_several(data[i])
+    }
+    counts = np.zeros(tokenizer.row_count, dtype=np.int64)
+    counts[list(shown)] = list(shown.values())
+    found = merge_residue(tokenizer, counts)
+    assert len(found) > 10
+    assert expected == set(found)
+    used_up = [held[tokenizer.model.vocab[token]] for token in found]
+    assert sorted(used_up, reverse=True) == used_up
+    assert found == check(tokenizer, Corpus.from_texts({"x": lines})).merge_residue
+    assert check(tokenizer).merge_residue is None
+    counts[tokenizer.model.vocab[found[0]]] += 1  # as often as the average token has it: used
+    assert found[1:] == merge_residue(tokenizer, counts)
+
+
+def _is_several(data: bytes) -> bool:
+    text = data.decode(errors="replace")
+    return "\ufffd" not in text and len(text) > 1
 
 
 def test_threads_change_nothing_and_values_are_plain() -> None:

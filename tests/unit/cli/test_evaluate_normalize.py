@@ -34,7 +34,7 @@ def test_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("fifth-case:Tamil", "does not know the script 'Tamil'"), ("none", "nothing to measure")],
+    [("fifth-case:Tamil", "does not know 'Tamil'"), ("none", "nothing to measure")],
 )
 def test_bad_names(
     name: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

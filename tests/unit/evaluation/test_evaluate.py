@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+from pathlib import Path
+
 import pytest
 
+from small_models import old_tokenizer
 from vocabshift.errors import CorpusError, InvalidTokenizerError
 from vocabshift.evaluation.evaluate import evaluate
 from vocabshift.evaluation.metrics.code_switching import mix
@@ -333,3 +337,18 @@ def test_a_pair_is_not_a_text_too(make_tokenizer) -> None:
     texts = {"hi": ["a b"], "en": ["c d"], "hi+en": ["a d"]}
     with pytest.raises(ValueError, match=r"hi\+en is the label of a text already"):
         evaluate(make_tokenizer(), texts, "fertility", code_switch=["hi+en"])
+
+
+def test_every_row_names_its_tokenizer_and_its_text(tmp_path: Path) -> None:
+    """As sha256sum does: of the saved file, and of the lines as they were measured."""
+    tokenizer = old_tokenizer()
+    file = tokenizer.save_pretrained(tmp_path / "old") / "tokenizer.json"
+    texts = {"en": ["a b\n\nc"], "de": ["d e\r\n", "f"]}
+    found = evaluate(tokenizer, texts, ["fertility", "gini", "vocab_size"])
+    assert {sha256(file.read_bytes()).hexdigest()} == {row.tokenizer_sha256 for row in found}
+    expected = {
+        "en": sha256(b"a b\nc\n").hexdigest(),
+        "de": sha256(b"d e\nf\n").hexdigest(),
+        "all": sha256(b"a b\nc\nd e\nf\n").hexdigest(),
+    }
+    assert expected == {row.language: row.text_sha256 for row in found}

@@ -90,6 +90,45 @@ def test_joiners(before: str, after: str) -> None:
     assert not set("\u200c\u200d") & set(run("no-joiners", before))
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("राम|", "राम।"),
+        ("राम | राम || राम", "राम । राम ॥ राम"),
+        ("राम |||", "राम ॥|"),
+        ("a | b a||b ராம்|", "a | b a||b ராம்|"),
+        ("ଘର| ఇల్లు|", "ଘର। ఇల్లు|"),  # Telugu ends sentences with a full stop
+        ("ঘর৷ ঘর\u09e4 ਘਰ\u0a65", "ঘর। ঘর। ਘਰ॥"),
+    ],
+)
+def test_dandas(before: str, after: str) -> None:
+    assert after == run("dandas", before)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("दु:ख अत:", "दुःख अत:"),  # at the end of a word a colon is a colon
+        ("নি:শ্বাস ৰ:ৰ", "নিঃশ্বাস ৰঃৰ"),
+        ("१०:३० a:b क:a", "१०:३० a:b क:a"),
+        ("ദു:ഖം", "ദുഃഖം"),
+    ],
+)
+def test_visarga(before: str, after: str) -> None:
+    assert after == run("visarga", before)
+
+
+def test_spaces_and_punctuation() -> None:
+    assert "a b c d ef" == run("spaces", "a\u00a0b\u200bc\u3000d e\u00adf\ufeff\u200f")
+    assert "\"a\" 'b' - - ... ''" == run("punctuation", "“a” ‘b’ – — … ''")
+
+
+def test_the_kinds_of_change_of_the_study() -> None:
+    """Its example of Figure 3 too."""
+    before = "“गांधीनगर”\u00a0— दु:ख| क़\u200d ﮐـ ١"
+    assert '"गान्धीनगर" - दुःख। क\u093c ک ۱' == run("indic-study", before)
+
+
 def test_digits() -> None:
     assert "12 12 12 12 12" == run("ascii-digits", "१२ ১২ ௧௨ ۱۲ ᱑᱒")
     assert "१२ ၁၂" == run("native-digits:Devanagari", "12 ၁၂")  # Burmese is not ours
@@ -104,7 +143,7 @@ def test_inverses_are_stated() -> None:
 
 
 def test_a_script_that_a_rule_does_not_know() -> None:
-    with pytest.raises(ValueError, match=r"not know the script 'Tamil'.*Devanagari"):
+    with pytest.raises(ValueError, match=r"not know 'Tamil'.*Devanagari"):
         normalizer_spec("fifth-case:Tamil")
     with pytest.raises(ValueError, match="needs one script"):
         normalizer_spec("native-digits")

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from vocabshift.evaluation.lines.placing import place
 from vocabshift.evaluation.lines.texts import BINS, Bytes, cut_words, tokens_of_words
 from vocabshift.evaluation.lines.token_facts import TokenFacts, running_sums
+from vocabshift.evaluation.lines.words import Cut, no_words
 from vocabshift.tokenizer.any_tokenizer import Ids
 from vocabshift.tokenizer.engine import Engine
 
@@ -33,7 +34,7 @@ class LineCounts:
     n_single_character_tokens: Ints  # tokens that stand for exactly one Unicode character
     n_bytes: Ints  # of UTF-8
     n_characters: Ints  # code points
-    n_words: Ints  # whitespace-separated, at least 1
+    n_words: Ints  # at least 1; 0 on all lines of a language whose words are not known
     n_fragmented_words: Ints  # words in more than one token
     n_superword_tokens: Ints  # tokens with text on both sides of a space
     n_unknown_tokens: Ints  # tokens that stand for text without a token
@@ -67,31 +68,41 @@ def count_lines(
     lines: Sequence[str],
     *,
     bins: Bytes | None = None,
+    cut: Cut | None = None,
     threads: int = 1,
 ) -> Counts:
     """Counts of the lines of one language; `facts` are those of the engine.
 
     `bins`: index into BINS of every word, (n_words,), where tokens are counted by them.
+    `cut`: finds the words of a language without spaces, which are in no bin.
     """
     parts: list[Counts] = []
     n_words = 0
     for batch in _batches(lines):
         of_batch = None if bins is None else bins[n_words:]
-        parts.append(_count_batch(engine, facts, batch, of_batch, threads))
+        parts.append(_count_batch(engine, facts, batch, bins=of_batch, cut=cut, threads=threads))
         n_words += int(parts[-1].lines.n_words.sum())
     return _concatenate(parts)
 
 
 def _count_batch(
-    engine: Engine, facts: TokenFacts, lines: Sequence[str], bins: Bytes | None, threads: int
+    engine: Engine,
+    facts: TokenFacts,
+    lines: Sequence[str],
+    *,
+    bins: Bytes | None,
+    cut: Cut | None,
+    threads: int,
 ) -> Counts:
     ids, offsets = engine.encode_batch(lines, threads=threads)
-    placed = place(engine, facts, lines, ids, offsets)
+    is_known = cut is not no_words
+    placed = place(engine, facts, lines, ids, offsets, cut=cut if is_known else None)
     layout = placed.layout
     n_tokens = np.diff(offsets)
-    tokens_in_bin: Floats = np.zeros((len(lines), 0))
-    words_in_bin: Ints = np.zeros((len(lines), 0), dtype=np.int64)
-    if bins is not None:
+    n_bins = 0 if bins is None else len(BINS)
+    tokens_in_bin: Floats = np.zeros((len(lines), n_bins))
+    words_in_bin: Ints = np.zeros((len(lines), n_bins), dtype=np.int64)
+    if bins is not None and cut is None:
         line = np.repeat(np.arange(len(lines)), n_tokens)
         tokens = tokens_of_words(layout, placed.starts, placed.ends, line)
         n_words = np.diff(layout.line_words)
@@ -106,8 +117,8 @@ def _count_batch(
         n_single_character_tokens=_per_line(ids, offsets, facts.is_single_character.__getitem__),
         n_bytes=np.fromiter((len(line.encode()) for line in lines), np.int64, len(lines)),
         n_characters=np.fromiter(map(len, lines), np.int64, len(lines)),
-        n_words=np.diff(layout.line_words),
-        n_fragmented_words=cut_words(layout, placed.starts),
+        n_words=np.diff(layout.line_words) * is_known,
+        n_fragmented_words=cut_words(layout, placed.starts) * is_known,
         n_superword_tokens=_per_line(ids, offsets, facts.is_superword.__getitem__),
         n_unknown_tokens=_per_line(ids, offsets, lambda some: some == unknown),
         n_lost_characters=placed.n_lost_characters,

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from vocabshift.evaluation.lines.texts import Layout, lay_out
 from vocabshift.evaluation.lines.token_facts import TokenFacts, parts_of, repeated, running_sums
+from vocabshift.evaluation.lines.words import Cut
 from vocabshift.tokenizer.any_tokenizer import Ids
 from vocabshift.tokenizer.engine import Engine
 from vocabshift.tokenizer.token_spans import spans_of_ids
@@ -42,7 +43,13 @@ class Placed:
 
 
 def place(
-    engine: Engine, facts: TokenFacts, lines: Sequence[str], ids: Ids, offsets: Int64
+    engine: Engine,
+    facts: TokenFacts,
+    lines: Sequence[str],
+    ids: Ids,
+    offsets: Int64,
+    *,
+    cut: Cut | None = None,
 ) -> Placed:
     """Places and losses of `ids`, which are those of `lines` (`offsets`: (n_lines + 1,)).
 
@@ -63,7 +70,7 @@ def place(
         else:
             prefix[number], laid[number] = found
 
-    layout = lay_out(laid)
+    layout = lay_out(laid, cut)
     shifts = layout.line_starts[:-1] - of_line[:-1] - prefix
     starts, ends = np.empty_like(reached[1:]), np.empty_like(reached[1:])
     for part in parts_of(len(ids)):

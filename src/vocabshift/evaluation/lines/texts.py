@@ -5,10 +5,11 @@ Owns reading texts into lines by language (a document is cut at its newlines, wi
 part: each line counts once. Lines are kept in memory, about the size of the text. And what a
 normalizer does to a text (Table 15 of the Indic study). Knows nothing of tokenizers.
 
-Owns where words are (runs between whitespace, as `str.split` cuts), which of them a token cuts,
-and how tokens are shared out among words: a token that touches several words counts for each of
-them in equal parts, one that is whitespace alone for the word after it (the last one at the end
-of a line), so that the parts add up to the tokens of the line.
+Owns where words are (runs between whitespace, as `str.split` cuts; `words` cuts the runs of scripts
+that put no space between words further), which of them a token cuts, and how tokens are shared out
+among words: a token that touches several words counts for each of them in equal parts, one that is
+whitespace alone for the word after it (the last one at the end of a line), so that the parts add up
+to the tokens of the line.
 
 And the bins of `fertility_bin_…`. A word's rank is one plus the number of words that are more
 frequent, in the text itself or in a corpus of its language; words of one frequency have one rank,
@@ -21,6 +22,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,7 @@ import numpy.typing as npt
 
 from vocabshift.errors import CorpusError
 from vocabshift.evaluation.lines.token_facts import Int64, parts_of, running_sums
+from vocabshift.evaluation.lines.words import Cut, inner_words
 from vocabshift.results import UNLABELLED, Result, Results
 from vocabshift.text.normalize import normalizer_function
 
@@ -127,6 +130,14 @@ def _lines(language: str, text: Any) -> list[str]:
     return [line.removesuffix("\r") for line in text.split("\n") if line.strip()]
 
 
+def sha256_of(lines: Iterable[str]) -> str:
+    """SHA-256, in hex, of lines of UTF-8, each with a newline behind it."""
+    digest = sha256()
+    for line in lines:
+        digest.update(line.encode("utf-8", "surrogatepass") + b"\n")
+    return digest.hexdigest()
+
+
 WORDS = "words_changed"
 UNIQUE_WORDS = "unique_words_changed"
 
@@ -175,8 +186,8 @@ class Layout:
         return self.words_before[self.line_starts]
 
 
-def lay_out(lines: Sequence[str]) -> Layout:
-    """The layout of lines, none of which is blank."""
+def lay_out(lines: Sequence[str], cut: Cut | None = None) -> Layout:
+    """The layout of lines, none of which is blank; `cut` finds words in what has no spaces."""
     text = "".join(lines)
     none = np.zeros(0, dtype=np.bool_)
     is_text = np.concatenate([none, *(_is_text(text[part]) for part in parts_of(len(text)))])
@@ -185,6 +196,9 @@ def lay_out(lines: Sequence[str]) -> Layout:
     begins = is_text.copy()
     begins[1:] &= ~is_text[:-1]
     begins[line_starts[:-1]] = is_text[line_starts[:-1]]
+    if cut is not None:
+        for line, start in zip(lines, line_starts.tolist(), strict=False):
+            begins[[start + place for place in inner_words(line, cut)]] = True
     words_before = running_sums(len(begins), begins.__getitem__)
     is_inside = np.zeros(len(is_text) + 1, dtype=np.bool_)
     is_inside[:-1] = is_text & ~begins
@@ -258,3 +272,20 @@ def bins_of_lines(lines: Sequence[str], bins: Mapping[str, int]) -> Bytes:
     """Index into BINS of every word of the lines, (n_words,)."""
     found = [bins.get(word, _UNSEEN) for line in lines for word in line.split()]
     return np.array(found, dtype=np.uint8)
+
+
+def bins_of_texts(lines: Lines, frequencies: Any) -> dict[str, Bytes]:
+    """Index into BINS of every word by language, from the text itself or from another corpus."""
+    known = lines if frequencies is None else read_lines(frequencies)
+    lacking = [language for language in lines if language not in known]
+    if lacking and list(known) != [UNLABELLED]:
+        raise CorpusError(
+            f"the frequencies hold no text of {', '.join(lacking)}; add it, or one corpus without "
+            "a label for all languages"
+        )
+    found = {}
+    for language, of_language in lines.items():
+        words = count_words(known.get(language) or known[UNLABELLED])
+        ranked = bins_of_words(words)
+        found[language] = bins_of_lines(of_language, ranked)
+    return found

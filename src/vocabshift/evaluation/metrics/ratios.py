@@ -28,7 +28,13 @@ def _ratio(terms: Callable[[LineCounts], Terms]) -> Ratio:
 
 
 def _compression(
-    name: str, label: str, note: str, better: Better, terms: Callable[[LineCounts], Terms]
+    name: str,
+    label: str,
+    note: str,
+    better: Better,
+    terms: Callable[[LineCounts], Terms],
+    *,
+    by_word: bool = False,
 ) -> Metric:
     """A figure that means nothing where text is lost: what is dropped costs nothing."""
     return Metric(
@@ -37,7 +43,8 @@ def _compression(
         label,
         note,
         better,
-        _ratio(terms),
+        Ratio(lambda on: terms(on.lines), may_lack=by_word),
+        needing("words") if by_word else needing(),
         is_spoilt_by_loss=True,
         has_bars=True,
         is_compared=True,
@@ -50,7 +57,12 @@ def _bin_terms(number: int, on: OnText) -> Terms:
 
 METRICS = (
     _compression(
-        "fertility", "fertility", "tokens per word", "lower", lambda c: (c.n_tokens, c.n_words)
+        "fertility",
+        "fertility",
+        "tokens per word",
+        "lower",
+        lambda c: (c.n_tokens, c.n_words),
+        by_word=True,
     ),
     _compression(
         "bytes_per_token",
@@ -109,7 +121,8 @@ METRICS = (
         "word fragmentation",
         "share of words in more than one token",
         "lower",
-        _ratio(lambda c: (c.n_fragmented_words, c.n_words)),
+        Ratio(lambda on: (on.lines.n_fragmented_words, on.lines.n_words), may_lack=True),
+        needing("words"),
         is_spoilt_by_loss=True,
         has_bars=True,
         is_compared=True,
@@ -167,7 +180,7 @@ METRICS = (
             "tokens per word, words of this frequency rank",
             "lower",
             Ratio(partial(_bin_terms, number), may_lack=True),
-            needing("ranks"),
+            needing("ranks", "words"),
             is_spoilt_by_loss=True,
             is_compared=True,
         )

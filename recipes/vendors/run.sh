@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Published tokenizers and ours on romanized Indian text, and the merge residue of each.
+#
+#   recipes/vendors/run.sh               text and tokenizers from ../shared/data-unpacked
+#   recipes/vendors/run.sh --smoke       our own sample texts and tokenizers, in seconds
+#
+# Variables, with their defaults: DATA=../shared/data-unpacked OUT=runs/vendors VOCAB=64000 MB=20 (of all
+# languages together, for ours) RECIPES="bpe picky vocabshift" (ours) RECORD= (anything: the tables go
+# into README.md) THREADS=all PYTHON=python3
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+PYTHON=${PYTHON:-python3}
+DATA=${DATA:-../shared/data-unpacked}
+OUT=${OUT:-runs/vendors}
+VOCAB=${VOCAB:-64000}
+MB=${MB:-20}
+RECIPES=${RECIPES:-bpe picky vocabshift}
+THREADS=${THREADS:+-j $THREADS}
+. recipes/data/corpus.sh
+mkdir -p "$OUT"
+VENDORS=
+if [ "${1:-}" = --smoke ]; then
+  prepare_sample_texts
+  VOCAB=1500
+  RECIPES="bpe picky"
+else
+  prepare_shared_text
+  VENDORS=$(vendors)
+  if [ ! -d "$OUT/sample-$MB" ]; then
+    "$PYTHON" recipes/data/sample.py "$TRAIN" "$OUT/sample-$MB.partial" --mb "$MB" --seed 1
+    mv "$OUT/sample-$MB.partial" "$OUT/sample-$MB"
+  fi
+fi
+if [ -d "$OUT/sample-$MB" ]; then
+  lines_into CORPUS specs "$OUT/sample-$MB"
+else
+  lines_into CORPUS specs "$TRAIN"
+fi
+OURS=()
+for recipe in $RECIPES; do
+  OURS+=("$OUT/$recipe")
+  if [ ! -d "$OUT/$recipe" ]; then
+    "$PYTHON" -m vocabshift train --recipe "$recipe" --vocab-size "$VOCAB" \
+      --corpus "${CORPUS[@]}" $THREADS -o "$OUT/$recipe" --json >"$OUT/$recipe.json"
+  fi
+done
+"$PYTHON" recipes/vendors/measure.py "$OUT" $VENDORS "${OURS[@]}" --train "$TRAIN" \
+  --text "$EVAL/sib200-flores"
+if [ -n "${RECORD:-}" ]; then
+  cp "$OUT/results.jsonl" recipes/vendors/results.jsonl
+  "$PYTHON" recipes/data/record.py recipes/vendors
+fi
