@@ -86,9 +86,7 @@ def main() -> None:
             counts += np.bincount(tokenizer.encode_batch(texts)[0], minlength=len(counts))
         row = {"what": "residue", "tokenizer": name, "vocab_size": tokenizer.vocab_size}
         residue = merge_residue(tokenizer, counts) if tokenizer.kind == "BPE" else ()
-        rows.append(
-            row | {"residue": len(residue), "tokens": int(counts.sum()), "examples": residue[:8]}
-        )
+        rows.append(row | {"residue": len(residue), "tokens": int(counts.sum())})
         print(f"{name}: {len(residue):,} tokens of residue", file=sys.stderr, flush=True)
     record.add(args.out / "results.jsonl", rows, key=KEY)
 
