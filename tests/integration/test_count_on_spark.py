@@ -197,7 +197,7 @@ def test_runs_for_superwords(
         ("{}/a.parquet", [], "no column 'text'; present: body, n; name one as FILE:COLUMN"),
         ("{}/a.parquet:n", [], "a.parquet: column 'n' is int64, and text is needed; cast it"),
         ("file://{}/[bc].parquet", [], "Expected Spark type string, actual Parquet type INT64"),
-        ("file://{}/x*.txt", [], "Spark's globs meet a name with a colon there"),
+        ("file://{}/colon/*.txt", [], "Spark's globs meet a name with a colon there"),
         ("file://{}/no.parquet", [], "Spark: [PATH_NOT_FOUND]"),
         ("{}/a.txt", ["-j", "2"], "-j is for --engine local"),
         ("{}/a.txt", ["--conf", "spark"], "--conf 'spark' is no KEY=VALUE"),
@@ -217,7 +217,8 @@ def test_what_cannot_be_counted(
     pq.write_table(pa.table({"body": ["a"], "n": [1]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"text": ["a"]}), tmp_path / "b.parquet")
     pq.write_table(pa.table({"text": [1]}), tmp_path / "c.parquet")
-    (tmp_path / "x:y.txt").write_bytes(b"a\n")
+    (tmp_path / "colon").mkdir()
+    (tmp_path / "colon" / "x:y.txt").write_bytes(b"a\n")
     words = ["count", spec.format(tmp_path), "-o", str(tmp_path / "out"), "--engine", "spark"]
     assert 2 == main([*words, *options])
     said = capsys.readouterr().err.splitlines()[-1]

@@ -67,6 +67,18 @@ def test_the_same_bytes_from_any_parts(job: CountRuns, borders: Borders, tmp_pat
     assert one == summed(job, once.to_batches(), tmp_path / "summed")
 
 
+def test_a_long_piece_is_one_run(tmp_path: Path) -> None:
+    """Of any number of tokens, if no border in it is rare."""
+    trainer = SuperwordTrainer(vocab_size=300, transition=0.9)
+    texts = [" ".join("ab" * times) for times in (16, 31, 32, 33, 64, 100)]
+    parts = [[[("en", text) for text in texts]]]
+    plan = trainer.plan_runs(count_words(Corpus.from_texts({"en": texts}), trainer, tmp_path / "w"))
+    runs = count_runs(sketch(plan, parts), 1, parts, tmp_path / "r")
+    [(_, ends, counts)] = runs.read(0)
+    assert [1] * len(texts) == counts.tolist()
+    assert runs.tokens * 4 == ends[-1]
+
+
 def test_parts_of_the_text_are_added_up(job: CountRuns, tmp_path: Path) -> None:
     """Each was cut by the sketch of all, so their sum is what one pass over all gives."""
     one = summed(job, call(job, [[ROWS]]), tmp_path / "one")

@@ -60,6 +60,14 @@ def test_bad_rows_beyond_the_budget(tmp_path: Path) -> None:
     assert {1: 20_000, 2: 10_000} == Counter(bad.values())
 
 
+def test_bad_rows_of_two_languages() -> None:
+    counting = CountPieces(bad_rows="keep", language="lang")
+    columns = {"text": [b"\xff", b"\xfe", b"a\xff"], "lang": ["en", "hi", "en"]}
+    rows = [row for batch in counting([pa.record_batch(columns)]) for row in batch.to_pylist()]
+    bad = [(row["language"], row["word"][-2:]) for row in rows if row["word"][:1] == b"\xfe"]
+    assert [("en", b"\0\xff"), ("en", b"a\xff"), ("hi", b"\0\xfe")] == sorted(bad)
+
+
 def test_no_batches() -> None:
     words = [row for batch in CountPieces()([]) for row in batch.to_pylist()]
     assert [b"\xffhigh", b"\xfflow"] == [row["word"] for row in words]
