@@ -114,17 +114,15 @@ def _encode_in_arrow(lines: Any, tokenizer: str) -> Any:
 
 
 def ids_in_ray(args: argparse.Namespace) -> Found:
-    import os
-
     import ray
     from ray.data import ActorPoolStrategy, DataContext
 
     ray.init(
-        num_cpus=args.threads,
+        num_cpus=2 * args.threads,  # the tasks that read need one, beside the actors
         include_dashboard=False,
         log_to_driver=False,
         logging_level="ERROR",
-        runtime_env={"env_vars": {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}},
+        object_store_memory=500_000_000,
     )
     DataContext.get_current().enable_progress_bars = False
     # Ray pickles by value only what is in no module that its workers could import.

@@ -68,7 +68,7 @@ def open_session(settings: SparkSettings) -> Iterator[SparkSession]:
         builder = builder.config(key, value)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
-        with _python_of_workers(settings.master, conf):
+        with _python_of_workers(settings.master, conf), clear_errors():
             session = builder.getOrCreate()
         try:
             yield session

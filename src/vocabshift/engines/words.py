@@ -55,7 +55,8 @@ class CountPieces(RowOptions):
     special_tokens: tuple[str, ...] = ()
     """Texts that no word may overlap."""
     memory_bytes: int = 256 << 20
-    """Budget for the words of a task; those beyond it go to `spill_folder`. 0: no limit."""
+    """Budget for the words of a task, and an eighth of it for bad rows; what is beyond it goes to
+    `spill_folder`. 0: no limit."""
     spill_folder: str | None = None
     """None: the folder for temporary files."""
 
