@@ -220,17 +220,19 @@ def _reader(folder: str) -> Callable[..., Iterator[Any]]:
     return read
 
 
-def shuffled_bytes(log: Path) -> dict[str, int]:
-    """What tasks of Spark wrote for other tasks, by stage, from the event log."""
-    total: dict[str, int] = {}
+def of_event_log(log: Path) -> tuple[dict[str, int], dict[str, int]]:
+    """By stage of Spark: bytes that tasks wrote for other tasks, and how many tasks were lost."""
+    shuffled, lost = Counter[str](), Counter[str]()
     for file in log.rglob("*"):
         for line in file.read_text().splitlines() if file.is_file() else ():
             event = json.loads(line)
-            if event["Event"] == "SparkListenerTaskEnd" and event.get("Task Metrics"):
-                written = event["Task Metrics"]["Shuffle Write Metrics"]["Shuffle Bytes Written"]
-                stage = str(event["Stage ID"])
-                total[stage] = total.get(stage, 0) + written
-    return {stage: written for stage, written in total.items() if written}
+            if event["Event"] != "SparkListenerTaskEnd":
+                continue
+            stage = str(event["Stage ID"])
+            lost[stage] += event["Task End Reason"]["Reason"] != "Success"
+            if metrics := event.get("Task Metrics"):
+                shuffled[stage] += metrics["Shuffle Write Metrics"]["Shuffle Bytes Written"]
+    return dict(+shuffled), dict(+lost)
 
 
 def of_packed(folder: Path) -> Found:

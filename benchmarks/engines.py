@@ -18,8 +18,8 @@ Seconds are wall time, the start of Python and of the JVM included. CPU seconds 
 processes, sampled every half second. Peaks are the largest resident memory of one process of a
 kind (VmHWM): a JVM that runs tasks (of an executor, or in local mode of the driver), a Python
 worker, and any other Python. Bytes shuffled are those that Spark's tasks wrote for others, from
-its event log, by stage. What is equal has one checksum: words with their counts, ids, the merges
-of a tokenizer, or the bytes of a folder.
+its event log, by stage; so are the tasks that were lost and run again. What is equal has one
+checksum: words with their counts, ids, the merges of a tokenizer, or the bytes of a folder.
 
 `--kill KIND:SECONDS` kills one process by SIGKILL, so many seconds after the first of its kind
 was at work: a Python `worker` of Spark, an `executor`, a Ray `actor`, a `task` of datatrove, or the
@@ -89,6 +89,7 @@ class Row:
     found: int = 0
     checksum: int = 0
     killed: str = ""
+    lost: dict[str, int] = field(default_factory=dict)  # tasks of Spark, by stage
     again: int = 0  # times that the command had to be repeated
 
     @property
@@ -126,14 +127,17 @@ def observe(command: list[str], row: Row, kill: str | None) -> str:
         while run.poll() is None:
             before, now = sum(cpu.values()), time.perf_counter()
             found = list(processes(mark))
+            victims = [
+                (used - cpu.get(pid, 0), pid) for pid, used, _, kind in found if kind == victim
+            ]
             for pid, seconds, peak, kind in found:
                 cpu[pid] = seconds
                 row.peak_mb[kind] = max(row.peak_mb.get(kind, 0.0), peak)
-            victims = [(used, pid) for pid, used, _, kind in found if kind == victim]
             # Spark's workers have a daemon above them, and datatrove's tasks a server.
             if at_work is None and len(victims) > (victim in ("worker", "task")):
                 at_work = now
-            if victim and at_work is not None and now - at_work >= float(wait) and victims:
+            is_time = at_work is not None and now - at_work >= float(wait or 0)
+            if is_time and victims and max(victims)[0] > 0:  # it is at work right now
                 os.kill(max(victims)[1], signal.SIGKILL)
                 row.killed, victim = f"{victim} after {now - start:.0f} s", ""
             if sum(cpu.values()) > before + 0.02 or not row.killed:
@@ -219,9 +223,8 @@ def write_parts(text: Path, megabytes: float, folder: Path) -> None:
     left = int(megabytes * 1e6)
     with text.open("rb") as whole:
         for number in range(sys.maxsize):
-            data = whole.read(min(_PART_BYTES, left))
+            data = whole.read(min(_PART_BYTES, left)) + whole.readline()
             left -= len(data)
-            data += whole.readline()
             if not data:
                 raise SystemExit(f"{text} has fewer than {megabytes:g} MB")
             (folder / f"{number:05d}.txt").write_bytes(data.rstrip(b"\n") + b"\n")
@@ -233,7 +236,7 @@ def show(rows: list[Row]) -> None:
     """All rows as Markdown; what is not equal to the first of its kind is marked."""
     print(
         "| MB | way | step | where | s | CPU s | shuffled, bytes per byte | JVM MB | worker MB | "
-        "command MB | found | checksum | killed | repeated |\n|" + "---|" * 14
+        "command MB | found | checksum | killed; tasks lost | repeated |\n|" + "---|" * 14
     )
     first: dict[tuple[Any, ...], int] = {}
     for row in sorted(rows, key=lambda row: (row.way.partition("-")[0], row.step, row.megabytes)):
@@ -247,7 +250,9 @@ def show(rows: list[Row]) -> None:
         cells += [f"{row.seconds:.1f}", f"{row.cpu:.1f}", shuffled]
         cells += [f"{mb:.0f}" if mb else "" for mb in (jvm, worker, row.peak_mb.get("command"))]
         cells += [f"{row.found:,}"]
-        cells += [f"{row.checksum:016x}{'' if is_same else ' **other**'}", row.killed]
+        lost = [f"; {n} tasks of stage {stage}" for stage, n in row.lost.items()]
+        cells += [f"{row.checksum:016x}{'' if is_same else ' **other**'}"]
+        cells += [row.killed + "".join(lost)]
         print(f"| {' | '.join([*cells, str(row.again or '')])} |", flush=True)
     print("\n" + measure.machine())
 
@@ -282,7 +287,8 @@ def main() -> None:
                     command = command_of(row, text, Path(name), args)
                     said = observe(command, row, row.kill)
                     row.found, row.checksum = result_of(row, Path(name), said)
-                    row.shuffled = engine_ways.shuffled_bytes(Path(name) / f"{row.step}-log")
+                    log = Path(name) / f"{row.step}-log"
+                    row.shuffled, row.lost = engine_ways.of_event_log(log)
             rows += wanted
             if args.results:
                 with args.results.open("a") as file:
