@@ -1,20 +1,30 @@
-"""Count and encode on Spark: beside the local command, and beside what people do without us.
+"""Count and encode in engines: beside the local command, and beside what people do without us.
 
-    python benchmarks/engines.py --text corpus.txt --megabytes 100 --master 'local[2]'
-    python benchmarks/engines.py --text corpus.txt --ways spark --master 'local[2,4]' \\
-        --kill worker:30
-    python benchmarks/engines.py --text corpus.txt --ways spark \\
-        --master 'local-cluster[2,1,2048]' --kill executor:60
+    python benchmarks/synthetic.py hi=hindi.txt en=english.txt --gb 4 -o big.txt
+    python benchmarks/engines.py --text big.txt --megabytes 100 1000 4000 --results engines.jsonl
+    python benchmarks/engines.py --text big.txt --megabytes 100 --ways words-spark \\
+        superwords-spark --master 'local-cluster[2,1,2048]' --kill executor:20 --at runs
+    python benchmarks/engines.py --results engines.jsonl --ways
 
-Ways: "local" and "spark" are `vocabshift count`; "regex" is plain PySpark, `flatMap` of the same
-pattern in Python's `regex` and `reduceByKey`; "arrow" encodes with `EncodeTexts` in `mapInArrow`,
-"tokenizers" with that library in `mapInPandas`. Each is a new process, one after the other.
+Ways of `words`: `vocabshift count` here (-local) and on Spark (-spark); plain PySpark, `flatMap` of
+the same pattern in Python's `regex` and `reduceByKey` (-regex); a pipeline of datatrove and
+`count --join` (-datatrove). Of `superwords`: `train` on the text (-text), and from counts, three
+steps `words`, `runs` and `train`, here (-local) or the first two on Spark (-spark). Of `ids`:
+`EncodeTexts` in Spark and Ray, `EncodeDocuments` in datatrove, and `tokenizers` in the same places
+(-tokenizers; datatrove's step: -own). `encode-megatron` and `encode-nanotron` are `vocabshift
+encode`. Each step is a new process; they run one after the other.
 
-Seconds are wall time from start to end, the start of Python and of the JVM included. CPU seconds
-and peak memory (PSS) are those of all processes of the session, sampled every half second. Bytes
-shuffled are those that Spark's tasks wrote for others, from its event log. The checksum is of all
-words with their counts, or of all ids. `--kill` kills one Python worker or executor of the run by
-SIGKILL, so many seconds after its first task began.
+Seconds are wall time, the start of Python and of the JVM included. CPU seconds are those of all
+processes, sampled every half second. Peaks are the largest resident memory of one process of a
+kind (VmHWM): a JVM that runs tasks (of an executor, or in local mode of the driver), a Python
+worker, and any other Python. Bytes shuffled are those that Spark's tasks wrote for others, from
+its event log, by stage; so are the tasks that were lost and run again. What is equal has one
+checksum: words with their counts, ids, the merges of a tokenizer, or the bytes of a folder.
+
+`--kill KIND:SECONDS` kills one process by SIGKILL, so many seconds after the first of its kind
+was at work: a Python `worker` of Spark, an `executor`, a Ray `actor`, a `task` of datatrove, or the
+`command` itself, which is then run again. `--at` names the step. A row that is in `--results` is
+not measured again, so a list of sizes can be interrupted.
 """
 
 from __future__ import annotations
@@ -27,247 +37,263 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+import engine_ways
 import measure
 import train
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_VICTIMS = {"worker": "pyspark.daemon", "executor": "CoarseGrainedExecutorBackend"}
-
-
-# What runs in a process of its own; each prints one JSON object.
-
-
-def checksum(words: Iterable[tuple[bytes, int]]) -> tuple[int, int]:
-    """Number of words, and a sum that does not depend on their order."""
-    n_words = total = 0
-    for word, count in words:
-        n_words += 1
-        total += zlib.crc32(word) * count
-    return n_words, total % (1 << 64)
-
-
-def of_folder(folder: Path) -> tuple[int, int]:
-    from vocabshift import CountFolder
-
-    def words() -> Iterator[tuple[bytes, int]]:
-        counts = CountFolder.open(folder)
-        for data, ends, numbers in counts.read(0):
-            begin = 0
-            for end, count in zip(ends.tolist(), numbers.tolist(), strict=True):
-                yield data[begin:end], count
-                begin = end
-
-    return checksum(words())
-
-
-def run_regex(session: Any, text: Path, _tokenizer: str) -> tuple[int, int]:
-    import regex
-
-    from vocabshift.text.patterns import NAMED
-
-    [split] = NAMED["o200k"]
-    words = regex.compile(split.regex)
-    lines = session.sparkContext.textFile(f"file://{text}")
-    counted = lines.flatMap(words.findall).map(lambda word: (word, 1))
-    sums = counted.reduceByKey(lambda a, b: a + b)
-    pairs = sums.map(lambda pair: (1, zlib.crc32(pair[0].encode()) * pair[1]))
-    n_words, total = pairs.reduce(lambda a, b: (a[0] + b[0], a[1] + b[1]))
-    return n_words, total % (1 << 64)
-
-
-def run_tokenizers(session: Any, text: Path, tokenizer: str) -> tuple[int, int]:
-    def encode(frames: Iterator[Any]) -> Iterator[Any]:
-        import pandas
-        from tokenizers import Tokenizer
-
-        backend = Tokenizer.from_file(f"{tokenizer}/tokenizer.json")
-        for frame in frames:
-            encodings = backend.encode_batch(list(frame["value"]), add_special_tokens=False)
-            yield pandas.DataFrame({"ids": [encoding.ids for encoding in encodings]})
-
-    lines = session.read.text(str(text), lineSep="\n").where("value != ''")
-    return _of_ids(lines.mapInPandas(encode, "ids array<int>"))
-
-
-def run_arrow(session: Any, text: Path, tokenizer: str) -> tuple[int, int]:
-    from vocabshift.engines import EncodeTexts
-
-    lines = session.read.text(str(text), lineSep="\n").where("value != ''")
-    encode = EncodeTexts(tokenizer, "value")
-    return _of_ids(_encoded(lines, encode))
-
-
-def _encoded(lines: Any, encode: Any) -> Any:
-    """Only the ids."""
-
-    def ids(batches: Iterator[Any]) -> Iterator[Any]:
-        for batch in encode(batches):
-            import pyarrow as pa
-
-            yield pa.record_batch([batch.column("input_ids")], names=["ids"])
-
-    return lines.mapInArrow(ids, "ids array<int>")
-
-
-def _of_ids(frame: Any) -> tuple[int, int]:
-    from pyspark.sql import functions as f
-
-    sums = f.aggregate("ids", f.lit(0).cast("long"), lambda total, each: total + each)
-    row = (
-        frame.select(f.size("ids").alias("n"), sums.alias("s"))
-        .agg({"n": "sum", "s": "sum"})
-        .first()
-    )
-    return int(row["sum(n)"]), int(row["sum(s)"])
-
-
-def run_inside(args: argparse.Namespace) -> None:
-    """One of the ways that need a session of their own."""
-    from vocabshift.engines.spark_session import SparkSettings, open_session
-
-    with open_session(SparkSettings(args.master, tuple(args.conf))) as session:
-        way = {"regex": run_regex, "tokenizers": run_tokenizers, "arrow": run_arrow}[args.inside]
-        print(json.dumps(way(session, args.text, args.tokenizer)))
-
-
-# Measuring all processes of a session.
+_MARK = "VOCABSHIFT_MEASURED"
+_KINDS = {  # of a process, by its command line; the first that fits
+    "executor": "CoarseGrainedExecutorBackend",
+    "worker": "pyspark.daemon",
+    "actor": "ray::Map",
+    "task": "multiprocess.forkserver",
+}
+_PART_BYTES = 32_000_000
+_PATIENCE = 30.0  # seconds without work after a kill: nobody waits for the dead
+_SIZES = ["--recipe", "ist", "--vocab-size", "64000"]
+WAYS = {
+    "words-local": ["words"],
+    "words-spark": ["words"],
+    "superwords-text": ["train"],
+    "superwords-local": ["words", "runs", "train"],
+    "superwords-spark": ["words", "runs", "train"],
+    "encode-megatron": ["encode"],
+    "encode-nanotron": ["encode"],
+    **{way: [way.partition("-")[0]] for way in engine_ways.WAYS},
+}
 
 
 @dataclass
-class Figures:
+class Row:
+    """One step of one way."""
+
+    way: str
+    step: str
+    megabytes: float
+    engine: str
+    conf: list[str]
+    kill: str | None
     seconds: float = 0.0
     cpu: float = 0.0
-    peak_mb: float = 0.0
-    shuffled: int = 0
-    words: int = 0
+    peak_mb: dict[str, float] = field(default_factory=dict)
+    shuffled: dict[str, int] = field(default_factory=dict)  # by stage
+    found: int = 0
     checksum: int = 0
     killed: str = ""
+    lost: dict[str, int] = field(default_factory=dict)  # tasks of Spark, by stage
+    again: int = 0  # times that the command had to be repeated
+
+    @property
+    def key(self) -> list[Any]:
+        return [self.way, self.step, self.megabytes, self.engine, self.conf, self.kill]
 
 
-def _session_processes(session: int) -> Iterator[tuple[int, float, float, str]]:
-    """(pid, CPU seconds, PSS in MB, command line) of every process of a session."""
+def processes(mark: str) -> Iterator[tuple[int, float, float, str]]:
+    """(pid, CPU seconds, peak MB, kind) of every process that inherited the mark."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[3]) != session:
+            if mark.encode() not in (folder / "environ").read_bytes():
                 continue
-            pss = (folder / "smaps_rollup").read_text().partition("Pss:")[2].split()[0]
+            times = (folder / "stat").read_text().rpartition(")")[2].split()[11:13]
             line = (folder / "cmdline").read_text().replace("\0", " ")
+            peak = (folder / "status").read_text().partition("VmHWM:")[2].split()[0]
         except (OSError, IndexError):
             continue
-        yield int(folder.name), (int(fields[11]) + int(fields[12])) / _TICKS, int(pss) / 1024, line
+        kind = next((name for name, text in _KINDS.items() if text in line), None)
+        if kind is None:
+            kind = "driver" if "java" in line.partition(" ")[0] else "command"
+        yield int(folder.name), sum(map(int, times)) / _TICKS, int(peak) / 1024, kind
 
 
-def observe(command: list[str], kill: str | None) -> tuple[Figures, str]:
-    """Run a command in a session of its own, and watch it."""
-    figures, cpu = Figures(), dict[int, float]()
+def observe(command: list[str], row: Row, kill: str | None) -> str:
+    """Run a command, watch all its processes, and add to the figures of a row; what it printed."""
+    mark, cpu = f"{_MARK}={uuid.uuid4().hex}", dict[int, float]()
     victim, _, wait = (kill or "").partition(":")
-    first_task = None
+    at_work = idle_since = None
     start = time.perf_counter()
+    environment = dict([*os.environ.items(), mark.split("=")])
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, start_new_session=True
+        command, stdout=subprocess.PIPE, text=True, start_new_session=True, env=environment
     ) as run:
         while run.poll() is None:
-            processes = list(_session_processes(run.pid))
-            cpu |= {pid: seconds for pid, seconds, _, _ in processes}
-            figures.peak_mb = max(figures.peak_mb, sum(pss for _, _, pss, _ in processes))
-            workers = [pid for pid, _, _, line in processes if _VICTIMS["worker"] in line]
-            if first_task is None and len(workers) > 1:
-                first_task = time.perf_counter()
-            if victim and first_task and time.perf_counter() - first_task >= float(wait):
-                found = [
-                    (pid, used) for pid, used, _, line in processes if _VICTIMS[victim] in line
-                ]
-                pid = max(found, key=lambda each: each[1])[0]
-                os.kill(pid, signal.SIGKILL)
-                at = time.perf_counter() - start
-                figures.killed, victim = f"{victim} {pid} after {at:.0f} s", ""
+            before, now = sum(cpu.values()), time.perf_counter()
+            found = list(processes(mark))
+            victims = [
+                (used - cpu.get(pid, 0), pid) for pid, used, _, kind in found if kind == victim
+            ]
+            for pid, seconds, peak, kind in found:
+                cpu[pid] = seconds
+                row.peak_mb[kind] = max(row.peak_mb.get(kind, 0.0), peak)
+            # Spark's workers have a daemon above them, and datatrove's tasks a server.
+            if at_work is None and len(victims) > (victim in ("worker", "task")):
+                at_work = now
+            is_time = at_work is not None and now - at_work >= float(wait or 0)
+            if is_time and victims and max(victims)[0] > 0:  # it is at work right now
+                os.kill(max(victims)[1], signal.SIGKILL)
+                row.killed, victim = f"{victim} after {now - start:.0f} s", ""
+            if sum(cpu.values()) > before + 0.02 or not row.killed:
+                idle_since = now
+            elif now - (idle_since or now) > _PATIENCE:
+                break
             time.sleep(0.5)
+        if run.returncode is None:  # it waits for what was killed
+            for pid, *_ in processes(mark):
+                os.kill(pid, signal.SIGKILL)
         assert run.stdout is not None
         said = run.stdout.read()
+    row.seconds += time.perf_counter() - start
+    row.cpu += sum(cpu.values())
+    if run.returncode and row.killed and not row.again:
+        row.again += 1
+        return observe(command, row, None)
     if run.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {run.returncode}")
-    figures.seconds, figures.cpu = time.perf_counter() - start, sum(cpu.values())
-    return figures, said
+    return said
 
 
-def shuffled_bytes(log: Path) -> int:
-    """What tasks wrote for other tasks, from Spark's event log."""
-    total = 0
-    for file in log.rglob("*"):
-        for line in file.read_text().splitlines() if file.is_file() else ():
-            event = json.loads(line)
-            if event["Event"] == "SparkListenerTaskEnd" and event.get("Task Metrics"):
-                total += event["Task Metrics"]["Shuffle Write Metrics"]["Shuffle Bytes Written"]
-    return total
+def command_of(row: Row, text: Path, folder: Path, args: argparse.Namespace) -> list[str]:
+    """What a step runs. It writes into `folder`, in which the steps before it have written."""
+    out, log = folder / row.step, folder / f"{row.step}-log"
+    log.mkdir(exist_ok=True)
+    conf = ["spark.eventLog.enabled=true", f"spark.eventLog.dir=file://{log}"]
+    conf += ["spark.eventLog.compress=false", "spark.eventLog.rolling.enabled=false", *row.conf]
+    if row.way in engine_ways.WAYS:
+        program = Path(__file__).with_name("engine_ways.py")
+        command = [sys.executable, str(program), row.way, "--text", str(text), "--out", str(out)]
+        command += ["--tokenizer", args.tokenizer, "--threads", str(args.threads)]
+        return [*command, "--master", args.master, "--conf", *conf]
+    run = [sys.executable, "-m", "vocabshift"]
+    here = ["-j", str(args.threads), "-o", str(out), "--json"]
+    if row.step == "encode":
+        form = row.way.partition("-")[2]
+        return [*run, "encode", args.tokenizer, str(text), "--format", form, *here]
+    if row.step == "train":
+        counted = ["--counts", str(folder / "words"), "--runs", str(folder / "runs")]
+        source = ["--corpus", str(text)] if row.way == "superwords-text" else counted
+        return [*run, "train", *_SIZES, *source, *here]
+    count = [*run, "count", str(text)]
+    if row.way.startswith("superwords"):
+        of_runs = ["--runs", "--counts", str(folder / "words"), *_SIZES]
+        count += of_runs if row.step == "runs" else ["--pattern", "ist-stage2+o200k"]
+    if not row.way.endswith("-spark"):
+        return [*count, *here]
+    return [*count, "--engine", "spark", "--master", args.master, "--conf", *conf, *here[2:]]
 
 
-def measured(way: str, text: Path, args: argparse.Namespace, folder: Path) -> Figures:
-    out, log = folder / f"{way}-counts", folder / f"{way}-log"
-    log.mkdir()
-    conf = [
-        *("spark.eventLog.enabled=true", f"spark.eventLog.dir=file://{log}"),
-        *("spark.eventLog.compress=false", "spark.eventLog.rolling.enabled=false", *args.conf),
-    ]
-    count = [sys.executable, "-m", "vocabshift", "count", str(text), "-o", str(out), "--json"]
-    if way == "local":
-        command = [*count, "-j", str(args.threads)]
-    elif way == "spark":
-        command = [*count, "--engine", "spark", "--master", args.master, "--conf", *conf]
-    else:
-        command = [sys.executable, __file__, "--inside", way, "--text", str(text)]
-        command += ["--master", args.master, "--tokenizer", args.tokenizer, "--conf", *conf]
-    figures, said = observe(command, args.kill if way == "spark" else None)
-    found = of_folder(out) if way in ("local", "spark") else json.loads(said.splitlines()[-1])
-    figures.words, figures.checksum = found
-    figures.shuffled = shuffled_bytes(log)
-    return figures
+def result_of(row: Row, folder: Path, said: str) -> engine_ways.Found:
+    """Size and checksum of what a step made."""
+    out = folder / row.step
+    if row.way in engine_ways.WAYS:
+        found, checksum = json.loads(said.splitlines()[-1])
+        return found, checksum
+    if row.step == "words":
+        return engine_ways.of_folder(out)
+    if row.step == "encode":
+        return engine_ways.of_packed(out)
+    if row.step == "train":
+        tokenizer = (out / "tokenizer.json").read_bytes()
+        return len(json.loads(tokenizer)["model"]["vocab"]), zlib.crc32(tokenizer)
+    return json.loads(said)["runs"], zlib.crc32(
+        b"".join(file.read_bytes() for file in sorted(out.glob("*")) if file.is_file())
+    )
+
+
+def rows_of(way: str, megabytes: float, args: argparse.Namespace) -> Iterator[Row]:
+    """The steps of a way, not measured yet."""
+    on_spark = "spark" in way or way == "words-regex"
+    for step in WAYS[way]:
+        engine = args.master if on_spark and step != "train" else f"{args.threads} processes"
+        if way.endswith(("local", "text")) or step in ("train", "encode"):
+            engine = f"{args.threads} threads"
+        kill = args.kill if args.at in (None, step) else None
+        yield Row(way, step, megabytes, engine, args.conf if on_spark else [], kill)
+
+
+def write_parts(text: Path, megabytes: float, folder: Path) -> None:
+    """The beginning of a text as files of whole lines."""
+    left = int(megabytes * 1e6)
+    with text.open("rb") as whole:
+        for number in range(sys.maxsize):
+            data = whole.read(min(_PART_BYTES, left)) + whole.readline()
+            left -= len(data)
+            if not data:
+                raise SystemExit(f"{text} has fewer than {megabytes:g} MB")
+            (folder / f"{number:05d}.txt").write_bytes(data.rstrip(b"\n") + b"\n")
+            if left <= 0:
+                return
+
+
+def show(rows: list[Row]) -> None:
+    """All rows as Markdown; what is not equal to the first of its kind is marked."""
+    print(
+        "| MB | way | step | where | s | CPU s | shuffled, bytes per byte | JVM MB | worker MB | "
+        "command MB | found | checksum | killed; tasks lost | repeated |\n|" + "---|" * 14
+    )
+    first: dict[tuple[Any, ...], int] = {}
+    for row in sorted(rows, key=lambda row: (row.way.partition("-")[0], row.step, row.megabytes)):
+        what = row.way if row.step == "encode" else row.way.partition("-")[0]
+        is_same = row.checksum == first.setdefault((what, row.step, row.megabytes), row.checksum)
+        by_stage = [written / row.megabytes / 1e6 for written in row.shuffled.values()]
+        shuffled = " + ".join(f"{each:.4f}" for each in by_stage if each > 1e-4)
+        jvm = row.peak_mb.get("executor") or row.peak_mb.get("driver", 0.0)
+        worker = max(row.peak_mb.get(kind, 0.0) for kind in ("worker", "actor", "task"))
+        cells = [f"{row.megabytes:g}", row.way, row.step, " ".join([row.engine, *row.conf])]
+        cells += [f"{row.seconds:.1f}", f"{row.cpu:.1f}", shuffled]
+        cells += [f"{mb:.0f}" if mb else "" for mb in (jvm, worker, row.peak_mb.get("command"))]
+        cells += [f"{row.found:,}"]
+        lost = [f"; {n} tasks of stage {stage}" for stage, n in row.lost.items()]
+        cells += [f"{row.checksum:016x}{'' if is_same else ' **other**'}"]
+        cells += [row.killed + "".join(lost)]
+        print(f"| {' | '.join([*cells, str(row.again or '')])} |", flush=True)
+    print("\n" + measure.machine())
 
 
 def main() -> None:
-    """Run the comparison and print Markdown."""
+    """Measure what is not in the results yet, and print all of them as Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--text", type=Path, default=None, help="a UTF-8 text file")
-    parser.add_argument("--megabytes", type=float, help="text to count (default: all)")
-    parser.add_argument("--ways", nargs="+", default=["local", "spark", "regex"])
+    parser.add_argument("--text", type=Path, help="a UTF-8 text file (default: our samples)")
+    parser.add_argument("--megabytes", type=float, nargs="+", default=[1])
+    usual = ["words-local", "words-spark", "words-regex"]
+    parser.add_argument("--ways", nargs="*", choices=WAYS, default=usual, metavar="WAY")
     parser.add_argument("--master", default="local[2]")
-    parser.add_argument("--threads", type=int, default=2, help="of the local command")
-    parser.add_argument("--tokenizer", default="", help="folder, for arrow and tokenizers")
+    parser.add_argument("--threads", type=int, default=2, help="of what is not Spark")
+    parser.add_argument("--tokenizer", default="", help="folder, for ids and encode")
     parser.add_argument("--conf", nargs="*", default=[], help="settings of Spark")
-    parser.add_argument("--kill", metavar="worker|executor:SECONDS")
-    parser.add_argument("--inside", help=argparse.SUPPRESS)
+    parser.add_argument("--kill", metavar="KIND:SECONDS")
+    parser.add_argument("--at", metavar="STEP", help="the step in which --kill kills")
+    parser.add_argument("--results", type=Path, help="file of results, which is added to")
     args = parser.parse_args()
-    if args.inside:
-        return run_inside(args)
-    text = args.text or train.sample_text()
-    with tempfile.TemporaryDirectory() as name:
-        part = Path(name) / "text.txt"
-        with text.open("rb") as whole:
-            data = whole.read(int(args.megabytes * 1e6) if args.megabytes else -1)
-        part.write_bytes(data[: data.rfind(b"\n") + 1])
-        size = part.stat().st_size
-        del data
-        print(
-            f"| way, {size / 1e6:.1f} MB | master | s | CPU s | shuffled, bytes per byte | "
-            "peak MB | words | checksum | killed |\n|" + "---|" * 9
-        )
+    lines = args.results.read_text().splitlines() if args.results and args.results.exists() else []
+    rows = [Row(**json.loads(line)) for line in lines]
+    for megabytes in args.megabytes:
         for way in args.ways:
-            f = measured(way, part, args, Path(name))
-            where = f"{args.threads} threads" if way == "local" else args.master
-            print(
-                f"| {way} | {where} | {f.seconds:.1f} | {f.cpu:.1f} | {f.shuffled / size:.4f} | "
-                f"{f.peak_mb:.0f} | {f.words} | {f.checksum:016x} | {f.killed} |",
-                flush=True,
-            )
-    print("\n" + measure.machine())
-    return None
+            wanted = list(rows_of(way, megabytes, args))
+            if all(row.key in [known.key for known in rows] for row in wanted):
+                continue
+            with tempfile.TemporaryDirectory() as name:
+                text = Path(name) / "text"
+                text.mkdir()
+                write_parts(args.text or train.sample_text(), megabytes, text)
+                for row in wanted:
+                    command = command_of(row, text, Path(name), args)
+                    said = observe(command, row, row.kill)
+                    row.found, row.checksum = result_of(row, Path(name), said)
+                    log = Path(name) / f"{row.step}-log"
+                    row.shuffled, row.lost = engine_ways.of_event_log(log)
+            rows += wanted
+            if args.results:
+                with args.results.open("a") as file:
+                    file.writelines(json.dumps(asdict(row)) + "\n" for row in wanted)
+    show(rows)
 
 
 if __name__ == "__main__":

@@ -123,6 +123,9 @@ def machine() -> str:
         "tiktoken",
         "fastokens",
         "gigatoken",
+        "pyspark",
+        "ray",
+        "datatrove",
     ):
         try:
             names.append(f"{package} {version(package)}")

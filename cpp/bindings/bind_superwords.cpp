@@ -120,11 +120,13 @@ void register_passes(py::module_& m) {
            py::arg("group") = 0, "Encode and count the documents data[starts[i]:ends[i]], UTF-8.")
       .def_property_readonly(
           "counts",
-          [](const BorderPass& self) {
-            return py::array_t<Count>(static_cast<py::ssize_t>(self.counts().size()),
-                                      self.counts().data());
+          [](const py::object& self) {
+            const auto& counts = self.cast<const BorderPass&>().counts();
+            py::array_t<Count> view(static_cast<py::ssize_t>(counts.size()), counts.data(), self);
+            view.attr("flags").attr("writeable") = false;
+            return view;
           },
-          "(cells,) uint64.");
+          "(cells,) uint64: a view that may not be written to, and that later documents change.");
 
   py::class_<RunPass>(m, "RunPass", "Counts the runs of tokens between rare borders.")
       .def(py::init(&make_run_pass), py::keep_alive<1, 2>(), py::arg("encoder"), py::arg("tokens"),

@@ -195,7 +195,9 @@ def test_runs_for_superwords(
     [
         ("hi={}/empty.txt", [], "no text in"),
         ("{}/a.parquet", [], "no column 'text'; present: body, n; name one as FILE:COLUMN"),
-        ("{}/a.parquet:n", [], "column 'n' is bigint, and text is needed"),
+        ("{}/a.parquet:n", [], "a.parquet: column 'n' is int64, and text is needed; cast it"),
+        ("file://{}/[bc].parquet", [], "Expected Spark type string, actual Parquet type INT64"),
+        ("file://{}/colon/*.txt", [], "Spark's globs meet a name with a colon there"),
         ("file://{}/no.parquet", [], "Spark: [PATH_NOT_FOUND]"),
         ("{}/a.txt", ["-j", "2"], "-j is for --engine local"),
         ("{}/a.txt", ["--conf", "spark"], "--conf 'spark' is no KEY=VALUE"),
@@ -213,9 +215,15 @@ def test_what_cannot_be_counted(
     (tmp_path / "empty.txt").write_bytes(b"\n\n")
     (tmp_path / "a.txt").write_bytes(b"a\n")
     pq.write_table(pa.table({"body": ["a"], "n": [1]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"text": ["a"]}), tmp_path / "b.parquet")
+    pq.write_table(pa.table({"text": [1]}), tmp_path / "c.parquet")
+    (tmp_path / "colon").mkdir()
+    (tmp_path / "colon" / "x:y.txt").write_bytes(b"a\n")
     words = ["count", spec.format(tmp_path), "-o", str(tmp_path / "out"), "--engine", "spark"]
     assert 2 == main([*words, *options])
-    assert message in capsys.readouterr().err.splitlines()[-1]
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert message in said
+    assert "Exception: " not in said
     assert not (tmp_path / "out").exists()
 
 

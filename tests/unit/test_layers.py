@@ -49,6 +49,7 @@ MAY_IMPORT = {
     "tiktoken": {"tokenizer", "checks"},
     "pyarrow": {"text", "cpt", "engines"},
     "pyspark": {"engines"},
+    "py4j": {"engines"},  # of pyspark
     "datatrove": {"engines"},
     "datasets": {"text", "evaluation", "cpt"},
     "matplotlib": {"report"},
@@ -227,3 +228,10 @@ def test_unit_tests_mirror_the_modules() -> None:
         )
     ]
     assert [] == strays
+
+
+def test_groups_of_tests_stay_together(request: pytest.FixtureRequest) -> None:
+    """pytest-xdist sees a group in the id of a test, and 3.8 does not get it into that of 9.2."""
+    if not getattr(request.config.option, "loadgroup", False):
+        pytest.skip("not a worker of --dist loadgroup")
+    assert request.node.nodeid.endswith("@test_layers")

@@ -114,7 +114,8 @@ def show_count_runs(args: argparse.Namespace, result: dict[str, Any], console: C
         "tokens of stage 1": result["tokens"],
         "distinct runs": result["runs"],
         "cut at pairs that count less than": result["bound"],
-        "superwords that can be learned": result["superwords"],
     }
-    then = f"vocabshift train --counts {args.counts} --runs {result['out']} ..."
+    if "superwords" in result:  # not known where runs were added up
+        facts["superwords that can be learned"] = result["superwords"]
+    then = f"vocabshift train --counts {args.counts or 'WORDS'} --runs {result['out']} ..."
     show_summary(console, "count", facts, then)

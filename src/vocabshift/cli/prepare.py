@@ -159,7 +159,7 @@ def show_count(args: argparse.Namespace, result: dict[str, Any], console: Consol
     """Print a summary."""
     from vocabshift.cli.summary import show_summary
 
-    if args.runs:
+    if "runs" in result:
         return show_count_runs(args, result, console)
     facts = {
         "written to": result["out"],

@@ -217,11 +217,14 @@ def crc32_of(file: Path) -> int:
 
 
 def check_ids(folder: Path, shard: Shard, n_ids: int) -> None:
-    """CorpusError where an id is not below `n_ids`."""
+    """CorpusError where an id is negative (Megatron's may be) or not below `n_ids`."""
     for start in range(0, len(shard.ids), _BLOCK):
-        highest = int(shard.ids[start : start + _BLOCK].max())
-        if highest >= n_ids:
-            raise CorpusError(f"{folder} holds the id {highest}, not below {n_ids}; {AGAIN}")
+        block = shard.ids[start : start + _BLOCK]
+        for token_id in (int(block.min()), int(block.max())):
+            if not 0 <= token_id < n_ids:
+                raise CorpusError(
+                    f"{folder} holds the id {token_id}, not from 0 to {n_ids - 1}; {AGAIN}"
+                )
 
 
 def write_npy(path: Path, parts: Sequence[NDArray[Any]]) -> None:

@@ -26,7 +26,7 @@ from vocabshift.errors import CorpusError
 from vocabshift.progress import PhaseProgress
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_shards import exact_sum
-from vocabshift.text.counting import CorpusReader, PreparedBlock
+from vocabshift.text.counting import CorpusReader
 from vocabshift.text.documents import read_ahead
 from vocabshift.text.normalize import normalizer_spec
 from vocabshift.text.patterns import Pattern
@@ -35,7 +35,7 @@ from vocabshift.tokenizer.model import compile_merges
 
 _CELLS_PER_SUPERWORD = 512
 _LEAST_CELLS, _MOST_CELLS = 1 << 12, 1 << 26
-_ROWS = 1 << 20  # of a batch of the sketch
+_CELLS = 1 << 20  # of the sketch, for a batch
 
 AGAIN = "sum the rows of all parts of the text, and of one job only"
 """Advice for sums that lack rows."""
@@ -146,28 +146,20 @@ class SketchBorders:
             threads,
             plan.sentence_weights(),
         )
-        for block in read_blocks(reader, threads, progress):
+        for block in read_ahead(reader.read(progress), threads=threads):
             group = plan.group_of(reader.groups[block.group].language)
             core.add(block.data, block.starts, block.ends, group)
-        counts = core.counts
-        cells = np.flatnonzero(counts)
-        counts = counts[cells]
-        cells = np.append(cells, -1 - _number(plan.key()))
-        counts = np.append(counts, np.uint64(exact_sum(counts)))
-        for at in range(0, len(cells), _ROWS):
-            some = slice(at, at + _ROWS)
-            columns = [pa.array(cells[some], pa.int64()), pa.array(counts[some], pa.uint64())]
+        sketch, total = core.counts, 0
+        for at in range(0, plan.cells, _CELLS):
+            counts = sketch[at : at + _CELLS]
+            cells = np.flatnonzero(counts)
+            counts, cells = counts[cells], cells + at
+            total += exact_sum(counts)
+            if at + _CELLS >= plan.cells:
+                cells = np.append(cells, -1 - _number(plan.key()))
+                counts = np.append(counts, np.uint64(total))
+            columns = [pa.array(cells, pa.int64()), pa.array(counts, pa.uint64())]
             yield pa.record_batch(columns, names=["cell", "count"])
-
-
-def read_blocks(
-    reader: CorpusReader, threads: int, progress: PhaseProgress | None
-) -> Iterator[PreparedBlock]:
-    """All blocks of a reader. Bad rows are dropped: they were kept when words were counted."""
-    for block in read_ahead(reader.read(progress), threads=threads):
-        yield block
-        if isinstance(reader.corpus, BatchCorpus):
-            reader.corpus.take_bad_rows()
 
 
 @dataclass(frozen=True, eq=False)

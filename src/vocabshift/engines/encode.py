@@ -32,7 +32,8 @@ class EncodeTexts:
 
     Called with a `pyarrow.Table` or `RecordBatch`, it returns one; called with an iterator of
     record batches, it returns an iterator of as many. Other columns pass through, and the columns
-    of ids (lists of int32: flat ids and offsets) follow them. A null has null as its ids.
+    of ids (lists of int32: flat ids and offsets) follow them. A null has null as its ids. Texts are
+    whole: `truncation` and `padding` of `tokenizer.json` are ignored.
 
     It can be pickled. The tokenizer is compiled when the first batch comes, once in a process.
     """

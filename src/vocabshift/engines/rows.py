@@ -7,7 +7,7 @@ a thousand tasks need not stop at the first bad row.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -26,7 +26,12 @@ from vocabshift.text.spec import check_label, check_weight
 BadRows = Literal["stop", "keep"]
 """What to do with a row that is no text: stop with an error, or set it aside and go on."""
 
+Kept = Counter[tuple[str | None, str, bytes]]
+"""Language, reason and bytes of rows that were set aside, with their number."""
+
 _SHOWN_BYTES = 60
+_HELD_BYTES = 4 << 20  # of rows set aside, before they are handed on
+_ROW_BYTES = 300  # what a row takes beside its bytes, roughly
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,14 +76,25 @@ class RowOptions:
 
 
 class BatchCorpus(Corpus):
-    """The texts of record batches. Null and empty texts are no documents, as everywhere."""
+    """The texts of record batches. Null and empty texts are no documents, as everywhere.
 
-    def __init__(self, batches: Iterable[Any], options: RowOptions) -> None:
+    keep: takes the rows set aside, a few megabytes at a time. None: they are dropped, as by the
+        passes after the words, with which they were kept.
+    """
+
+    def __init__(
+        self,
+        batches: Iterable[Any],
+        options: RowOptions,
+        keep: Callable[[Kept], None] | None = None,
+    ) -> None:
         super().__init__([Part(TextsSource("record batches", ()))])
         self._batches = batches
         self._options = options
+        self._keep = keep
         self.nulls: Counter[str | None] = Counter()  # by language
-        self._bad: Counter[tuple[str | None, str, bytes]] = Counter()
+        self._bad: Kept = Counter()
+        self._bad_bytes = 0
 
     def batches(self) -> Iterator[Documents]:
         """The documents batch by batch, by language; no error if there are none."""
@@ -92,11 +108,12 @@ class BatchCorpus(Corpus):
                 has_text = documents.starts < documents.ends
                 if has_text.any():
                     yield replace(documents.where(has_text), weight=self._options.weight)
+        self._hand_on()
 
-    def take_bad_rows(self) -> Counter[tuple[str | None, str, bytes]]:
-        """(language, reason, row) of the rows set aside since the last call, with their number."""
-        bad, self._bad = self._bad, Counter()
-        return bad
+    def _hand_on(self) -> None:
+        if self._bad and self._keep is not None:
+            self._keep(self._bad)
+        self._bad, self._bad_bytes = Counter(), 0
 
     def _set_aside(self, language: str | None, reason: str, row: bytes) -> None:
         # JSON can name fields by what UTF-8 cannot hold; and a zero byte ends a kept reason.
@@ -109,6 +126,9 @@ class BatchCorpus(Corpus):
                 "(--bad-rows keep)"
             )
         self._bad[language, reason, row] += 1
+        self._bad_bytes += len(row) + _ROW_BYTES
+        if self._bad_bytes >= _HELD_BYTES:
+            self._hand_on()
 
     def _of_columns(self, batch: Any) -> Iterator[Documents]:
         texts, nulls = _texts(batch.column(self._options.text), self._options.text)

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 
 from vocabshift import _core
-from vocabshift.engines.borders import AGAIN, Borders, RunPlan, read_blocks
+from vocabshift.engines.borders import AGAIN, Borders, RunPlan
 from vocabshift.engines.rows import BatchCorpus, RowOptions
 from vocabshift.engines.words import counted_batch, sorted_blocks
 from vocabshift.errors import CorpusError
 from vocabshift.progress import PhaseProgress
 from vocabshift.text.count_shards import exact_sum, flat_words
 from vocabshift.text.counting import CorpusReader
+from vocabshift.text.documents import read_ahead
 from vocabshift.text.run_folder import write_runs
 
 MEMORY_BYTES = 256 << 20
@@ -82,7 +83,7 @@ class CountRuns:
         )
         counter = _core.WordCounter(_core.PreTokenizer([]), threads)
         figures: dict[str | None, dict[bytes, int]] = {}
-        for block in read_blocks(reader, threads, progress):
+        for block in read_ahead(reader.read(progress), threads=threads):
             language = reader.groups[block.group].language
             plan.group_of(language)  # refuses an unknown one
             own = figures.setdefault(language, {_TOKENS: 0, _BYTES: 0, _SUM: 0})
@@ -164,4 +165,12 @@ class RunSums:
             (language, figures[_TOKENS], figures[_BYTES])
             for language, figures in zip(self._languages, self._figures, strict=True)
         ]
-        write_runs(self._counter, read, self._job.plan.settings, self._job.bound, folder)
+        job = self._job
+        write_runs(
+            self._counter,
+            read,
+            job.plan.settings,
+            folder,
+            bound=job.bound,
+            borders=job.key.hex(),
+        )

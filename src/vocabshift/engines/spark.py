@@ -145,7 +145,7 @@ def passes_on_spark(
                 texts.call(_with_rows(job, texts.rows), 0, in_few_tasks=is_sketch)
                 for texts in chain.from_iterable(parts)
             ]
-            for row in collect(add_up(words)):
+            for row in collect(add_up(words), of_text=False):
                 yield as_batch(row, "cell" if is_sketch else "run")
 
         yield run
@@ -154,7 +154,8 @@ def passes_on_spark(
 @contextmanager
 def _texts_on_spark(corpus: Corpus, options: SparkOptions) -> Iterator[list[list[Texts]]]:
     """The texts of each part of a corpus, on a session that is open meanwhile."""
-    readable = [files_of(part) for part in corpus.parts]  # errors come before Spark starts
+    column = options.language_column
+    readable = [files_of(part, column) for part in corpus.parts]  # errors before Spark starts
     with open_session(options) as session, clear_errors():
         yield [
             [read_texts(session, files, _rows_of(part, options)) for files in readable[number]]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -27,8 +28,11 @@ class SparkFiles:
     is_whole: bool = False  # a text file is one document
 
 
-def files_of(part: Part) -> list[SparkFiles]:
-    """What Spark is to read for a part; CorpusError for what it cannot."""
+def files_of(part: Part, language_column: str | None = None) -> list[SparkFiles]:
+    """What Spark is to read for a part; CorpusError for what it cannot.
+
+    language_column: of Parquet, if the part has no language.
+    """
     source = part.source
     if part.choices:
         raise CorpusError(
@@ -41,10 +45,13 @@ def files_of(part: Part) -> list[SparkFiles]:
         return [SparkFiles(file.format, (source.name,), source.unit == "file" and file.is_text)]
     if not isinstance(source, FileSource):
         raise CorpusError(f"{part.name}: Spark reads files; save it to one first")
+    columns = [source.column or "text"]
+    if part.language is None and language_column is not None:
+        columns.append(language_column)
     for file in source.files:
         _check(file, str(file.path))
         if file.format == "parquet":
-            _check_column(file, source.column or "text")
+            _check_columns(file, columns)
     by_format = sorted(source.files, key=lambda file: file.format)
     return [
         SparkFiles(
@@ -69,6 +76,8 @@ def _check(file: File, name: str) -> None:
         )
     if file.path.name.startswith(("_", ".")):
         raise CorpusError(f"{name}: Spark skips names that begin with _ or .; rename it")
+    if ":" in file.path.name and file.path.is_file():
+        raise CorpusError(f"{name}: Spark cannot read a file with a colon in its name; rename it")
     if not file.is_text or not file.path.is_file():
         return
     if next(read_chunks(file), b"").startswith(b"\xef\xbb\xbf"):
@@ -82,17 +91,25 @@ def _check(file: File, name: str) -> None:
         raise CorpusError(f"{name}: ends with \\r, which Spark takes for a line end; remove it")
 
 
-def _check_column(file: File, column: str) -> None:
-    """CorpusError for a file that lacks the column: Spark would read nulls in its place."""
+def _check_columns(file: File, columns: Sequence[str]) -> None:
+    """CorpusError for a column that is missing or no text: Spark looks at one of the files, and
+    would read nulls where another lacks it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        present = pq.read_schema(file.path).names
+        schema = pq.read_schema(file.path)
     except (pa.ArrowException, OSError) as error:
         raise CorpusError(f"{file.path}: no Parquet ({' '.join(str(error).split())})") from error
-    if column not in present:
-        raise missing_column(column, present, str(file.path))
+    for column in columns:
+        if column not in schema.names:
+            raise missing_column(column, schema.names, str(file.path))
+        kind = schema.types[schema.names.index(column)]
+        plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if plain not in (pa.string(), pa.large_string(), pa.string_view()):
+            raise CorpusError(
+                f"{file.path}: column {column!r} is {kind}, and text is needed; cast it"
+            )
 
 
 def _literal(path: Path) -> str:

@@ -150,16 +150,24 @@ def add_up(words: Sequence[DataFrame]) -> DataFrame:
     return rows.repartition(n_sums, *_KEY).groupBy(*_KEY).agg(total)
 
 
-def collect(sums: DataFrame) -> Iterator[Mapping[str, Any]]:
-    """Run a job, and bring its sums to the driver in packed rows; the figures come first."""
+def collect(sums: DataFrame, *, of_text: bool = True) -> Iterator[Mapping[str, Any]]:
+    """Run a job, and bring its sums to the driver in packed rows.
+
+    of_text: whether the words are text, so that those that begin with 0xFF are a few figures: they
+        come first. Cells and runs are numbers, and any of them may begin so.
+    """
     from pyspark import StorageLevel
 
     packed = sums.mapInArrow(PackSums(), _PACKED).persist(StorageLevel.DISK_ONLY)
     try:
-        # It fills the cache in parallel; the partitions are then read one after the other.
-        for row in packed.where(f"kind = {FIGURES}").collect():
-            yield row.asDict()
-        for row in packed.where(f"kind != {FIGURES}").toLocalIterator(prefetchPartitions=True):
+        # A job over all partitions fills the cache in parallel; they are then read one by one.
+        rest = packed.where(f"kind != {FIGURES}") if of_text else packed
+        if of_text:
+            for row in packed.where(f"kind = {FIGURES}").collect():
+                yield row.asDict()
+        else:
+            packed.count()
+        for row in rest.toLocalIterator(prefetchPartitions=True):
             yield row.asDict()
     finally:
         packed.unpersist()

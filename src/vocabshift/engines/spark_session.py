@@ -68,7 +68,7 @@ def open_session(settings: SparkSettings) -> Iterator[SparkSession]:
         builder = builder.config(key, value)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
-        with _python_of_workers(settings.master, conf):
+        with _python_of_workers(settings.master, conf), clear_errors():
             session = builder.getOrCreate()
         try:
             yield session
@@ -117,14 +117,17 @@ def check_java() -> None:
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Raise what a task raised, without the stack of the JVM around it."""
-    from pyspark.errors import AnalysisException, PySparkException
+    """Raise what a task raised, without the stack of the JVM around it.
+
+    What Spark itself says becomes a CorpusError, without the names of Java's packages. An exception
+    of Python in a task is raised as it is, unless it is ours.
+    """
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException, PythonException
 
     try:
         yield
-    except AnalysisException as error:
-        raise CorpusError(f"Spark: {' '.join(str(error).split())[:500]}") from error
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         said = str(error)
         if missing := re.search("No module named '(vocabshift|pyarrow|pandas)'", said):
             raise ImportError(
@@ -132,7 +135,23 @@ def clear_errors() -> Iterator[None]:
                 "bring it there, and spark.pyspark.python which Python is used",
                 name=missing[1],
             ) from error
-        own = re.search(r"^vocabshift\.errors\.CorpusError: (.*)$", said, re.MULTILINE)
-        if own is None:
+        if own := re.search(r"^vocabshift\.errors\.CorpusError: (.*)$", said, re.MULTILINE):
+            raise CorpusError(own[1]) from error
+        if isinstance(error, PythonException):
             raise
-        raise CorpusError(own[1]) from error
+        raise CorpusError(f"Spark: {_without_java(said)}") from error
+
+
+def _without_java(said: str) -> str:
+    """What Spark or Hadoop says, in one line, without Java's stack and the classes that only say
+    that something went wrong."""
+    message, *_ = said.split("\n\tat ")
+    if message.startswith("An error occurred while calling"):  # py4j's line
+        _, _, message = message.partition("\n: ")
+    text = " ".join(message.split())
+    text = re.sub(r"\b(?:[a-z][\w$]*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)", "", text)  # packages
+    empty = "Runtime|Spark|IllegalArgument|ClassNotFound|URISyntax"
+    text = re.sub(rf"^(?:(?:{empty})Exception: )+", "", text)
+    if text.startswith("Relative path in absolute URI"):
+        text += "; Spark's globs meet a name with a colon there: rename it, or name the files"
+    return text[:500]

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift import _core
-from vocabshift.engines.rows import BatchCorpus, RowOptions
+from vocabshift.engines.rows import BatchCorpus, Kept, RowOptions
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_shards import BAD_ROW, BLOCK_BYTES, STATISTIC, word_array
 from vocabshift.text.counting import CorpusReader
@@ -31,6 +31,8 @@ from vocabshift.text.records import check_installed
 
 GroupBlock = tuple[int, bytes, NDArray[np.int64], NDArray[np.uint64]]
 """Group, concatenated words, their (exclusive) ends, and how often each occurs."""
+
+_SHARE_OF_BAD_ROWS = 8  # of the memory: one part of so many
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ class CountPieces(RowOptions):
     special_tokens: tuple[str, ...] = ()
     """Texts that no word may overlap."""
     memory_bytes: int = 256 << 20
-    """Budget for the words of a task; those beyond it go to `spill_folder`. 0: no limit."""
+    """Budget for the words of a task, and an eighth of it for bad rows; what is beyond it goes to
+    `spill_folder`. 0: no limit."""
     spill_folder: str | None = None
     """None: the folder for temporary files."""
 
@@ -66,14 +69,14 @@ class CountPieces(RowOptions):
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Count the words of the batches; they come once the last batch was read."""
-        corpus = BatchCorpus(batches, self)
-        reader = self.reader(corpus)
         folder = self.spill_folder or tempfile.gettempdir()
+        bad = _BadRows(-(-self.memory_bytes // _SHARE_OF_BAD_ROWS), folder)  # 0: no limit
+        corpus = BatchCorpus(batches, self, bad.add)
+        reader = self.reader(corpus)
         counter = _core.WordCounter(reader.scanner, 1, self.memory_bytes, folder)
         for block in reader.read():
             counter.add(block.data, block.starts, block.ends, block.group)
-            yield from _bad_rows(corpus)
-        yield from _bad_rows(corpus)
+        yield from bad.batches()
         for group, data, ends, counts in sorted_blocks(counter):
             yield counted_batch(reader.groups[group].language, data, ends, counts)
         for about in reader.groups:
@@ -132,15 +135,38 @@ def sorted_blocks(counter: _core.WordCounter) -> Iterator[GroupBlock]:
         thread.join()
 
 
-def _bad_rows(corpus: BatchCorpus) -> Iterator[Any]:
-    for (language, reason, row), count in corpus.take_bad_rows().items():
-        yield _marked(language, BAD_ROW, {reason.encode() + b"\0" + row: count})
+class _BadRows:
+    """Rows that are no text: they may be many, so they are counted as words are."""
+
+    def __init__(self, memory_bytes: int, folder: str) -> None:
+        self._counter = _core.WordCounter(_core.PreTokenizer([]), 1, memory_bytes, folder)
+        self._languages: list[str | None] = []
+
+    def add(self, rows: Kept) -> None:
+        by_language: dict[str | None, dict[bytes, int]] = {}
+        for (language, reason, row), count in rows.items():
+            by_language.setdefault(language, {})[reason.encode() + b"\0" + row] = count
+        for language, figures in by_language.items():
+            if language not in self._languages:
+                self._languages.append(language)
+            words = _concatenated(BAD_ROW, figures)
+            self._counter.add_words(*words, self._languages.index(language))
+
+    def batches(self) -> Iterator[Any]:
+        for group, data, ends, counts in sorted_blocks(self._counter):
+            yield counted_batch(self._languages[group], data, ends, counts)
 
 
 def _marked(language: str | None, mark: bytes, figures: Mapping[bytes, int]) -> Any:
+    return counted_batch(language, *_concatenated(mark, figures))
+
+
+def _concatenated(
+    mark: bytes, figures: Mapping[bytes, int]
+) -> tuple[bytes, NDArray[np.int64], NDArray[np.uint64]]:
     words = [mark + name for name in figures]
     ends = np.cumsum([len(word) for word in words], dtype=np.int64)
-    return counted_batch(language, b"".join(words), ends, np.array([*figures.values()], np.uint64))
+    return b"".join(words), ends, np.array([*figures.values()], np.uint64)
 
 
 def counted_batch(

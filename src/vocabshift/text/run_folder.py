@@ -5,6 +5,10 @@ A run is what is left of the tokens of stage 1 where text is cut at rare borders
 have weights, a second row with `WEIGHT` after the bytes holds the sum of the weights. There is one
 sorted shard (count_shards.py) for each language, and `runs.json` records the settings under which
 the runs were counted. Knows nothing of how they are counted. Needs the extra `vocabshift[data]`.
+
+Runs of several parts of a text may be added up if all were cut at the same borders. Where each part
+was cut by a sketch of its own, a border that is rare in one part and frequent in all has lost its
+occurrences, whatever the bounds are.
 """
 
 from __future__ import annotations
@@ -55,18 +59,63 @@ def write_runs(
     counter: _core.WordCounter,
     read: Sequence[tuple[str | None, int, int]],
     settings: Mapping[str, Any],
-    bound: int,
     folder: Path,
+    *,
+    bound: int,
+    borders: str | None,
 ) -> None:
     """Write the runs of `counter` into an existing folder that holds none.
 
     read: (language, tokens, bytes) of each group of the counter. settings: plain JSON values.
-    bound: weighted; the text was cut at borders that count less.
+    bound: weighted; the text was cut at borders that count less. borders: identifies these.
     """
     shards = write_shards(counter, folder, len(read), "run")
     groups = [RunGroup(*about, *shard) for about, shard in zip(read, shards, strict=True)]
-    facts = {"settings": settings, "bound": bound, "groups": [asdict(group) for group in groups]}
+    facts = {
+        "settings": settings,
+        "bound": bound,
+        "borders": borders,
+        "groups": [asdict(group) for group in groups],
+    }
     write_description(folder / FILE, FORMAT, facts)
+
+
+def join_runs(parts: Sequence[RunFolder], counter: _core.WordCounter, folder: Path) -> None:
+    """Add up runs of several parts of a text, and write them into an existing folder.
+
+    counter: empty; it takes all runs. CorpusError for parts that were not cut at the same borders.
+    """
+    first = parts[0]
+    places = {group.language: number for number, group in enumerate(first.groups)}
+    tokens, n_bytes = [0] * len(places), [0] * len(places)
+    for part in parts:
+        _require_same_borders(first, part)
+        for number, group in enumerate(part.groups):
+            place = places[group.language]
+            tokens[place] += group.tokens
+            n_bytes[place] += group.bytes
+            for block in part.read(number):
+                counter.add_words(*block, place)
+    read = list(zip(places, tokens, n_bytes, strict=True))
+    write_runs(counter, read, first.settings, folder, bound=first.bound, borders=first.borders)
+
+
+def _require_same_borders(first: RunFolder, other: RunFolder) -> None:
+    facts = [
+        (folder.settings, folder.bound, {group.language for group in folder.groups})
+        for folder in (first, other)
+    ]
+    if facts[0] != facts[1]:
+        raise CorpusError(
+            f"{other.path} was counted under other options, words or bound than {first.path}; "
+            f"{AGAIN} with the same of all three"
+        )
+    if first.borders is None or first.borders != other.borders:
+        raise CorpusError(
+            f"{first.path} and {other.path} were cut at different borders, each at those that are "
+            "rare in its own text, so their sums lack what is frequent in both together; count the "
+            "runs of all text in one run, or by one sketch of all text (docs/clusters.md)"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +126,7 @@ class RunFolder:
     settings: Mapping[str, Any]  # under which the runs were counted
     bound: int  # weighted: the text was cut at borders that count less
     groups: tuple[RunGroup, ...]
+    borders: str | None = None  # identifies these; older folders do not say
 
     @classmethod
     def open(cls, path: str | Path) -> RunFolder:
@@ -92,6 +142,18 @@ class RunFolder:
     def tokens(self) -> int:
         """Tokens of the text before any superword."""
         return sum(group.tokens for group in self.groups)
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """The sums over the groups that `count --runs` reports."""
+        return {
+            "bound": self.bound,
+            "groups": len(self.groups),
+            "tokens": self.tokens,
+            "bytes": sum(group.bytes for group in self.groups),
+            "runs": sum(group.runs for group in self.groups),
+            "occurrences": sum(group.occurrences for group in self.groups),
+        }
 
     def read(self, group: int) -> Iterator[Block]:
         """The rows of a group, in blocks, sorted by their bytes."""
@@ -124,7 +186,8 @@ def _parse(path: Path) -> RunFolder:
     def parse(document: dict[str, Any]) -> RunFolder:
         groups = tuple(map(_parse_group, document["groups"]))
         settings = of_type(document["settings"], dict)
-        return RunFolder(path, settings, _number(document["bound"]), groups)
+        borders = of_type(document.get("borders"), str, type(None))
+        return RunFolder(path, settings, _number(document["bound"]), groups, borders)
 
     return read_description(
         path / FILE, "runs", "vocabshift count --runs", version=FORMAT, again=AGAIN, parse=parse

@@ -110,13 +110,8 @@ def count_runs_to_folder(
         "recipe": recipe,
         "stage1_tokens": len(plan.tokens),
         "superwords": len(stage.merges),
-        "bound": runs.bound,
         "passes": passes,
-        "groups": len(runs.groups),
-        "tokens": runs.tokens,
-        "bytes": sum(group.bytes for group in runs.groups),
-        "runs": sum(group.runs for group in runs.groups),
-        "occurrences": sum(group.occurrences for group in runs.groups),
+        **runs.figures,
     }
 
 

@@ -7,24 +7,28 @@ tokenizer, finds its EOS and sums up.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from vocabshift import _core
 from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
 from vocabshift.cpt.packed_shards import Format
 from vocabshift.engines.spark import DRIVER_BYTES, SparkOptions, count_on_spark
 from vocabshift.engines.words import CountPieces
+from vocabshift.errors import CorpusError
 from vocabshift.progress import PhaseProgress, Progress, in_phase
 from vocabshift.storage.outcome import check_output, outcome
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import write_counts
-from vocabshift.text.count_join import CountJoin
+from vocabshift.text.count_join import MEMORY, CountJoin
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.normalize import NORMALIZER_HELP
 from vocabshift.text.patterns import Pattern, get_pattern
 from vocabshift.text.readers import no_key_reason
 from vocabshift.text.records import check_installed
+from vocabshift.text.run_folder import FILE as RUNS
+from vocabshift.text.run_folder import RunFolder, join_runs
 from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
 
 __all__ = [
@@ -92,6 +96,7 @@ def join_counts(
 
     parts: folders that `count` wrote; Parquet files of other programs with the columns `word`
         (binary or string), `count` (an integer) and maybe `language`, or folders of such files.
+        Or folders of runs alone, if all were cut at the same borders.
     pattern, normalizer, special_tokens: how words of other programs were cut. Folders of ours say
         it, and must say the same.
     memory_bytes: budget for the counts; 0: 1 GB. progress: called with "join", the words read and
@@ -100,10 +105,34 @@ def join_counts(
     Returns the keys of `vocabshift count --json`. CorpusError for parts that differ in how words
     were cut, that do not say it, or that are damaged.
     """
+    paths = [Path(part) for part in parts]
+    if any((path / RUNS).exists() for path in paths):
+        if pattern is not None or normalizer is not None or special_tokens:
+            raise ValueError(
+                "runs say under what they were counted; leave the pattern, normalizer "
+                "and special tokens out"
+            )
+        return _joined_runs(paths, out, memory_bytes=memory_bytes, threads=threads, force=force)
     chosen = None if pattern is None else get_pattern(pattern)
-    reader = CountJoin.open(parts, chosen, normalizer, tuple(special_tokens))
+    reader = CountJoin.open(paths, chosen, normalizer, tuple(special_tokens))
     run: dict[str, Any] = {"memory_bytes": memory_bytes, "threads": threads, "force": force}
     return _counted(reader, reader, out, in_phase(progress, "join"), **run)
+
+
+def _joined_runs(
+    parts: Sequence[Path], out: str | Path, *, memory_bytes: int, threads: int, force: bool
+) -> dict[str, Any]:
+    """Add up folders of runs; the keys of the verb."""
+    if len({part.resolve() for part in parts}) < len(parts):
+        raise CorpusError("a folder of runs is given twice, and would be counted twice")
+    runs = [RunFolder.open(part) for part in parts]
+    with outcome("count", out, inputs=parts, force=force) as output:
+        counter = _core.WordCounter(
+            _core.PreTokenizer([]), threads, memory_bytes or MEMORY, str(output.folder)
+        )
+        join_runs(runs, counter, output.folder)
+        joined = RunFolder.open(output.folder)
+    return {"out": str(out), **joined.figures}
 
 
 def _counted(

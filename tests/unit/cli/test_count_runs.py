@@ -9,6 +9,7 @@ import pytest
 
 from vocabshift.cli.main import main
 from vocabshift.text.count_folder import CountFolder
+from vocabshift.text.run_folder import RunFolder
 
 SIZED = ["--runs", "--counts", "x", "--recipe", "ist", "--vocab-size", "300"]
 MEASURED = ("superwords", "bound", "tokens", "runs", "occurrences")
@@ -49,6 +50,37 @@ def test_runs_and_what_is_trained_on_them(
     assert 0 == main([*train, str(tmp_path / "b"), "--counts", words, "--runs", runs])
     files = [tmp_path / name / "tokenizer.json" for name in "ab"]
     assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_runs_are_added_up(
+    texts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If all were cut at the same borders, as those of one text that is counted twice."""
+    words, sizes = str(tmp_path / "words"), ["--recipe", "ist", "--vocab-size", "270"]
+    sizes += ["--transition", "0.96"]
+    assert 0 == main(["count", *texts, "--pattern", "ist-stage2+o200k", "-o", words])
+    for number, bound in enumerate(["1", "1", "5000"]):
+        count = ["count", *texts, "--runs", "--counts", words, *sizes, "--bound", bound]
+        assert 0 == main([*count, "-o", str(tmp_path / f"runs{number}")])
+    parts = [str(tmp_path / f"runs{number}") for number in range(3)]
+    join = ["count", "-o", str(tmp_path / "joined"), "--join"]
+    capsys.readouterr()
+    assert 0 == main([*join, *parts[:2], "--json"])
+    result = json.loads(capsys.readouterr().out)
+    one = RunFolder.open(parts[0])
+    assert {"out": str(tmp_path / "joined"), **one.figures} == result | {
+        name: result[name] // 2 for name in ("tokens", "bytes", "occurrences")
+    }
+    assert 0 == main([*join, parts[0], "--force", "--memory", "1KB"])
+    assert "train --counts WORDS --runs" in " ".join(capsys.readouterr().out.split())
+    for more, message in (
+        ([parts[2]], "was counted under other options, words or bound"),
+        ([parts[0]], "given twice"),
+        ([words], "is no folder of runs"),
+        (["--pattern", "o200k"], "runs say under what they were counted"),
+    ):
+        assert 2 == main([*join, parts[0], *more, "--force"])
+        assert message in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_bound_that_is_too_high(

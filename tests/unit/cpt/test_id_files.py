@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import struct
+import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pytest
 from reference import id_files as slow
 from vocabshift.cpt.id_files import read_idx, write_idx
 from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
-from vocabshift.cpt.packed_ids import PackedIds
+from vocabshift.cpt.packed_ids import FILE, PackedIds
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.added_tokens import AddedToken
@@ -59,6 +61,23 @@ def test_megatron(tokenizer: Tokenizer, tmp_path: Path) -> None:
     assert by_shard(packed) == [slow.megatron(file.with_suffix("")) for file in files]
     wide = tokenizer.row_count > 2**16
     assert ("int32" if wide else "uint16") == packed.dtype.name == packed.header["dtype"]
+
+
+@pytest.mark.parametrize("wrong", [-1, 70_000_000])
+def test_ids_that_are_none(byte_tokenizer: Tokenizer, tmp_path: Path, wrong: int) -> None:
+    """Megatron's int32 can be negative; Python would count such ids from the end."""
+    far = AddedToken("vi", 70_000, special=True)
+    tokenizer = replace(byte_tokenizer, added_tokens=(*byte_tokenizer.added_tokens, far))
+    pack(tokenizer, tmp_path / "out", "megatron")
+    file = tmp_path / "out" / "ids-00001.bin"
+    ids = np.fromfile(file, "<i4")
+    ids[0] = wrong
+    ids.tofile(file)
+    header = json.loads((tmp_path / "out" / FILE).read_text("utf-8"))
+    header["shards"][1]["crc32"][file.name] = zlib.crc32(file.read_bytes())
+    (tmp_path / "out" / FILE).write_text(json.dumps(header), "utf-8")
+    with pytest.raises(CorpusError, match=f"holds the id {wrong}, not from 0 to 70000"):
+        PackedIds.open(tmp_path / "out")
 
 
 def test_nanotron(tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from run_counting import LABELLED, batch_of, call, count_words, sketch
+from vocabshift import _core
 from vocabshift.engines import Borders, RunPlan, SketchBorders
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
@@ -44,6 +46,30 @@ def test_what_the_rows_are(plan: RunPlan, rows: pa.RecordBatch) -> None:
     assert dict(zip(cells[:-1], counts[:-1], strict=True)) == {
         int(cell): int(borders.counts[cell]) for cell in np.flatnonzero(borders.counts)
     }
+
+
+def test_the_counters_are_not_copied(plan: RunPlan) -> None:
+    """A view of them, which keeps them alive and may not be written to."""
+    core = _core.BorderPass(*plan.core(plan.read(Corpus.from_texts(TEXTS))), [1], plan.cells)
+    counts = core.counts
+    assert (plan.cells, 0) == (len(counts), counts.sum())
+    core.add(b"a b a b", np.array([0]), np.array([7]))
+    assert counts.sum() > 0
+    with pytest.raises(ValueError, match="read-only"):
+        counts[0] = 1
+    del core
+    gc.collect()
+    assert counts.sum() > 0
+
+
+def test_a_large_sketch_comes_in_batches(plan: RunPlan) -> None:
+    large = replace(plan, superwords=1 << 20)
+    batches = call(SketchBorders(large, LABELLED), [[ROWS]])
+    assert large.cells >> 20 == len(batches)
+    cells = [cell for batch in batches for cell in batch.column("cell").to_pylist()]
+    assert cells[:-1] == sorted(set(cells[:-1]))
+    assert cells[-1] < 0
+    assert sketch(plan, [[ROWS]]).counts.sum() == Borders.sum(large, batches).counts.sum()
 
 
 def test_a_part_without_text(plan: RunPlan, rows: pa.RecordBatch) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -188,12 +189,17 @@ def run_and_kill(command: list[str], base: Path) -> None:
     """Run the pipeline until all tasks but the killed one are done: datatrove waits for it."""
     done = base / "logs" / "completions"
     with subprocess.Popen(command, **QUIET, start_new_session=True) as process:
-        while process.poll() is None and len(list(done.glob("*"))) < 2:
-            time.sleep(0.05)
-        assert process.poll() is None
-        assert {"00000", "00002"} == {path.name for path in done.iterdir()}
-        assert (base / "killed").exists()
-        os.killpg(process.pid, signal.SIGKILL)
+        try:
+            for _ in range(10_000):  # minutes: a task that fails may be waited for, too
+                if process.poll() is not None or len(list(done.glob("*"))) == 2:
+                    break
+                time.sleep(0.05)
+            assert process.poll() is None
+            assert {"00000", "00002"} == {path.name for path in done.iterdir()}
+            assert (base / "killed").exists()
+        finally:
+            with suppress(ProcessLookupError):  # it has ended already
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("what", ["count", "encode"])

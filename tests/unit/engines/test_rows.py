@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from vocabshift.engines.rows import BatchCorpus, RowOptions
+from vocabshift.engines.rows import BatchCorpus, Kept, RowOptions
 from vocabshift.errors import CorpusError
+
+
+class KeepingCorpus(BatchCorpus):
+    """Keeps the rows that were set aside."""
+
+    def __init__(self, batches: Iterable[Any], options: RowOptions) -> None:
+        self.bad: Kept = Counter()
+        super().__init__(batches, options, self.bad.update)
 
 
 def read(
     columns: dict[str, Any], **options: Any
-) -> tuple[list[tuple[str | None, str]], BatchCorpus]:
-    corpus = BatchCorpus([pa.record_batch(columns)], RowOptions(**options))
+) -> tuple[list[tuple[str | None, str]], KeepingCorpus]:
+    corpus = KeepingCorpus([pa.record_batch(columns)], RowOptions(**options))
     return list(corpus.texts()), corpus
 
 
@@ -63,8 +73,7 @@ def test_rows_that_are_not_utf8() -> None:
     assert {
         ("fr", "not UTF-8 at byte 1", b"a\xc3"): 1,
         ("fr", "not UTF-8 at byte 0", b"\xa9b"): 1,
-    } == corpus.take_bad_rows()
-    assert not corpus.take_bad_rows()
+    } == corpus.bad
     with pytest.raises(CorpusError, match=r"not UTF-8 at byte 1: 'a\\ufffd'; repair it, or keep"):
         read({"text": rows})
     texts, _ = read({"text": rows}, errors="replace")
@@ -75,7 +84,7 @@ def test_rows_that_are_utf8_only_with_a_row_of_another_language() -> None:
     columns = {"text": [b"a\xc3", b"\xa9b", b"c", b"d"], "lang": ["en", "hi", "en", "hi"]}
     texts, corpus = read(columns, language="lang", bad_rows="keep")
     assert [("en", "c"), ("hi", "d")] == texts
-    assert {"en", "hi"} == {language for language, _, _ in corpus.take_bad_rows()}
+    assert {"en", "hi"} == {language for language, _, _ in corpus.bad}
 
 
 @pytest.mark.parametrize("index", [pa.uint8(), pa.uint32(), pa.int8()], ids=str)
@@ -91,7 +100,7 @@ def test_a_language_that_is_not_utf8() -> None:
     labels = pa.array([b"en", b"\xff"], pa.binary()).view(pa.string())
     texts, corpus = read({"text": ["a", "b"], "lang": labels}, language="lang", bad_rows="keep")
     assert [("en", "a")] == texts
-    assert {(None, "the language is b'\\xff'", b"b"): 1} == corpus.take_bad_rows()
+    assert {(None, "the language is b'\\xff'", b"b"): 1} == corpus.bad
 
 
 def test_names_of_fields_that_no_reason_can_hold() -> None:
@@ -100,7 +109,7 @@ def test_names_of_fields_that_no_reason_can_hold() -> None:
     assert {
         (None, f"record: no column 'text'; present: {name}; name one as FILE:COLUMN", row): 1
         for name, row in (("\\ud800", lines[0].encode()), ("a\\0b", lines[1].encode()))
-    } == corpus.take_bad_rows()
+    } == corpus.bad
     with pytest.raises(CorpusError, match=r"present: \\ud800; name one"):
         read({"value": lines}, json_lines="value")
 
@@ -117,9 +126,9 @@ def test_languages_that_are_none() -> None:
     assert {
         (None, "the language is ''", b"a"): 1,
         (None, "the language is ' '", b"c"): 1,
-    } == corpus.take_bad_rows()
+    } == corpus.bad
     _, corpus = read({"text": ["a"], "lang": [7]}, language="lang", bad_rows="keep")
-    assert {(None, "the language is 7", b"a"): 1} == corpus.take_bad_rows()
+    assert {(None, "the language is 7", b"a"): 1} == corpus.bad
 
 
 def test_json_lines() -> None:
@@ -131,7 +140,7 @@ def test_json_lines() -> None:
     )
     assert [("en", "a"), (None, "c"), (None, "d")] == texts
     assert {"en": 1, None: 1} == corpus.nulls
-    reasons = [reason for (_, reason, _) in corpus.take_bad_rows()]
+    reasons = [reason for (_, reason, _) in corpus.bad]
     assert [
         "record: no column 'text'; present: lang; name one as FILE:COLUMN",
         "record, column 'text': int instead of text; name another column",
@@ -171,3 +180,20 @@ def test_columns_that_cannot_be_read(
 def test_bad_options(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         RowOptions(**options)
+
+
+def test_bad_rows_are_handed_on_before_they_are_many() -> None:
+    """A task whose rows are all bad holds a few megabytes of them."""
+    sizes: list[int] = []
+
+    def keep(rows: Kept) -> None:
+        sizes.append(sum(len(row) for _, _, row in rows))
+
+    batches = (pa.record_batch({"text": [b"\xff%d" % n + b"x" * (1 << 20)]}) for n in range(20))
+    assert not list(BatchCorpus(batches, RowOptions(bad_rows="keep"), keep).batches())
+    assert 20 << 20 < sum(sizes) < 21 << 20
+    assert 5 << 20 > max(sizes)
+    small = (pa.record_batch({"text": [b"\xff%d" % n for n in range(1000)]}) for _ in range(50))
+    sizes.clear()
+    assert not list(BatchCorpus(small, RowOptions(bad_rows="keep"), keep).batches())
+    assert len(sizes) > 3

@@ -8,9 +8,11 @@ import pyarrow as pa
 import pytest
 
 from run_counting import LABELLED, call, count_runs, count_words, sketch
+from vocabshift import _core
 from vocabshift.engines import Borders, CountRuns, RunSums
 from vocabshift.errors import CorpusError
 from vocabshift.text.corpus import Corpus
+from vocabshift.text.run_folder import RunFolder, join_runs
 from vocabshift.trainers.matra import MatraTrainer
 from vocabshift.trainers.superword import SuperwordTrainer
 
@@ -63,6 +65,29 @@ def test_the_same_bytes_from_any_parts(job: CountRuns, borders: Borders, tmp_pat
     table = pa.Table.from_batches(batches).group_by(["language", "run"])
     once = table.aggregate([("count", "sum")]).rename_columns(["language", "run", "count"])
     assert one == summed(job, once.to_batches(), tmp_path / "summed")
+
+
+def test_a_long_piece_is_one_run(tmp_path: Path) -> None:
+    """Of any number of tokens, if no border in it is rare."""
+    trainer = SuperwordTrainer(vocab_size=300, transition=0.9)
+    texts = [" ".join("ab" * times) for times in (16, 31, 32, 33, 64, 100)]
+    parts = [[[("en", text) for text in texts]]]
+    plan = trainer.plan_runs(count_words(Corpus.from_texts({"en": texts}), trainer, tmp_path / "w"))
+    runs = count_runs(sketch(plan, parts), 1, parts, tmp_path / "r")
+    [(_, ends, counts)] = runs.read(0)
+    assert [1] * len(texts) == counts.tolist()
+    assert runs.tokens * 4 == ends[-1]
+
+
+def test_parts_of_the_text_are_added_up(job: CountRuns, tmp_path: Path) -> None:
+    """Each was cut by the sketch of all, so their sum is what one pass over all gives."""
+    one = summed(job, call(job, [[ROWS]]), tmp_path / "one")
+    for number, rows in enumerate([ROWS[:1], ROWS[1:]]):
+        summed(job, call(job, [[rows]]), tmp_path / f"part{number}")
+    parts = [RunFolder.open(tmp_path / f"part{number}") for number in range(2)]
+    (tmp_path / "sum").mkdir()
+    join_runs(parts, _core.WordCounter(_core.PreTokenizer([])), tmp_path / "sum")
+    assert one == {file.name: file.read_bytes() for file in (tmp_path / "sum").iterdir()}
 
 
 def test_a_sentence_has_a_second_row_for_its_weight(tmp_path: Path) -> None:

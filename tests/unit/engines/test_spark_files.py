@@ -59,6 +59,7 @@ def test_storage_of_a_cluster(spec: str, expected: SparkFiles) -> None:
         ("a.txt.gz", gzip.compress(b"\xef\xbb\xbfa", mtime=0), "drops the byte order mark"),
         ("a.txt.GZ", gzip.compress(b"a", mtime=0), "Spark reads .parquet, .txt and .jsonl"),
         ("a.parquet.gz", b"", "Spark reads .parquet, .txt and .jsonl"),
+        ("a:b.txt", b"a", "cannot read a file with a colon in its name; rename it"),
     ],
 )
 def test_files_that_spark_would_read_in_another_way(
@@ -106,4 +107,24 @@ def test_each_parquet_file_has_the_column(tmp_path: Path) -> None:
         files_of(part)
     (tmp_path / "b.parquet").write_bytes(b"PAR1")
     with pytest.raises(CorpusError, match=r"b.parquet: no Parquet \("):
+        files_of(part)
+
+
+def test_each_parquet_file_has_text_in_the_columns(tmp_path: Path) -> None:
+    """Spark takes the types of one of them, and stops in the middle of the job at another."""
+    pq.write_table(pa.table({"text": ["a"], "lang": ["hi"]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"text": ["a"], "lang": [5]}), tmp_path / "b.parquet")
+    [part] = Corpus.from_specs([str(tmp_path)]).parts
+    assert 1 == len(files_of(part))
+    with pytest.raises(CorpusError, match=r"b.parquet: column 'lang' is int64, and text is needed"):
+        files_of(part, "lang")
+    with pytest.raises(CorpusError, match=r"a.parquet: no column 'label'; present: text, lang"):
+        files_of(part, "label")
+    [part] = Corpus.from_specs([f"hi={tmp_path}"]).parts
+    assert 1 == len(files_of(part, "lang"))
+    text = pa.array(["a"]).dictionary_encode()
+    pq.write_table(pa.table({"text": text, "lang": [5]}), tmp_path / "b.parquet")
+    assert 1 == len(files_of(part))
+    pq.write_table(pa.table({"text": [b"a"]}), tmp_path / "b.parquet")
+    with pytest.raises(CorpusError, match=r"b.parquet: column 'text' is binary"):
         files_of(part)

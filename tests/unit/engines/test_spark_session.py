@@ -11,6 +11,7 @@ import pytest
 from vocabshift.engines.spark_session import (
     SparkSettings,
     _python_of_workers,
+    _without_java,
     check_java,
     open_session,
 )
@@ -73,6 +74,36 @@ def test_the_python_of_the_workers(
     with _python_of_workers(master, conf):
         assert expected == os.environ.get("PYSPARK_PYTHON")
     assert before == dict(os.environ)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (
+            "An error occurred while calling o285.collectToPython.\n: org.apache.spark."
+            "SparkException: [FAILED_READ_FILE] Encountered error while reading file file:///a. "
+            "SQLSTATE: KD001\n\tat org.apache.spark.sql.A.b(A.scala:9)\nCaused by: java.lang.X",
+            "[FAILED_READ_FILE] Encountered error while reading file file:///a. SQLSTATE: KD001",
+        ),
+        (
+            "java.net.URISyntaxException: Relative path in absolute URI: a:b.txt",
+            "Relative path in absolute URI: a:b.txt; Spark's globs meet a name with a colon there: "
+            "rename it, or name the files",
+        ),
+        ("java.net.UnknownHostException: nowhere", "UnknownHostException: nowhere"),
+        (
+            "An error occurred while calling o5.parquet.\n: java.lang.RuntimeException: "
+            "java.lang.ClassNotFoundException: Class org.apache.S3A not found\n\tat a.b(C.java:1)",
+            "Class org.apache.S3A not found",
+        ),
+        (
+            "[PATH_NOT_FOUND] Path does not exist: file:/a.",
+            "[PATH_NOT_FOUND] Path does not exist: file:/a.",
+        ),
+    ],
+)
+def test_what_spark_says_begins_with_no_class_of_java(said: str, expected: str) -> None:
+    assert expected == _without_java(said)
 
 
 def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,11 +43,29 @@ def test_words_and_statistics() -> None:
 
 def test_a_bad_row_is_a_word_that_no_text_holds() -> None:
     found = count(CountPieces(bad_rows="keep"), b"a\xff", b"a\xff", b"b")
-    # Each batch has one row, and rows are handed on batch by batch.
     assert (None, b"\xfenot UTF-8 at byte 1\0a\xff", 2) in found
     assert (None, b"b", 1) in found
     with pytest.raises(CorpusError, match="not UTF-8 at byte 1"):
         count(CountPieces(), b"a\xff")
+
+
+def test_bad_rows_beyond_the_budget(tmp_path: Path) -> None:
+    """They go to disk as words do, and come once each."""
+    texts = [b"\xff%07d" % (number % 30_000) for number in range(40_000)]
+    batches = [pa.record_batch({"text": texts[at : at + 2000]}) for at in range(0, 40_000, 2000)]
+    settings = CountPieces(bad_rows="keep", memory_bytes=1, spill_folder=str(tmp_path))
+    words = [row for batch in settings(batches) for row in batch.to_pylist()]
+    bad = {row["word"]: row["count"] for row in words if row["word"][:1] == b"\xfe"}
+    assert 30_000 == len(bad) == sum(row["word"][:1] == b"\xfe" for row in words)
+    assert {1: 20_000, 2: 10_000} == Counter(bad.values())
+
+
+def test_bad_rows_of_two_languages() -> None:
+    counting = CountPieces(bad_rows="keep", language="lang")
+    columns = {"text": [b"\xff", b"\xfe", b"a\xff"], "lang": ["en", "hi", "en"]}
+    rows = [row for batch in counting([pa.record_batch(columns)]) for row in batch.to_pylist()]
+    bad = [(row["language"], row["word"][-2:]) for row in rows if row["word"][:1] == b"\xfe"]
+    assert [("en", b"\0\xff"), ("en", b"a\xff"), ("hi", b"\0\xfe")] == sorted(bad)
 
 
 def test_no_batches() -> None:
