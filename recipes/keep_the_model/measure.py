@@ -116,6 +116,8 @@ def write_on(
         out = model.generate(
             input_ids,
             attention_mask=mask,
+            # Documents of the training text are short, so that models end lines early.
+            min_new_tokens=most,
             max_new_tokens=most,
             do_sample=False,
             pad_token_id=pad,

@@ -38,10 +38,10 @@ class Result:
     n: int  # the units that the value rests on: lines of text, unless the metric says otherwise
     ci_low: float | None = None  # 95 % confidence interval, where one was computed
     ci_high: float | None = None  # its upper end
-    # Of what was measured, where known: of tokenizer.json as `save_pretrained` writes it; of the
-    # lines of UTF-8, each with a newline (of all languages one after the other in a row on all).
     tokenizer_sha256: str | None = field(default=None, compare=False)
+    """Of tokenizer.json as `save_pretrained` writes it, where it is known."""
     text_sha256: str | None = field(default=None, compare=False)
+    """Of the lines of UTF-8, each with a newline; on all languages, one after another."""
 
 
 class Results(tuple[Result, ...]):

@@ -162,14 +162,14 @@ def test_bad_arguments_are_one_line_and_exit_2(words: list[str], capsys) -> None
 
 
 @pytest.mark.parametrize("verb", ["demo", "train", "transfer", "evaluate", "check"])
-def test_help_ends_with_two_examples(verb: str, capsys) -> None:
+def test_help_ends_with_examples(verb: str, capsys) -> None:
     """The last lines of a verb's help are commands that its own parser accepts."""
     import shlex
 
     assert 0 == main([verb, "--help"])
     _, _, examples = capsys.readouterr().out.partition("examples:\n")
     commands = [shlex.split(line) for line in examples.splitlines() if line.strip()]
-    assert 2 == len(commands)
+    assert len(commands) >= 2
     for command in commands:
         assert ["vocabshift", verb] == command[:2]
         assert verb == module.build_parser().parse_args(command[1:]).verb
