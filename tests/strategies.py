@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from vocabshift.text.patterns import NAMED, Split
 from vocabshift.text.writing import TERMINALS
 
 _USUAL_EXAMPLES = 100  # of a test that does not say how many, in the profile "fixed"
@@ -120,3 +121,19 @@ def documents(draw: st.DrawFn, max_documents: int = 6) -> list[str]:
     parts = st.tuples(st.sampled_from(vocabulary), glue).map("".join)
     document = st.lists(parts, min_size=1, max_size=20).map("".join)
     return draw(st.lists(document, min_size=1, max_size=max_documents))
+
+
+PATTERNS = {**NAMED, "a regex": (Split(r"\s+|[a-k]+"),), "no cut": ()}
+patterns = st.sampled_from(sorted(PATTERNS)).map(PATTERNS.__getitem__)
+
+# Languages that share words, as related ones do: a merge for one of them shortens the others.
+shared_words = st.lists(
+    st.sampled_from(("abba", "ab", "bab", "cab", "राम", "राजा", "काम", "नाम", "a", "aaaa", "é")),
+    min_size=1,
+    max_size=12,
+).map(" ".join)
+texts_by_language = st.lists(
+    st.one_of(documents(max_documents=2), st.lists(shared_words, min_size=1, max_size=3)),
+    min_size=2,
+    max_size=5,
+).map(lambda lists: {f"l{i}": texts for i, texts in enumerate(lists)})

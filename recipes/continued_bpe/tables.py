@@ -24,7 +24,7 @@ Cells = list[str]
 
 
 def tables(rows: list[Figures]) -> dict[str, str]:
-    """Those that stand beside the paper's (`recipes/data/record.py`), from the rows of paper.py."""
+    """Those compared with the paper's (`recipes/data/record.py`), from the rows of paper.py."""
     return beside.tables("continued_bpe", rows)
 
 

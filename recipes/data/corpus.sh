@@ -40,6 +40,21 @@ specs() {
   fi
 }
 
+# sampled MB: a folder with a sample of the text of so many MB; all of it for 0. Expects
+# TRAIN and SEED.
+sampled() {
+  if [ "$1" = 0 ]; then
+    printf '%s\n' "$TRAIN"
+    return
+  fi
+  local folder=$OUT/sample-$1-$SEED
+  if [ ! -d "$folder" ]; then
+    "$PYTHON" recipes/data/sample.py "$TRAIN" "$folder.partial" --mb "$1" --seed "$SEED"
+    mv "$folder.partial" "$folder"
+  fi
+  printf '%s\n' "$folder"
+}
+
 # Program text as one language, "code".
 code_specs() {
   local file

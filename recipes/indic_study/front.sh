@@ -35,14 +35,7 @@ if [ "${1:-}" = --smoke ]; then
 else
   prepare_shared_text
   ENGLISH=en
-  if [ "$MB" != 0 ]; then
-    SAMPLE=$OUT/sample-$MB-$SEED
-    if [ ! -d "$SAMPLE" ]; then
-      "$PYTHON" recipes/data/sample.py "$TRAIN" "$SAMPLE.partial" --mb "$MB" --seed "$SEED"
-      mv "$SAMPLE.partial" "$SAMPLE"
-    fi
-    TRAIN=$SAMPLE
-  fi
+  TRAIN=$(sampled "$MB")
 fi
 lines_into PARALLEL specs "$EVAL/sib200-flores"
 lines_into CORPUS specs "$TRAIN"

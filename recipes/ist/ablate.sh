@@ -28,19 +28,6 @@ vocabshift() { "$PYTHON" -m vocabshift "$@"; }
 . recipes/data/corpus.sh
 mkdir -p "$OUT"
 
-# sampled MB: a folder with a sample of the text of so many MB; all of it for 0.
-sampled() {
-  if [ "$1" = 0 ]; then
-    printf '%s\n' "$TRAIN"
-    return
-  fi
-  local folder=$OUT/sample-$1-$SEED
-  if [ ! -d "$folder" ]; then
-    "$PYTHON" recipes/data/sample.py "$TRAIN" "$folder.partial" --mb "$1" --seed "$SEED"
-    mv "$folder.partial" "$folder"
-  fi
-  printf '%s\n' "$folder"
-}
 if [ "${1:-}" = --smoke ]; then
   prepare_sample_texts
   VOCAB=2000 MB=0 SIZES="2500" DATA_SIZES="0.1" WEIGHTS=eng=4

@@ -36,14 +36,7 @@ else
   prepare_shared_text
   VENDORS=${VENDORS-$(vendors)}
   PAIRS=(--code-switch hi+en ta+en)
-  if [ "$MB" != 0 ]; then
-    SAMPLE=$OUT/sample-$MB-$SEED
-    if [ ! -d "$SAMPLE" ]; then
-      "$PYTHON" recipes/data/sample.py "$TRAIN" "$SAMPLE.partial" --mb "$MB" --seed "$SEED"
-      mv "$SAMPLE.partial" "$SAMPLE"
-    fi
-    TRAIN=$SAMPLE
-  fi
+  TRAIN=$(sampled "$MB")
 fi
 read -r -a WEIGHTS <<<"${WEIGHTS-en=4}"
 read -r -a VENDORS <<<"$VENDORS"

@@ -1,4 +1,4 @@
-"""The tables of this recipe's README that stand beside the paper's (`recipes/data/record.py`).
+"""The tables of this recipe's README compared with the paper's (`recipes/data/record.py`).
 
 Rows: those of `open.sh` in `results.jsonl`, and of the tokenizer of 200,000 tokens those that
 `run.sh` put into `model_cards/matra-200k`.

@@ -14,6 +14,7 @@ DATA=${DATA:-../shared/data-unpacked}
 OUT=${OUT:-runs/vendors}
 VOCAB=${VOCAB:-64000}
 MB=${MB:-20}
+SEED=1
 RECIPES=${RECIPES:-bpe picky vocabshift}
 THREADS=${THREADS:+-j $THREADS}
 . recipes/data/corpus.sh
@@ -21,21 +22,13 @@ mkdir -p "$OUT"
 VENDORS=
 if [ "${1:-}" = --smoke ]; then
   prepare_sample_texts
-  VOCAB=1500
+  VOCAB=1500 MB=0
   RECIPES="bpe picky"
 else
   prepare_shared_text
   VENDORS=$(vendors)
-  if [ ! -d "$OUT/sample-$MB" ]; then
-    "$PYTHON" recipes/data/sample.py "$TRAIN" "$OUT/sample-$MB.partial" --mb "$MB" --seed 1
-    mv "$OUT/sample-$MB.partial" "$OUT/sample-$MB"
-  fi
 fi
-if [ -d "$OUT/sample-$MB" ]; then
-  lines_into CORPUS specs "$OUT/sample-$MB"
-else
-  lines_into CORPUS specs "$TRAIN"
-fi
+lines_into CORPUS specs "$(sampled "$MB")"
 OURS=()
 for recipe in $RECIPES; do
   OURS+=("$OUT/$recipe")

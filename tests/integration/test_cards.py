@@ -229,8 +229,8 @@ def test_a_model_gets_a_card_and_is_published(tmp_path: Path, run) -> None:
     bits = tmp_path / "bits.jsonl"
     run("score", base, trained, "--text", f"en={text}", "--output", bits)
     words = ["--results", bits, "--base", "me/mill", "--license", "mit"]
-    told = run("card", trained, *words, "-o", trained / "README.md")
-    assert ["transfer", "cpt"] == [step["operation"] for step in told["facts"]["steps"]]
+    written = run("card", trained, *words, "-o", trained / "README.md")
+    assert ["transfer", "cpt"] == [step["operation"] for step in written["facts"]["steps"]]
     card = ModelCard((trained / "README.md").read_text(encoding="utf-8"))
     assert ("me/mill", "mit") == (card.data.base_model, card.data.license)
     assert "| cpt | all trained on" in card.text

@@ -12,19 +12,17 @@ from hypothesis import strategies as st
 from reference import bpe
 from reference.peer import merges_of_tokenizers
 from reference.pre_tokenize import pre_tokenizer
-from strategies import documents, examples
+from strategies import documents, examples, patterns
 from vocabshift import _core
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
-from vocabshift.text.patterns import NAMED, Pattern, Split
+from vocabshift.text.patterns import Pattern
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer_json import to_json
 from vocabshift.trainers.byte_level import BpeTrainer
 
 # Every named pattern, one regex that only `tokenizers` can run, and whole documents as words.
-PATTERNS = {**NAMED, "a regex": (Split(r"\s+|[a-k]+"),), "no cut": ()}
-patterns = st.sampled_from(sorted(PATTERNS)).map(PATTERNS.__getitem__)
 
 
 @examples(150)

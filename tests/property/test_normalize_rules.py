@@ -104,7 +104,7 @@ def test_no_rule_looks_beyond_its_line(lines: list[str]) -> None:
 
 @pytest.mark.parametrize("block", _BLOCKS)
 def test_every_character_of_a_script(block: str) -> None:
-    """Every character in front of and behind many others of its script."""
+    """Every character before and after many others of its script."""
     usual = list(filter(is_usual, block))
     for one in usual:
         text = " ".join(f"{one}{two}{two}{one}:{two}{one}" for two in (*usual[::6], "|", ":"))

@@ -9,36 +9,23 @@ from hypothesis import strategies as st
 
 from reference import overlap
 from reference.pre_tokenize import pre_tokenizer
-from strategies import documents, examples
+from strategies import examples, patterns, texts_by_language
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
-from vocabshift.text.patterns import NAMED, Pattern, Split, get_pattern
+from vocabshift.text.patterns import Pattern, get_pattern
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer_json import to_json
 from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.overlap import OverlapTrainer
 
-PATTERNS = {**NAMED, "a regex": (Split(r"\s+|[a-k]+"),), "no cut": ()}
-patterns = st.sampled_from(sorted(PATTERNS)).map(PATTERNS.__getitem__)
 powers = st.sampled_from((-2.0, -2.0, -1.0, -0.3, -7.5, "min"))
 alphas = st.sampled_from((0.5, 0.5, 0.1, 0.9, 1.0))
-
-# Languages that share words, as related ones do.
-shared = st.lists(
-    st.sampled_from(("abba", "ab", "bab", "cab", "राम", "राजा", "काम", "नाम", "a", "aaaa", "é")),
-    min_size=1,
-    max_size=12,
-).map(" ".join)
-texts_of_language = st.one_of(documents(max_documents=2), st.lists(shared, min_size=1, max_size=3))
-by_language = st.lists(texts_of_language, min_size=2, max_size=5).map(
-    lambda lists: {f"l{i}": texts for i, texts in enumerate(lists)}
-)
 
 
 @examples(85)
 @given(
-    texts=by_language,
+    texts=texts_by_language,
     weights=st.lists(st.sampled_from((1.0, 1.0, 0.5, 2.0)), min_size=5, max_size=5),
     n_high=st.integers(1, 4),
     pattern=patterns,
@@ -89,7 +76,7 @@ def test_merges_equal_the_reference(
 
 
 @examples(40)
-@given(texts=by_language, power=powers, vocab_size=st.sampled_from((257, 290, 400)))
+@given(texts=texts_by_language, power=powers, vocab_size=st.sampled_from((257, 290, 400)))
 def test_what_is_written(texts: dict[str, list[str]], power: float, vocab_size: int) -> None:
     corpus = Corpus.from_texts(texts)
     trainer = OverlapTrainer(vocab_size=vocab_size, overlap_power=power)
@@ -106,7 +93,7 @@ def test_what_is_written(texts: dict[str, list[str]], power: float, vocab_size: 
 
 
 @examples(60)
-@given(texts=by_language, pattern=patterns, vocab_size=st.sampled_from((257, 300, 400)))
+@given(texts=texts_by_language, pattern=patterns, vocab_size=st.sampled_from((257, 300, 400)))
 def test_alpha_one_is_bpe(texts: dict[str, list[str]], pattern: Pattern, vocab_size: int) -> None:
     options = {"vocab_size": vocab_size, "pre_tokenizer": pattern}
     plain = BpeTrainer(**options).run(Corpus.from_texts(texts))

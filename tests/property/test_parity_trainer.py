@@ -11,34 +11,22 @@ from hypothesis import strategies as st
 
 from reference import parity
 from reference.pre_tokenize import pre_tokenizer
-from strategies import documents, examples
+from strategies import examples, patterns, shared_words, texts_by_language
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.patterns import NAMED, Pattern, Split
+from vocabshift.text.patterns import Pattern
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer_json import to_json
 from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.parity import ParityReport, ParityTrainer
 
-PATTERNS = {**NAMED, "a regex": (Split(r"\s+|[a-k]+"),), "no cut": ()}
-patterns = st.sampled_from(sorted(PATTERNS)).map(PATTERNS.__getitem__)
-
-# Languages that share words: a merge for one of them shortens the others.
-shared = st.lists(
-    st.sampled_from(("abba", "ab", "bab", "cab", "राम", "राजा", "काम", "नाम", "a", "aaaa", "é")),
-    min_size=1,
-    max_size=12,
-).map(" ".join)
-texts_of_language = st.one_of(documents(max_documents=2), st.lists(shared, min_size=1, max_size=3))
-by_language = st.lists(texts_of_language, min_size=2, max_size=5).map(
-    lambda lists: {f"l{i}": texts for i, texts in enumerate(lists)}
-)
-
 
 @examples(50)
 @given(
-    texts=by_language,
-    lines=st.one_of(st.just([]), st.lists(st.lists(shared, min_size=5, max_size=5), max_size=3)),
+    texts=texts_by_language,
+    lines=st.one_of(
+        st.just([]), st.lists(st.lists(shared_words, min_size=5, max_size=5), max_size=3)
+    ),
     pattern=patterns,
     vocab_size=st.sampled_from((256, 258, 270, 300)),
     global_merges=st.sampled_from((0, 0, 1, 7)),
@@ -103,7 +91,7 @@ def test_merges_equal_the_reference(
 
 @examples(25)
 @given(
-    texts=by_language,
+    texts=texts_by_language,
     vocab_size=st.sampled_from((257, 290, 400)),
     transition=st.sampled_from((1.0, 0.9)),
 )

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from reference import picky, stacked
 from reference.pre_tokenize import pre_tokenizer
-from strategies import documents, examples
+from strategies import documents, examples, patterns
 from vocabshift import _core
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.patterns import NAMED, Pattern, Split
+from vocabshift.text.patterns import Pattern
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.splits import unreachable_tokens
@@ -23,8 +23,6 @@ from vocabshift.trainers.base import RunContext, make_reader
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.picky import PickyReport, PickyTrainer
 
-PATTERNS = {**NAMED, "a regex": (Split(r"\s+|[a-k]+"),), "no cut": ()}
-patterns = st.sampled_from(sorted(PATTERNS)).map(PATTERNS.__getitem__)
 thresholds = st.sampled_from((0.01, 0.2, 0.5, 0.7, 0.9, 0.95, 1.0))
 
 # Few letters and short words, so that tokens go and come back; long ones for what long words do.

@@ -174,7 +174,7 @@ def arabic_letters(text: str, languages: Sequence[str]) -> str:
 
 
 def _with_marks(text: str) -> str:
-    """A letter and the madda or hamza behind it in one character, where there is one."""
+    """A letter and the madda or hamza after it in one character, where there is one."""
     out = ""
     for one in text:
         both = unicodedata.normalize("NFC", out[-1:] + one)
@@ -202,12 +202,12 @@ def arabic_joiners(text: str) -> str:
             out += one
             continue
         letter = out.rstrip("\u064e\u064f")[-1:]
-        behind = text[place:].lstrip("\u200c")[:1] or " "
+        after = text[place:].lstrip("\u200c")[:1] or " "
         joins = "ARABIC LETTER" not in name(letter) or named(f"{name(letter)} INITIAL FORM")
         is_last = (
             "ARABIC LETTER" in name(out[-1:])
-            and not behind.isalpha()
-            and not unicodedata.combining(behind)
+            and not after.isalpha()
+            and not unicodedata.combining(after)
         )
         if joins and not is_last and not out.endswith("\u200c"):
             out += one

@@ -113,5 +113,5 @@ def test_the_steps_of_a_normalizer_can_be_looked_up(capsys) -> None:
     assert 0 == main(["train", "--help"])
     assert "vocabshift normalize" in " ".join(capsys.readouterr().out.split())
     assert 0 == main(["count", "--help"])
-    shown = "".join(capsys.readouterr().out.split())  # lines break behind hyphens too
+    shown = "".join(capsys.readouterr().out.split())  # lines break after hyphens too
     assert set() == {name for name in NAMES if name not in shown}

@@ -69,7 +69,7 @@ def test_parallel_text_decides(tmp_path: Path) -> None:
 
 
 def test_merges_for_one_shorten_the_others() -> None:
-    """ "ab" for x leaves y at 2 tokens of 3 characters, behind x's 1 of 2."""
+    """ "ab" for x leaves y at 2 tokens of 3 characters, worse than x's 1 of 2."""
     texts = {"x": ["ab"] * 5, "y": ["abc"]}
     assert ["ab", "abc"] == new_tokens(texts, 2)
     report = ParityTrainer(vocab_size=258).run(Corpus.from_texts(texts)).report

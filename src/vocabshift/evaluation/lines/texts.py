@@ -131,7 +131,7 @@ def _lines(language: str, text: Any) -> list[str]:
 
 
 def sha256_of(lines: Iterable[str]) -> str:
-    """SHA-256, in hex, of lines of UTF-8, each with a newline behind it."""
+    """SHA-256, in hex, of lines of UTF-8, each with a newline after it."""
     digest = sha256()
     for line in lines:
         digest.update(line.encode("utf-8", "surrogatepass") + b"\n")
