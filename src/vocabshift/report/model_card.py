@@ -101,19 +101,17 @@ def read_model_facts(folder: str | Path) -> ModelFacts:
 
 def _steps(folder: Path) -> tuple[list[Step], str | None]:
     """The steps that led to a folder, the oldest first, and the model before them, if named."""
-    steps: list[Step] = []
-    seen: set[Path] = set()
-    source: str | None = str(folder)
-    while source is not None and Path(source).resolve() not in seen:
-        seen.add(Path(source).resolve())
-        record = outcome.read_provenance(Path(source))
-        if record is None:
-            break
-        config = {key: _bare(key, value) for key, value in record["config"].items()}
-        steps.insert(0, Step(record["operation"], record["version"], config, record["figures"]))
-        named = record["config"].get("model")
-        source = named if isinstance(named, str) else None
-    return steps, source
+    records = list(outcome.read_history(folder))[::-1]
+    source = records[0]["config"].get("model")
+    return [
+        Step(
+            record["operation"],
+            record["version"],
+            {key: _bare(key, value) for key, value in record["config"].items()},
+            record["figures"],
+        )
+        for record in records
+    ], source if isinstance(source, str) else None
 
 
 def _bare(key: str, value: Any) -> Any:

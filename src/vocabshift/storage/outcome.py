@@ -38,6 +38,22 @@ def read_provenance(folder: Path) -> dict[str, Any] | None:
     return document
 
 
+def read_history(folder: Path) -> Iterator[dict[str, Any]]:
+    """The `vocabshift.json` of a model's folder, then that of the model it was made of, and so on.
+
+    Ends at a model that has none, or that was read before.
+    """
+    seen: set[Path] = set()
+    source: Any = str(folder)
+    while isinstance(source, str) and Path(source).resolve() not in seen:
+        seen.add(Path(source).resolve())
+        record = read_provenance(Path(source))
+        if record is None:
+            return
+        yield record
+        source = record["config"].get("model")
+
+
 def write_provenance(
     folder: Path,
     operation: str,

@@ -26,7 +26,7 @@ from vocabshift.models.folder import load_own_tokenizer, require_model
 from vocabshift.models.load import check_model, load_configs
 from vocabshift.models.quantized import quantization_method
 from vocabshift.models.shards import FLOATS, open_checkpoint
-from vocabshift.storage.outcome import read_provenance
+from vocabshift.storage.outcome import read_history
 from vocabshift.surgery.matching import TRANSFER_MAP
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.readers import input_key
@@ -246,17 +246,9 @@ def _origin_of(folder: Path) -> str | None:
 
     Runs of `cpt` in between are passed over. None if a folder on the way says nothing.
     """
-    seen = set()
-    while folder.resolve() not in seen:
-        seen.add(folder.resolve())
-        made = read_provenance(folder) if folder.is_dir() else None
-        source = None if made is None else made["config"].get("model")
-        if made is None or not isinstance(source, str):
-            return None
-        if made["operation"] != "cpt":
-            return source
-        folder = Path(source)
-    return None
+    made = next((each for each in read_history(folder) if each["operation"] != "cpt"), None)
+    source = None if made is None else made["config"].get("model")
+    return source if isinstance(source, str) else None
 
 
 def _teacher_of(config: CptConfig, folder: Path, data: PackedIds | Corpus) -> Path | StoredTeacher:
