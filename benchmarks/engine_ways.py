@@ -127,7 +127,8 @@ def ids_in_ray(args: argparse.Namespace) -> Found:
     DataContext.get_current().enable_progress_bars = False
     # Ray pickles by value only what is in no module that its workers could import.
     encoder: Any = _ray_tokenizers if args.way.endswith("tokenizers") else _ray_ours
-    texts = ray.data.read_text(str(args.text))
+    # By default Ray drops lines of spaces too.
+    texts = ray.data.read_text(str(args.text), drop_empty_lines=False)
     sums = texts.map_batches(
         encoder(),
         fn_constructor_args=(args.tokenizer,),
