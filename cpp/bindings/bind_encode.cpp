@@ -49,7 +49,8 @@ py::array_t<std::int32_t> ids_array(Ids&& ids) {
 }
 
 py::tuple batch_arrays(TextEncoder::Batch&& batch) {
-  return py::make_tuple(ids_array(std::move(batch.ids)), to_array(std::move(batch.offsets)));
+  return py::make_tuple(ids_array(std::move(batch.ids)), to_array(std::move(batch.offsets)),
+                        to_array(std::move(batch.left)));
 }
 
 py::tuple encode_texts(GuardedEncoder& self, const py::list& texts, std::size_t threads) {
@@ -127,15 +128,18 @@ void register_encode(py::module_& m) {
   py::class_<GuardedEncoder>(m, "TextEncoder", "From documents to ids.")
       .def(py::init([](const Encoder& encoder, const std::vector<AddedToken>& raw_tokens,
                        const std::vector<AddedToken>& normalized_tokens, const py::str& prepend,
-                       const py::str& space_becomes, std::optional<PreTokenizer> pre_tokenizer) {
+                       const py::str& space_becomes, bool only_nfc,
+                       std::optional<PreTokenizer> pre_tokenizer) {
              return std::make_unique<GuardedEncoder>(
                  encoder, TextEncoder::Options{
                               raw_tokens, normalized_tokens, std::string(utf8_of(prepend)),
-                              std::string(utf8_of(space_becomes)), std::move(pre_tokenizer)});
+                              std::string(utf8_of(space_becomes)), only_nfc,
+                              std::move(pre_tokenizer)});
            }),
            py::arg("encoder"), py::kw_only(), py::arg("raw_tokens") = std::vector<AddedToken>(),
            py::arg("normalized_tokens") = std::vector<AddedToken>(), py::arg("prepend") = "",
-           py::arg("space_becomes") = "", py::arg("pre_tokenizer") = py::none())
+           py::arg("space_becomes") = "", py::arg("only_nfc") = false,
+           py::arg("pre_tokenizer") = py::none())
       .def(
           "encode",
           [](GuardedEncoder& self, const py::str& text) {
@@ -168,10 +172,11 @@ void register_encode(py::module_& m) {
           },
           py::arg("pieces"), "Ids of pieces that something else has cut.")
       .def("encode_batch", &encode_texts, py::arg("texts"), py::arg("threads") = 1,
-           "(flat ids int32, offsets int64) of a list of str.")
+           "(flat ids int32, offsets int64, indices of texts left out) of a list of str; left out "
+           "are those that are not is_nfc, with only_nfc.")
       .def("encode_documents", &encode_documents, py::arg("data"), py::arg("starts"),
            py::arg("ends"), py::arg("threads") = 1,
-           "(flat ids int32, offsets int64) of the documents data[starts[i]:ends[i]].")
+           "The same of the documents data[starts[i]:ends[i]].")
       .def("has_added", &has_added, py::arg("data"),
            "Whether the bytes hold a token that would be cut out of text.")
       .def("split_added", &split_added, py::arg("text"), py::arg("normalized"),

@@ -7,6 +7,7 @@
 #include "bindings/documents.h"
 #include "bindings/texts.h"
 #include "core/hash.h"
+#include "core/nfc.h"
 #include "core/pre_tokenize.h"
 #include "core/script_words.h"
 #include "core/unicode.h"
@@ -82,6 +83,9 @@ void register_text(py::module_& m) {
         py::arg("ends") = py::none(), py::arg("seed") = 0,
         "64-bit hash of `data`; or the sum of those of its documents data[starts[i]:ends[i]],\n"
         "modulo 2**64. Not cryptographic.");
+  m.def(
+      "is_nfc", [](const py::str& text) { return is_nfc(utf8_of(text)); }, py::arg("text"),
+      "Whether a text is certainly in normal form C.");
   m.def(
       "char_class",
       [](std::uint32_t c) {

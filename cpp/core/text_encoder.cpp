@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "core/big_memory.h"
+#include "core/nfc.h"
 
 namespace vocabshift {
 
@@ -16,6 +17,7 @@ TextEncoder::TextEncoder(Encoder encoder, const Options& options)
       normalized_tokens_(options.normalized_tokens),
       prepend_(options.prepend),
       space_becomes_(options.space_becomes),
+      only_nfc_(options.only_nfc),
       pre_tokenizer_(options.pre_tokenizer) {}
 
 Encoder::Scratch& TextEncoder::scratch(std::size_t thread) {
@@ -78,6 +80,7 @@ class BatchParts {
     std::size_t number;
     std::size_t begin, end;  // documents; none: nothing is left
     std::vector<TokenId> ids;
+    std::vector<std::int64_t> left;
   };
 
   void next(Part& part) {
@@ -108,7 +111,6 @@ class BatchParts {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (part.number != placed_) {
       waiting_.emplace(part.number, std::move(part));
-      part.ids.clear();
       return;
     }
     place(part);
@@ -128,6 +130,7 @@ class BatchParts {
     if (size > batch_.ids.capacity()) batch_.ids.reserve(size + size / 2);
     batch_.ids.resize(size);  // not cleared
     std::copy(part.ids.begin(), part.ids.end(), batch_.ids.end() - std::ssize(part.ids));
+    batch_.left.insert(batch_.left.end(), part.left.begin(), part.left.end());
     ++placed_;
   }
 
@@ -155,9 +158,15 @@ TextEncoder::Batch TextEncoder::encode_batch(const DocumentSource& documents, st
     std::string room;
     for (parts.next(part); part.begin < part.end; parts.next(part)) {
       part.ids.clear();
+      part.left.clear();
       try {
         for (std::size_t i = part.begin; i < part.end; ++i) {
-          encode(documents.get(i, room), *scratches_[thread], part.ids);
+          const std::string_view text = documents.get(i, room);
+          if (only_nfc_ && !is_nfc(text)) {
+            part.left.push_back(static_cast<std::int64_t>(i));
+          } else {
+            encode(text, *scratches_[thread], part.ids);
+          }
           batch.offsets[i + 1] = static_cast<std::int64_t>(part.ids.size());
         }
       } catch (const StoppedElsewhere&) {

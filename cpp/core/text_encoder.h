@@ -44,6 +44,7 @@ class TextEncoder {
     std::vector<AddedToken> normalized_tokens;  // found after normalization
     std::string prepend;                        // normalizer Prepend; "" for none
     std::string space_becomes;                  // normalizer Replace(" "); "" for none
+    bool only_nfc = false;                      // leave documents that NFC may change to the caller
     std::optional<PreTokenizer> pre_tokenizer;  // none: only encode_piece may be used
   };
 
@@ -60,6 +61,7 @@ class TextEncoder {
   struct Batch {
     BigVector<TokenId> ids;
     std::vector<std::int64_t> offsets;
+    std::vector<std::int64_t> left;  // documents left to the caller, ascending; they have no ids
   };
   Batch encode_batch(const DocumentSource& documents, std::size_t threads);
 
@@ -72,6 +74,7 @@ class TextEncoder {
   Encoder encoder_;
   AddedTokens raw_tokens_, normalized_tokens_;
   std::string prepend_, space_becomes_;
+  bool only_nfc_;
   std::optional<PreTokenizer> pre_tokenizer_;
   std::vector<std::unique_ptr<Encoder::Scratch>> scratches_;  // caches live as long as the encoder
 };

@@ -28,6 +28,23 @@ extern const std::uint8_t kScriptBlocks[];
 extern const std::size_t kScriptCount;
 extern const char* const kScriptNames[];
 extern const std::uint8_t kScriptHan;
+extern const std::uint16_t kNfcIndex[];
+extern const std::uint16_t kNfcBlocks[];
+extern const std::uint64_t kCompositions[];  // second << 32 | first, ascending
+extern const std::size_t kCompositionCount;
+
+// What a code point does to the normal form C of a text.
+enum NfcValue : std::uint16_t {
+  kNfcClass = 255,      // its canonical combining class
+  kNfcSecond = 256,     // it composes with some starter before it
+  kNfcUnsure = 512,     // it is changed, or not known
+  kNfcComposed = 1024,  // it decomposes, and is composed again
+};
+
+inline std::uint16_t nfc_value(char32_t code_point) {
+  const std::size_t block = kNfcIndex[code_point >> kBlockBits];
+  return kNfcBlocks[block << kBlockBits | (code_point & ((1u << kBlockBits) - 1))];
+}
 }  // namespace tables
 
 // Class bits of a code point; 0 for punctuation, symbols, controls, formats and unassigned.

@@ -2,7 +2,8 @@
 
 There are three ways: entirely in the core; in the core after a normalizer of ours or a part of
 `tokenizers`; or, for the few kinds of tokenizer that the core does not support, entirely in
-`tokenizers`. All three give the same ids; only speed differs.
+`tokenizers`. All three give the same ids; only speed differs. A normalizer NFC leaves most texts
+as they are: those that it cannot change go to the core alone, the others the second way.
 
 A repaired pre-tokenizer lets marks and joiners follow the letters of a word. Owns which of its
 steps are rewritten, and with what. How a regex is rewritten is `text.regexes`'s; what the repair
@@ -19,7 +20,7 @@ import numpy as np
 
 from vocabshift import _core
 from vocabshift.text import patterns
-from vocabshift.text.normalize import spec_function
+from vocabshift.text.normalize import name_of, spec_function
 from vocabshift.text.regexes import GPT2, repair_regex
 from vocabshift.text.splits import Split
 from vocabshift.tokenizer.any_tokenizer import Buffer, Ids, Offsets, join
@@ -46,6 +47,7 @@ class Pipeline:
         self.tokenizer = tokenizer
         self.parse_special = parse_special
         self._normalize: Callable[[str], str] | None = None  # outside the core, part by part
+        self._is_nfc = False  # whether that is NFC alone
         self._pre_tokenizer: PreTokenizer | None = None  # likewise
         self._model: _core.Encoder | None = None
         self._core: _core.TextEncoder | None = None
@@ -57,7 +59,8 @@ class Pipeline:
         """What runs: the core alone, the core after parts of `tokenizers`, or `tokenizers`."""
         if self._core is None:
             return "tokenizers"
-        has_parts = self._normalize is not None or self._pre_tokenizer is not None
+        normalizes = self._normalize is not None and not self._is_nfc
+        has_parts = normalizes or self._pre_tokenizer is not None
         return "core behind tokenizers" if has_parts else "core"
 
     @property
@@ -84,6 +87,7 @@ class Pipeline:
         if simple is None or (self._pre_tokenizer is not None and simple != ("", "")):
             known = spec_function(spec)
             self._normalize = known or self.tokenizer.backend.normalizer.normalize_str
+            self._is_nfc = name_of(spec) == "nfc"
         self._model = model or compile_model(self.tokenizer.model, byte_level=pattern is not None)
         added = self.tokenizer.added_tokens
         prepend, space_becomes = simple or ("", "")
@@ -93,6 +97,7 @@ class Pipeline:
             normalized_tokens=self._core_tokens(token for token in added if token.normalized),
             prepend=prepend,
             space_becomes=space_becomes,
+            only_nfc=self._is_nfc,
             pre_tokenizer=scanner,
         )
 
@@ -110,7 +115,7 @@ class Pipeline:
             backend = self.tokenizer.backend
             backend.encode_special_tokens = not self.parse_special
             return np.array(backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
-        if self.engine == "core":
+        if self.engine == "core" and (self._normalize is None or _core.is_nfc(text)):
             return self._core.encode(text)
         parts: list[Ids] = []
         for part, token_id in self._core.split_added(text, self._normalize is None):
@@ -129,7 +134,8 @@ class Pipeline:
         """Flat ids of many texts and offsets (n_texts + 1,)."""
         check_threads(threads)
         if self._core is not None and self.engine == "core":
-            return self._core.encode_batch(texts, threads)
+            ids, offsets, left = self._core.encode_batch(texts, threads)
+            return self._insert(ids, offsets, left, [texts[i] for i in left.tolist()])
         return join([self.encode(text) for text in texts])
 
     def encode_documents(
@@ -138,8 +144,22 @@ class Pipeline:
         """Flat ids and offsets (n_documents + 1,) of the documents data[starts[i]:ends[i]]."""
         check_threads(threads)
         if self._core is not None and self.engine == "core":
-            return self._core.encode_documents(data, starts, ends, threads)
+            ids, offsets, left = self._core.encode_documents(data, starts, ends, threads)
+            texts = list(_texts(memoryview(data), starts[left], ends[left])) if len(left) else []
+            return self._insert(ids, offsets, left, texts)
         return join([self.encode(text) for text in _texts(memoryview(data), starts, ends)])
+
+    def _insert(
+        self, ids: Ids, offsets: Offsets, left: Offsets, texts: list[str]
+    ) -> tuple[Ids, Offsets]:
+        """A batch with the ids of the texts `left` that the core left out."""
+        if not texts:
+            return ids, offsets
+        encoded = [self.encode(text) for text in texts]
+        lengths = np.diff(offsets)
+        lengths[left] = list(map(len, encoded))
+        ids = np.insert(ids, np.repeat(offsets[left], lengths[left]), np.concatenate(encoded))
+        return ids, np.concatenate((offsets[:1], np.cumsum(lengths)))
 
 
 def check_threads(threads: int) -> None:

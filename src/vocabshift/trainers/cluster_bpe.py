@@ -177,7 +177,7 @@ def _tokens(encoder: _core.Encoder, words: Sequence[Sequence[tuple[bytes, int]]]
     total = 0
     for of_group in words:
         listed = [word.decode() for word, _ in of_group]
-        _, offsets = text.encode_batch(listed, 1)
+        _, offsets, _ = text.encode_batch(listed, 1)
         counts = np.array([count for _, count in of_group], dtype=np.int64)
         total += int((np.diff(offsets) * counts).sum())
     return total
