@@ -64,7 +64,8 @@ def bins(measured: Path) -> Iterator[Row]:
     values: dict[str, dict[str, list[float]]] = {}
     for line in measured.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        name = row["metric"].removeprefix("fertility_bin_").replace("_", " to ", 1)
+        name = row["metric"].removeprefix("fertility_bin_").replace("_up", " and up")
+        name = name.replace("_", " to ")
         values.setdefault(row["subject"], {}).setdefault(name, []).append(row["value"])
     for subject, own in values.items():
         means = {name: statistics.fmean(found) for name, found in own.items()}

@@ -29,7 +29,7 @@ mkdir -p "$OUT"
 
 if [ "${1:-}" = --smoke ]; then
   prepare_sample_texts
-  VOCAB=2000 SIZES="1500 2500" WEIGHTS=eng=4 SPEED_MB=0.01
+  VOCAB=2000 MB=0 SIZES="1500 2500" WEIGHTS=eng=4 SPEED_MB=0.01
   VENDORS=${VENDORS-}
   PAIRS=() # the sample texts are not parallel
 else

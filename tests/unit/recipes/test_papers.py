@@ -76,6 +76,13 @@ def test_a_paper_without_figures_has_no_columns(beside) -> None:
     assert "*The paper has no figures.*" == beside._how(open_entry, None)
 
 
+def test_a_paper_with_figures_of_some_languages_has_no_mean(beside) -> None:
+    """It would be of other languages than ours."""
+    lines = beside.effects({**ENTRY, "figures": {"90": {"hi": 2.0}}}, OURS).splitlines()
+    assert "|  | ours: mean | ours, against 90 |" == lines[0]
+    assert "| hi | 1.00 | 2.00 | 2.00 |" in lines
+
+
 def test_how_our_side_was_made_is_written_under_it(beside) -> None:
     made = {"size": "64000 tokens", "command": "a.sh", "seconds": 1234.0, "machine": "2 cores of X"}
     assert (
