@@ -41,6 +41,15 @@ def test_a_result_is_not_measured_again(
         engines.main()
 
 
+def test_our_samples_are_enough(
+    engines: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without --text and --megabytes."""
+    monkeypatch.setattr(sys, "argv", ["engines.py", "--ways", "words-local", "--threads", "1"])
+    engines.main()
+    assert "| 0.1 | words-local | words | 1 threads |" in capsys.readouterr().out
+
+
 def test_parts_hold_the_lines_of_the_text(
     engines: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
