@@ -261,7 +261,7 @@ def main() -> None:
     """Measure what is not in the results yet, and print all of them as Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--text", type=Path, help="a UTF-8 text file (default: our samples)")
-    parser.add_argument("--megabytes", type=float, nargs="+", default=[1])
+    parser.add_argument("--megabytes", type=float, nargs="+", default=[0.1])
     usual = ["words-local", "words-spark", "words-regex"]
     parser.add_argument("--ways", nargs="*", choices=WAYS, default=usual, metavar="WAY")
     parser.add_argument("--master", default="local[2]")

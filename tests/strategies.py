@@ -123,6 +123,7 @@ def documents(draw: st.DrawFn, max_documents: int = 6) -> list[str]:
     return draw(st.lists(document, min_size=1, max_size=max_documents))
 
 
+# Every named pattern, one regex that only `tokenizers` can run, and whole documents as words.
 PATTERNS = {**NAMED, "a regex": (Split(r"\s+|[a-k]+"),), "no cut": ()}
 patterns = st.sampled_from(sorted(PATTERNS)).map(PATTERNS.__getitem__)
 

@@ -5,6 +5,19 @@
 #   EVAL/sib200-flores/LANG.txt           the same sentences in every language
 #   EVAL/code/*                           program text
 
+vocabshift() { "$PYTHON" -m vocabshift "$@"; }
+
+# trained NAME OPTION…: the tokenizer OUT/NAME, learned from CORPUS unless it is there. The caller sets
+# CORPUS, an array of SPECs, and THREADS, which is empty or "-j N".
+trained() {
+  local name=$1
+  shift
+  if [ ! -d "$OUT/$name" ]; then
+    vocabshift train "$@" --corpus "${CORPUS[@]}" $THREADS -o "$OUT/$name" --json \
+      >"$OUT/$name.json"
+  fi
+}
+
 # lines_into NAME COMMAND…: what a command prints, line by line, as an array of that name. (macOS
 # still comes with a bash that has no mapfile.)
 lines_into() {

@@ -24,7 +24,6 @@ SEED=${SEED:-1}
 SIZES=${SIZES:-128000 180000 200000 225000 250000}
 DATA_SIZES=${DATA_SIZES:-25 50 200 0}
 THREADS=${THREADS:+-j $THREADS}
-vocabshift() { "$PYTHON" -m vocabshift "$@"; }
 . recipes/data/corpus.sh
 mkdir -p "$OUT"
 
@@ -44,15 +43,10 @@ lines_into WEIGHTED specs "$SAMPLE" ${WEIGHTS[@]+"${WEIGHTS[@]}"}
 lines_into UNWEIGHTED specs "$SAMPLE"
 
 SUBJECTS=()
-# run NAME [OPTION…]: the tokenizer of these options, trained on CORPUS unless it is there.
+# run NAME [OPTION…]: the tokenizer of these options.
 run() {
-  local name=$1
-  shift
-  SUBJECTS+=("$OUT/$name")
-  if [ ! -d "$OUT/$name" ]; then
-    vocabshift train --vocab-size "$VOCAB" "$@" --corpus "${CORPUS[@]}" $THREADS -o "$OUT/$name" \
-      --json >"$OUT/$name.json"
-  fi
+  SUBJECTS+=("$OUT/$1")
+  trained "$1" --vocab-size "$VOCAB" "${@:2}"
 }
 TABLES=()
 # table NAME ROW=TOKENIZER…: which tokenizers are the rows of a table of the README.

@@ -22,7 +22,6 @@ DATA=${DATA:-../shared/data-unpacked}
 OUT=${OUT:-runs/ist}
 THREADS=${THREADS:+-j $THREADS}
 read -r -a OPTIONS <<<"${OPTIONS:-}"
-vocabshift() { "$PYTHON" -m vocabshift "$@"; }
 . recipes/data/corpus.sh
 mkdir -p "$OUT"
 
@@ -46,10 +45,7 @@ lines_into CODE code_specs
 
 # 2. The tokenizers: IST, the same without its sentence rule, the same without superwords.
 for name in ist superbpe bpe; do
-  if [ ! -d "$OUT/$name" ]; then
-    vocabshift train --config "recipes/ist/$name.toml" ${OPTIONS[@]+"${OPTIONS[@]}"} \
-      --corpus "${CORPUS[@]}" $THREADS -o "$OUT/$name" --json >"$OUT/$name.json"
-  fi
+  trained "$name" --config "recipes/ist/$name.toml" ${OPTIONS[@]+"${OPTIONS[@]}"}
 done
 
 # 3. What it promises. IST must keep all of it; the other two stand beside it for scale.

@@ -17,7 +17,6 @@ import argparse
 import contextlib
 import json
 import random
-import re
 import statistics
 import sys
 import time
@@ -25,6 +24,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import regex
 
 from vocabshift.checks.vocabulary import terminal_spanning
 from vocabshift.evaluation.lines.subject import engine_of, subject_names
@@ -38,7 +39,8 @@ from encode import with_tiktoken
 from rows import Row, made, shown
 
 TERMINALS = (*SentencePolicy().terminals, ".", "\n")
-BETWEEN_WORDS = re.compile(rf"\w[{SentencePolicy().terminals}.\n]\W*\w")
+_WORD = r"\p{L}\p{M}\p{N}_"  # `re` has no vowel signs in \w
+BETWEEN_WORDS = regex.compile(rf"[{_WORD}][{SentencePolicy().terminals}.\n][^{_WORD}]*[{_WORD}]")
 N_SAMPLE = 1000
 N_SHOWN = 4
 WARM_UP = 50
@@ -64,7 +66,8 @@ def bins(measured: Path) -> Iterator[Row]:
     values: dict[str, dict[str, list[float]]] = {}
     for line in measured.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        name = row["metric"].removeprefix("fertility_bin_").replace("_", " to ", 1)
+        name = row["metric"].removeprefix("fertility_bin_").replace("_up", " and up")
+        name = name.replace("_", " to ")
         values.setdefault(row["subject"], {}).setdefault(name, []).append(row["value"])
     for subject, own in values.items():
         means = {name: statistics.fmean(found) for name, found in own.items()}

@@ -23,13 +23,12 @@ MB=${MB:-100}
 SEED=${SEED:-1}
 SIZES=${SIZES:-32000 96000 128000 160000 200000}
 THREADS=${THREADS:+-j $THREADS}
-vocabshift() { "$PYTHON" -m vocabshift "$@"; }
 . recipes/data/corpus.sh
 mkdir -p "$OUT"
 
 if [ "${1:-}" = --smoke ]; then
   prepare_sample_texts
-  VOCAB=2000 SIZES="1500 2500" WEIGHTS=eng=4 SPEED_MB=0.01
+  VOCAB=2000 MB=0 SIZES="1500 2500" WEIGHTS=eng=4 SPEED_MB=0.01
   VENDORS=${VENDORS-}
   PAIRS=() # the sample texts are not parallel
 else
@@ -48,15 +47,10 @@ lines_into CORPUS specs "$TRAIN" ${WEIGHTS[@]+"${WEIGHTS[@]}"}
 lines_into PARALLEL specs "$EVAL/sib200-flores"
 
 NAMES=()
-# run NAME [OPTION…]: Matra with these options, trained unless it is there.
+# run NAME [OPTION…]: Matra with these options.
 run() {
-  local name=$1
-  shift
-  NAMES+=("$name")
-  if [ ! -d "$OUT/$name" ]; then
-    vocabshift train --recipe matra --sampling-alpha 0.7 --vocab-size "$VOCAB" "$@" \
-      --corpus "${CORPUS[@]}" $THREADS -o "$OUT/$name" --json >"$OUT/$name.json"
-  fi
+  NAMES+=("$1")
+  trained "$1" --recipe matra --sampling-alpha 0.7 --vocab-size "$VOCAB" "${@:2}"
 }
 
 # 1. The variants (Table 4) and the sizes (section 5.5).

@@ -24,7 +24,6 @@ DATA=${DATA:-../shared/data-unpacked}
 OUT=${OUT:-runs/matra}
 read -r -a OPTIONS <<<"${OPTIONS:-}"
 THREADS=${THREADS:+-j $THREADS}
-vocabshift() { "$PYTHON" -m vocabshift "$@"; }
 . recipes/data/corpus.sh
 mkdir -p "$OUT"
 
@@ -51,13 +50,8 @@ lines_into CODE code_specs
 NAMES=()
 # train NAME CONFIG [OPTION…]
 train() {
-  local name=$1 config=$2
-  shift 2
-  NAMES+=("$name")
-  if [ ! -d "$OUT/$name" ]; then
-    vocabshift train --config "$config" ${OPTIONS[@]+"${OPTIONS[@]}"} "$@" \
-      --corpus "${CORPUS[@]}" $THREADS -o "$OUT/$name" --json >"$OUT/$name.json"
-  fi
+  NAMES+=("$1")
+  trained "$1" --config "$2" ${OPTIONS[@]+"${OPTIONS[@]}"} "${@:3}"
 }
 train matra recipes/matra/matra.toml --variant E
 for variant in A B C D; do

@@ -113,12 +113,15 @@ def by_column(entry: Entry, ours: Values) -> str:
 
 
 def effects(entry: Entry, ours: Values) -> str:
-    """A line for each row: the mean of both sides, and the difference from the row `base`."""
+    """A line for each row: the mean of both sides, and the difference from the row `base`.
+
+    The paper's side is shown where at least one of its rows has all the languages of the means.
+    """
     theirs = figures(entry)
     some = [column for column in entry["columns"] if any(column in own for own in ours.values())]
     shared = [column for column in some if column not in NO_LANGUAGE]
     sides = [("ours", ours, str(entry["base"]))]
-    if any(column in own for own in theirs.values() for column in shared):
+    if shared and any(all(column in own for column in shared) for own in theirs.values()):
         sides.append(("paper", theirs, str(entry.get("paper_base", entry["base"]))))
     head = [str(entry.get("down", ""))]
     for who, _, base in sides:

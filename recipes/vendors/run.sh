@@ -32,10 +32,7 @@ lines_into CORPUS specs "$(sampled "$MB")"
 OURS=()
 for recipe in $RECIPES; do
   OURS+=("$OUT/$recipe")
-  if [ ! -d "$OUT/$recipe" ]; then
-    "$PYTHON" -m vocabshift train --recipe "$recipe" --vocab-size "$VOCAB" \
-      --corpus "${CORPUS[@]}" $THREADS -o "$OUT/$recipe" --json >"$OUT/$recipe.json"
-  fi
+  trained "$recipe" --recipe "$recipe" --vocab-size "$VOCAB"
 done
 "$PYTHON" recipes/vendors/measure.py "$OUT" $VENDORS "${OURS[@]}" --train "$TRAIN" \
   --text "$EVAL/sib200-flores"

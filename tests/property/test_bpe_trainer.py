@@ -22,8 +22,6 @@ from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer_json import to_json
 from vocabshift.trainers.byte_level import BpeTrainer
 
-# Every named pattern, one regex that only `tokenizers` can run, and whole documents as words.
-
 
 @examples(150)
 @given(

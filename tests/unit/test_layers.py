@@ -7,13 +7,12 @@ the figures.
 from __future__ import annotations
 
 import ast
-import importlib.util
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+import programs
 import vocabshift
 
 FLOORS = (
@@ -70,18 +69,7 @@ AT_IMPORT_TIME = {"torch": {"cpt", "surgery", "models", "evaluation"}, "pyarrow"
 HEAVY = {"torch", "transformers", "datasets", "pyarrow", "pyspark"}
 
 
-def load_house() -> ModuleType:
-    """The program that measures the package."""
-    file = Path(__file__).parents[2] / "tools" / "house.py"
-    spec = importlib.util.spec_from_file_location("house", file)
-    assert spec is not None and spec.loader is not None
-    program = importlib.util.module_from_spec(spec)
-    sys.modules["house"] = program  # dataclasses look their module up
-    spec.loader.exec_module(program)
-    return program
-
-
-house = load_house()
+house = programs.load("tools/house.py")
 PACKAGE = house.read(Path(str(vocabshift.__file__)).parent)
 
 

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-FILE = Path(__file__).parents[3] / "benchmarks" / "cpt_gpu.py"
+import programs
 
 pytest.importorskip("torch")
 
 
 @pytest.fixture(scope="module")
 def benchmark() -> Any:
-    """The program as a module."""
-    spec = importlib.util.spec_from_file_location("cpt_gpu", FILE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return programs.load("benchmarks/cpt_gpu.py")
 
 
 @pytest.mark.parametrize("what", ["step", "head"])

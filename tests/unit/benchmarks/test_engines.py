@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -10,17 +9,12 @@ from types import ModuleType
 
 import pytest
 
-FILE = Path(__file__).parents[3] / "benchmarks" / "engines.py"
+import programs
 
 
 @pytest.fixture(scope="module")
 def engines() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("engines_benchmark", FILE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # its dataclasses ask for it
-    spec.loader.exec_module(module)
-    return module
+    return programs.load("benchmarks/engines.py")
 
 
 def test_a_result_is_not_measured_again(
@@ -47,15 +41,24 @@ def test_a_result_is_not_measured_again(
         engines.main()
 
 
+def test_our_samples_are_enough(
+    engines: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without --text and --megabytes."""
+    monkeypatch.setattr(sys, "argv", ["engines.py", "--ways", "words-local", "--threads", "1"])
+    engines.main()
+    assert "| 0.1 | words-local | words | 1 threads |" in capsys.readouterr().out
+
+
 def test_parts_hold_the_lines_of_the_text(
     engines: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engines, "_PART_BYTES", 10)
+    monkeypatch.setattr(engines, "_PART_BYTES", 5)
     (tmp_path / "text").write_bytes(b"four\nsix\n\nand more\nrest")
     (tmp_path / "parts").mkdir()
     engines.write_parts(tmp_path / "text", 15e-6, tmp_path / "parts")
     parts = [file.read_bytes() for file in sorted((tmp_path / "parts").iterdir())]
-    assert [b"four\nsix\n\nand more\n"] == [b"".join(parts)]
+    assert [b"four\nsix\n", b"\nand more\n"] == parts
 
 
 def test_an_event_log_says_what_moved_and_what_was_lost(

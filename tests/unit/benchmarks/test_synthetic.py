@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from collections import Counter
@@ -12,7 +11,9 @@ from types import ModuleType
 
 import pytest
 
-PROGRAM = Path(__file__).resolve().parents[3] / "benchmarks" / "synthetic.py"
+import programs
+
+PROGRAM = "benchmarks/synthetic.py"
 
 HINDI = ["राम घर गया।", "सीता घर आई।", "राम  आया", "राम और सीता घर पर हैं।"]
 CODE = [
@@ -26,12 +27,7 @@ CODE = [
 
 @pytest.fixture(scope="module")
 def synthetic() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("synthetic", PROGRAM)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    return programs.load(PROGRAM)
 
 
 @pytest.fixture
@@ -42,7 +38,7 @@ def files(tmp_path: Path) -> list[str]:
 
 
 def run(*arguments: object) -> bytes:
-    command = [sys.executable, PROGRAM, *map(str, arguments)]
+    command = [sys.executable, programs.ROOT / PROGRAM, *map(str, arguments)]
     return subprocess.run(command, check=True, capture_output=True).stdout
 
 

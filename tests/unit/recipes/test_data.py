@@ -72,3 +72,20 @@ def test_a_folder_without_text_is_refused(program, tmp_path: Path, monkeypatch) 
     with pytest.raises(SystemExit) as error:
         run(program, monkeypatch, "data/sample.py", tmp_path, tmp_path / "out", "--mb", "1")
     assert 2 == error.value.code
+
+
+def test_the_beginning_of_each_source_is_taken(program, tmp_path: Path) -> None:
+    """So many bytes of each, and one document in 200 is held out."""
+    text = program("llama_indic/text.py")
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.txt").write_text(f"{name} 6 bytes\n" * 1000, encoding="utf-8")
+    sources = tmp_path / "sources.txt"
+    specs = [f"hi={tmp_path}/one.txt # a comment", "", f"hi={tmp_path}/two.txt"]
+    sources.write_text("\n".join(specs), encoding="utf-8")
+    text.take(sources, 250 * len("one 6 bytes"), tmp_path / "out")
+    kept, held = (
+        (tmp_path / "out" / name).read_text(encoding="utf-8").splitlines()
+        for name in ("hi.jsonl", "held-out/hi.jsonl")
+    )
+    assert [248] * 2 == [kept.count(f'{{"text": "{name} 6 bytes"}}') for name in ("one", "two")]
+    assert [2] * 2 == [held.count(f'{{"text": "{name} 6 bytes"}}') for name in ("one", "two")]

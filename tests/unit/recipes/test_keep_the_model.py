@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,23 +15,16 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-RECIPE = Path(__file__).resolve().parents[3] / "recipes" / "keep_the_model"
 Program = Callable[[str], ModuleType]
 
 
 @pytest.fixture(autouse=True)
-def beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The programs import each other as if they were run, and register an initializer."""
+def initializers() -> Iterator[None]:
+    """One of the programs registers an initializer."""
     from vocabshift.surgery.methods import INITIALIZERS
 
-    monkeypatch.syspath_prepend(str(RECIPE))
-    before, path = set(sys.modules), list(sys.path)
     had = dict(INITIALIZERS)
     yield
-    for name in set(sys.modules) - before:
-        if str(RECIPE.parent) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
-    sys.path[:] = path
     INITIALIZERS.clear()
     INITIALIZERS.update(had)
 

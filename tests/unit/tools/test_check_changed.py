@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+import programs
 
 
 @pytest.fixture(scope="module")
 def tests_of() -> Callable[..., list[str]]:
     """The function of the program."""
-    file = ROOT / "tools" / "check_changed.py"
-    spec = importlib.util.spec_from_file_location("check_changed", file)
-    assert spec is not None and spec.loader is not None
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
-    found: Callable[..., list[str]] = program.tests_of
+    found: Callable[..., list[str]] = programs.load("tools/check_changed.py").tests_of
     return found
 
 

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
-import sys
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+import programs
+from programs import ROOT
 
-
-def load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("mutants", ROOT / "tools" / "mutants.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["mutants"] = module  # its dataclasses look for it
-    spec.loader.exec_module(module)
-    return module
-
-
-mutants = load()
+mutants = programs.load("tools/mutants.py")
 
 
 def test_every_fault_can_be_planted() -> None:
