@@ -120,6 +120,7 @@ def machine() -> str:
         "datasets",
         "rustbpe",
         "ffbpe",
+        "gigabpe",
         "tiktoken",
         "fastokens",
         "gigatoken",
