@@ -79,6 +79,21 @@ def facts(result: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _require_words(counter: _core.WordCounter, reader: Reader, what: str) -> None:
+    """CorpusError for a language whose compression cannot be measured on `what`: it has no word."""
+    found = {
+        group.language
+        for number, group in enumerate(reader.groups)
+        if number < counter.group_count and counter.size(number)
+    }
+    silent = [str(label) for label in reader.language_bytes if label not in found]
+    if silent:
+        raise CorpusError(
+            f"{what} in {', '.join(silent)} holds no word, only special tokens: parity measures "
+            "tokens of words; give text with words, or leave the language out"
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class ParityTrainer(SuperwordTrainer):
     """Parity-aware BPE: every merge serves the language that needs most tokens for its text."""
@@ -186,6 +201,8 @@ class ParityTrainer(SuperwordTrainer):
     ) -> Stage:
         """Learn the merges of stage 1. This empties the counter."""
         languages = self._check_languages(list(reader.language_bytes))
+        if parallel is None:
+            _require_words(counter, reader, "the text")
         numbers = {language: number for number, language in enumerate(languages)}
         measured, labels = (None, []) if parallel is None else parallel
         parity = _core.Parity(
@@ -248,6 +265,7 @@ class ParityTrainer(SuperwordTrainer):
         assert isinstance(reader, CorpusReader)
         reader.by_language = True
         counter = reader.count_words(threads=context.threads)
+        _require_words(counter, reader, "the parallel text")
         lines: Counter[str] = Counter()
         for group in reader.groups:
             lines[str(group.language)] += group.n_documents

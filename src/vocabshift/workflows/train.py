@@ -64,17 +64,17 @@ _VERIFIED_CHARACTERS = 1 << 22
 
 
 def training_key(trainer: AnyTrainer, source: Source, memory_bytes: int = 0) -> str | None:
-    """The key of training with this trainer on this source; None if the source has none.
+    """The key of training with this trainer on this source; None if any of its text has none.
 
     It leaves out the number of threads, because no result depends on it. It includes the memory
     budget, because that may drop words.
     """
     from vocabshift import __version__
 
-    text = source_key(source)
-    if text is None:
-        return None
     parallel = getattr(trainer, "parallel_text", None)
+    text, *other = (source_key(each) for each in (source, parallel) if each is not None)
+    if text is None or None in other:
+        return None
     special = getattr(trainer, "special_tokens_from", None)
     contents = [] if special is None else sorted(special_contents(special))
     return config_hash(
@@ -82,7 +82,7 @@ def training_key(trainer: AnyTrainer, source: Source, memory_bytes: int = 0) -> 
             "version": __version__,
             "config": config_of(trainer),
             "input": text,
-            **({} if parallel is None else {"parallel": source_key(parallel)}),
+            **({"parallel": other[0]} if other else {}),
             "special": contents,
             "memory": memory_bytes,
         }

@@ -174,6 +174,8 @@ def test_the_key_of_a_run_has_the_parallel_text(tmp_path: Path) -> None:
     write(tmp_path, eng="other")
     keys.add(training_key(ParityTrainer(vocab_size=700, parallel=specs), CORPUS))
     assert 2 == len(keys)
+    specs = tuple(f"{label}=hf:me/{label}" for label in LABELS)  # may change from run to run
+    assert training_key(ParityTrainer(vocab_size=700, parallel=specs), CORPUS) is None
 
 
 def test_memory_drops_rare_words_and_says_so() -> None:
@@ -196,10 +198,13 @@ def test_memory_drops_rare_words_and_says_so() -> None:
         ({"hi": ["ab"], "bn": ["ab"]}, {"hi": "a"}, "only one of the two has bn"),
         ({"hi": ["ab"], "bn": ["ab"]}, {"hi": "a", "bn": "b", "ta": "c"}, "two has ta"),
         ({"hi": ["ab"], "bn": ["ab"]}, {"hi": "a\nb", "bn": "b"}, "hi has 2, bn has 1 lines"),
+        ({"hi": ["<s>"], "bn": ["ab"]}, {}, "the text in hi holds no word"),
+        ({"hi": ["ab"], "bn": ["ab"]}, {"hi": "<s>", "bn": "b"}, "parallel text in hi holds no wo"),
     ],
 )
 def test_bad_languages(tmp_path: Path, texts: Any, parallel: dict[str, str], message: str) -> None:
-    trainer = ParityTrainer(vocab_size=300, parallel=tuple(write(tmp_path, **parallel)))
+    options: dict[str, Any] = {"parallel": tuple(write(tmp_path, **parallel))}
+    trainer = ParityTrainer(vocab_size=300, special_tokens=("<s>",), **options)
     with pytest.raises(CorpusError, match=message):
         trainer.run(Corpus.from_texts(texts))
 
