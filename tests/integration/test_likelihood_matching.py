@@ -20,6 +20,8 @@ from vocabshift.cpt import run as run_module
 from vocabshift.cpt import teacher_writer
 from vocabshift.cpt.chunks import Stretch
 from vocabshift.cpt.teacher_folder import ARRAYS, StoredTeacher
+from vocabshift.text.corpus import Corpus
+from vocabshift.workflows.teach import teach_to_folder
 
 torch = pytest.importorskip("torch")
 
@@ -241,6 +243,12 @@ def test_a_teacher_of_some_languages(
     assert both[0]["next_token_loss"] == pytest.approx(one[0]["next_token_loss"])
     line = run(*words, "ta", "-o", tmp_path / "no", status=2)
     assert "no 'ta' in the corpus; its languages: en, hi" in line
+    corpus = Corpus.from_specs(specs(place))
+    teach_to_folder(place / "old", corpus, tmp_path / "str", known="en", device="cpu")
+    assert part.header == StoredTeacher.open(tmp_path / "str").header
+    (tmp_path / "ta.txt").touch()
+    words = ["teach", place / "old", *specs(place), f"ta={tmp_path / 'ta.txt'}", "--known", "ta"]
+    assert "the corpus holds no text" in run(*words, "-o", tmp_path / "no", status=2)
 
 
 def test_refused(cpt: Verb, run: Verb, place: Path, taught: Path, tmp_path: Path) -> None:

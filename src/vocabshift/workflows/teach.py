@@ -87,7 +87,7 @@ def teach_to_folder(
     corpus: Corpus,
     out: str | Path,
     *,
-    known: Sequence[str] = (),
+    known: str | Sequence[str] = (),
     context: int | None = None,
     overlap: int | None = None,
     batch_tokens: int = 4096,
@@ -104,7 +104,7 @@ def teach_to_folder(
         where its config has one, in windows of `context` tokens that repeat `overlap` of those
         before (defaults and `batch_tokens`, `dtype`, `device`: as in `score`).
     known: languages that the model knows: only their documents are read; a run of `cpt` learns the
-        others by next-token loss alone. None: all.
+        others by next-token loss alone. Empty: all.
     out: the folder, which appears whole or not at all; 12 bytes a token. The same call resumes a
         run that was killed, unless `resume` is off.
     dry_run: count, measure the speed on a little text, write nothing.
@@ -117,9 +117,9 @@ def teach_to_folder(
     check_output(out, model, corpus, force=force)
     if any(part.weight != 1 for part in corpus.parts):
         raise ValueError("every document is read once; leave out the @WEIGHT of the corpus")
-    corpus.require_text()
-    if known:
-        corpus.select(known)  # refuses labels that are not there
+    known = [known] if isinstance(known, str) else list(known)
+    read = corpus.select(known) if known else corpus  # refuses labels that are not there
+    read.require_text()
     teacher, about = open_teacher_model(
         model,
         context=context,
@@ -128,10 +128,10 @@ def teach_to_folder(
         dtype=dtype,
         device=device,
     )
-    about["known"] = list(known)
+    about["known"] = known
     cost = _count(teacher, corpus, known, progress)
     if dry_run:
-        speed = _speed(teacher, corpus, known)
+        speed = _speed(teacher, read)
         return {
             "out": str(out),
             "dry_run": True,
@@ -220,12 +220,11 @@ def _count(
     return counts
 
 
-def _speed(teacher: LiveTeacher, corpus: Corpus, known: Sequence[str]) -> float:
+def _speed(teacher: LiveTeacher, corpus: Corpus) -> float:
     """Tokens a second, measured on the first documents."""
     tried: list[str] = []
     n_tokens = 0
-    read = corpus.select(known) if known else corpus
-    for text, _ in next(groups_of(read)):
+    for text, _ in next(groups_of(corpus)):
         windows = teacher.windows([text])[-1]
         n_tokens += sum(window.ids.size for window in windows)
         tried.append(text)
