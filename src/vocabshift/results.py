@@ -41,7 +41,8 @@ class Result:
     tokenizer_sha256: str | None = field(default=None, compare=False)
     """Of tokenizer.json as `save_pretrained` writes it, where it is known."""
     text_sha256: str | None = field(default=None, compare=False)
-    """Of the lines of UTF-8, each with a newline; on all languages, one after another."""
+    """Of the lines of UTF-8, each with a newline; on all languages, one after another. None for
+    figures of no text: those of a vocabulary, of numbers, of words with their morphemes."""
 
 
 class Results(tuple[Result, ...]):

@@ -158,19 +158,19 @@ def evaluate(
     measured = _measure_all(evaluated, tasks, threads, progress)
     languages = dict.fromkeys((*lines, *mixed, *(morphemes or ())))
     found = _in_order(names, list(languages), [subject.name for subject in evaluated], measured)
-    return _with_sources(found, evaluated, lines | mixed_lines)
+    return _with_sources(found, evaluated, lines, mixed_lines)
 
 
-def _with_sources(found: Results, evaluated: Sequence[Subject], lines: Lines) -> Results:
+def _with_sources(rows: Results, of: Sequence[Subject], lines: Lines, mixed: Lines) -> Results:
     """The rows with the checksums of tokenizer and text: of its language, or else of all."""
-    texts = {language: sha256_of(of_language) for language, of_language in lines.items()}
+    texts = {label: sha256_of(of_label) for label, of_label in (lines | mixed).items()}
     everything = sha256_of(chain.from_iterable(lines.values())) if lines else None
-    own = {subject.name: sha256_of([subject.tokenizer.to_json()]) for subject in evaluated}
-    rows = []
-    for row in found:
-        text = texts.get(row.language, everything)
-        rows.append(replace(row, tokenizer_sha256=own[row.subject], text_sha256=text))
-    return Results(rows)
+    own = {subject.name: sha256_of([subject.tokenizer.to_json()]) for subject in of}
+    found = []
+    for row in rows:
+        text = texts.get(row.language, everything) if "text" in METRICS[row.metric].needs else None
+        found.append(replace(row, tokenizer_sha256=own[row.subject], text_sha256=text))
+    return Results(found)
 
 
 def _needing(need: Need) -> list[str]:

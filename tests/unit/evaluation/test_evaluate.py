@@ -344,7 +344,7 @@ def test_every_row_names_its_tokenizer_and_its_text(tmp_path: Path) -> None:
     tokenizer = old_tokenizer()
     file = tokenizer.save_pretrained(tmp_path / "old") / "tokenizer.json"
     texts = {"en": ["a b\n\nc"], "de": ["d e\r\n", "f"]}
-    found = evaluate(tokenizer, texts, ["fertility", "gini", "vocab_size"])
+    found = evaluate(tokenizer, texts, ["fertility", "gini"])
     assert {sha256(file.read_bytes()).hexdigest()} == {row.tokenizer_sha256 for row in found}
     expected = {
         "en": sha256(b"a b\nc\n").hexdigest(),
@@ -352,3 +352,14 @@ def test_every_row_names_its_tokenizer_and_its_text(tmp_path: Path) -> None:
         "all": sha256(b"a b\nc\nd e\nf\n").hexdigest(),
     }
     assert expected == {row.language: row.text_sha256 for row in found}
+    mixed = evaluate(tokenizer, texts, ["fertility", "gini"], code_switch=["en+de"])
+    assert expected["all"] == mixed.where(metric="gini")[0].text_sha256  # of the languages alone
+
+
+def test_figures_of_no_text_name_none() -> None:
+    """Those of a vocabulary, of numbers and of given words do not depend on the lines."""
+    words = {"en": [Morphemes("ab", ("a", "b"))]}
+    metrics = ["vocab_size", "tokens_per_digit", "morph_score", "unused_share", "bytes_per_token"]
+    found = evaluate(old_tokenizer(), {"en": ["a cat 12"]}, metrics, morphemes=words)
+    assert set(metrics) == {row.metric for row in found}
+    assert {"unused_share", "bytes_per_token"} == {row.metric for row in found if row.text_sha256}
