@@ -18,8 +18,10 @@ import regex
 Cut = Callable[[str], Iterable[str]]
 """The segments of a run, which joined are the run."""
 
-_UNSPACED = regex.compile(r"[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Han}\p{Hiragana}\p{Katakana}]")
 _LETTER = regex.compile(r"\p{L}")
+_UNSPACED = regex.compile(
+    r"(?=\p{L})[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Han}\p{Hiragana}\p{Katakana}]"
+)
 _SAMPLE = 100_000  # characters of a language that decide
 
 
@@ -64,8 +66,10 @@ def is_unspaced(lines: Iterable[str]) -> bool:
 
 def inner_words(line: str, cut: Cut) -> Iterator[int]:
     """Where words begin inside of runs between whitespace, in bytes of UTF-8."""
+    place = end = 0  # of the run before, in bytes and in characters
     for run in re.finditer(r"\S+", line):
-        place = len(line[: run.start()].encode())
+        place += len(line[end : run.start()].encode())
+        end = run.end()
         has_word = False
         for segment in cut(run.group()):
             is_word = any(map(str.isalnum, segment))

@@ -35,6 +35,7 @@ def by_pairs(run: str) -> Iterable[str]:
         (["123 ...", ""], False),
         (["Thai is " + THAI], True),  # most letters are Thai
         (["Thai for language: ภาษา, and so on and on"], False),
+        (["eight letters ที่ ที่ ที่ ที่ ที่ ที่"], False),  # marks are no letters
         (["x" * 200_000, "中" * 900_000], False),  # the beginning decides
     ],
 )
