@@ -35,6 +35,9 @@ _PATHS = {
 }
 """Keys of requests whose values are paths or SPECs, of which a card shows the last part alone."""
 
+_MOVING = ("transfer", "adapt")
+"""Verbs that give a model another vocabulary."""
+
 _CLASSES = {"ForCausalLM": "text-generation", "ForMaskedLM": "fill-mask"}
 """End of an architecture's name -> the Hub's name of its task."""
 
@@ -102,7 +105,6 @@ def read_model_facts(folder: str | Path) -> ModelFacts:
 def _steps(folder: Path) -> tuple[list[Step], str | None]:
     """The steps that led to a folder, the oldest first, and the model before them, if named."""
     records = list(outcome.read_history(folder))[::-1]
-    source = records[0]["config"].get("model")
     return [
         Step(
             record["operation"],
@@ -111,7 +113,7 @@ def _steps(folder: Path) -> tuple[list[Step], str | None]:
             record["figures"],
         )
         for record in records
-    ], source if isinstance(source, str) else None
+    ], outcome.model_before(records[0])
 
 
 def _bare(key: str, value: Any) -> Any:
@@ -123,8 +125,10 @@ def _bare(key: str, value: Any) -> Any:
         return [_bare(key, item) for item in value]
     if not isinstance(value, str) or (key not in _PATHS and not Path(value).is_absolute()):
         return value
-    label, sign, path = value.rpartition("=")
-    is_name = is_hub_name(path) and not Path(path).exists()
+    label, sign, path = value.partition("=")
+    if not sign or "/" in label:  # then it is of the name of a folder
+        label, sign, path = "", "", value
+    is_name = path.startswith("hf:") or (is_hub_name(path) and not Path(path).exists())
     return label + sign + (path if is_name else Path(path).name)
 
 
@@ -200,8 +204,10 @@ def _what_it_is(facts: ModelFacts, base: str | None) -> str:
     weights = f"{facts.weights_bytes:,} bytes of weights"
     if facts.parameters is not None:
         weights = f"{facts.parameters:,} parameters, {weights}"
+    has_moved = any(step.operation in _MOVING for step in facts.steps)
+    made = f"{made_of} with another vocabulary, made" if has_moved else f"Made of {made_of}"
     return (
-        f"{made_of} with another vocabulary, made by `vocabshift`. {escape_markdown(weights)}, "
+        f"{made} by `vocabshift`. {escape_markdown(weights)}, "
         f"{escape_markdown(facts.architecture)}. It loads without vocabshift."
     )
 
@@ -222,7 +228,7 @@ def _done(step: Step) -> str:
     """What a step did, in a few words; "" where its records have no figure for it."""
     found = step.figures
     said = []
-    if step.operation in ("transfer", "adapt") and isinstance(found.get("n_copied"), int):
+    if step.operation in _MOVING and isinstance(found.get("n_copied"), int):
         onto = step.config.get("tokenizer")
         said.append(f"onto the tokenizer {onto}" if onto else "onto another vocabulary")
         said.append(f"{found['n_copied']:,} rows kept")

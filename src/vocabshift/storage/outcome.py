@@ -44,14 +44,20 @@ def read_history(folder: Path) -> Iterator[dict[str, Any]]:
     Ends at a model that has none, or that was read before.
     """
     seen: set[Path] = set()
-    source: Any = str(folder)
-    while isinstance(source, str) and Path(source).resolve() not in seen:
+    source: str | None = str(folder)
+    while source is not None and Path(source).resolve() not in seen:
         seen.add(Path(source).resolve())
         record = read_provenance(Path(source))
         if record is None:
             return
         yield record
-        source = record["config"].get("model")
+        source = model_before(record)
+
+
+def model_before(record: Mapping[str, Any]) -> str | None:
+    """The model that a recorded step began with, a folder or Hub name; None if it names none."""
+    source = record["config"].get("base" if record["operation"] == "merge" else "model")
+    return source if isinstance(source, str) else None
 
 
 def write_provenance(

@@ -105,6 +105,13 @@ def test_a_base_that_is_only_a_folder_is_no_name_on_the_hub() -> None:
     assert "me/mill" == metadata(render_model_card(RESULTS, facts, base="me/mill"))["base_model"]
 
 
+def test_a_model_whose_vocabulary_stayed() -> None:
+    """A control run of `cpt`, say."""
+    card = render_model_card(RESULTS, replace(FACTS, steps=(TRAINED,)))
+    assert "Made of `me/mill-1b` by `vocabshift`." in card
+    assert "another vocabulary" not in card
+
+
 @pytest.mark.parametrize(
     ("architecture", "task", "name"),
     [
@@ -148,9 +155,27 @@ def test_the_steps_before_are_followed_without_their_folders(tmp_path: Path) -> 
     assert "GPT2LMHeadModel" == facts.architecture
 
 
+def test_of_a_path_the_last_part_is_shown(tmp_path: Path) -> None:
+    """Also where a folder has = in its name; sets on the Hub keep their owner."""
+    run = tmp_path / "lr=1e-4" / "run"
+    specs = [f"{tmp_path}/language=hi/a.txt", "ta=hf:me/books:ta", "hf:me/books"]
+    folder = model(tmp_path / "first", "cpt", {"model": str(run), "data": specs})
+    (step,) = read_model_facts(folder).steps
+    assert {"model": "run", "data": ["a.txt", "ta=hf:me/books:ta", "hf:me/books"]} == step.config
+
+
 def test_a_base_on_the_hub_is_named_whole(tmp_path: Path) -> None:
     facts = read_model_facts(model(tmp_path / "first", "transfer", {"model": "me/mill-1b"}))
     assert ("me/mill-1b", True) == (facts.base, facts.is_base_on_hub)
+
+
+def test_a_merged_adapter_is_a_step_of_its_base(tmp_path: Path) -> None:
+    """Its record calls the model before it the base of the adapter."""
+    first = model(tmp_path / "first", "transfer", {"model": "me/mill-1b"})
+    merged = model(tmp_path / "merged", "merge", {"adapter": "me/lora", "base": str(first)})
+    facts = read_model_facts(merged)
+    assert ["transfer", "merge"] == [step.operation for step in facts.steps]
+    assert "me/mill-1b" == facts.base
 
 
 def test_records_in_a_circle_end(tmp_path: Path) -> None:
