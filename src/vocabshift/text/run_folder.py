@@ -21,6 +21,7 @@ from typing import Any
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
+from vocabshift.progress import PhaseProgress
 from vocabshift.text.count_shards import Block, read_shard
 from vocabshift.text.records import check_installed
 from vocabshift.text.shard_folder import (
@@ -80,14 +81,22 @@ def write_runs(
     write_description(folder / FILE, FORMAT, facts)
 
 
-def join_runs(parts: Sequence[RunFolder], counter: _core.WordCounter, folder: Path) -> None:
+def join_runs(
+    parts: Sequence[RunFolder],
+    counter: _core.WordCounter,
+    folder: Path,
+    *,
+    progress: PhaseProgress | None = None,
+) -> None:
     """Add up runs of several parts of a text, and write them into an existing folder.
 
-    counter: empty; it takes all runs. CorpusError for parts that were not cut at the same borders.
+    counter: empty; it takes all runs. progress: called with the runs read and their number.
+    CorpusError for parts that were not cut at the same borders.
     """
     first = parts[0]
     places = {group.language: number for number, group in enumerate(first.groups)}
     tokens, n_bytes = [0] * len(places), [0] * len(places)
+    done, n_runs = 0, sum(part.figures["runs"] for part in parts)
     for part in parts:
         _require_same_borders(first, part)
         for number, group in enumerate(part.groups):
@@ -96,6 +105,9 @@ def join_runs(parts: Sequence[RunFolder], counter: _core.WordCounter, folder: Pa
             n_bytes[place] += group.bytes
             for block in part.read(number):
                 counter.add_words(*block, place)
+                done += len(block[1])
+                if progress is not None:
+                    progress(done, n_runs)
     read = list(zip(places, tokens, n_bytes, strict=True))
     write_runs(counter, read, first.settings, folder, bound=first.bound, borders=first.borders)
 

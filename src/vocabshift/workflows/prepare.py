@@ -99,8 +99,8 @@ def join_counts(
         Or folders of runs alone, if all were cut at the same borders.
     pattern, normalizer, special_tokens: how words of other programs were cut. Folders of ours say
         it, and must say the same.
-    memory_bytes: budget for the counts; 0: 1 GB. progress: called with "join", the words read and
-        their number. out, threads, force: see `count_to_folder`.
+    memory_bytes: budget for the counts; 0: 1 GB. progress: called with "join", the words (or runs)
+        read and their number. out, threads, force: see `count_to_folder`.
 
     Returns the keys of `vocabshift count --json`. CorpusError for parts that differ in how words
     were cut, that do not say it, or that are damaged.
@@ -112,7 +112,14 @@ def join_counts(
                 "runs say under what they were counted; leave the pattern, normalizer "
                 "and special tokens out"
             )
-        return _joined_runs(paths, out, memory_bytes=memory_bytes, threads=threads, force=force)
+        return _joined_runs(
+            paths,
+            out,
+            memory_bytes=memory_bytes,
+            threads=threads,
+            force=force,
+            progress=in_phase(progress, "join"),
+        )
     chosen = None if pattern is None else get_pattern(pattern)
     reader = CountJoin.open(paths, chosen, normalizer, tuple(special_tokens))
     run: dict[str, Any] = {"memory_bytes": memory_bytes, "threads": threads, "force": force}
@@ -120,7 +127,13 @@ def join_counts(
 
 
 def _joined_runs(
-    parts: Sequence[Path], out: str | Path, *, memory_bytes: int, threads: int, force: bool
+    parts: Sequence[Path],
+    out: str | Path,
+    *,
+    memory_bytes: int,
+    threads: int,
+    force: bool,
+    progress: PhaseProgress | None,
 ) -> dict[str, Any]:
     """Add up folders of runs; the keys of the verb."""
     if len({part.resolve() for part in parts}) < len(parts):
@@ -130,7 +143,7 @@ def _joined_runs(
         counter = _core.WordCounter(
             _core.PreTokenizer([]), threads, memory_bytes or MEMORY, str(output.folder)
         )
-        join_runs(runs, counter, output.folder)
+        join_runs(runs, counter, output.folder, progress=progress)
         joined = RunFolder.open(output.folder)
     return {"out": str(out), **joined.figures}
 

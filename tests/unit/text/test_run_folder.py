@@ -150,6 +150,12 @@ def test_parts_that_were_cut_at_the_same_borders(written: Path, tmp_path: Path) 
     assert {"bound": 3, "groups": 2, "tokens": 80, "bytes": 159, "runs": 4, "occurrences": 24} == (
         sums.figures
     )
+    told: list[tuple[int, int | None]] = []
+    counter, again = _core.WordCounter(_core.PreTokenizer([])), tmp_path / "again"
+    again.mkdir()
+    parts = [RunFolder.open(written), RunFolder.open(tmp_path / "b")]
+    join_runs(parts, counter, again, progress=lambda done, total: told.append((done, total)))
+    assert [(3, 6), (4, 6), (6, 6)] == told
     alone = joined([written], tmp_path / "alone")
     assert all(
         file.read_bytes() == (written / file.name).read_bytes() for file in alone.path.iterdir()
