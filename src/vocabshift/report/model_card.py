@@ -84,6 +84,8 @@ def read_model_facts(folder: str | Path) -> ModelFacts:
         )
     try:
         steps, base = _steps(path)
+        for step in steps:
+            _done(step)  # what a damaged record lacks is an error here, not in the card
         config = json.loads(config_file(path).read_text(encoding="utf-8"))
         architecture = str((config.get("architectures") or ["an unnamed architecture"])[0])
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:

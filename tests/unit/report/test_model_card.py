@@ -193,3 +193,6 @@ def test_folders_without_records(tmp_path: Path) -> None:
     (folder / "vocabshift.json").write_text("{", encoding="utf-8")
     with pytest.raises(InvalidTokenizerError, match=r"records in .*first cannot be read"):
         read_model_facts(folder)
+    write_provenance(folder, "transfer", {}, {"n_copied": 7})  # and no initializer
+    with pytest.raises(InvalidTokenizerError, match=r"records in .*first cannot be read"):
+        read_model_facts(folder)
