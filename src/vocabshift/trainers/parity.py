@@ -180,9 +180,9 @@ class ParityTrainer(SuperwordTrainer):
         """Return the languages in order; CorpusError for labels that will not do."""
         languages = list(labelled(dict.fromkeys(labels, 0), self.recipe))
         if self.parallel_text is not None:
-            found = self.parallel_text.languages
-            if set(found) != set(languages):
-                differ = ", ".join(sorted(set(found) ^ set(languages)))
+            found = {part.language or "text without a label" for part in self.parallel_text.parts}
+            if differing := found ^ set(languages):
+                differ = ", ".join(sorted(differing))
                 raise CorpusError(
                     "parity measures all languages of the corpus on parallel text, and only one of "
                     f"the two has {differ}; give LANG=TEXT for each, labelled as the corpus is"

@@ -209,6 +209,13 @@ def test_bad_languages(tmp_path: Path, texts: Any, parallel: dict[str, str], mes
         trainer.run(Corpus.from_texts(texts))
 
 
+def test_parallel_text_without_a_label(tmp_path: Path) -> None:
+    specs = write(tmp_path, hi="a", bn="b")
+    trainer = ParityTrainer(vocab_size=300, parallel=(*specs, str(tmp_path / "hi.txt")))
+    with pytest.raises(CorpusError, match="only one of the two has text without a label"):
+        trainer.run(Corpus.from_texts({"hi": ["ab"], "bn": ["ab"]}))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
