@@ -33,6 +33,15 @@ void MergeLoop::index_by_language() {
   index_.for_each([&](const PairIndex::Entry& entry) {
     push(section_of(entry.key), {entry.count, entry.key & ~Pair::kSectionMask});
   });
+  note_memory(bytes_of_queues());
+}
+
+std::size_t MergeLoop::bytes_of_queues() const {
+  std::size_t bytes = 0;
+  for (const LanguageQueue& each : queues_) {
+    bytes += each.queue.memory_bytes() + each.waiting.capacity() * sizeof(Candidate);
+  }
+  return bytes;
 }
 
 // Takes in those that wait above a lower floor; false where there is no lower one. What waits
@@ -113,13 +122,7 @@ Stopped MergeLoop::run_by_language(const Limits& limits, LanguageChoice& choice,
     served_.push_back(section);
     choice.served(language);
     merge_in_sections(pair, id, choice, measures_others);
-    if (merges_.size() % kMemoryEvery == 0) {
-      std::size_t of_queues = 0;
-      for (const LanguageQueue& each : queues_) {
-        of_queues += each.queue.memory_bytes() + each.waiting.capacity() * sizeof(Candidate);
-      }
-      note_memory(of_queues);
-    }
+    if (merges_.size() % kMemoryEvery == 0) note_memory(bytes_of_queues());
     // As in run: pairs of a token that is made again gain occurrences.
     if (is_duplicate || index_.memory_bytes() > 2 * after_build + kRoom) {
       index_by_language();

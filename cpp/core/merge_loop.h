@@ -105,6 +105,7 @@ class MergeLoop {
   void push(std::uint32_t section, Candidate candidate);
   bool refill(LanguageQueue& queue, Count lowest);
   void note_memory(std::size_t of_queues);
+  std::size_t bytes_of_queues() const;
   void widen_if_full();
   void build_index(const std::function<Count(Count largest)>& choose_floor);
   Count apply(Pair pair, TokenId product, Chunks chunks);

@@ -123,7 +123,7 @@ void check(const Parity& parity, const WordCounter& counter) {
       !std::ranges::all_of(parity.of_parallel_group, is_one)) {
     throw std::invalid_argument("every group of words needs a language");
   }
-  if (parity.languages * 2 > Sequences::kSections) {
+  if (parity.languages > Sequences::kSections / 2) {
     throw std::invalid_argument("too many languages");
   }
 }
@@ -221,6 +221,11 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
     if (parity->parallel) {
       tokens.assign(tokens_of.begin() + split, tokens_of.end());
       lengths.assign(sections, 1);
+    }
+    if (trained.dropped_words > 0 && std::ranges::count(lengths, Count{0}) > 0) {
+      throw std::invalid_argument(
+          "the memory budget has room for no word of one of the languages; give more, or more of "
+          "its text");
     }
     LanguageChoice choice(std::move(tokens), std::move(lengths), parity->window);
     trained.stopped = loop.run_by_language(limits, choice, parity->parallel != nullptr, tick);

@@ -264,3 +264,25 @@ def test_the_core_refuses_groups_without_a_language() -> None:
     weights = _core.WordWeights([1])
     with pytest.raises(ValueError, match="every group of words needs a language"):
         _core.train_bpe(counter, weights, 300, parity=_core.Parity(2, [2]))
+    with pytest.raises(ValueError, match="too many languages"):
+        _core.train_bpe(counter, weights, 300, parity=_core.Parity(1 << 63, [2]))
+
+
+def test_a_language_that_memory_has_no_word_of() -> None:
+    """The words of x, which are more frequent, fill the budget."""
+    counter = _core.WordCounter(_core.PreTokenizer([]))
+    for group, count in enumerate((9, 1)):
+        words = [f"{'xy'[group]}{number:07}" for number in range(1000)]
+        ends = 8 * np.arange(1, len(words) + 1)
+        counts = np.full(len(words), count, np.uint64)
+        counter.add_words("".join(words).encode(), ends, counts, group)
+    weights, parity = _core.WordWeights([1, 1]), _core.Parity(2, [0, 1])
+
+    def train(memory_bytes: int) -> _core.Trained:
+        return _core.train_bpe(
+            counter, weights, 260, memory_bytes=memory_bytes, keep_words=True, parity=parity
+        )
+
+    assert 0 < train(0).peak_memory_bytes  # of few merges too
+    with pytest.raises(ValueError, match="room for no word of one of the languages"):
+        train(200_000)
