@@ -121,7 +121,10 @@ def _alone(partial: Path) -> Iterator[None]:
             is_same = False
         if not is_same:  # it was renamed to an output since we opened it
             raise in_use
-        yield
+        try:
+            yield
+        except FileNotFoundError:  # or just now
+            raise in_use from None
     finally:
         os.close(descriptor)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from vocabshift.storage import output
 from vocabshift.storage.output import atomic_folder, check_free
 
 
@@ -256,6 +257,20 @@ def test_a_living_process_keeps_its_checkpoints_for_itself(tmp_path: Path) -> No
     with pytest.raises(FileExistsError, match=r"process .*empty the file .*\.lock"):
         checkpointed(tmp_path / "out")
     assert "done" == (partial / "half").read_text(encoding="utf-8")
+
+
+def test_an_output_that_appears_while_its_lock_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its owner unlinks the lock and renames the folder; nothing is written elsewhere."""
+
+    def finished(lock: Path) -> None:
+        lock.parent.rename(tmp_path / "done")
+
+    monkeypatch.setattr(output, "_live_owner", finished)
+    with pytest.raises(FileExistsError, match="was just taken by another process"):
+        checkpointed(tmp_path / "out")
+    assert {} == contents(tmp_path)
 
 
 def test_of_two_processes_one_takes_a_dead_lock_over(tmp_path: Path) -> None:
