@@ -37,6 +37,37 @@ def test_a_row_replaces_the_one_of_its_key(program, tmp_path: Path) -> None:
     ]
 
 
+def test_rows_replace_those_of_their_kind_and_model(program, tmp_path: Path) -> None:
+    record, file = program("data/record.py"), tmp_path / "results.jsonl"
+    before = [
+        {"what": "task", "model": "before", "row": 1},
+        {"what": "task", "model": "after", "row": 1},
+        {"what": "task", "model": "after", "row": 2},
+        {"what": "bits", "row": 1},
+    ]
+    record.take(file, before)
+    record.take(file, [{"what": "task", "model": "after", "row": 3}])
+    assert record.read(file) == [
+        {"model": "after", "row": 3, "what": "task"},
+        {"model": "before", "row": 1, "what": "task"},
+        {"row": 1, "what": "bits"},
+    ]
+
+
+def test_counts_are_crossed(program) -> None:
+    rows = [
+        {"count": "tokens", "tokenizer": "a", "value": 2000},
+        {"count": "tokens", "tokenizer": "b", "value": 0},
+        {"count": "spanning", "tokenizer": "b", "value": 3},
+    ]
+    assert program("data/record.py").crossed(rows, "count", "tokenizer").splitlines() == [
+        "|  | a | b |",
+        "| --- | ---: | ---: |",
+        "| tokens | 2,000 | 0 |",
+        "| spanning | – | 3 |",
+    ]
+
+
 def test_check_finds_a_table_edited_by_hand(
     program, tmp_path: Path, monkeypatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
