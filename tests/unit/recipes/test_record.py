@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -24,6 +25,17 @@ def test_the_tables_of_a_readme_are_those_of_its_results(program, name: str) -> 
     tables = record.tables_of(RECIPES / name)
     assert tables
     assert record.written(readme, tables) == readme
+
+
+def test_make_recipes_names_scripts_that_record() -> None:
+    """Each has the variable, and keeps raw results or has its table between markers."""
+    makefile = (RECIPES.parent / "Makefile").read_text(encoding="utf-8")
+    lists = re.findall(r"^RECIPES_\w+ := (.+)$", makefile, flags=re.MULTILINE)
+    names = " ".join(lists).split()
+    assert {"ist/ablate", "continued_bpe/run"} <= set(names)
+    for name in names:
+        script = (RECIPES / f"{name}.sh").read_text(encoding="utf-8")
+        assert "${RECORD:-}" in script and "recipes/data/" in script, name
 
 
 def test_a_row_replaces_the_one_of_its_key(program, tmp_path: Path) -> None:
