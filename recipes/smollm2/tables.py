@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[1] / "data"))
 from record import Row, markdown
 
+CHANCE = {"sib200": 1 / 7, "xcopa": 1 / 2, "mmlu_indic": 1 / 4}
 TEXTS = {"en": "English", "de": "German", "hi": "Hindi", "code": "Python code"}
 
 
@@ -113,7 +114,66 @@ def tables(rows: list[Row]) -> dict[str, str]:
             left=0,
         ),
         "borders": _borders([row for row in rows if row["what"] == "border"]),
+        "tasks": _tasks(
+            [row for row in rows if row["what"] == "task"],
+            [row for row in rows if row["what"] == "cost"],
+        ),
     }
+
+
+def _tasks(tasks: list[Row], costs: list[Row]) -> str:
+    """A line for each task that a model was asked, then the tasks that it was not asked."""
+    models = list(dict.fromkeys(row["model"] for row in reversed(tasks)))
+    found = {(row["model"], row["task"]): row for row in tasks}
+    tokens = {(row["model"], row["task"]): row["tokens"] for row in costs}
+    asked = sorted({row["task"] for row in tasks}, key=lambda task: _order(task, tokens))
+    head = ["task", "questions", "by chance"]
+    for model in models:
+        head += [f"{model}: right", f"{model}: tokens read"]
+    cells = []
+    for task in asked:
+        first = next(found[model, task] for model in models if (model, task) in found)
+        chance = CHANCE.get(task.partition(":")[0])
+        line = [f"`{task}`", f"{first['questions']}", f"{chance:.3f}" if chance else "–"]
+        for model in models:
+            row = found.get((model, task))
+            if row is None:
+                line.append("–")
+            else:
+                line.append(f"{row['value']:.3f}" + (f" ±{row['half']:.3f}" if row["half"] else ""))
+            line.append(f"{tokens[model, task]:,}" if (model, task) in tokens else "–")
+        cells.append(line)
+    return "\n\n".join(
+        [markdown(head, cells), *(_not_asked(model, found, tokens) for model in models)]
+    )
+
+
+def _order(task: str, tokens: dict[tuple[str, str], int]) -> tuple[str, int]:
+    """By benchmark, then by what it costs."""
+    return task.partition(":")[0], min(n for (_, own), n in tokens.items() if own == task)
+
+
+def _not_asked(
+    model: str, found: dict[tuple[str, str], Row], tokens: dict[tuple[str, str], int]
+) -> str:
+    """The tasks of a model without a row, and what they would take at the speed of the others."""
+    own = [row for (name, _), row in found.items() if name == model]
+    rate = sum(tokens[model, row["task"]] for row in own) / sum(row["cpu_seconds"] for row in own)
+    left = [task for name, task in tokens if name == model and (name, task) not in found]
+    n_left = sum(tokens[model, task] for task in left)
+    languages: dict[str, list[str]] = {}
+    for task in sorted(left):
+        languages.setdefault(task.partition(":")[0], []).append(task.partition(":")[2])
+    listed = "; ".join(f"`{name}`: {', '.join(some)}" for name, some in languages.items())
+    minutes = sum(row["cpu_seconds"] for row in own) / 60
+    return (
+        f"*{model}*: {len(own)} tasks in {minutes:.0f} CPU minutes, {rate:,.0f} tokens a second."
+    ) + (
+        f" Not run: {len(left)} tasks, {n_left / 1e6:.1f} million tokens, reckoned "
+        f"{n_left / rate / 3600:.1f} hours of CPU ({listed})."
+        if left
+        else ""
+    )
 
 
 def _borders(rows: list[Row]) -> str:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# lm-eval's offline tasks on SmolLM2, and on what was made of it: 50 tasks and languages, the first 200
+# lm-eval's offline tasks on SmolLM2, and on what was made of it: 52 tasks and languages, the first 200
 # questions of each (50 where the model writes its answer), no examples. One command:
 #
 #   recipes/smollm2/tasks.sh                                   SmolLM2 itself, "before"
