@@ -123,13 +123,14 @@ def tables(rows: list[Row]) -> dict[str, str]:
 
 def _tasks(tasks: list[Row], costs: list[Row]) -> str:
     """A line for each task that a model was asked, then the tasks that it was not asked."""
-    models = list(dict.fromkeys(row["model"] for row in reversed(tasks)))
+    models = sorted({row["model"] for row in tasks}, key=lambda name: (name != "before", name))
+    touching = {row["model"] for row in tasks if row["touched"]}
     found = {(row["model"], row["task"]): row for row in tasks}
     tokens = {(row["model"], row["task"]): row["tokens"] for row in costs}
     asked = sorted({row["task"] for row in tasks}, key=lambda task: _order(task, tokens))
     head = ["task", "questions", "by chance"]
     for model in models:
-        head += [f"{model}: right", f"{model}: tokens read"]
+        head += [f"{model}: right", "tokens read", *["touched"] * (model in touching)]
     cells = []
     for task in asked:
         first = next(found[model, task] for model in models if (model, task) in found)
@@ -138,10 +139,11 @@ def _tasks(tasks: list[Row], costs: list[Row]) -> str:
         for model in models:
             row = found.get((model, task))
             if row is None:
-                line.append("–")
+                line += ["–", "–"]
             else:
-                line.append(f"{row['value']:.3f}" + (f" ±{row['half']:.3f}" if row["half"] else ""))
-            line.append(f"{tokens[model, task]:,}" if (model, task) in tokens else "–")
+                line += [f"{row['value']:.3f} ±{row['half']:.3f}", f"{tokens[model, task]:,}"]
+            if model in touching:
+                line.append("–" if row is None else f"{row['touched']:.1%}")
         cells.append(line)
     return "\n\n".join(
         [markdown(head, cells), *(_not_asked(model, found, tokens) for model in models)]
@@ -166,13 +168,12 @@ def _not_asked(
         languages.setdefault(task.partition(":")[0], []).append(task.partition(":")[2])
     listed = "; ".join(f"`{name}`: {', '.join(some)}" for name, some in languages.items())
     minutes = sum(row["cpu_seconds"] for row in own) / 60
+    said = f"*{model}*: {len(own)} tasks in {minutes:.0f} CPU minutes, {rate:,.0f} tokens a second."
+    if not left:
+        return said
     return (
-        f"*{model}*: {len(own)} tasks in {minutes:.0f} CPU minutes, {rate:,.0f} tokens a second."
-    ) + (
-        f" Not run: {len(left)} tasks, {n_left / 1e6:.1f} million tokens, reckoned "
+        f"{said} Not run: {len(left)} tasks, {n_left / 1e6:.1f} million tokens, reckoned "
         f"{n_left / rate / 3600:.1f} hours of CPU ({listed})."
-        if left
-        else ""
     )
 
 

@@ -97,23 +97,20 @@ def add_costs(
 
 def measured(report: HarnessReport, request: TaskRequest) -> record.Row:
     """The papers' metric of a task, half its 95 % interval, and the share of touched requests."""
-    if report.failures:
-        return {"failure": report.failures[0].reason}
     assert request.family is not None
     found = {each.metric.rpartition("/")[2]: each for each in report.results}
     # GSM8K's answers are read in two ways; "strict" is for models that saw examples of its form.
     metric = request.family.metric
     metric = metric if metric in found else f"{metric}:flexible-extract"
     value = found[metric]
-    row: record.Row = {
+    assert value.ci_high is not None
+    return {
         "metric": metric,
         "value": round(value.value, 4),
+        "half": round(value.ci_high - value.value, 4),
         "questions": value.n,
         "touched": round(found["touched"].value, 4) if "touched" in found else 0.0,
     }
-    if value.ci_high is not None:
-        row["half"] = round(value.ci_high - value.value, 4)
-    return row
 
 
 def main() -> None:
@@ -156,6 +153,8 @@ def main() -> None:
             batch_size=_BATCH,
             data=args.data,
         )
+        if report.failures:
+            sys.exit(f"{request.label}: {report.failures[0].reason}")
         row |= measured(report, request)
         row["cpu_seconds"] = round(time.process_time() - before)
         record.add(args.out, [row], key=KEY)

@@ -210,9 +210,9 @@ def _language_weights(facts: TokenizerFacts) -> str:
         for language, weight in sorted(weights.items(), key=lambda item: (-item[1], item[0]))
     ]
     return (
-        "## Weights of languages\n\nHow often a byte of a language counted in training, so that "
-        "languages compress alike; weights given with the text came on top.\n\n"
-        + plain_table(["language", "a byte counted"], rows, 1)
+        "## Weights of languages\n\nHow often a byte of a language counted in training: more where "
+        "there is little text, and where words take many tokens. Weights given with the text came "
+        "on top.\n\n" + plain_table(["language", "a byte counted"], rows, 1)
     )
 
 
