@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
@@ -122,26 +123,25 @@ def tables(rows: list[Row]) -> dict[str, str]:
 
 
 def _tasks(tasks: list[Row], costs: list[Row]) -> str:
-    """A line for each task that a model was asked, then the tasks that it was not asked."""
+    """A line for each task that a model was asked, or two have counted, then what was not run."""
     models = sorted({row["model"] for row in tasks}, key=lambda name: (name != "before", name))
     touching = {row["model"] for row in tasks if row["touched"]}
     found = {(row["model"], row["task"]): row for row in tasks}
     tokens = {(row["model"], row["task"]): row["tokens"] for row in costs}
-    asked = sorted({row["task"] for row in tasks}, key=lambda task: _order(task, tokens))
+    counted = Counter(row["task"] for row in costs)
+    asked = {row["task"] for row in tasks} | {task for task, n in counted.items() if n > 1}
     head = ["task", "questions", "by chance"]
     for model in models:
         head += [f"{model}: right", "tokens read", *["touched"] * (model in touching)]
     cells = []
-    for task in asked:
-        first = next(found[model, task] for model in models if (model, task) in found)
+    questions = {row["task"]: row["questions"] for row in costs}
+    for task in sorted(asked, key=lambda task: _order(task, tokens)):
         chance = CHANCE.get(task.partition(":")[0])
-        line = [f"`{task}`", f"{first['questions']}", f"{chance:.3f}" if chance else "–"]
+        line = [f"`{task}`", f"{questions[task]}", f"{chance:.3f}" if chance else "–"]
         for model in models:
             row = found.get((model, task))
-            if row is None:
-                line += ["–", "–"]
-            else:
-                line += [f"{row['value']:.3f} ±{row['half']:.3f}", f"{tokens[model, task]:,}"]
+            line.append("–" if row is None else f"{row['value']:.3f} ±{row['half']:.3f}")
+            line.append(f"{tokens[model, task]:,}" if (model, task) in tokens else "–")
             if model in touching:
                 line.append("–" if row is None else f"{row['touched']:.1%}")
         cells.append(line)
@@ -172,8 +172,8 @@ def _not_asked(
     if not left:
         return said
     return (
-        f"{said} Not run: {len(left)} tasks, {n_left / 1e6:.1f} million tokens, reckoned "
-        f"{n_left / rate / 3600:.1f} hours of CPU ({listed})."
+        f"{said} Counted and not run: {len(left)} of {len(left) + len(own)}, {n_left:,} tokens, "
+        f"reckoned {n_left / rate / 60:,.0f} minutes of CPU ({listed})."
     )
 
 
