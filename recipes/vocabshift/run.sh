@@ -21,7 +21,6 @@ DATA=${DATA:-../shared/data-unpacked}
 OUT=${OUT:-runs/vocabshift}
 THREADS=${THREADS:+-j $THREADS}
 read -r -a OPTIONS <<<"${OPTIONS:-}"
-vocabshift() { "$PYTHON" -m vocabshift "$@"; }
 . recipes/data/corpus.sh
 mkdir -p "$OUT"
 
@@ -51,10 +50,7 @@ lines_into CODE code_specs
 
 # 2. The tokenizers, from one text without weights: this recipe's, and IST's with its own sampling.
 for name in vocabshift ist; do
-  if [ ! -d "$OUT/$name" ]; then
-    vocabshift train --config "recipes/$name/$name.toml" ${OPTIONS[@]+"${OPTIONS[@]}"} \
-      --corpus "${CORPUS[@]}" $THREADS -o "$OUT/$name" --json >"$OUT/$name.json"
-  fi
+  trained "$name" --config "recipes/$name/$name.toml" ${OPTIONS[@]+"${OPTIONS[@]}"}
 done
 
 # 3. What it promises; a broken promise stops the run. The counts say more: tokens that only unusual
