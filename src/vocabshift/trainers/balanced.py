@@ -236,7 +236,7 @@ class BalancedTrainer(SuperwordTrainer):
                 reader.language_weights = self._weights(corpus, context)
         training = self._learn(reader, context)
         weights = reader.language_weights or {}
-        found = {str(label): weight for label, weight in weights.items() if label is not None}
+        found = {label: weight for label, weight in weights.items() if label is not None}
         return replace(
             training, report=detailed(training.report, BalancedReport, language_weights=found)
         )
