@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from arms import ARMS, BASE, TOKENIZERS
-from tables import Runs, languages_of, load
+from measured import Runs, languages_of, load
 
 
 def draw(runs: Runs, file: Path) -> None:

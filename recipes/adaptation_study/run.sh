@@ -119,6 +119,7 @@ if [ ! -e "$OUT/latency.json" ]; then
 fi
 
 # 5. The tables and the picture.
+"$PYTHON" $HERE/measured.py "$OUT"
 "$PYTHON" $HERE/tables.py "$OUT"
 "$PYTHON" $HERE/figure.py "$OUT" -o "$OUT/curves.svg"
 TABLES=()
@@ -127,5 +128,6 @@ for name in tokenizers bits-per-byte differences sib200 glitch latency; do
 done
 cat "${TABLES[@]}"
 if [ -n "${RECORD:-}" ]; then
-  "$PYTHON" recipes/data/insert.py $HERE/README.md "${TABLES[@]}"
+  cp "$OUT/rows.jsonl" $HERE/results.jsonl
+  "$PYTHON" recipes/data/record.py $HERE
 fi

@@ -1,252 +1,156 @@
-"""The tables of the study, as Markdown, from what study.py, `evaluate` and `latency` wrote.
+"""The tables of this recipe's README, made of its results (`recipes/data/record.py`).
 
     python recipes/adaptation_study/tables.py runs/adaptation
 
-Writes OUT/tokenizers.md, bits-per-byte.md, differences.md, sib200.md, glitch.md and latency.md, and
-OUT/results.jsonl with the same figures as rows of results. Measures nothing.
+writes them as OUT/NAME.md, from OUT/rows.jsonl.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import math
-import statistics
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from arms import ARMS, BASE, TOKENIZERS, Arm
-from intervals import Floats, Interval, over_seeds_and_documents
+sys.path.append(str(Path(__file__).parents[1] / "data"))
+from record import Row, markdown, read
 
-import vocabshift as vs
+LATENCY = {
+    "input_tokens": ("input tokens", 1),
+    "ttft_seconds": ("first token, ms", 1e3),
+    "output_tokens_per_second": ("tokens/s", 1),
+    "output_bytes_per_second": ("bytes/s", 1),
+    "text_bytes_per_second": ("bytes of text/s", 1),
+}
 
-Runs = dict[str, list[dict[str, Any]]]
-"""By key of the arm, the runs of all seeds, in order of the seeds."""
 
-
-def load(out: Path) -> Runs:
-    """What there is of every arm; only seeds that have all arms."""
-    seeds = sorted(
-        seed
-        for seed in {int(file.name.split("-")[0]) for file in (out / "arms").glob("*.json")}
-        if all((out / "arms" / f"{seed}-{arm.key}.json").exists() for arm in ARMS)
-    )
-    if not seeds:
-        raise SystemExit(f"{out}/arms holds no seed with all arms; run study.py")
+def tables(rows: list[Row]) -> dict[str, str]:
+    """Markdown by name."""
+    [study] = [row for row in rows if row["table"] == "made"]
+    own: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: row.get("place", 0)):
+        own.setdefault(row["table"], []).append(row)
     return {
-        arm.key: [
-            json.loads((out / "arms" / f"{seed}-{arm.key}.json").read_text(encoding="utf-8"))
-            for seed in seeds
-        ]
-        for arm in ARMS
+        "tokenizers": _tokenizers(own["tokenizers"], study),
+        "bits-per-byte": _bits(own["bits-per-byte"], study),
+        "differences": _differences(own["differences"], study),
+        "sib200": _topics(own["sib200"], study),
+        "glitch": _glitch(own["glitch"], study),
+        "latency": _latency(own["latency"], study),
     }
 
 
-def markdown(title: str, head: Iterable[str], body: Iterable[Iterable[str]], note: str = "") -> str:
-    """A table with its title; the first column at the left."""
-    cells = list(head)
-    lines = [cells, ["---", *["---:"] * (len(cells) - 1)], *(list(row) for row in body)]
-    table = "".join("| " + " | ".join(line) + " |\n" for line in lines)
-    return f"### {title}\n\n{table}" + (f"\n{note}\n" if note else "")
+def _titled(
+    title: str, head: Sequence[str], body: Iterable[Sequence[str]], study: Row, note: str = ""
+) -> str:
+    """A table with its title, and below it a note and how it was made."""
+    how = f"*{study['seeds']} seeds, `recipes/adaptation_study/run.sh` on {study['machine']}.*"
+    return "\n\n".join(filter(None, (f"### {title}", markdown(head, body), note, how)))
 
 
-def bits(runs: list[dict[str, Any]], language: str) -> tuple[Floats, Floats]:
-    """(n_seeds, n_documents) bits, and (n_documents,) bytes, which are the same for all."""
-    documents = np.array([run["documents"][language] for run in runs], dtype=np.float64)
-    return documents[:, :, 1] / math.log(2), documents[0, :, 0]
+def _spread(value: Sequence[float], digits: int, unit: float = 1) -> str:
+    """A value, and half of its interval where there is one."""
+    return " ±".join(f"{each * unit:,.{digits}f}" for each in value)
 
 
-def price(runs: list[dict[str, Any]], language: str) -> Interval:
-    """Bits per byte after training."""
-    return over_seeds_and_documents(*bits(runs, language))
-
-
-def price_difference(runs: Runs, a: Arm, b: Arm, language: str) -> Interval:
-    """Of `a` to `b`, paired; below zero `a` is better."""
-    of_a, sizes = bits(runs[a.key], language)
-    of_b, _ = bits(runs[b.key], language)
-    return over_seeds_and_documents(of_a - of_b, sizes)
-
-
-def accuracy(runs: list[dict[str, Any]], language: str) -> Interval:
-    """Of the probe on SIB-200's test split."""
-    hits = np.array([run["sib200"][language] for run in runs], dtype=np.float64)
-    return over_seeds_and_documents(hits, np.ones(hits.shape[1]))
-
-
-def half(interval: Interval) -> float:
-    """Half the width of an interval."""
-    return (interval.high - interval.low) / 2
-
-
-def languages_of(runs: Runs) -> list[str]:
-    """New languages first."""
-    run = runs["nothing"][0]
-    return [*run["new"], *run["home"]]
-
-
-def mean_at(runs: list[dict[str, Any]], point: int, language: str) -> float:
-    """Bits per byte on the documents of the curve, the mean over seeds."""
-    return statistics.mean(run["curve"][point]["bits_per_byte"][language] for run in runs)
-
-
-def prices_table(runs: Runs) -> str:
-    """Before and after training, by arm and language."""
-    languages = languages_of(runs)
-    head = ["arm", *(f"{name}: before" for name in languages), *languages]
-    best = {name: min(price(runs[arm.key], name).value for arm in ARMS) for name in languages}
-    body = []
-    for arm in ARMS:
-        own = runs[arm.key]
-        before = [f"{mean_at(own, 0, name):.2f}" for name in languages]
-        after = []
-        for name in languages:
-            found = price(own, name)
-            text = f"{found.value:.3f} ±{half(found):.3f}"
-            after.append(f"**{text}**" if found.value == best[name] else text)
-        body.append([arm.name, *before, *after])
-    n_seeds = len(runs["nothing"])
-    n_bytes = round(statistics.mean(run["n_bytes"] for run in runs["nothing"]))
-    return markdown(
-        f"Bits per byte, before and after {n_bytes:,} bytes of continued training",
-        head,
-        body,
-        f"Means over {n_seeds} seeds; ±: half the 95 % interval over seeds and documents, which "
-        "holds how documents differ from each other; the next table compares like with like. "
-        "Bold: the lowest.",
-    )
-
-
-def pairs() -> list[tuple[Arm, Arm]]:
-    """What is held against what."""
-    nothing = ARMS[0]
-    fvt = {name: Arm(name, "fvt") for name in TOKENIZERS}
-    return [
-        *((arm, nothing) for arm in fvt.values()),
-        (fvt["continued"], fvt["regen"]),
-        (fvt["repaired"], fvt["continued"]),
-        (fvt["ist"], fvt["repaired"]),
-        (fvt["matra"], fvt["ist"]),
-        *((fvt[name], Arm(name, "random")) for name in TOKENIZERS),
-    ]
-
-
-def differences_table(runs: Runs) -> str:
-    """Paired differences in bits per byte."""
-    languages = languages_of(runs)
-    body = []
-    for a, b in pairs():
-        cells = []
-        for name in languages:
-            found = price_difference(runs, a, b, name)
-            text = f"{found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
-            cells.append(f"**{text}**" if found.is_clear else text)
-        body.append([f"{a.name} − {b.name}", *cells])
-    return markdown(
-        "Differences in bits per byte, paired over seeds and documents",
-        ["", *languages],
-        body,
-        "Below zero the first one is better. 95 % intervals; bold: zero is outside, and every seed "
-        "by itself says the same.",
-    )
-
-
-def topics_table(runs: Runs) -> str:
-    """SIB-200."""
-    languages = list(runs["nothing"][0]["sib200"])
-    body = []
-    for arm in ARMS:
-        found = [accuracy(runs[arm.key], name) for name in languages]
-        body.append([arm.name, *(f"{each.value:.3f} ±{half(each):.3f}" for each in found)])
-    majority = runs["nothing"][0]["sib200_majority"]
-    body.append(["(the most frequent topic)", *(f"{majority[name]:.3f}" for name in languages)])
-    return markdown("SIB-200, accuracy of a linear probe", ["arm", *languages], body)
-
-
-def tokenizers_table(runs: Runs, compression: vs.Results) -> str:
-    """What a tokenizer makes of text, and what training with it took."""
-    languages = compression.distinct("language")
-    body = []
-    for name in (BASE, *TOKENIZERS):
-        own = [run for arm in ARMS if arm.tokenizer == name for run in runs[arm.key]]
-        values = [compression.value(name, of, "bytes_per_token") for of in languages]
-        facts = [statistics.mean(run[key] for run in own) for key in ("n_tokens", "n_steps")]
-        seconds = statistics.mean(run["cpu_seconds"] for run in own)
-        body.append(
-            [
-                *(name, f"{own[0]['rows']:,}", *(f"{value:.2f}" for value in values)),
-                *(*(f"{fact:,.0f}" for fact in facts), f"{seconds:.0f}"),
-            ]
-        )
-    head = ["tokenizer", "rows", *(f"bytes per token: {name}" for name in languages)]
-    return markdown(
+def _tokenizers(rows: list[Row], study: Row) -> str:
+    head = [f"bytes per token: {name}" for name in study["texts"]]
+    return _titled(
         "Tokenizers, and what the same bytes of training took",
-        [*head, "tokens trained on", "steps", "CPU seconds"],
-        body,
+        ["tokenizer", "rows", *head, "tokens trained on", "steps", "CPU seconds"],
+        (
+            [
+                *(row["row"], f"{row['rows']:,}"),
+                *(f"{row['values'][name]:.2f}" for name in study["texts"]),
+                *(f"{row[key]:,.0f}" for key in ("n_tokens", "n_steps", "cpu_seconds")),
+            ]
+            for row in rows
+        ),
+        study,
     )
 
 
-def glitch_table(runs: Runs) -> str:
-    """Suspect tokens, of all and of superwords."""
+def _bits(rows: list[Row], study: Row) -> str:
+    languages = study["languages"]
+    best = {name: min(row["after"][name][0] for row in rows) for name in languages}
     body = []
-    for arm in ARMS:
-        facts = [run["glitch"] for run in runs[arm.key]]
-        suspect = [each["n_suspect"] for each in facts]
-        judged = statistics.mean(each["n_judged"] for each in facts)
-        share = statistics.mean(suspect) / judged
-        spread = f"{min(suspect):,}–{max(suspect):,}"
-        body.append([arm.name, f"{judged:,.0f}", spread, f"{share:.1%}"])
-    return markdown(
+    for row in rows:
+        after = [_spread(row["after"][name], 3) for name in languages]
+        after = [
+            f"**{text}**" if row["after"][name][0] == best[name] else text
+            for name, text in zip(languages, after, strict=True)
+        ]
+        body.append([row["row"], *(f"{row['before'][name]:.2f}" for name in languages), *after])
+    return _titled(
+        f"Bits per byte, before and after {study['bytes']:,} bytes of continued training",
+        ["arm", *(f"{name}: before" for name in languages), *languages],
+        body,
+        study,
+        f"Means over {study['seeds']} seeds; ±: half the 95 % interval over seeds and documents, "
+        "which holds how documents differ from each other; the next table compares like with "
+        "like. Bold: the lowest.",
+    )
+
+
+def _differences(rows: list[Row], study: Row) -> str:
+    body = []
+    for row in rows:
+        cells = []
+        for name in study["languages"]:
+            value, low, high = row["values"][name]
+            text = f"{value:+.3f} [{low:+.3f}, {high:+.3f}]"
+            cells.append(f"**{text}**" if name in row["clear"] else text)
+        body.append([row["row"], *cells])
+    return _titled(
+        "Differences in bits per byte, paired over seeds and documents",
+        ["", *study["languages"]],
+        body,
+        study,
+        "Below zero the first one is better. 95 % intervals; bold: zero is outside, and every "
+        "seed by itself says the same.",
+    )
+
+
+def _topics(rows: list[Row], study: Row) -> str:
+    return _titled(
+        "SIB-200, accuracy of a linear probe",
+        ["arm", *study["topics"]],
+        (
+            [row["row"], *(_spread(row["values"][name], 3) for name in study["topics"])]
+            for row in rows
+        ),
+        study,
+    )
+
+
+def _glitch(rows: list[Row], study: Row) -> str:
+    return _titled(
         "Tokens that look untrained (`vocabshift glitch`)",
         ["arm", "tokens judged", "suspect, least and most of the seeds", "share"],
-        body,
+        (
+            [
+                *(row["row"], f"{row['judged']:,.0f}"),
+                *("–".join(f"{n:,}" for n in row["suspect"]), f"{row['share']:.1%}"),
+            ]
+            for row in rows
+        ),
+        study,
     )
 
 
-def latency_table(found: Mapping[str, Any]) -> str:
-    """Time to first token and speed, by tokenizer and language."""
-    results = vs.Results(vs.Result(**row) for row in found["results"])
-    columns = {
-        "input_tokens": ("input tokens", 1),
-        "ttft_seconds": ("first token, ms", 1e3),
-        "output_tokens_per_second": ("tokens/s", 1),
-        "output_bytes_per_second": ("bytes/s", 1),
-        "text_bytes_per_second": ("bytes of text/s", 1),
-    }
-    body = []
-    for language in results.distinct("language"):
-        for subject in results.distinct("subject"):
-            cells = []
-            for metric, (_, unit) in columns.items():
-                [row] = results.where(subject=subject, language=language, metric=metric)
-                text = f"{row.value * unit:,.1f}"
-                if row.ci_low is not None and row.ci_high is not None:
-                    text += f" ±{(row.ci_high - row.ci_low) / 2 * unit:,.1f}"
-                cells.append(text)
-            body.append([f"{language}: {subject.removesuffix('-fvt')}", *cells])
-    return markdown(
+def _latency(rows: list[Row], study: Row) -> str:
+    return _titled(
         "Latency (`vocabshift latency`)",
-        ["", *(heading for heading, _ in columns.values())],
-        body,
+        ["", *(heading for heading, _ in LATENCY.values())],
+        (
+            [
+                row["row"],
+                *(_spread(row["values"][name], 1, unit) for name, (_, unit) in LATENCY.items()),
+            ]
+            for row in rows
+        ),
+        study,
     )
-
-
-def rows(runs: Runs) -> vs.Results:
-    """Bits per byte and accuracy as rows of results, n = seeds x documents."""
-    found = []
-    for arm in ARMS:
-        own = runs[arm.key]
-        for name in languages_of(runs):
-            value, n = price(own, name), len(own) * len(own[0]["documents"][name])
-            low, high = value.low, value.high
-            found.append(vs.Result(arm.key, name, "bits_per_byte", value.value, n, low, high))
-        for name in own[0]["sib200"]:
-            value, n = accuracy(own, name), len(own) * len(own[0]["sib200"][name])
-            low, high = value.low, value.high
-            found.append(vs.Result(arm.key, name, "sib200_accuracy", value.value, n, low, high))
-    return vs.Results(found)
 
 
 def main() -> None:
@@ -254,20 +158,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
     out = parser.parse_args().out
-    runs = load(out)
-    compression = vs.Results.from_jsonl((out / "tokenizers.jsonl").read_text(encoding="utf-8"))
-    latency = json.loads((out / "latency.json").read_text(encoding="utf-8"))
-    tables = {
-        "tokenizers": tokenizers_table(runs, compression),
-        "bits-per-byte": prices_table(runs),
-        "differences": differences_table(runs),
-        "sib200": topics_table(runs),
-        "glitch": glitch_table(runs),
-        "latency": latency_table(latency),
-    }
-    for name, text in tables.items():
-        (out / f"{name}.md").write_text(text, encoding="utf-8")
-    rows(runs).save(out / "results.jsonl")
+    for name, text in tables(read(out / "rows.jsonl")).items():
+        (out / f"{name}.md").write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

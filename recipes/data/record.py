@@ -8,7 +8,8 @@ measurement, sorted, so that two runs are easily compared) and has a `tables.py`
     python recipes/data/record.py recipes/trim
 
 writes them. With `--check` nothing is written, and a difference is an error: so a table that was
-edited by hand is found, which a test does.
+edited by hand is found, which a test does. `--rows FILE` takes the rows that one of a recipe's
+scripts wrote first: they replace those of the same kind (`what`) and model.
 """
 
 from __future__ import annotations
@@ -46,10 +47,39 @@ def add(path: Path, rows: Iterable[Row], *, key: Sequence[str]) -> None:
     path.write_text("".join(f"{line}\n" for line in sorted(lines)), encoding="utf-8")
 
 
+def take(path: Path, rows: Sequence[Row]) -> None:
+    """Put rows into the file in place of all that are of the same `what` and `model`."""
+    kind = ("what", "model")
+    taken = {key_of(row, kind) for row in rows}
+    kept = [row for row in read(path) if key_of(row, kind) not in taken]
+    lines = (json.dumps(row, ensure_ascii=False, sort_keys=True) for row in [*kept, *rows])
+    path.write_text("".join(f"{line}\n" for line in sorted(lines)), encoding="utf-8")
+
+
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> str:
     """A Markdown table; the first `left` columns are text, the others numbers."""
     marks = ["---" if place < left else "---:" for place in range(len(header))]
     return "\n".join(f"| {' | '.join(line)} |" for line in [header, marks, *rows])
+
+
+def how_old(rows: Iterable[Row]) -> str:
+    """What to say of rows that a README had before its recipe kept rows (`earlier`)."""
+    return "; digits of an earlier run, as they were printed" * any(
+        "earlier" in row for row in rows
+    )
+
+
+def crossed(rows: Iterable[Row], down: str, across: str) -> str:
+    """A table of counts: a line for each value of `down`, a column for each of `across`."""
+    found: dict[str, dict[str, int]] = {}
+    for row in rows:
+        found.setdefault(row[down], {})[row[across]] = row["value"]
+    columns = list(dict.fromkeys(name for own in found.values() for name in own))
+    cells = (
+        (line, *(f"{own[name]:,}" if name in own else "–" for name in columns))
+        for line, own in found.items()
+    )
+    return markdown(("", *columns), cells)
 
 
 def tables_of(recipe: Path) -> dict[str, str]:
@@ -74,9 +104,15 @@ def main() -> int:
     """Write the tables of the recipes, or check them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("recipes", nargs="+", type=Path, metavar="RECIPE")
+    parser.add_argument(
+        "--rows", nargs="+", type=Path, default=[], metavar="FILE", help="of the one RECIPE: new"
+    )
     parser.add_argument("--check", action="store_true", help="write nothing; fail if one differs")
     args = parser.parse_args()
     status = 0
+    if args.rows:
+        [recipe] = args.recipes
+        take(recipe / "results.jsonl", [row for file in args.rows for row in read(file)])
     for recipe in args.recipes:
         readme = recipe / "README.md"
         text = readme.read_text(encoding="utf-8")

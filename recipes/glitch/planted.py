@@ -11,12 +11,12 @@ BPE only passed through. `vocabshift glitch` knows nothing but the saved model.
 from __future__ import annotations
 
 import json
-import statistics
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tables
 from training import END, Size, arguments, counts_of, read_lines, report_of, trained_model
 
 import vocabshift as vs
@@ -26,7 +26,7 @@ from vocabshift.tokenizer.formats.encoder import Encoder
 
 FULL = Size(n_bytes=1_500_000, vocab_size=4096, hidden_size=64, rounds=2.0)
 SMOKE = Size(n_bytes=60_000, vocab_size=600, hidden_size=32, rounds=1.0, n_dummies=20)
-INDICATORS = ("norm", "cosine", "centred", "without-component", "distance")
+INDICATORS = tables.INDICATORS
 RARE = (2, 12)  # lines that a token to plant may be in
 
 
@@ -71,23 +71,6 @@ def judge(folder: Path, counts: Any, planted: list[int], indicator: str) -> dict
     }
 
 
-def table(results: list[dict[str, Any]]) -> str:
-    """Means over seeds, with the lowest and highest."""
-    columns = ("precision", "precision_rare", "recall", "recall_planted", "average_precision")
-    heads = ("embeddings", "indicator", "precision", "≤ 2 times", "recall", "of planted", "AP")
-    lines = [f"| {' | '.join(heads)} |", "| --- | --- |" + " ---: |" * len(columns)]
-    for kind in ("tied", "untied"):
-        for indicator in INDICATORS:
-            own = [row for row in results if (row["kind"], row["indicator"]) == (kind, indicator)]
-            cells = []
-            for column in columns:
-                values = [row[column] for row in own]
-                span = f"{min(values):.2f}–{max(values):.2f}"
-                cells.append(f"{statistics.mean(values):.3f} ({span})")
-            lines.append(f"| {kind} | {indicator} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
 def main() -> None:
     """Train, judge, write planted.jsonl and planted.md."""
     args = arguments(__doc__)
@@ -109,13 +92,9 @@ def main() -> None:
             trained_model(tokenizer, seen, size, folder, tied=kind == "tied", seed=seed)
             for indicator in INDICATORS:
                 found = judge(folder, counts, planted, indicator)
-                results.append({"kind": kind, "seed": seed, "indicator": indicator, **found})
-    first = results[0]
-    text = (
-        f"{first['tokens']:,} tokens that text yields, of which about {first['unseen']:,} were "
-        f"never seen, {first['planted']:,} of them planted; {len(args.seeds)} seeds: mean "
-        f"(lowest–highest).\n\n{table(results)}\n"
-    )
+                row = {"what": "planted", "kind": kind, "seed": seed, "indicator": indicator}
+                results.append({**row, **found})
+    text = tables.planted(results) + "\n"
     (args.out / "planted.jsonl").write_text("".join(json.dumps(row) + "\n" for row in results))
     (args.out / "planted.md").write_text(text, encoding="utf-8")
     print(text)

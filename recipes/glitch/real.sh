@@ -28,6 +28,5 @@ fi
   --corpus en="$DATA/train/en.txt" code="$DATA/train/code.txt" \
   --top "${TOP:-18}" --controls "${CONTROLS:-16}"
 if [ -n "${RECORD:-}" ]; then
-  cp "$OUT/results.jsonl" recipes/glitch/results.jsonl
-  "$PYTHON" recipes/data/record.py recipes/glitch
+  "$PYTHON" recipes/data/record.py recipes/glitch --rows "$OUT/results.jsonl"
 fi

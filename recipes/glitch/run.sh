@@ -9,7 +9,9 @@
 # A model that OUT holds already is not trained again. Variables, with their defaults:
 #   DATA=../shared/data-unpacked   train/en.txt and train/hi.txt, as its unpack.sh leaves it
 #   OUT=runs/glitch                models, planted.{jsonl,md}, superwords.{jsonl,md}
-#   SEEDS="0 1 2" PYTHON=python3
+#   SEEDS="0 1 2"
+#   RECORD=                        anything: the rows go into results.jsonl, the tables into README.md
+#   PYTHON=python3
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 PYTHON=${PYTHON:-python3}
@@ -38,3 +40,6 @@ for experiment in planted superwords; do
   "$PYTHON" "recipes/glitch/$experiment.py" "${TEXTS[@]}" -o "$OUT" --seeds "${SEEDS[@]}" \
     ${SMOKE[@]+"${SMOKE[@]}"}
 done
+if [ -n "${RECORD:-}" ]; then
+  "$PYTHON" recipes/data/record.py recipes/glitch --rows "$OUT/planted.jsonl" "$OUT/superwords.jsonl"
+fi

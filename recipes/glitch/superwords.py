@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import json
 import math
-import statistics
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tables
 from training import END, Size, arguments, counts_of, read_lines, report_of, trained_model
 
 import vocabshift as vs
@@ -70,37 +70,6 @@ def judge(folder: Path, tokenizer: Any, lines: list[str], size: Size) -> dict[st
     }
 
 
-def table(results: list[dict[str, Any]]) -> str:
-    """By K the tokens of the last tenth, mean (lowest–highest) over seeds; then other facts."""
-    lines = [
-        "| of the K nearest to unused rows, from the last 10 % of ids | BPE | IST |",
-        "| --- | ---: | ---: |",
-    ]
-    own = {name: [row for row in results if row["tokenizer"] == name] for name in ("bpe", "ist")}
-    for place, point in enumerate(results[0]["curve"]):
-        cells = [
-            _span([row["curve"][place]["last_tenth"] for row in rows]) for rows in own.values()
-        ]
-        lines.append(f"| K = {point['k']} | {' | '.join(cells)} |")
-    for key, name in (
-        ("suspect", "suspect tokens in all"),
-        ("suspect_late", "suspect of the last 10 %"),
-        ("unseen_late", "of the last 10 %, never in the text"),
-        ("median_count_late", "median count of the last 10 %"),
-        ("superwords", "superwords"),
-        ("bits_per_byte", "bits per byte at the end of training"),
-        ("nats_per_token", "loss: nats per token at the end of training"),
-    ):
-        cells = [_span([row[key] for row in rows]) for rows in own.values()]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _span(values: list[float]) -> str:
-    low, mean, high = min(values), statistics.mean(values), max(values)
-    return f"{mean:.4g}" if low == high else f"{mean:.4g} ({low:.4g}–{high:.4g})"
-
-
 def main() -> None:
     """Train, judge, write superwords.jsonl and superwords.md."""
     args = arguments(__doc__)
@@ -113,8 +82,8 @@ def main() -> None:
             folder = args.out / f"superwords-{name}-{seed}"
             trained_model(tokenizer, lines, size, folder, tied=True, seed=seed)
             found = judge(folder, tokenizer, lines, size)
-            results.append({"tokenizer": name, "seed": seed, **found})
-    text = table(results) + "\n"
+            results.append({"what": "superwords", "tokenizer": name, "seed": seed, **found})
+    text = tables.superwords(results) + "\n"
     (args.out / "superwords.jsonl").write_text("".join(json.dumps(row) + "\n" for row in results))
     (args.out / "superwords.md").write_text(text, encoding="utf-8")
     print(text)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import statistics
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
-from record import Row, markdown
+from record import Row, how_old, markdown
 
 SAID = ("weak_rejected", "strong_rejected")
 UNSAID = ("strong_verified", "weak_verified")
@@ -23,15 +25,94 @@ GROUPS = {
     "control": "drawn by chance",
 }
 
+INDICATORS = ("norm", "cosine", "centred", "without-component", "distance")
+FACTS = {
+    "suspect": "suspect tokens in all",
+    "suspect_late": "suspect of the last 10 %",
+    "unseen_late": "of the last 10 %, never in the text",
+    "median_count_late": "median count of the last 10 %",
+    "superwords": "superwords",
+    "bits_per_byte": "bits per byte at the end of training",
+    "nats_per_token": "loss: nats per token at the end of training",
+}
+Value = float | Sequence[float]
+
 
 def tables(rows: list[Row]) -> dict[str, str]:
     """Markdown by name."""
     tokens = [row for row in rows if row["what"] == "token"]
     return {
+        "planted": planted([row for row in rows if row["what"] == "planted"]),
+        "superwords": superwords([row for row in rows if row["what"] == "superwords"]),
         "real-precision": _precision(tokens),
         "real-reasons": _reasons(tokens),
         "real-tokens": _tokens(tokens),
     }
+
+
+def planted(rows: list[Row]) -> str:
+    """By embeddings and indicator, means over seeds."""
+    columns = {
+        "precision": "precision",
+        "precision_rare": "≤ 2 times",
+        "recall": "recall",
+        "recall_planted": "of planted",
+        "average_precision": "AP",
+    }
+    cells = []
+    for kind in ("tied", "untied"):
+        for indicator in INDICATORS:
+            own = [row for row in rows if (row["kind"], row["indicator"]) == (kind, indicator)]
+            line = (_span([row[column] for row in own], "{:.3f}", "{:.2f}") for column in columns)
+            cells.append((kind, indicator, *line))
+    table = markdown(("embeddings", "indicator", *columns.values()), cells, left=2)
+    facts = (
+        _span([row[key] for row in rows], "{:,.0f}") for key in ("tokens", "unseen", "planted")
+    )
+    tokens, unseen, of_them = facts
+    return (
+        f"{tokens} tokens that text yields, of which {unseen} were never seen, {of_them} of them "
+        f"planted; mean (lowest–highest) of {_seeds(rows)} seeds.\n\n{table}\n\n{_made(rows)}"
+    )
+
+
+def superwords(rows: list[Row]) -> str:
+    """By K the tokens of the last tenth, mean (lowest–highest) over seeds; then other facts."""
+    own = {name: [row for row in rows if row["tokenizer"] == name] for name in ("bpe", "ist")}
+    cells = []
+    for place, point in enumerate(own["bpe"][0]["curve"]):
+        line = ([row["curve"][place]["last_tenth"] for row in some] for some in own.values())
+        cells.append((f"K = {point['k']}", *(_span(values) for values in line)))
+    for key, name in FACTS.items():
+        if key in rows[0]:
+            cells.append((name, *(_span([row[key] for row in some]) for some in own.values())))
+    head = "of the K nearest to unused rows, from the last 10 % of ids"
+    return f"{markdown((head, 'BPE', 'IST'), cells)}\n\n{_made(rows)}"
+
+
+def _seeds(rows: list[Row]) -> int:
+    return len({row["seed"] for row in rows if "seed" in row}) or int(rows[0]["seeds"])
+
+
+def _made(rows: list[Row]) -> str:
+    return f"*{_seeds(rows)} seeds, `recipes/glitch/run.sh`{how_old(rows)}.*"
+
+
+def _span(values: Sequence[Value], mean: str = "{:.4g}", ends: str | None = None) -> str:
+    """The mean, and the lowest and highest where they differ, or where `ends` is given.
+
+    A value is that of a seed; rows without seeds have (mean, lowest, highest) of all of them.
+    """
+    [first, *_] = values
+    if isinstance(first, Sequence):
+        middle, low, high = first
+    else:
+        seeds = [float(value) for value in values if not isinstance(value, Sequence)]
+        middle, low, high = statistics.mean(seeds), min(seeds), max(seeds)
+    shown = mean.format(middle)
+    if low == high and ends is None:
+        return shown
+    return f"{shown} ({(ends or mean).format(low)}–{(ends or mean).format(high)})"
 
 
 def wilson(hits: int, n: int) -> tuple[float, float]:

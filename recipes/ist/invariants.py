@@ -3,7 +3,8 @@
     python recipes/ist/invariants.py runs/ist/ist runs/ist/superbpe --eval eval/*/*.txt \\
         --corpus train/*.txt -j 2 [--strict]
 
-One column for each tokenizer, one row for each count; a Markdown table on standard output. With
+One column for each tokenizer, one row for each count; a Markdown table on standard output, and with
+`--rows FILE` the counts as JSON lines. With
 `--eval` every document is encoded and decoded. With `--corpus` all of it is encoded by us and by
 `tokenizers` with the saved file, and every id is compared; where the folder was trained here, the
 number of tokens must be the one that training ended with. With `--strict` the exit status is 2
@@ -30,6 +31,9 @@ from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.token_bytes import token_bytes
 from vocabshift.tokenizer.tokenizer import Tokenizer
+
+sys.path.append(str(Path(__file__).parents[1] / "data"))
+from record import crossed
 
 _NUMBER = 16  # bit of _core.char_class
 _DIGITS_TOGETHER = 3
@@ -81,6 +85,7 @@ def check_counts(
     """
     report = check(tokenizer, text, threads=threads)
     spanning, by_pipeline = report.terminal_spanning, report.unreachable_by_pipeline or ()
+    rare = report.only_in_rare_contexts  # of these
     counts = [Count("tokens that span a sentence end", len(spanning), must_be_zero=not matra)]
     stage1_merges = _figure(folder, "stage1_merges")
     if stage1_merges is not None:
@@ -88,7 +93,8 @@ def check_counts(
         counts.append(Count(f"{_STAGE2} that span a sentence end", len(late), must_be_zero=True))
     counts += [
         Count("unreachable by merges (STT)", len(report.unreachable), must_be_zero=True),
-        Count("unreachable by the pipeline", len(by_pipeline), must_be_zero=True),
+        Count("unreachable by the pipeline", len(by_pipeline) - len(rare), must_be_zero=True),
+        Count("reached by unusual text alone", len(rare)),
     ]
     if text is not None:
         lost = report.round_trip_failures
@@ -152,6 +158,7 @@ def main() -> int:
         action="store_true",
         help="Matra's promise: no token of stage 2 holds a terminal or a period at all",
     )
+    parser.add_argument("--rows", type=Path, help="also write the counts there, as JSON lines")
     parser.add_argument("--strict", action="store_true", help="exit with 2 if anything is amiss")
     args = parser.parse_args()
     columns: dict[str, list[Count]] = {}
@@ -164,15 +171,20 @@ def main() -> int:
             corpus = Corpus.from_specs(args.corpus)
             counts += corpus_counts(source, tokenizer, corpus, args.threads)
         columns[source] = counts
-    print("| | " + " | ".join(Path(source).name for source in columns) + " |")
-    print("|---" + "|---:" * len(columns) + "|")
-    names = dict.fromkeys(count.name for counts in columns.values() for count in counts)
-    for name in names:
-        values = (
-            next((f"{count.value:,}" for count in counts if count.name == name), "–")
-            for counts in columns.values()
-        )
-        print(f"| {name} | " + " | ".join(values) + " |")
+    rows = [
+        {
+            "what": "invariant",
+            "tokenizer": Path(source).name,
+            "count": count.name,
+            "value": count.value,
+        }
+        for source, counts in columns.items()
+        for count in counts
+    ]
+    print(crossed(rows, "count", "tokenizer"))
+    if args.rows is not None:
+        lines = (json.dumps(row, sort_keys=True) + "\n" for row in rows)
+        args.rows.write_text("".join(lines), encoding="utf-8")
     amiss = [
         f"{source}: {count.value:,} {count.name}"
         for source, counts in columns.items()

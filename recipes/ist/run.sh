@@ -53,7 +53,7 @@ vocabshift check "$OUT/ist" --text "${PARALLEL[@]}" "${CODE[@]}" --strict
 "$PYTHON" recipes/ist/invariants.py "$OUT/ist" --eval "$EVAL"/*/*.* \
   --corpus "${CORPUS[@]}" $THREADS --strict >"$OUT/invariants.md"
 "$PYTHON" recipes/ist/invariants.py "$OUT/ist" "$OUT/superbpe" "$OUT/bpe" \
-  $THREADS >"$OUT/invariants-beside-others.md"
+  $THREADS --rows "$OUT/counts.jsonl" >"$OUT/invariants-beside-others.md"
 
 # 4. What it is worth, in the shapes of the paper's tables.
 vocabshift evaluate "$OUT/ist" "$OUT/superbpe" "$OUT/bpe" ${VENDORS[@]+"${VENDORS[@]}"} \
@@ -70,5 +70,6 @@ write_card ist ist-200k
 cat "$OUT/invariants.md" "$OUT/invariants-beside-others.md" "$OUT/tables.md" "$OUT/vocabulary.md"
 if [ -n "${RECORD:-}" ]; then
   record ist ist-200k recipes/ist/README.md ist-22.md
+  cp "$OUT/counts.jsonl" model_cards/ist-200k/
   "$PYTHON" recipes/data/record.py recipes/ist
 fi

@@ -1,7 +1,7 @@
 """The tables of this recipe's README compared with the paper's (`recipes/data/record.py`).
 
 Rows: those of `ablate.sh` in `results.jsonl`, and of the tokenizer of 200,000 tokens those that
-`run.sh` put into `model_cards/ist-200k`.
+`run.sh` put into `model_cards/ist-200k`, its counts among them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path += [str(Path(__file__).parents[1] / name) for name in ("data", "papers")]
 import beside
-from record import Row, read
+from record import Row, crossed, how_old, read
 
 CARD = Path(__file__).parents[2] / "model_cards" / "ist-200k" / "results.jsonl"
 NAMES = {
@@ -30,6 +30,9 @@ ENTROPY = {"renyi_entropy": "Entropy", "renyi_efficiency": "Efficiency"}
 def tables(rows: list[Row]) -> dict[str, str]:
     """Markdown by name."""
     found = beside.tables("ist", [*of_card(read(CARD)), *rows])
+    counts = read(CARD.with_name("counts.jsonl"))
+    made = f"*200,000 tokens, `recipes/ist/run.sh`{how_old(counts)}.*"
+    found["invariants"] = f"{crossed(counts, 'count', 'tokenizer')}\n\n{made}"
     found["ist-9-all"] = of_all_languages(rows, "ist-9", "All languages", "One corpus", ("Merged",))
     title = "What each ingredient brings"
     found["ingredients"] = of_all_languages(rows, "ingredients", title, "all")

@@ -4,13 +4,14 @@
 
 The paper's section 5.1 defines SeqRed as 1 - tokens / bytes and NSL as tokens / characters. Its
 printed SeqRed is 1 - tokens / characters and its NSL tokens / bytes, and its 1ch% counts pieces of
-a character as characters (docs/errata.md). Prints these three as Markdown: sums over the lines of a
-language, then the ratio, then the mean over languages.
+a character as characters (docs/errata.md). Prints these three as JSON lines: sums over the lines of
+a language, then the ratio, then the mean over languages.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from statistics import mean
 
 import numpy as np
@@ -40,14 +41,12 @@ def main() -> None:
     for language, text in Corpus.from_specs(args.text).texts():
         if text.strip():
             lines.setdefault(language, []).append(text)
-    print("### Means over languages, as the paper's figures fit (Matra, Table 2)\n")
-    print("| tokenizer | 1 - tokens / characters | tokens / bytes | 1ch% with pieces |")
-    print("| --- | ---: | ---: | ---: |")
     for name, path in zip(subject_names(args.tokenizers), args.tokenizers, strict=True):
         engine = engine_of(path)
         of_languages = zip(*(shares(engine, own) for own in lines.values()), strict=True)
         reduction, length, single = map(mean, of_languages)
-        print(f"| {name} | {reduction:.1%} | {length:.4f} | {single:.1%} |")
+        row = {"what": "other reading", "tokenizer": name, "reduction": reduction, "length": length}
+        print(json.dumps({**row, "single": single}, ensure_ascii=False))
 
 
 if __name__ == "__main__":

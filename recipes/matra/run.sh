@@ -75,7 +75,7 @@ PHASES=()
 for name in "${NAMES[@]}"; do PHASES+=("$name=$OUT/$name.json"); done
 write_tables subjects matra-2
 "$PYTHON" recipes/matra/other_reading.py "${NAMES[@]/#/$OUT/}" ${VENDORS[@]+"${VENDORS[@]}"} \
-  --text "${PARALLEL[@]}" >"$OUT/matra-2-other.md"
+  --text "${PARALLEL[@]}" >"$OUT/counts.jsonl"
 "$PYTHON" recipes/ist/phases.py "${PHASES[@]}" >"$OUT/phases.md"
 cat "$OUT/subjects.md" "$OUT/phases.md" >"$OUT/tables.md"
 REBUILD="# as recipes/matra/run.sh does
@@ -84,6 +84,7 @@ write_card matra matra-200k
 "$PYTHON" recipes/ist/vocabulary.py "$OUT/matra" --corpus "${CORPUS[@]}" $THREADS >"$OUT/vocabulary.md"
 cat "$OUT/invariants.md" "$OUT/invariants-beside-others.md" "$OUT/tables.md" "$OUT/vocabulary.md"
 if [ -n "${RECORD:-}" ]; then
-  record matra matra-200k recipes/matra/README.md matra-2.md matra-2-other.md
+  record matra matra-200k recipes/matra/README.md matra-2.md
+  cp "$OUT/counts.jsonl" model_cards/matra-200k/
   "$PYTHON" recipes/data/record.py recipes/matra
 fi

@@ -13,7 +13,7 @@ from statistics import fmean
 
 sys.path += [str(Path(__file__).parents[1] / name) for name in ("data", "papers")]
 import beside
-from record import Row, markdown, read
+from record import Row, how_old, markdown, read
 
 CARD = Path(__file__).parents[2] / "model_cards" / "matra-200k" / "results.jsonl"
 NAMES = {"matra": "Matra", "Gemma-4": "Gemma-4", "o200k": "GPT-5"}
@@ -33,6 +33,7 @@ def tables(rows: list[Row]) -> dict[str, str]:
     found = beside.tables("matra", [*of_card(read(CARD)), *rows])
     found["matra-2-beside"] = found.pop("matra-2")  # "matra-2" is the CLI's, of all tokenizers
     found["variants-200k"] = variants(read(CARD))
+    found["matra-2-other"] = _other(read(CARD.with_name("counts.jsonl")))
     if curve := {row["row"]: row["values"] for row in rows if row["table"] == "matra-section-5.5"}:
         found["matra-section-5.5"] += f"\n\n{log_law(curve)}"
     if spanning := [row for row in rows if row["table"] == "matra-section-6.1"]:
@@ -67,6 +68,21 @@ def variants(measured: list[Row]) -> str:
     columns = [*sorted(set(ours["matra"]) - {"code"}), "code"]
     table = beside.effects({"columns": columns, "base": "matra"}, ours)
     return f"### Variants, 200,000 tokens\n\n{table}"
+
+
+def _other(rows: list[Row]) -> str:
+    """Table 2 by the definitions that the paper's printed figures fit, parts of characters too."""
+    head = ("tokenizer", "1 - tokens / characters", "tokens / bytes", "1ch% with pieces")
+    cells = (
+        (
+            *(row["tokenizer"], f"{row['reduction']:.1%}", f"{row['length']:.4f}"),
+            f"{row['single']:.1%}",
+        )
+        for row in rows
+    )
+    title = "### Means over languages, as the paper's figures fit (Matra, Table 2)"
+    made = f"*200,000 tokens, `recipes/matra/run.sh`{how_old(rows)}.*"
+    return f"{title}\n\n{markdown(head, cells)}\n\n{made}"
 
 
 def log_law(curve: dict[str, dict[str, float]]) -> str:

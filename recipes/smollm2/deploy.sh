@@ -66,6 +66,5 @@ vocabshift latency "$MODEL" "$WORK/hindi" --server "http://localhost:$PORT/v1" \
   --output "$WORK/latency.jsonl" --force
 "$PYTHON" $HERE/deploy.py "$WORK/tokenizer" "$WORK/latency.jsonl" "$OUT/results.jsonl"
 if [ "${RECORD:-}" ]; then
-  cp "$OUT/results.jsonl" $HERE/results.jsonl
-  "$PYTHON" recipes/data/record.py $HERE
+  "$PYTHON" recipes/data/record.py $HERE --rows "$OUT/results.jsonl"
 fi

@@ -65,6 +65,5 @@ fi
 "$PYTHON" $HERE/bits.py "$OUT/model" -o "$OUT/results.jsonl" \
   --text "en=$FLORES/en.txt" "de=$FLORES/de.txt" "hi=$FLORES/hi.txt" "code=$DATA/eval/code/python.txt"
 if [ "${RECORD:-}" ]; then
-  cp "$OUT/results.jsonl" $HERE/results.jsonl
-  "$PYTHON" recipes/data/record.py $HERE
+  "$PYTHON" recipes/data/record.py $HERE --rows "$OUT/results.jsonl"
 fi

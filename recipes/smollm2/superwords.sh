@@ -38,6 +38,5 @@ mkdir -p "$WORK"
 "$PYTHON" $HERE/superwords.py borders "$WORK/model" --data "$DATA/tasks" \
   --text "$DATA/eval/sib200-flores/en.txt" -o "$OUT/results.jsonl"
 if [ "${RECORD:-}" ]; then
-  cp "$OUT/results.jsonl" $HERE/results.jsonl
-  "$PYTHON" recipes/data/record.py $HERE
+  "$PYTHON" recipes/data/record.py $HERE --rows "$OUT/results.jsonl"
 fi

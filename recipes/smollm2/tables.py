@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
 from record import Row, markdown
 
+CHANCE = {"sib200": 1 / 7, "xcopa": 1 / 2, "mmlu_indic": 1 / 4}
 TEXTS = {"en": "English", "de": "German", "hi": "Hindi", "code": "Python code"}
 
 
@@ -113,7 +115,66 @@ def tables(rows: list[Row]) -> dict[str, str]:
             left=0,
         ),
         "borders": _borders([row for row in rows if row["what"] == "border"]),
+        "tasks": _tasks(
+            [row for row in rows if row["what"] == "task"],
+            [row for row in rows if row["what"] == "cost"],
+        ),
     }
+
+
+def _tasks(tasks: list[Row], costs: list[Row]) -> str:
+    """A line for each task that a model was asked, or two have counted, then what was not run."""
+    models = sorted({row["model"] for row in tasks}, key=lambda name: (name != "before", name))
+    touching = {row["model"] for row in tasks if row["touched"]}
+    found = {(row["model"], row["task"]): row for row in tasks}
+    tokens = {(row["model"], row["task"]): row["tokens"] for row in costs}
+    counted = Counter(row["task"] for row in costs)
+    asked = {row["task"] for row in tasks} | {task for task, n in counted.items() if n > 1}
+    head = ["task", "questions", "by chance"]
+    for model in models:
+        head += [f"{model}: right", "tokens read", *["touched"] * (model in touching)]
+    cells = []
+    questions = {row["task"]: row["questions"] for row in costs}
+    for task in sorted(asked, key=lambda task: _order(task, tokens)):
+        chance = CHANCE.get(task.partition(":")[0])
+        line = [f"`{task}`", f"{questions[task]}", f"{chance:.3f}" if chance else "–"]
+        for model in models:
+            row = found.get((model, task))
+            line.append("–" if row is None else f"{row['value']:.3f} ±{row['half']:.3f}")
+            line.append(f"{tokens[model, task]:,}" if (model, task) in tokens else "–")
+            if model in touching:
+                line.append("–" if row is None else f"{row['touched']:.1%}")
+        cells.append(line)
+    return "\n\n".join(
+        [markdown(head, cells), *(_not_asked(model, found, tokens) for model in models)]
+    )
+
+
+def _order(task: str, tokens: dict[tuple[str, str], int]) -> tuple[str, int]:
+    """By benchmark, then by what it costs."""
+    return task.partition(":")[0], min(n for (_, own), n in tokens.items() if own == task)
+
+
+def _not_asked(
+    model: str, found: dict[tuple[str, str], Row], tokens: dict[tuple[str, str], int]
+) -> str:
+    """The tasks of a model without a row, and what they would take at the speed of the others."""
+    own = [row for (name, _), row in found.items() if name == model]
+    rate = sum(tokens[model, row["task"]] for row in own) / sum(row["cpu_seconds"] for row in own)
+    left = [task for name, task in tokens if name == model and (name, task) not in found]
+    n_left = sum(tokens[model, task] for task in left)
+    languages: dict[str, list[str]] = {}
+    for task in sorted(left):
+        languages.setdefault(task.partition(":")[0], []).append(task.partition(":")[2])
+    listed = "; ".join(f"`{name}`: {', '.join(some)}" for name, some in languages.items())
+    minutes = sum(row["cpu_seconds"] for row in own) / 60
+    said = f"*{model}*: {len(own)} tasks in {minutes:.0f} CPU minutes, {rate:,.0f} tokens a second."
+    if not left:
+        return said
+    return (
+        f"{said} Counted and not run: {len(left)} of {len(left) + len(own)}, {n_left:,} tokens, "
+        f"reckoned {n_left / rate / 60:,.0f} minutes of CPU ({listed})."
+    )
 
 
 def _borders(rows: list[Row]) -> str:

@@ -87,11 +87,15 @@ def cells(markdown: str) -> dict[str, list[str]]:
     return rows
 
 
+def rows_of(file: Path) -> list[dict[str, Any]]:
+    """The rows of a file of JSON lines."""
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
 def rows_by_table(file: Path) -> dict[str, dict[str, dict[str, Any]]]:
     """Values of a file of rows, by table and row."""
     tables: dict[str, dict[str, dict[str, Any]]] = {}
-    for line in file.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in rows_of(file):
         tables.setdefault(row["table"], {})[row["row"]] = row.get("values", row)
     return tables
 
@@ -136,6 +140,51 @@ def test_a_recipe_writes_its_tokenizers_and_tables(
     written = (out / ours / "tokenizer.json").stat().st_mtime_ns
     run(f"{recipe}/run.sh", out)
     assert written == (out / ours / "tokenizer.json").stat().st_mtime_ns
+
+
+def test_recipe_vocabshift_writes_its_card(run: Run, tmp_path: Path) -> None:
+    """The card has the weights that training found, and the spread over languages."""
+    pytest.importorskip("huggingface_hub")
+    from huggingface_hub import ModelCard
+
+    out = tmp_path / "out"
+    printed = run("vocabshift/run.sh", out)
+    assert (out / "ist-22.md").read_text(encoding="utf-8") in printed
+    trained = json.loads((out / "vocabshift.json").read_text(encoding="utf-8"))
+    weights = trained["language_weights"]
+    assert weights["sat"] > weights["hin"] > weights["eng"] > 0
+    card = (out / "vocabshift.card.md").read_text(encoding="utf-8")
+    assert f"| hin | {weights['hin']:.3f} |" in card
+    results = Results.from_jsonl((out / "results.jsonl").read_text(encoding="utf-8"))
+    assert ["vocabshift", "ist"] == results.distinct("subject")
+    (spread,) = results.where(subject="vocabshift", metric="gini")
+    assert f"| Gini coefficient (of tokens over languages) ↓ | {spread.value:.4g} |" in card
+    data = ModelCard(card).data
+    assert "vocabshift" in data.tags and "hi" in data.language
+    assert {"fertility", "bytes_per_token"} == {each.metric_type for each in data.eval_results}
+
+
+def test_normalization_and_vendors_become_rows(run: Run, tmp_path: Path) -> None:
+    """All rules on all languages; both tokenizers in every spelling, and trained once."""
+    out = tmp_path / "normalization"
+    run("normalization/run.sh", out)
+    rows = rows_of(out / "results.jsonl")
+    fertility = {(row["rule"], row["language"]): row for row in rows if row["what"] == "fertility"}
+    assert 8 == len({rule for rule, _ in fertility})
+    assert fertility["none", "hin"]["words"] == fertility["all", "hin"]["words"] > 0
+    changed = {row["language"] for row in rows if row.get("words_changed", 0) > 0}
+    assert {"hin", "urd"} <= changed
+
+    out = tmp_path / "vendors"
+    run("vendors/run.sh", out)
+    rows = rows_of(out / "results.jsonl")
+    forms = {row["form"] for row in rows if row.get("language") == "hin"}
+    assert {"native", "ISO 15919", "informal", "informal, doubled"} == forms
+    assert {"bpe", "picky"} == {row["tokenizer"] for row in rows if row["what"] == "residue"}
+    written = (out / "bpe" / "tokenizer.json").stat().st_mtime_ns
+    run("vendors/run.sh", out)
+    assert written == (out / "bpe" / "tokenizer.json").stat().st_mtime_ns
+    assert rows == rows_of(out / "results.jsonl")
 
 
 def test_the_papers_ablations_become_rows(run: Run, tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ def render_card(
         training_text(sources),
         figures(results, own, name, evaluated_on, units="lines"),
         _vocabulary(facts),
+        _language_weights(facts),
         "## Limits\n\n" + bullets([*limits, *_limits(own, sources)]),
         _rebuild(facts, rebuild),
     ]
@@ -193,6 +194,26 @@ def _vocabulary(facts: TokenizerFacts) -> str:
     ]
     head = ["script", "tokens", "share of vocabulary", "superwords", "share of text"]
     return "## Vocabulary\n\n" + plain_table(head, lines, 1)
+
+
+def _language_weights(facts: TokenizerFacts) -> str:
+    """What each language counted, where the recipe found that itself (`--recipe vocabshift`)."""
+    weights = facts.figures.get("language_weights")
+    if not weights:
+        return ""
+    if not isinstance(weights, dict) or not all(
+        isinstance(weight, float | int) for weight in weights.values()
+    ):
+        raise ValueError("the weights of languages in vocabshift.json are none")
+    rows = [
+        [language, f"{weight:.3f}"]
+        for language, weight in sorted(weights.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    return (
+        "## Weights of languages\n\nHow often a byte of a language counted in training: more where "
+        "there is little text, and where words take many tokens. Weights given with the text came "
+        "on top.\n\n" + plain_table(["language", "a byte counted"], rows, 1)
+    )
 
 
 def _has(row: Mapping[str, Any], kinds: Mapping[str, Any]) -> bool:

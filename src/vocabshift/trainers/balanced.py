@@ -10,9 +10,9 @@ import math
 import random
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from vocabshift.text.held_out import hold_out
 from vocabshift.text.patterns import Pattern
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.trainers.base import RunContext, Source, Training
+from vocabshift.trainers.base import RunContext, Source, Training, TrainingReport, detailed
 from vocabshift.trainers.stages import Stage, WordRule, WordWeight, train_words
 from vocabshift.trainers.superword import SuperwordTrainer
 
@@ -169,6 +169,24 @@ def _scaled(weights: Weights, reader: CorpusReader) -> Weights:
     return {k: weight * sum(sizes.values()) / total for k, weight in weights.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class BalancedReport(TrainingReport):
+    """What a run did."""
+
+    language_weights: Mapping[str, float]
+    """How often a byte of each language counts; weights of the corpus come on top. Empty for text
+    of one language."""
+
+
+def facts(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts shown to users: which languages count most and least."""
+    weights = sorted(result["language_weights"].items(), key=lambda item: -item[1])
+    if not weights:
+        return {}
+    shown = ", ".join(f"{language} {weight:.2f}" for language, weight in weights)
+    return {"a byte counts": shown}
+
+
 @dataclass(frozen=True, kw_only=True)
 class BalancedTrainer(SuperwordTrainer):
     """Two-stage BPE over languages that count what makes them need as many tokens as each other.
@@ -216,7 +234,12 @@ class BalancedTrainer(SuperwordTrainer):
         if len(corpus.languages) > 1:
             with context.watch.phase("weights"):
                 reader.language_weights = self._weights(corpus, context)
-        return self._learn(reader, context)
+        training = self._learn(reader, context)
+        weights = reader.language_weights or {}
+        found = {label: weight for label, weight in weights.items() if label is not None}
+        return replace(
+            training, report=detailed(training.report, BalancedReport, language_weights=found)
+        )
 
     def _weights(self, corpus: Corpus, context: RunContext) -> Weights:
         saved = context.checkpoints.load("weights")

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from vocabshift.trainers import boundless, matra, on_top, overlap, parity, picky
-from vocabshift.trainers.balanced import BalancedTrainer
+from vocabshift.trainers import balanced, boundless, matra, on_top, overlap, parity, picky
 from vocabshift.trainers.byte_level import BpeTrainer, ByteLevelTrainer
 from vocabshift.trainers.cluster import ClusterTrainer
 from vocabshift.trainers.cluster_bpe import ClusterBpeTrainer
@@ -103,7 +102,7 @@ RECIPES: Mapping[str, Recipe] = {
             variants_help="no weights, no stage 2, no constraint, constraint only, all (default)",
             of_variant=matra.variant_options,
         ),
-        Recipe(BalancedTrainer, without=("sampling_alpha",)),
+        Recipe(balanced.BalancedTrainer, without=("sampling_alpha",), facts=balanced.facts),
         Recipe(boundless.BoundlessTrainer, facts=boundless.facts),
         Recipe(picky.PickyTrainer, facts=picky.facts),
         Recipe(overlap.OverlapTrainer, facts=overlap.facts),

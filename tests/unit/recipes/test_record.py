@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -26,6 +27,17 @@ def test_the_tables_of_a_readme_are_those_of_its_results(program, name: str) -> 
     assert record.written(readme, tables) == readme
 
 
+def test_make_recipes_names_scripts_that_record() -> None:
+    """Each has the variable, and keeps raw results or has its table between markers."""
+    makefile = (RECIPES.parent / "Makefile").read_text(encoding="utf-8")
+    lists = re.findall(r"^RECIPES_\w+ := (.+)$", makefile, flags=re.MULTILINE)
+    names = " ".join(lists).split()
+    assert {"ist/ablate", "continued_bpe/run"} <= set(names)
+    for name in names:
+        script = (RECIPES / f"{name}.sh").read_text(encoding="utf-8")
+        assert "${RECORD:-}" in script and "recipes/data/" in script, name
+
+
 def test_a_row_replaces_the_one_of_its_key(program, tmp_path: Path) -> None:
     record, file = program("data/record.py"), tmp_path / "results.jsonl"
     key = ("what", "size")
@@ -34,6 +46,37 @@ def test_a_row_replaces_the_one_of_its_key(program, tmp_path: Path) -> None:
     assert [json.loads(line) for line in file.read_text().splitlines()] == [
         {"size": 2, "value": 3, "what": "b"},
         {"value": 5, "what": "a"},
+    ]
+
+
+def test_rows_replace_those_of_their_kind_and_model(program, tmp_path: Path) -> None:
+    record, file = program("data/record.py"), tmp_path / "results.jsonl"
+    before = [
+        {"what": "task", "model": "before", "row": 1},
+        {"what": "task", "model": "after", "row": 1},
+        {"what": "task", "model": "after", "row": 2},
+        {"what": "bits", "row": 1},
+    ]
+    record.take(file, before)
+    record.take(file, [{"what": "task", "model": "after", "row": 3}])
+    assert record.read(file) == [
+        {"model": "after", "row": 3, "what": "task"},
+        {"model": "before", "row": 1, "what": "task"},
+        {"row": 1, "what": "bits"},
+    ]
+
+
+def test_counts_are_crossed(program) -> None:
+    rows = [
+        {"count": "tokens", "tokenizer": "a", "value": 2000},
+        {"count": "tokens", "tokenizer": "b", "value": 0},
+        {"count": "spanning", "tokenizer": "b", "value": 3},
+    ]
+    assert program("data/record.py").crossed(rows, "count", "tokenizer").splitlines() == [
+        "|  | a | b |",
+        "| --- | ---: | ---: |",
+        "| tokens | 2,000 | 0 |",
+        "| spanning | – | 3 |",
     ]
 
 

@@ -231,6 +231,18 @@ def test_the_vocabulary_by_script() -> None:
         render_card(RESULTS, replace(FACTS, figures={"vocabulary": [{"name": 3}]}))
 
 
+def test_the_weights_that_a_recipe_found() -> None:
+    """Those of recipe vocabshift, the heaviest first; other recipes find none."""
+    figures = {"language_weights": {"en": 0.5, "ta": 1.25, "hi": 1.25}}
+    card = render_card(RESULTS, replace(FACTS, figures=figures))
+    rows = "| hi | 1.250 |\n| ta | 1.250 |\n| en | 0.500 |\n"
+    assert "## Weights of languages\n\n" in card
+    assert f"| language | a byte counted |\n| --- | ---: |\n{rows}" in card
+    assert "Weights of languages" not in render_card(RESULTS, FACTS)
+    with pytest.raises(ValueError, match="weights of languages"):
+        render_card(RESULTS, replace(FACTS, figures={"language_weights": {"en": "much"}}))
+
+
 def test_results_of_another_are_refused() -> None:
     with pytest.raises(ValueError, match="nothing of 'x'; they hold mill, bpe"):
         render_card(RESULTS, FACTS, subject="x")

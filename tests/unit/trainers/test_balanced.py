@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,13 @@ from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import get_pattern
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.splits import unreachable_tokens
-from vocabshift.trainers.balanced import WORDS, BalancedTrainer, draw_words, equal_characters
+from vocabshift.trainers.balanced import (
+    WORDS,
+    BalancedTrainer,
+    draw_words,
+    equal_characters,
+    facts,
+)
 from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.superword import SuperwordTrainer
 from vocabshift.workflows.train import train_to_folder
@@ -85,6 +92,22 @@ def test_weights_of_the_corpus_stay() -> None:
     heavy = Corpus.from_texts({"eng": EASY, "hin": HARD}, weights={"hin": 50.0})
     trainer = BalancedTrainer(vocab_size=900)
     assert tokens(trainer, HARD, heavy) < tokens(trainer, HARD)
+
+
+def test_the_report_has_the_weights_that_were_found() -> None:
+    """As if each language had as many characters, times its tokens per character squared."""
+    report = BalancedTrainer(vocab_size=900).run(CORPUS).report
+    assert {"eng", "hin"} == set(report.language_weights)
+    reader = CorpusReader(CORPUS, get_pattern("indic"), language_weights={})
+    reader.count_words()
+    sizes = reader.language_bytes
+    counted = sum(report.language_weights[label] * sizes[label] for label in sizes)
+    assert counted == pytest.approx(sum(sizes.values()), rel=0.1)  # without what was held out
+    alike = BalancedTrainer(vocab_size=900, balance=0.0).run(CORPUS).report.language_weights
+    assert report.language_weights["hin"] > alike["hin"]
+    assert facts(asdict(report))["a byte counts"].startswith("hin ")
+    one = BalancedTrainer(vocab_size=900).run(Corpus.from_texts({"eng": EASY})).report
+    assert {} == one.language_weights == facts(asdict(one))
 
 
 @pytest.mark.parametrize("corpus", [Corpus.from_texts(EASY), Corpus.from_texts({"eng": EASY})])
