@@ -19,14 +19,17 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import log2
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 from jobs import run_all
 from rapidfuzz.distance import Levenshtein
 
 from vocabshift.checks.vocabulary import bytes_per_token
+from vocabshift.evaluation.metrics.distribution import renyi_entropy
 from vocabshift.extension.baselines import (
     Auxiliary,
     regen,
@@ -86,39 +89,55 @@ def first_tokens(learned: Additions, n_tokens: int) -> Additions:
 
 
 def figures(base: Tokenizer, longer: Tokenizer, effect: Effect) -> Figures:
-    """One method at one size; tokens are new ones."""
+    """One method at one size; tokens are new ones, but for `unreachable_all`."""
     known = base.model.vocab
     used = {row.language: row.new_tokens_used for row in effect.languages}
+    unreachable = unreachable_tokens(longer)
     return {
         "n_added": effect.n_new,
         "bytes_per_token": effect.bytes_per_token(effect.n_new, HELD_OUT),
-        "unreachable": sum(token not in known for token in unreachable_tokens(longer)),
+        "unreachable": sum(token not in known for token in unreachable),
+        "unreachable_all": len(unreachable),
         "unused_held_out": effect.n_new - used[HELD_OUT],
         "unused_train": effect.n_new - used[TRAINED],
     }
 
 
 def side_effects(base: Tokenizer, longer: Tokenizer, english: list[str], held_out: Path) -> Figures:
-    """What an extension does to English (Table 6), and how much merge skipping hides (Table 7)."""
+    """What an extension does to English (Table 6) and to the distribution of tokens (Tables 1, 7).
+
+    Rényi entropy is of order 2.5, on the held-out text, over the logarithm of the number of tokens
+    in the vocabulary, and of those that the text has.
+    """
     before, after = ((Encoder(t).encode_batch(english)) for t in (base, longer))
     pairs = [
         tuple(ids[offsets[i] : offsets[i + 1]].tolist() for ids, offsets in (before, after))
         for i in range(len(english))
     ]
+    ids, _ = Encoder(longer).encode_batch(lines_of(held_out))
+    counts = np.bincount(ids)
+    entropy = renyi_entropy(counts)
     found: Figures = {
         "english_distance": fmean(Levenshtein.distance(one, other) for one, other in pairs),
         "english_same": fmean(one == other for one, other in pairs),
+        "renyi": entropy / log2(longer.vocab_size),
+        "renyi_of_used": entropy / log2(np.count_nonzero(counts)),
     }
     if base.model.ignore_merges:
-        plain = replace(longer, model=replace(longer.model, ignore_merges=False))
+        plain = longer.without_merge_skipping()
         corpus = Corpus.from_files({HELD_OUT: held_out})
         found["without_skipping"] = bytes_per_token(plain, corpus)[HELD_OUT]
     return found
 
 
+def lines_of(file: Path) -> list[str]:
+    """The lines of a text that are not empty."""
+    return [line for line in file.read_text(encoding="utf-8").split("\n") if line]
+
+
 def run(job: Job) -> Figures:
     """All figures of one job."""
-    english = [line for line in job.english.read_text(encoding="utf-8").split("\n") if line]
+    english = lines_of(job.english)
     base = base_of(job.tokenizer, job.pre_tokenizer)
     asked = ExtensionOptions(n_tokens=max(job.sizes))
     corpus = Corpus.from_files({TRAINED: job.train})

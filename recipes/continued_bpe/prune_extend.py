@@ -5,9 +5,11 @@
 
 One JSON file for each way, order and number of tokens goes to OUT; one that is there is not made
 again. `prune`: tokens go and none come. `prune-extend`, `extend-prune`: as many come by continued
-BPE, in either order of the two. `prune-regen`: as many come from an auxiliary tokenizer. Exit
-status 1 where a line that the base returns comes back otherwise, where ours leaves a new or old
-token unreachable that was not, or where the size is not what it was.
+BPE, or --add tokens, in either order of the two. `prune-regen`: as many come from an auxiliary
+tokenizer. The orders of BREAKING stand for what most people do; they are no option of `vocabshift
+prune`, for they leave tokens that nothing can make. Exit status 1 where a line that the base
+returns comes back otherwise, where another order leaves a new or old token unreachable that was
+not, or where the size is not what it was.
 """
 
 from __future__ import annotations
@@ -20,14 +22,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jobs import run_all
 
 from vocabshift.checks.vocabulary import bytes_per_token
-from vocabshift.extension.extend import extend_with_report
+from vocabshift.extension.baselines import SIZE, Auxiliary, regen, train_auxiliary
+from vocabshift.extension.continued import extended, learn
+from vocabshift.extension.counting import TextCounts, count_text
 from vocabshift.extension.options import ExtensionOptions
-from vocabshift.pruning.effects import PruneReport
+from vocabshift.pruning.counts import SourceCounts
 from vocabshift.pruning.options import PruningOptions
 from vocabshift.pruning.orders import ORDERS
+from vocabshift.pruning.protection import protected
 from vocabshift.pruning.prune import prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.encoder import Encoder
@@ -35,10 +41,10 @@ from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
-PRUNE_SIZES = (1_000, 4_000, 16_000, 32_000, 64_000, 100_000, 112_000)
-SIZES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
-TABLE4 = ("leaf-frequency", "merge", "frequency", "leaf-id", "id")
-BY_MERGES = ("leaf-frequency", "merge")  # the two that the paper finds best
+PRUNE_SIZES = (1_000, 4_000, 16_000, 64_000, 112_000)
+SIZES = (1_000, 4_000, 16_000, 64_000)
+BREAKING = ("last-n", "least-frequent")
+TABLE4 = ("leaf-frequency", "merge", "leaf-id", *BREAKING)
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,8 @@ class Job:
     tokenizer: str
     way: str
     order: str
-    n_tokens: int
+    n_tokens: int  # that go
+    n_new: int  # that come
     mix: tuple[str, ...]
     extend_with: tuple[str, ...]
     held_out: tuple[str, ...]
@@ -57,7 +64,10 @@ class Job:
     @property
     def file(self) -> Path:
         """Where its figures go."""
-        return self.out / f"{self.way}.{self.order}.{self.n_tokens}.json"
+        size = f"{self.n_tokens}" + (
+            f"+{self.n_new}" if self.n_new not in (0, self.n_tokens) else ""
+        )
+        return self.out / f"{self.way}.{self.order}.{size}.json"
 
 
 @lru_cache(maxsize=1)
@@ -66,54 +76,124 @@ def base_of(source: str) -> Tokenizer:
     return load_tokenizer(source)
 
 
+@lru_cache(maxsize=1)
+def counts_of(mix: tuple[str, ...]) -> SourceCounts:
+    """The text that decides what goes."""
+    return SourceCounts(Corpus.from_specs(mix))
+
+
+@lru_cache(maxsize=1)
+def words_of(text: tuple[str, ...]) -> TextCounts:
+    """The text that new tokens are learned from."""
+    return TextCounts(Corpus.from_specs(text))
+
+
+@lru_cache(maxsize=1)
+def auxiliary_of(source: str, text: tuple[str, ...]) -> Auxiliary:
+    """The tokenizer that `prune-regen` takes tokens from: its words are those of the base.
+
+    Of twice the usual size, so that it has 64,000 tokens that a pruned base lacks.
+    """
+    base = base_of(source)
+    counted = count_text(base, words_of(text), ExtensionOptions(n_tokens=1))
+    return train_auxiliary(base, counted.text, vocab_size=2 * SIZE)
+
+
+def pruned(base: Tokenizer, job: Job) -> tuple[Tokenizer, int]:
+    """Without as many tokens, and how many of these only a tie-break chose."""
+    if job.order in BREAKING:
+        removed, n_ties = breaking(base, job)
+        return base.without(removed), n_ties
+    options = PruningOptions(n_tokens=job.n_tokens, order=job.order)
+    done = prune_with_report(base, counts_of(job.mix), options, measure=False)
+    return done.tokenizer, done.report.n_decided_by_ties
+
+
+def breaking(base: Tokenizer, job: Job) -> tuple[list[int], int]:
+    """The last ids, or the least frequent ones (of equal ones the last): whoever needs them.
+
+    Section 3.2 of the paper calls these naive. Bytes and special tokens stay, so no text is lost;
+    a token that is left with no merge that makes it is unreachable.
+    """
+    in_model = np.zeros(base.row_count, dtype=bool)
+    in_model[list(base.model.vocab.values())] = True
+    last_first = np.flatnonzero(in_model & ~protected(base, base.splits()))[::-1]
+    if job.order == "last-n":
+        return last_first[: job.n_tokens].tolist(), 0
+    counts = counts_of(job.mix).count(base).weighted[last_first]
+    by_count = np.argsort(counts, kind="stable")
+    goes, stays = np.split(counts[by_count], [job.n_tokens])
+    n_ties = int(np.count_nonzero(goes == stays[0])) if len(stays) else 0
+    return last_first[by_count[: job.n_tokens]].tolist(), n_ties
+
+
+def longer(base: Tokenizer, job: Job, way: str) -> Tokenizer:
+    """With new tokens, by continued BPE or of an auxiliary tokenizer."""
+    if way == "regen":
+        some = regen(base, auxiliary_of(job.tokenizer, job.extend_with), n_tokens=job.n_new)
+        return extended(base, some)
+    counted = count_text(base, words_of(job.extend_with), ExtensionOptions(n_tokens=job.n_new))
+    return extended(counted.form.tokenizer, learn(counted.form, counted.text, n_tokens=job.n_new))
+
+
 def run(job: Job) -> dict[str, Any]:
     """Do the job and look at the result."""
-    base = base_of(job.tokenizer)
-    text = Corpus.from_specs(job.extend_with)
-    tokenizer, n_added = base, 0
-    pruning: PruneReport | None = None
+    tokenizer = base_of(job.tokenizer)
+    n_added = n_ties = 0
     for step in job.way.split("-"):
         if step == "prune":
-            # As many go as have come, if any did.
-            done = prune_with_report(
-                tokenizer,
-                Corpus.from_specs(job.mix),
-                PruningOptions(n_tokens=n_added or job.n_tokens, order=job.order),
-                measure=False,
-            )
-            tokenizer, pruning = done.tokenizer, done.report
+            tokenizer, n_ties = pruned(tokenizer, job)
         else:
-            method = "continued" if step == "extend" else step
-            extension = extend_with_report(
-                tokenizer, text, ExtensionOptions(n_tokens=job.n_tokens, method=method)
-            )
-            tokenizer, n_added = extension.tokenizer, extension.report.n_added
-    assert pruning is not None
+            rows = tokenizer.row_count
+            tokenizer = longer(tokenizer, job, step)
+            n_added = tokenizer.row_count - rows
     dead = set(unreachable_tokens(tokenizer))
+    before = as_it_was(job.tokenizer, job.held_out)
     return {
         "way": job.way,
         "order": job.order,
         "n_tokens": job.n_tokens,
-        "n_removed": pruning.n_removed,
-        "n_decided_by_ties": pruning.n_decided_by_ties,
+        "n_new": job.n_new,
+        "n_decided_by_ties": n_ties,
         "n_added": n_added,
         "rows": tokenizer.row_count,
         "unreachable": len(dead),
-        "newly_unreachable": len(dead - set(unreachable_tokens(base))),
-        **judged(base, tokenizer, Corpus.from_specs(job.held_out)),
+        "unreachable_before": len(before.unreachable),
+        "newly_unreachable": len(dead - before.unreachable),
+        "bytes_per_token": bytes_per_token(tokenizer, Corpus.from_specs(job.held_out)),
+        "bytes_per_token_before": before.bytes_per_token,
+        "lines": len(before.returned),
+        "lossy": sum(
+            was != now
+            for was, now in zip(before.returned, returned(tokenizer, job.held_out), strict=True)
+        ),
     }
 
 
-def judged(base: Tokenizer, tokenizer: Tokenizer, corpus: Corpus) -> dict[str, Any]:
-    """Bytes per token by language, and lines that do not come back as the base gives them."""
-    before, after = Encoder(base), Encoder(tokenizer)
-    lines = lost = 0
-    for documents in corpus.batches():
-        texts = list(documents.texts())
-        returned = [e.decode_batch(*e.encode_batch(texts)) for e in (before, after)]
-        lines += len(texts)
-        lost += sum(was != now for was, now in zip(*returned, strict=True))
-    return {"bytes_per_token": bytes_per_token(tokenizer, corpus), "lines": lines, "lossy": lost}
+@dataclass(frozen=True)
+class Before:
+    """What the base makes of held-out text."""
+
+    unreachable: frozenset[str]
+    bytes_per_token: dict[str, float]
+    returned: list[str]  # its lines, encoded and decoded
+
+
+@lru_cache(maxsize=1)
+def as_it_was(source: str, held_out: tuple[str, ...]) -> Before:
+    """Measured once for all jobs."""
+    base = base_of(source)
+    unreachable = frozenset(unreachable_tokens(base))
+    own = bytes_per_token(base, Corpus.from_specs(held_out))
+    return Before(unreachable, own, returned(base, held_out))
+
+
+def returned(tokenizer: Tokenizer, held_out: tuple[str, ...]) -> list[str]:
+    """The lines of a text as they come back."""
+    encoder, lines = Encoder(tokenizer), []
+    for documents in Corpus.from_specs(held_out).batches():
+        lines += encoder.decode_batch(*encoder.encode_batch(list(documents.texts())))
+    return lines
 
 
 def complaints(job: Job, result: dict[str, Any], rows: int) -> list[str]:
@@ -121,9 +201,10 @@ def complaints(job: Job, result: dict[str, Any], rows: int) -> list[str]:
     found = []
     if result["lossy"]:
         found.append(f"{result['lossy']} lines do not come back")
-    if result["newly_unreachable"] and job.way != "prune-regen":
+    breaks = job.way == "prune-regen" or job.order in BREAKING
+    if result["newly_unreachable"] and not breaks:
         found.append(f"{result['newly_unreachable']} tokens became unreachable")
-    if result["rows"] != rows - result["n_removed"] + result["n_added"]:
+    if result["rows"] != rows - result["n_tokens"] + result["n_added"]:
         found.append(f"{result['rows']} rows, from {rows}")
     return [f"{job.file.name}: {what}" for what in found]
 
@@ -133,21 +214,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tokenizer", metavar="TOKENIZER")
     parser.add_argument("--mix", metavar="SPEC", nargs="+", required=True, help="to prune by")
-    parser.add_argument("--extend-with", metavar="SPEC", nargs="+", required=True)
+    parser.add_argument("--extend-with", metavar="SPEC", nargs="*", default=[])
     parser.add_argument("--eval", metavar="SPEC", nargs="+", required=True)
+    parser.add_argument("--orders", nargs="+", choices=(*ORDERS, *BREAKING))
     parser.add_argument("--prune-sizes", type=int, nargs="+", default=PRUNE_SIZES)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--add", type=int, default=16_000, help="new tokens of Table 8")
     parser.add_argument("-o", "--out", type=Path, required=True)
     parser.add_argument("-j", "--processes", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
-    ways = [
-        *(("prune", order, n) for order in ORDERS for n in args.prune_sizes),
-        *(("prune-extend", order, n) for order in TABLE4 for n in args.sizes),
-        *(("extend-prune", order, n) for order in BY_MERGES for n in args.sizes),
-        *(("prune-regen", "leaf-frequency", n) for n in args.sizes),
-    ]
+    orders = args.orders or (*ORDERS, *BREAKING)
+    ways = [("prune", order, n, 0) for order in orders for n in args.prune_sizes]
+    if args.extend_with:
+        steps = ("prune-extend", "prune-regen")
+        ways += [(way, order, n, n) for way in steps for order in TABLE4 for n in args.sizes]
+        steps, table8 = ("prune-extend", "extend-prune"), [n for n in args.sizes if n >= args.add]
+        ways += [(way, "leaf-frequency", n, args.add) for way in steps for n in table8]
     texts = tuple(args.mix), tuple(args.extend_with), tuple(args.eval)
-    jobs = [Job(args.tokenizer, *way, *texts, args.out) for way in ways]
+    jobs = [Job(args.tokenizer, *way, *texts, args.out) for way in dict.fromkeys(ways)]
     results = run_all(run, jobs, args.processes)
     rows = load_tokenizer(args.tokenizer).row_count
     broken = [

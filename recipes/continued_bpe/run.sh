@@ -9,7 +9,7 @@
 #
 # What OUT holds already is not made again. Variables, with their defaults:
 #   DATA=../shared/data-unpacked   train/LANG.txt, eval/…, tokenizers-hf/…, as its unpack.sh leaves it
-#   OUT=runs/continued_bpe         curves/, prune/, tokenizers, and the tables: *.md
+#   OUT=runs/continued_bpe         curves/, prune/, languages/, tokenizers, and the tables: tables.md
 #   ALPHA=0.3                      languages count in proportion to bytes ** ALPHA when learned at once
 #   RECORD=                        anything: rows go into results.jsonl here, tables into README.md
 #   THREADS=all PYTHON=python3
@@ -41,16 +41,22 @@ if [ "${1:-}" = --smoke ]; then
   WHOLE=()
   SIZES=(--sizes 50 100 200)
   PRUNE_SIZES=(--prune-sizes 100 500)
-  ENGLISH=eng ESTONIAN=est HINDI=hin OTHERS=(eng deu est rus code)
+  FOR_SIZES=(100) ADD=(--add 100) REST=()
+  SIZE_OF_TEXT="our own sample texts"
+  ENGLISH=eng ESTONIAN=est HINDI=hin OTHERS=(eng deu est rus code) FOR=(est hin)
   N_WORDS=800 N_SUPERWORDS=100
 else
   prepare_shared_text
   FIRST=$DATA/tokenizers-hf/llama3
   CUT=("$FIRST" "$DATA/tokenizers-hf/qwen25")
-  WHOLE=("$DATA/tokenizers-hf/mistral-nemo" "$DATA/tokenizers-hf/mistral7b-v1")
+  WHOLE=("$DATA/tokenizers-hf/mistral-nemo" "$DATA/tokenizers/llama2")
   SIZES=()
   PRUNE_SIZES=()
-  ENGLISH=en ESTONIAN=et HINDI=hi OTHERS=(en de et code)
+  FOR_SIZES=(16000 64000) ADD=()
+  SIZE_OF_TEXT="2.5 to 18 MB of each language (ks_Arab 0.7)"
+  ENGLISH=en ESTONIAN=et HINDI=hi OTHERS=(en de et code) FOR=(et hi)
+  # The bases but the first learn bn, de, et, hi, ml, ta, te and ur.
+  REST=(as en gu kn ks_Arab ks_Deva mai mni_Beng mni_Mtei mr ne or pa sa sat sd_Arab)
   N_WORDS=32000 N_SUPERWORDS=16000
 fi
 FLORES=$EVAL/sib200-flores
@@ -65,29 +71,45 @@ for spec in $(specs "$TRAIN"); do
   esac
 done
 
-# 2. Tables 1 and 3 of the paper, and the same with the repaired pre-tokenizer on Indian languages.
-# Stops where an added token of ours is unreachable.
+# 2. What one language needs, with each tokenizer: with the first one all languages (Tables 1 to 3, 6, 7 and 13 to 18, Figure 4). Stops
+# where an added token of ours is unreachable. Estonian in more ways (Figures 6, 7 and 9).
 curves() {
   "$PYTHON" $HERE/curves.py "$@" --train "$TRAIN" --eval "$FLORES" \
     --english "$FLORES/$ENGLISH.txt" ${SIZES[@]+"${SIZES[@]}"} \
     -o "$OUT/curves" $THREADS
 }
-curves "${CUT[@]}" ${WHOLE[@]+"${WHOLE[@]}"}
-curves "${CUT[@]}" --pre-tokenizer repaired --leave-out "${OTHERS[@]}"
-"$PYTHON" $HERE/tables.py --curves "$OUT/curves" >"$OUT/curves.md"
-"$PYTHON" $HERE/unchanged.py "${CUT[@]}" --text "${UNTOUCHED[@]}" $THREADS >"$OUT/unchanged.md"
+curves "$FIRST"
+curves "${CUT[@]}" ${WHOLE[@]+"${WHOLE[@]}"} ${REST[@]+--leave-out "${REST[@]}"}
+"$PYTHON" $HERE/estonian.py "$FIRST" --train "$TRAIN/$ESTONIAN.txt" \
+  --eval "$FLORES/$ESTONIAN.txt" --english "$FLORES/$ENGLISH.txt" \
+  ${SIZES[@]+"${SIZES[@]}"} -o "$OUT/estonian.json"
 
-# 3. Pruning, and Table 4: as many tokens out as in. As much Estonian as English decides what goes.
+# 3. Pruning, and Tables 4, 8 and 9: as many tokens out as in. As much of the language as English
+# decides what goes. Then Figures 12 and 13: pruning alone, for other languages too.
 bytes_of() { wc -c <"$TRAIN/$1.txt"; }
-WEIGHT=$(awk "BEGIN { printf \"%.3f\", $(bytes_of $ENGLISH) / $(bytes_of $ESTONIAN) }")
-"$PYTHON" $HERE/prune_extend.py "$FIRST" \
-  --mix "$ESTONIAN=$TRAIN/$ESTONIAN.txt@$WEIGHT" "$ENGLISH=$TRAIN/$ENGLISH.txt" \
-  --extend-with "$ESTONIAN=$TRAIN/$ESTONIAN.txt" \
-  --eval $ESTONIAN="$FLORES/$ESTONIAN.txt" $ENGLISH="$FLORES/$ENGLISH.txt" $HINDI="$FLORES/$HINDI.txt" \
-  ${SIZES[@]+"${SIZES[@]}"} ${PRUNE_SIZES[@]+"${PRUNE_SIZES[@]}"} -o "$OUT/prune" $THREADS
-"$PYTHON" $HERE/tables.py --prune "$OUT/prune" >"$OUT/prune.md"
+# prune LANGUAGE FOLDER [OPTION…]
+prune() {
+  local language=$1 folder=$2 weight
+  shift 2
+  weight=$(awk "BEGIN { printf \"%.3f\", $(bytes_of $ENGLISH) / $(bytes_of $language) }")
+  "$PYTHON" $HERE/prune_extend.py "$FIRST" \
+    --mix "$language=$TRAIN/$language.txt@$weight" "$ENGLISH=$TRAIN/$ENGLISH.txt" \
+    --eval "$language=$FLORES/$language.txt" "$ENGLISH=$FLORES/$ENGLISH.txt" \
+    "$@" -o "$folder" $THREADS
+}
+prune $ESTONIAN "$OUT/prune" $HINDI="$FLORES/$HINDI.txt" \
+  --extend-with "$ESTONIAN=$TRAIN/$ESTONIAN.txt" ${ADD[@]+"${ADD[@]}"} \
+  ${SIZES[@]+"${SIZES[@]}"} ${PRUNE_SIZES[@]+"${PRUNE_SIZES[@]}"}
+for language in "${FOR[@]}"; do
+  prune $language "$OUT/languages/$language" --prune-sizes "${FOR_SIZES[@]}" \
+    --orders leaf-id leaf-frequency merge last-n least-frequent
+done
 
-# 4. All Indian languages at once; the same with superwords on top, and with as many more words.
+# 4. The repaired pre-tokenizer on Indian languages, and on text that it ought not to touch.
+curves "${CUT[@]}" --pre-tokenizer repaired --leave-out "${OTHERS[@]}"
+"$PYTHON" $HERE/unchanged.py "${CUT[@]}" --text "${UNTOUCHED[@]}" -o "$OUT/unchanged.json" $THREADS
+
+# 5. All Indian languages at once; the same with superwords on top, and with as many more words.
 extend() {
   local name=$1 n_tokens=$2
   shift 2
@@ -103,13 +125,10 @@ TOGETHER=("$OUT/multilingual" "$OUT/multilingual-longer" "$OUT/superwords")
 vocabshift check "${TOGETHER[@]}" --text "${PARALLEL[@]}" "${CODE[@]}"
 vocabshift evaluate "$FIRST" "${TOGETHER[@]}" --text "${PARALLEL[@]}" "${CODE[@]}" \
   --metrics bytes_per_token --output "$OUT/results.jsonl" --force $THREADS >/dev/null
-"$PYTHON" $HERE/multilingual.py --extend "$OUT/multilingual.json" "$OUT/superwords.json" \
-  --results "$OUT/results.jsonl" --subjects "$(basename "$FIRST")" multilingual multilingual-longer superwords \
-  --curves "$OUT/curves" >"$OUT/multilingual.md"
-cat "$OUT/curves.md" "$OUT/unchanged.md" "$OUT/prune.md" "$OUT/multilingual.md"
 
-# 5. The rows of the paper's tables.
-"$PYTHON" $HERE/paper.py "$OUT" >"$OUT/tables.jsonl"
+# 6. The rows of all tables.
+"$PYTHON" $HERE/paper.py "$OUT" --size "$SIZE_OF_TEXT" >"$OUT/tables.jsonl"
+"$PYTHON" $HERE/tables.py "$OUT/tables.jsonl" | tee "$OUT/tables.md"
 if [ -n "${RECORD:-}" ]; then
   cp "$OUT/tables.jsonl" $HERE/results.jsonl
   "$PYTHON" recipes/data/record.py $HERE

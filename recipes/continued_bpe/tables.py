@@ -1,254 +1,183 @@
-"""The tables of continued BPE beside regen, and of pruning, as Markdown.
+"""The tables of the README, from the rows of paper.py.
 
-    python recipes/continued_bpe/tables.py --curves runs/continued_bpe/curves > curves.md
-    python recipes/continued_bpe/tables.py --prune runs/continued_bpe/prune > prune.md
+    python recipes/continued_bpe/tables.py runs/continued_bpe/tables.jsonl
 
-Reads the files that curves.py and prune_extend.py write, and nothing else. A mean is over the
-languages in which both methods found as many tokens as asked for; how many these are is told.
+prints them; `recipes/data/record.py` writes them into the README.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 sys.path += [str(Path(__file__).parents[1] / name) for name in ("data", "papers")]
 import beside
+from record import Row, markdown, read
 
-Figures = dict[str, Any]
-Cells = list[str]
-
-
-def tables(rows: list[Figures]) -> dict[str, str]:
-    """Those compared with the paper's (`recipes/data/record.py`), from the rows of paper.py."""
-    return beside.tables("continued_bpe", rows)
-
-
-def load(folder: Path) -> list[Figures]:
-    """All figures of a folder, by name."""
-    files = sorted(folder.glob("*.json"))
-    return [json.loads(file.read_text(encoding="utf-8")) for file in files]
-
-
-def markdown(title: str, head: Cells, body: Iterable[Cells]) -> str:
-    """A table; columns with words in them stand at the left, numbers at the right."""
-    rows = list(body)
-    columns = zip(*rows, strict=True) if rows else ((),) * len(head)
-    is_words = [any(cell[:1].isalpha() for cell in column) for column in columns]
-    lines = [head, ["---" if words else "---:" for words in is_words], *rows]
-    return f"### {title}\n\n" + "".join("| " + " | ".join(line) + " |\n" for line in lines)
+NAME = "continued_bpe"
+Values = dict[str, dict[str, float]]
+BY_LANGUAGE = ("13", "15", "17", "Figure 12", "Figure 13")
+SCRIPTS = {"Latn": ("de", "en", "et"), "Arab": ("ks_Arab", "sd_Arab", "ur")}
+"""Of our languages; all others are the paper's "Other"."""
+OWN = {
+    "repaired": ("Continued BPE against the naive extension, pre-tokenizer repaired", 2),
+    "lifted": ("Pre-tokenizer kept and repaired: bytes per token, means", 3),
+    "lifted-by-language": ("Pre-tokenizer kept and repaired: Llama-3 with 16,000 tokens", 3),
+    "ceilings": ("The ceiling: bytes per pre-token", 3),
+    "unchanged": ("Lines that the repair changes", 0),
+    "orders": ("Pruning by every order", 4),
+    "together": ("One extension of Llama-3 for all, and alone", 3),
+}
+"""Headings of our own tables, and their decimals."""
 
 
-def mean(values: Iterable[float], show: str) -> str:
-    """The mean of some values, an en dash of none."""
-    known = list(values)
-    return format(sum(known) / len(known), show) if known else "–"
-
-
-def won_lost(gains: list[float]) -> str:
-    """In which shares of the languages ours is better, and worse."""
-    return f"{mean((g > 0 for g in gains), '.0%')} / {mean((g < 0 for g in gains), '.0%')}"
-
-
-def by_tokenizer(curves: list[Figures]) -> dict[tuple[str, str], list[Figures]]:
-    """Languages by tokenizer and pre-tokenizer."""
-    groups: dict[tuple[str, str], list[Figures]] = {}
-    for curve in curves:
-        groups.setdefault((curve["tokenizer"], curve["pre_tokenizer"]), []).append(curve)
-    return groups
-
-
-def complete(curves: list[Figures], n: int) -> list[Figures]:
-    """The rows of one size in which no method ran out of tokens."""
-    rows = [row for curve in curves for row in curve["rows"] if row["n_tokens"] == n]
-    return [
-        row
-        for row in rows
-        if all(row[key] is None or row[key]["n_added"] == n for key in ("ours", "regen"))
-    ]
-
-
-def summary(title: str, head: Cells, curves: list[Figures], cells: Callable[..., Cells]) -> str:
-    """A table of means with a row for each tokenizer and size."""
-    body = []
-    for (tokenizer, pre_tokenizer), of_one in by_tokenizer(curves).items():
-        for n in [row["n_tokens"] for row in of_one[0]["rows"]]:
-            rows = complete(of_one, n)
-            count = f"{len(rows)} of {len(of_one)}"
-            name = f"{tokenizer}, {pre_tokenizer}"
-            body.append([name, f"+{n:,}", count, *cells(rows, n)])
-    return markdown(title, ["tokenizer, pre-tokenizer", "", "languages", *head], body)
-
-
-def compression(rows: list[Figures], n: int) -> Cells:
-    """The paper's Table 1."""
-    both = [row for row in rows if row["regen"]]
-    gains = [r["ours"]["bytes_per_token"] / r["regen"]["bytes_per_token"] - 1 for r in both]
-    return [
-        mean((row["ours"]["bytes_per_token"] for row in rows), ".3f"),
-        mean((row["regen"]["bytes_per_token"] for row in both), ".3f"),
-        mean(gains, "+.1%"),
-        won_lost(gains),
-        mean((row["ours"]["unreachable"] for row in rows), ".1f"),
-        mean((row["regen"]["unreachable"] for row in both), ".1f"),
-        mean((row["regen"]["unreachable"] / n for row in both), ".1%"),
-    ]
-
-
-def unused(rows: list[Figures], n: int) -> Cells:
-    """The paper's Table 3: shares of the added tokens, and how often ours are fewer."""
-    both = [row for row in rows if row["regen"]]
-    found = []
-    for key in ("unused_train", "unused_held_out"):
-        found.append(mean((row["ours"][key] / n for row in rows), ".2%"))
-        found.append(mean((row["regen"][key] / n for row in both), ".2%"))
-        found.append(won_lost([row["regen"][key] - row["ours"][key] for row in both]))
+def tables(rows: Iterable[Row]) -> dict[str, str]:
+    """All that have rows, by name."""
+    rows = list(rows)
+    ours: dict[str, Values] = {}
+    for row in rows:
+        if row["table"] != "made":
+            ours.setdefault(row["table"], {})[row["row"]] = row["values"]
+    made = {row["row"]: row for row in rows if row["table"] == "made"}
+    entries = {
+        f"{NAME}-{number}".lower().replace(" ", "-"): (number, entry)
+        for number, entry in beside.papers()[NAME]["tables"].items()
+    }
+    # What has no printed figures, or lines "hi +1000", is shown here, the rest as in other recipes.
+    own = {name for name, (number, entry) in entries.items() if is_own(number, entry)}
+    found = beside.tables(NAME, [row for row in rows if row["table"] not in own])
+    for name in own & ours.keys():
+        number, entry = entries[name]
+        if number in BY_LANGUAGE:
+            text = by_language(entry, ours[name])
+        else:
+            text = plain(ours[name], entry["decimals"], entry["down"])
+        found[name] = under(number, entry, text, made.get(name))
+    if f"{NAME}-13" in ours:
+        (number, entry), gains = entries[f"{NAME}-2"], ours[f"{NAME}-13"]
+        text = by_script(gains, beside.figures(entries[f"{NAME}-13"][1]), beside.figures(entry))
+        found[f"{NAME}-2"] = under(number, entry, text, made.get(f"{NAME}-13"))
+    for name, (title, digits) in OWN.items():
+        if name in ours:
+            how = f"\n\n*{beside.how(made[name])}.*" if name in made else ""
+            found[name] = f"### {title}\n\n{plain(ours[name], digits)}{how}"
     return found
 
 
-def repair(curves: list[Figures]) -> str:
-    """What the repaired pre-tokenizer brings: means over the languages that have both.
+def is_own(number: str, entry: Mapping[str, Any]) -> bool:
+    """Whether a table of the paper's is shown by this program."""
+    return number in BY_LANGUAGE or "figures" not in entry
 
-    Where the text runs out of pairs before so many tokens, its last figure counts: there is no
-    more to gain.
+
+def under(number: str, entry: Mapping[str, Any], text: str, made: Row | None) -> str:
+    """A table of the paper's with its heading, and what may be compared."""
+    how = beside.compare(entry) if "mark" in entry else "The paper has no figures"
+    note = f"; {entry['note']}" if "note" in entry else ""
+    last = f" {beside.how(made)}." if made else ""
+    return f"### {beside.heading(number, entry)}\n\n{text}\n\n*{how}{note}.{last}*"
+
+
+def plain(columns: Values, digits: int, down: str = "") -> str:
+    """A line for each name, by name, numbers in names by size."""
+    lines = sorted({line for own in columns.values() for line in own}, key=by_number)
+    body = [[line, *(cell(own.get(line), digits) for own in columns.values())] for line in lines]
+    return markdown([down, *columns], body)
+
+
+def by_number(line: str) -> list[str | float]:
+    """Words and numbers by turns, to sort by."""
+    parts = re.split(r"(\d+(?:\.\d+)?)", line)
+    return [float(part) if i % 2 else part for i, part in enumerate(parts)]
+
+
+def cell(value: float | None, digits: int) -> str:
+    """A number; an en dash of none."""
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}f}"
+
+
+def by_language(entry: Mapping[str, Any], ours: Values) -> str:
+    """Lines "hi +1000": means by their last words above, all of them folded below.
+
+    A mean is over the languages that both sides have, or that ours has where the paper printed
+    none.
     """
-    groups = by_tokenizer(curves)
-    body = []
-    for (tokenizer, pre_tokenizer), lifted in groups.items():
-        if pre_tokenizer != "repaired" or (tokenizer, "kept") not in groups:
-            continue
-        labels = {curve["language"] for curve in lifted}
-        kept = [curve for curve in groups[tokenizer, "kept"] if curve["language"] in labels]
-        for i, row in enumerate(lifted[0]["rows"]):
-            n = row["n_tokens"]
-            ran_out = sum(curve["rows"][i]["ours"]["n_added"] < n for curve in kept)
-            cells = [
-                mean((curve["rows"][i][method]["bytes_per_token"] for curve in some), ".3f")
-                for some in (kept, lifted)
-                for method in ("ours", "regen")
-            ]
-            ends = [
-                mean((curve["ceiling_bytes_per_token"] for curve in some), ".3f")
-                for some in (kept, lifted)
-            ]
-            body.append([tokenizer, f"+{n:,}", f"{len(kept)}", f"{ran_out}", *cells, *ends])
-    if not body:
-        return ""
-    head = ["tokenizer", "", "languages", "kept: run out", "kept: ours", "kept: regen"]
-    head += ["repaired: ours", "repaired: regen", "kept: ceiling", "repaired: ceiling"]
-    return markdown("what the repaired pre-tokenizer brings (bytes per token, means)", head, body)
-
-
-def by_language(curves: list[Figures], n: int) -> str:
-    """One size: every language with every tokenizer, the repaired pre-tokenizer beside."""
-    groups = by_tokenizer(curves)
-    body = []
-    for (tokenizer, pre_tokenizer), of_one in groups.items():
-        if pre_tokenizer != "kept":
-            continue
-        lifted = {c["language"]: c for c in groups.get((tokenizer, "repaired"), [])}
-        for curve in of_one:
-            label = curve["language"]
-            cells = [tokenizer, label, *one_language(curve, n)]
-            body.append(
-                [*cells, *(one_language(lifted[label], n) if label in lifted else ["–"] * 5)]
-            )
-    own = ["before", "ceiling", "ours", "regen", "ours over regen"]
-    head = ["tokenizer", "language", *own, *(f"repaired: {name}" for name in own)]
-    return markdown(f"bytes per token by language, +{n:,}", head, body)
-
-
-def one_language(curve: Figures, n: int) -> Cells:
-    """Five cells; fewer tokens than asked for are told in brackets."""
-    [row] = [row for row in curve["rows"] if row["n_tokens"] == n]
-    ours, theirs = row["ours"], row["regen"]
-
-    def value(figures: Figures | None) -> str:
-        if figures is None:
-            return "–"
-        short = "" if figures["n_added"] == n else f" ({figures['n_added']:,})"
-        return f"{figures['bytes_per_token']:.3f}{short}"
-
-    gain = "–"
-    if theirs is not None and ours["n_added"] == theirs["n_added"]:
-        gain = f"{ours['bytes_per_token'] / theirs['bytes_per_token'] - 1:+.1%}"
-    before, ceiling = curve["bytes_per_token"], curve["ceiling_bytes_per_token"]
-    return [f"{before:.3f}", f"{ceiling:.3f}", value(ours), value(theirs), gain]
-
-
-def curves_tables(curves: list[Figures]) -> str:
-    """All tables of curves.py."""
-    sizes = [row["n_tokens"] for row in curves[0]["rows"]]
-    own = ["ours", "regen"]
-    columns = (*own, "won / lost")
-    dead = ["unreachable: ours", "regen", "regen, share"]
-    parts = [
-        summary(
-            "bytes per token on held-out text, and unreachable added tokens (means)",
-            [*own, "ours over regen", "won / lost", *dead],
-            curves,
-            compression,
-        ),
-        summary(
-            "unused added tokens (means)",
-            [f"{text}: {name}" for text in ("training text", "held out") for name in columns],
-            curves,
-            unused,
-        ),
-        repair(curves),
-        *(by_language(curves, n) for n in sizes),
-    ]
-    return "\n".join(parts)
-
-
-def prune_tables(results: list[Figures]) -> str:
-    """Pruning by order and size; then every way to a tokenizer of the old size."""
-    results = sorted(
-        results, key=lambda figures: (figures["way"], figures["order"], figures["n_tokens"])
+    theirs, digits = beside.figures(entry), entry["decimals"]
+    known = list(dict.fromkeys(line for own in ours.values() for line in own))
+    known.sort(key=lambda line: (line.split()[0], abs(int(line.split()[1]))))
+    sizes = sorted({line.split()[1] for line in known}, key=lambda size: abs(int(size)))
+    head, columns = [entry["down"].split(",")[-1].strip()], [sizes]
+    for name, own in ours.items():
+        other = theirs.get(name, own)
+        shared = [[line for line in own if line.split()[1] == n and line in other] for n in sizes]
+        head.append(f"{name}: ours" if theirs else name)
+        columns.append([mean([own[line] for line in lines], digits) for lines in shared])
+        if name in theirs:
+            head += ["paper", "languages"]
+            columns.append([mean([other[line] for line in lines], digits) for lines in shared])
+            columns.append([f"{len(lines)}" for lines in shared])
+    if theirs:
+        inside = beside.by_column({**entry, "columns": known, "figures": theirs}, ours)
+    else:
+        inside = plain(ours, digits)
+    return (
+        f"{markdown(head, zip(*columns, strict=True))}\n\n"
+        f"<details><summary>By language</summary>\n\n{inside}\n\n</details>"
     )
-    languages = list(results[0]["bytes_per_token"])
-    tail = ["unreachable", "lossy lines"]
-    pruned, exchanged = [], []
-    for row in results:
-        values = [f"{row['bytes_per_token'][label]:.4f}" for label in languages]
-        end = [f"{row['unreachable']:,}", f"{row['lossy']:,} of {row['lines']:,}"]
-        if row["way"] == "prune":
-            ties = f"{row['n_decided_by_ties']:,}"
-            pruned.append([row["order"], f"-{row['n_tokens']:,}", ties, *values, *end])
-        else:
-            short = "" if row["n_added"] == row["n_tokens"] else f" ({row['n_added']:,})"
-            size = f"{row['n_tokens']:,}{short}"
-            exchanged.append([row["way"], row["order"], size, f"{row['rows']:,}", *values, *end])
-    return "\n".join(
-        [
-            markdown("pruning", ["order", "", "decided by ties", *languages, *tail], pruned),
-            markdown(
-                "pruning and extending at constant size",
-                ["way", "order", "tokens", "rows", *languages, *tail],
-                exchanged,
-            ),
-        ]
-    )
+
+
+def mean(values: Sequence[float], digits: int) -> str:
+    """The mean; an en dash of no values."""
+    return cell(float(fmean(values)) if values else None, digits)
+
+
+def by_script(gains: Values, theirs: Values, printed: Values) -> str:
+    """Table 2: means over all sizes; the paper's over the languages of both, and as printed."""
+    found = []
+    for script in (*SCRIPTS, "Other"):
+        for base, of_base in gains.items():
+            own = {line: value for line, value in of_base.items() if script_of(line) == script}
+            shared = [line for line in own if line in theirs.get(base, {})]
+            sides = [
+                [*own.values()],
+                [own[line] for line in shared],
+                [theirs[base][line] for line in shared],
+                [printed[base][script]] if base in printed else [],
+            ]
+            if own:
+                cells = [mean(side, 1) for side in sides]
+                labels = [
+                    " ".join(sorted({language(line) for line in some})) for some in (own, shared)
+                ]
+                found.append([f"{script}: {base}", *cells, *labels])
+    head = ["script, base", "ours", "ours, languages of both", "paper, languages of both", "paper"]
+    return markdown([*head, "our languages", "those of both"], found)
+
+
+def language(line: str) -> str:
+    """Of "hi +1000"."""
+    return line.split(maxsplit=1)[0]
+
+
+def script_of(line: str) -> str:
+    """The paper's group of a line "hi +1000"."""
+    return next((name for name, own in SCRIPTS.items() if language(line) in own), "Other")
 
 
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--curves", metavar="DIR", type=Path)
-    parser.add_argument("--prune", metavar="DIR", type=Path)
-    args = parser.parse_args()
-    if args.curves is None and args.prune is None:
-        parser.error("there is nothing to show; give --curves or --prune")
-    for folder, tables in ((args.curves, curves_tables), (args.prune, prune_tables)):
-        if folder is not None:
-            results = load(folder)
-            if not results:
-                parser.error(f"{folder} holds no .json; run curves.py or prune_extend.py first")
-            print(tables(results))
+    parser.add_argument("rows", metavar="JSONL", type=Path)
+    rows = read(parser.parse_args().rows)
+    if not rows:
+        parser.error("there are no rows; run paper.py first")
+    print("\n\n".join(tables(rows).values()))
 
 
 if __name__ == "__main__":

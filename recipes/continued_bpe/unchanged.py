@@ -1,17 +1,19 @@
 """What the repaired pre-tokenizer changes in text that it ought not to touch, line by line.
 
-    python recipes/continued_bpe/unchanged.py llama3 qwen25 --text en=en.txt code=a.py code=b.py
+    python recipes/continued_bpe/unchanged.py llama3 qwen25 --text en=en.txt code=a.py code=b.py \\
+        -o unchanged.json
 
-Every line is encoded by the tokenizer and by the same with repaired words; a Markdown table on
-standard output. Exit status 1 where a line changes in which no letter is followed by a combining
-mark, ZWNJ or ZWJ: that is the promise.
+Every line is encoded by the tokenizer and by the same with repaired words. Exit status 1 where a
+line changes in which no letter is followed by a combining mark, ZWNJ or ZWJ: that is the promise.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import regex
 
@@ -20,19 +22,19 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.formats.load import load_tokenizer
 
+COUNTED = ("lines", "a letter is followed by a mark", "changed", "changed without such a letter")
 FOLLOWED = regex.compile(r"\p{L}[\p{M}\u200c\u200d]")
 
 
 def main() -> int:
-    """Print the table; 1 where the promise is broken."""
+    """Write the counts; 1 where the promise is broken."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tokenizers", metavar="TOKENIZER", nargs="+")
     parser.add_argument("--text", metavar="SPEC", nargs="+", required=True)
+    parser.add_argument("-o", "--out", metavar="JSON", type=Path, required=True)
     parser.add_argument("-j", "--threads", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
-    print("| tokenizer | text | lines | a letter is followed by a mark | changed | of the others |")
-    print("|---|---|---:|---:|---:|---:|")
-    broken = 0
+    rows: list[dict[str, Any]] = []
     for source in args.tokenizers:
         base = load_tokenizer(source)
         before, after = Encoder(base), Encoder(repaired(base))
@@ -51,10 +53,10 @@ def main() -> int:
                 row[2] += changed
                 row[3] += changed and not is_followed
         for language, row in counts.items():
-            cells = " | ".join(f"{count:,}" for count in row)
-            print(f"| {Path(source).name} | {language} | {cells} |")
-            broken += row[3]
-    return 1 if broken else 0
+            of_text = {"tokenizer": Path(source).name, "text": language}
+            rows.append(of_text | dict(zip(COUNTED, row, strict=True)))
+    args.out.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    return 1 if any(row[COUNTED[-1]] for row in rows) else 0
 
 
 if __name__ == "__main__":

@@ -227,8 +227,21 @@ def test_what_matra_left_open_becomes_rows(run: Run, tmp_path: Path) -> None:
 def test_continued_bpe_writes_its_tables_and_makes_nothing_twice(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "out"
     printed = run("continued_bpe/run.sh", out)
-    for name in ("curves", "unchanged", "prune", "multilingual"):
-        assert (out / f"{name}.md").read_text(encoding="utf-8") in printed
+    assert (out / "tables.md").read_text(encoding="utf-8") in printed
+    tables = rows_by_table(out / "tables.jsonl")
+    of_paper = (1, 3, 4, 6, 7, 8, 9, 13, 15, 17, *(f"figure-{n}" for n in (4, 6, 7, 9, 12, 13)))
+    own = {
+        "repaired",
+        "lifted",
+        "lifted-by-language",
+        "ceilings",
+        "unchanged",
+        "orders",
+        "together",
+    }
+    assert {"made", *(f"continued_bpe-{n}" for n in of_paper), *own} - set(tables) == {
+        "continued_bpe-7"  # no base of ours skips merges
+    }
 
     curve = json.loads((out / "curves" / "llama3.repaired.hin.json").read_text(encoding="utf-8"))
     assert [50, 100, 200] == [row["n_tokens"] for row in curve["rows"]]
@@ -237,25 +250,28 @@ def test_continued_bpe_writes_its_tables_and_makes_nothing_twice(run: Run, tmp_p
     assert curve["ceiling_bytes_per_token"] > 1.5 * kept["ceiling_bytes_per_token"]
     best = curve["rows"][-1]["ours"]["bytes_per_token"]
     assert best > kept["rows"][-1]["ours"]["bytes_per_token"] > kept["bytes_per_token"]
-    of_hindi = [line for line in printed.splitlines() if line.startswith("| llama3 | hin |")]
-    assert f"| {best:.3f} |" in of_hindi[-1]
+    of_hindi = {row: values.get("hin +100") for row, values in tables["continued_bpe-17"].items()}
+    assert of_hindi["llama3"] == pytest.approx(kept["rows"][1]["ours"]["bytes_per_token"], 1e-5)
 
-    unchanged = (out / "unchanged.md").read_text(encoding="utf-8")
-    rows = [line.strip("| ").split(" | ") for line in unchanged.splitlines()[2:]]
-    assert {"eng", "deu", "est", "rus", "code"} == {row[1] for row in rows}
-    assert {"0"} == {row[-2] for row in rows}
+    lines = tables["unchanged"]["changed without such a letter"]
+    assert {"eng", "deu", "est", "rus", "code"} == {line.split()[1] for line in lines}
+    assert {0} == set(lines.values())
 
     pruned = json.loads((out / "prune" / "prune.leaf-frequency.500.json").read_text("utf-8"))
-    assert (500, 1500, 0) == tuple(pruned[key] for key in ("n_removed", "rows", "lossy"))
-    for way in ("prune-extend", "extend-prune"):
-        same = json.loads((out / "prune" / f"{way}.leaf-frequency.200.json").read_text("utf-8"))
-        assert (2000, 200, 0, 0) == tuple(
+    assert (500, 1500, 0) == tuple(pruned[key] for key in ("n_tokens", "rows", "lossy"))
+    for way, n in (("prune-extend", 200), ("extend-prune", 100)):
+        same = json.loads((out / "prune" / f"{way}.leaf-frequency.{n}.json").read_text("utf-8"))
+        assert (2000, n, 0, 0) == tuple(
             same[key] for key in ("rows", "n_added", "newly_unreachable", "lossy")
         )
 
+    broken = json.loads((out / "prune" / "prune.least-frequent.500.json").read_text("utf-8"))
+    assert (500, 0) == tuple(broken[key] for key in ("n_tokens", "lossy"))
+    assert broken["newly_unreachable"] > 0
+
     together = json.loads((out / "multilingual.json").read_text(encoding="utf-8"))
     used = {row["language"]: row["new_tokens_used"] for row in together["languages"]}
-    assert f"| hin | {used['hin']} |" in (out / "multilingual.md").read_text(encoding="utf-8")
+    assert used["hin"] == tables["together"]["new tokens used"]["hin"]
     assert vs.load_tokenizer(out / "superwords").vocab_size == 2900
 
     written = {file: file.stat().st_mtime_ns for file in out.glob("*/*.json")}
