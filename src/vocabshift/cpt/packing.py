@@ -54,6 +54,32 @@ class PackedSequences:
         return int((self.rows[:, 1:] != PADDING).sum())
 
 
+@dataclass(frozen=True, eq=False)
+class RowCopies:
+    """Rows of which each occurs `n` times: row i of these is row i modulo their number.
+
+    BERT's "duplication": every copy of a row is masked by the seed of its own index.
+    """
+
+    rows: Any  # `steps.Rows`
+    n: int
+
+    @property
+    def row_bytes(self) -> NDArray[np.int64]:
+        """(n * n_rows,) bytes of text."""
+        return np.tile(self.rows.row_bytes, self.n)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of raw text in all copies."""
+        return self.n * int(self.rows.n_bytes)
+
+    def take(self, indexes: NDArray[np.int64]) -> NDArray[np.int32]:
+        """These rows, shape (len(indexes), length + 1)."""
+        taken: NDArray[np.int32] = self.rows.take(indexes % len(self.rows.row_bytes))
+        return taken
+
+
 def take(texts: Sequence[str], n_bytes: int, *, seed: int = 0) -> list[str]:
     """Documents in shuffled order until they hold `n_bytes` of UTF-8 or more.
 
