@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift.errors import CorpusError
+
+if TYPE_CHECKING:
+    from vocabshift.cpt.steps import Rows
 
 PADDING = -1
 """Marks the unused cells after the last token of the last row."""
@@ -61,7 +64,7 @@ class RowCopies:
     BERT's "duplication": every copy of a row is masked by the seed of its own index.
     """
 
-    rows: Any  # `steps.Rows`
+    rows: Rows
     n: int
 
     @property
@@ -72,12 +75,11 @@ class RowCopies:
     @property
     def n_bytes(self) -> int:
         """Bytes of raw text in all copies."""
-        return self.n * int(self.rows.n_bytes)
+        return self.n * self.rows.n_bytes
 
     def take(self, indexes: NDArray[np.int64]) -> NDArray[np.int32]:
         """These rows, shape (len(indexes), length + 1)."""
-        taken: NDArray[np.int32] = self.rows.take(indexes % len(self.rows.row_bytes))
-        return taken
+        return self.rows.take(indexes % len(self.rows.row_bytes))
 
 
 def take(texts: Sequence[str], n_bytes: int, *, seed: int = 0) -> list[str]:
