@@ -103,7 +103,7 @@ def new_model(kind: str, tokenizer: Any, args: Any, seed: int) -> Any:
 
 
 def run(folder: str, kind: str, seed: int, texts: list[str], args: Any) -> dict[str, Any]:
-    """Train and judge one model; what is known of every test sentence."""
+    """Train and evaluate one model; what is known of every test sentence."""
     tokenizer = open_tokenizer(folder)
     model = new_model(kind, tokenizer, args, seed)
     end = id_of(tokenizer, END)

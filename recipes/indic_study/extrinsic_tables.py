@@ -1,6 +1,6 @@
 """The tables of the extrinsic test: what it brought by language, and whether differences hold.
 
-    python recipes/indic_study/extrinsic_tables.py runs/extrinsic
+    python recipes/indic_study/extrinsic_tables.py runs/extrinsic/runs --size "16000 tokens, …"
 
 Writes the rows of `results.jsonl` (OUT/rows.jsonl), of which `tables` makes Markdown. Each row of
 differences has two intervals, 95 % both: over seeds, paired (Student's t), and over sentences,
@@ -190,10 +190,9 @@ def _table(rows: Sequence[Row], name: str) -> str:
         for label in languages
     ]
     means = [_shown(row, sum(values.values()) / len(values)) for row, values in by_language.items()]
-    n_seeds = next(iter(changes.values()))["seeds"]
     of_languages = markdown(("", *by_language), [*lines, ["mean", *means]])
     parts = [
-        f"### What a vocabulary changes, means over languages, {n_seeds} seeds",
+        "### What a vocabulary changes, means over languages",
         markdown(_CHANGES, [_change(row, values) for row, values in changes.items()]),
         f"<details><summary>By language</summary>\n\n{of_languages}\n\n</details>",
         *(f"*{how(row)}.*" for row in own),
@@ -201,7 +200,7 @@ def _table(rows: Sequence[Row], name: str) -> str:
     return "\n\n".join(parts)
 
 
-_CHANGES = ("", "languages", "from", "to", "difference", "over seeds", "over sentences")
+_CHANGES = ("", "languages", "seeds", "from", "to", "difference", "over seeds", "over sentences")
 
 
 def _change(row: str, values: dict[str, float]) -> list[str]:
@@ -212,7 +211,8 @@ def _change(row: str, values: dict[str, float]) -> list[str]:
         else "–"
         for what in ("seeds", "sentences")
     ]
-    return [row, str(values["languages"]), *(_shown(row, value, 1) for value in change), *ranges]
+    counts = [str(values[name]) for name in ("languages", "seeds")]
+    return [row, *counts, *(_shown(row, value, 1) for value in change), *ranges]
 
 
 def _shown(row: str, value: float, more: int = 0) -> str:

@@ -314,7 +314,7 @@ def test_the_extrinsic_test_trains_and_evaluates_small_models(run: Run, tmp_path
     assert {"mar", "tam", "tel"} == set(hits[0])
     share = 100 * sum(sum(of["tam"]) for of in hits) / 8
     assert share == rows["indic_study-21"]["cluster, Unigram"]["tam"]
-    assert "| encoder, sentences found, %: joint, Unigram → cluster, Unigram | 3 |" in printed
+    assert "| encoder, sentences found, %: joint, Unigram → cluster, Unigram | 3 | 2 |" in printed
 
 
 def test_clusters_in_their_own_scripts_and_in_latin_letters(run: Run, tmp_path: Path) -> None:
