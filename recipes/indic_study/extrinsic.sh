@@ -95,7 +95,7 @@ learn cluster-unigram --recipe cluster --cluster-by family
   --task-sentences "${TASK_SENTENCES:-150}" --hidden "${HIDDEN:-64}" --layers "${LAYERS:-2}" \
   -o "$OUT/runs"
 "$PYTHON" recipes/indic_study/extrinsic_tables.py "$OUT/runs" \
-  --size "${VOCAB:-16000} tokens, ${KB:-30} kB of each language, ${HIDDEN:-64} × ${LAYERS:-2}" \
+  --size "${VOCAB:-16000} tokens, ${KB:-30} kB of each language, ${LAYERS:-2} layers of ${HIDDEN:-64}" \
   ${RECORD:+--results recipes/indic_study/results.jsonl}
 if [ -n "${RECORD:-}" ]; then
   "$PYTHON" recipes/data/record.py recipes/indic_study
