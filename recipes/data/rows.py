@@ -15,7 +15,7 @@ import argparse
 import json
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,19 @@ def made(table: str, command: str, size: str, seconds: float | None) -> Row:
     """How the rows of a table came to be."""
     known = {"command": command, "size": size, "machine": machine(), "seconds": seconds}
     return {"table": "made", "row": table, **{k: v for k, v in known.items() if v is not None}}
+
+
+def put(path: Path, rows: Sequence[Row]) -> None:
+    """Put rows into a file in place of all of the same tables, and of how these were made."""
+
+    def table(row: Row) -> str:
+        return str(row["row"] if row["table"] == "made" else row["table"])
+
+    known = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    new = {table(row) for row in rows}
+    kept = [line for line in known if table(json.loads(line)) not in new]
+    text = "".join(f"{line}\n" for line in [*kept, *map(shown, rows)])
+    path.write_text(text, encoding="utf-8")
 
 
 def rows_of(table: str, specs: Iterable[str], values: dict[str, dict[str, float]]) -> list[Row]:

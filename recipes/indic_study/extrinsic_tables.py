@@ -1,10 +1,12 @@
-"""The tables of the extrinsic test: what it brought by language, and whether the difference holds.
+"""The tables of the extrinsic test: what it brought by language, and whether differences hold.
 
-    python recipes/indic_study/extrinsic_tables.py runs/extrinsic --names joint cluster
+    python recipes/indic_study/extrinsic_tables.py runs/extrinsic/runs --size "16000 tokens, …"
 
-Each row of the second table has two intervals of the difference, 95 % both: over seeds, paired
-(Student's t), and over sentences, whose translations are drawn together (bootstrap of the means
-over seeds). The first knows nothing of other sentences, the second nothing of other seeds.
+Writes the rows of `results.jsonl` (OUT/rows.jsonl), of which `tables` makes Markdown. Each row of
+differences has two intervals, 95 % both: over seeds, paired (Student's t), and over sentences,
+whose translations are drawn together (bootstrap of the means over seeds). The first knows nothing
+of other sentences, the second nothing of other seeds. Retrieval of a language with itself is no
+row; the mean of retrieval is over the languages that the study has, all of them trained.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,13 +23,35 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+sys.path += [str(Path(__file__).parents[1] / name) for name in ("data", "papers")]
+from beside import how, papers
+from record import Row, markdown
+from rows import made, put, shown
+
 Array = NDArray[np.float64]
 
+PRICE, RIGHT, FOUND = "bits per byte", "topics right, %", "sentences found, %"
+FOUND_BEFORE = "sentences found before training, %"
+METRICS = (
+    ("decoder", PRICE),
+    ("encoder", RIGHT),
+    ("encoder", FOUND),
+    ("encoder", FOUND_BEFORE),
+)
+RETRIEVED = {FOUND: "retrieved", FOUND_BEFORE: "retrieved untrained"}
+NAMES = ("joint", "cluster", "joint-unigram", "cluster-unigram")
+PAIRS = (
+    ("joint", "cluster"),
+    ("joint-unigram", "cluster-unigram"),
+    ("joint", "joint-unigram"),
+)
 TITLES = {
-    ("decoder", "bits per byte"): "decoder, bits per byte",
-    ("decoder", "accuracy"): "decoder, topics right, %",
-    ("encoder", "accuracy"): "encoder, topics right, %",
+    "joint": "joint, BPE",
+    "cluster": "cluster, BPE",
+    "joint-unigram": "joint, Unigram",
+    "cluster-unigram": "cluster, Unigram",
 }
+TABLE_21 = "indic_study-21"
 
 
 @dataclass(frozen=True)
@@ -62,13 +87,15 @@ def load(folder: Path, name: str, kind: str, metric: str) -> Runs:
     files = sorted(folder.glob(f"{name}-{kind}-[0-9]*.json"))
     if not files:
         raise ValueError(f"{folder} holds no run of {name}, {kind}")
+    records = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    if metric in RETRIEVED:
+        found = [record[RETRIEVED[metric]] for record in records]
+        return _retrieved([of for of in found if of])
     above, below, keys = [], [], []
-    for file in files:
-        rows = sorted(
-            json.loads(file.read_text(encoding="utf-8"))["sentences"], key=lambda r: r[:2]
-        )
+    for record in records:
+        rows = sorted(record["sentences"], key=lambda r: r[:2])
         keys.append([(row[0], row[1]) for row in rows])
-        is_price = metric == "bits per byte"
+        is_price = metric == PRICE
         above.append([row[3] / math.log(2) if is_price else 100.0 * row[4] for row in rows])
         below.append([float(row[2]) if is_price else 1.0 for row in rows])
     languages = tuple(dict.fromkeys(label for label, _ in keys[0]))
@@ -77,6 +104,19 @@ def load(folder: Path, name: str, kind: str, metric: str) -> Runs:
         raise ValueError(f"{folder}: the sentences of {name} are not the same in all languages")
     shape = (len(files), len(languages), len(numbers))
     return Runs(np.reshape(above, shape), np.reshape(below, shape), languages)
+
+
+def _retrieved(records: Sequence[dict[str, list[bool]]]) -> Runs:
+    """Hits in percent, of the study's languages where the runs have them, else of all."""
+    known = list(records[0])
+    languages = [label for label in _columns() if label in known] or known
+    above = np.array([[of[label] for label in languages] for of in records]) * 100.0
+    return Runs(above, np.ones_like(above), tuple(languages))
+
+
+def _columns() -> list[str]:
+    """The languages of the study's Table 21."""
+    return list(papers()["indic_study"]["tables"]["21"]["columns"])
 
 
 def over_seeds(joint: Runs, cluster: Runs) -> tuple[float, float]:
@@ -100,71 +140,105 @@ def over_sentences(joint: Runs, cluster: Runs, *, n: int = 2000) -> tuple[float,
     return float(low), float(high)
 
 
-def tables(folder: Path, names: Sequence[str]) -> str:
-    """Both, as Markdown."""
+def rows_of(folder: Path) -> list[Row]:
+    """The rows of all tables."""
     runs = {
         (kind, metric, name): load(folder, name, kind, metric)
-        for kind, metric in TITLES
-        for name in names
+        for kind, metric in METRICS
+        for name in NAMES
     }
-    languages = runs["decoder", "accuracy", names[0]].languages
-    head = [f"{title}: {name}" for title in TITLES.values() for name in names]
-    columns = [runs[kind, metric, name].by_language for kind, metric in TITLES for name in names]
+    rows: list[Row] = []
+    for (kind, metric, name), of in runs.items():
+        values = dict(zip(of.languages, of.by_language.tolist(), strict=True))
+        if metric not in RETRIEVED:
+            row = f"{kind}, {metric}: {TITLES[name]}"
+            rows.append({"table": "extrinsic", "row": row, "values": values})
+        elif metric == FOUND or "unigram" in name:
+            row = TITLES[name] if metric == FOUND else f"{TITLES[name]}, untrained"
+            rows.append({"table": TABLE_21, "row": row, "values": values})
+    for kind, metric in METRICS:
+        for one, other in PAIRS:
+            first, second = (runs[kind, metric, name] for name in (one, other))
+            values = {"from": float(first.by_seed.mean()), "to": float(second.by_seed.mean())}
+            for what, (low, high) in (
+                ("seeds", over_seeds(first, second)),
+                ("sentences", over_sentences(first, second)),
+            ):
+                if not math.isnan(low):
+                    values |= {f"{what}, low": low, f"{what}, high": high}
+            values |= {"seeds": len(first.by_seed), "languages": len(first.languages)}
+            row = f"{kind}, {metric}: {TITLES[one]} → {TITLES[other]}"
+            rows.append({"table": "extrinsic-differences", "row": row, "values": values})
+    return rows
+
+
+def tables(rows: Sequence[Row]) -> dict[str, str]:
+    """Markdown by name, of the rows that `rows_of` makes, and of those of an earlier run."""
+    found = {name: _table(rows, name) for name in ("extrinsic", "extrinsic-earlier")}
+    return {name: text for name, text in found.items() if text}
+
+
+def _table(rows: Sequence[Row], name: str) -> str:
+    by_language = {row["row"]: row["values"] for row in rows if row["table"] == name}
+    changes = {row["row"]: row["values"] for row in rows if row["table"] == f"{name}-differences"}
+    own = [row for row in rows if row["table"] == "made" and row["row"] == name]
+    if not by_language:
+        return ""
+    languages = list(next(iter(by_language.values())))
     lines = [
-        f"### Small models with the {' and the '.join(names)} vocabulary, by language",
-        "",
-        "|  | " + " | ".join(head) + " |",
-        "| --- |" + " ---: |" * len(head),
+        [label, *(_shown(row, values[label]) for row, values in by_language.items())]
+        for label in languages
     ]
-    for i, label in enumerate(languages):
-        lines.append(_row(label, [column[i] for column in columns]))
-    lines.append(_row("mean", [float(column.mean()) for column in columns]))
-    n_seeds = len(runs["decoder", "accuracy", names[0]].by_seed)
-    lines += [
-        "",
-        f"### What {names[1]} changes, {n_seeds} seeds, means over {len(languages)} languages",
-        "",
-        "|  | " + " | ".join([*names, "difference", "over seeds", "over sentences"]) + " |",
-        "| --- |" + " ---: |" * 5,
+    means = [_shown(row, sum(values.values()) / len(values)) for row, values in by_language.items()]
+    of_languages = markdown(("", *by_language), [*lines, ["mean", *means]])
+    parts = [
+        "### What a vocabulary changes, means over languages",
+        markdown(_CHANGES, [_change(row, values) for row, values in changes.items()]),
+        f"<details><summary>By language</summary>\n\n{of_languages}\n\n</details>",
+        *(f"*{how(row)}.*" for row in own),
     ]
-    for (kind, metric), title in TITLES.items():
-        joint, cluster = (runs[kind, metric, name] for name in names)
-        means = [float(each.by_seed.mean()) for each in (joint, cluster)]
-        show = _decimals(metric)
-        cells = [
-            *map(show, means),
-            show(means[1] - means[0]),
-            *(
-                "–" if math.isnan(low) else f"{show(low)} to {show(high)}"
-                for low, high in (over_seeds(joint, cluster), over_sentences(joint, cluster))
-            ),
-        ]
-        lines.append(f"| {title} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n\n".join(parts)
 
 
-def _decimals(metric: str) -> Callable[[float], str]:
-    return lambda value: f"{value:.4f}" if metric == "bits per byte" else f"{value:.2f}"
+_CHANGES = ("", "languages", "seeds", "from", "to", "difference", "over seeds", "over sentences")
 
 
-def _row(label: str, values: Sequence[float]) -> str:
-    metrics = [metric for _, metric in TITLES for _ in range(len(values) // len(TITLES))]
-    cells = [
-        f"{value:.3f}" if metric == "bits per byte" else f"{value:.1f}"
-        for value, metric in zip(values, metrics, strict=True)
+def _change(row: str, values: dict[str, float]) -> list[str]:
+    change = [values["from"], values["to"], values["to"] - values["from"]]
+    ranges = [
+        f"{_shown(row, values[f'{what}, low'], 1)} to {_shown(row, values[f'{what}, high'], 1)}"
+        if f"{what}, low" in values
+        else "–"
+        for what in ("seeds", "sentences")
     ]
-    return f"| {label} | " + " | ".join(cells) + " |"
+    counts = [str(values[name]) for name in ("languages", "seeds")]
+    return [row, *counts, *(_shown(row, value, 1) for value in change), *ranges]
+
+
+def _shown(row: str, value: float, more: int = 0) -> str:
+    """A figure of a row: three decimals for bits per byte, one for percent; `more` for means."""
+    return f"{value:.{(3 if PRICE in row else 1) + more}f}"
 
 
 def main() -> None:
-    """Write OUT/extrinsic.md."""
+    """Write OUT/rows.jsonl, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
-    parser.add_argument("--names", nargs=2, default=["joint", "cluster"])
+    parser.add_argument("--size", required=True, help="as the tables name it")
+    parser.add_argument("--results", type=Path, help="a file that takes the rows too")
     args = parser.parse_args()
-    text = tables(args.out, args.names)
-    (args.out / "extrinsic.md").write_text(text, encoding="utf-8")
-    print(text, end="")
+    rows = rows_of(args.out)
+    seconds = sum(
+        sum(json.loads(file.read_text(encoding="utf-8"))["seconds"].values())
+        for file in args.out.glob("*-[0-9]*.json")
+    )
+    command = "recipes/indic_study/extrinsic.sh"
+    rows += [made(name, command, args.size, seconds) for name in ("extrinsic", TABLE_21)]
+    text = "".join(f"{shown(row)}\n" for row in rows)
+    (args.out / "rows.jsonl").write_text(text, encoding="utf-8")
+    print("\n\n".join(tables([json.loads(line) for line in text.splitlines()]).values()))
+    if args.results:
+        put(args.results, rows)
 
 
 if __name__ == "__main__":

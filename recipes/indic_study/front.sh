@@ -73,7 +73,10 @@ fi
 vocabshift check "$OUT/vocabshift" --text "${PARALLEL[@]}" --strict >/dev/null
 vocabshift evaluate "${SUBJECTS[@]}" --text "${PARALLEL[@]}" --parallel $THREADS \
   --metrics fertility tokens_per_line --output "$OUT/results.jsonl" --force >/dev/null
-"$PYTHON" recipes/indic_study/front.py "$OUT/results.jsonl" | tee "$OUT/front-$VOCAB.md"
+SIZE="$VOCAB tokens, $MB MB"
+if [ "$MB" = 0 ]; then SIZE="$VOCAB tokens, all the text"; fi
+"$PYTHON" recipes/indic_study/front.py "$OUT/results.jsonl" --table "front-$VOCAB" --size "$SIZE" \
+  -o "$OUT/rows.jsonl" ${RECORD:+--results recipes/indic_study/results.jsonl}
 if [ -n "${RECORD:-}" ]; then
-  "$PYTHON" recipes/data/insert.py recipes/indic_study/README.md "$OUT/front-$VOCAB.md"
+  "$PYTHON" recipes/data/record.py recipes/indic_study
 fi

@@ -129,8 +129,8 @@ else
   rm -f "$OUT/morphemes.jsonl"
 fi
 "$PYTHON" recipes/indic_study/tables.py "$OUT" --sizes "${SIZES[@]}" --one "$ONE" \
-  --clusters "${CLUSTERS[@]}"
+  --clusters "${CLUSTERS[@]}" --size "$MB MB of each language" \
+  ${RECORD:+--results recipes/indic_study/results.jsonl}
 if [ -n "${RECORD:-}" ]; then
-  cp "$OUT/tables.jsonl" recipes/indic_study/results.jsonl
   "$PYTHON" recipes/data/record.py recipes/indic_study
 fi

@@ -3,10 +3,11 @@
     python recipes/indic_study/tables.py runs/indic-study --sizes 32000 64000 --one 64000 \
         --clusters 5 6 7 8
 
-Prints the tables, the paper's figures next to ours, and writes their rows to OUT/tables.jsonl:
-those of `results.jsonl` here, of which `recipes/data/record.py` makes the README's tables. NN: no
-normalization; N: fifth-case normalization, inside the tokenizer; words are counted in the text as
-it stands. All means are over languages.
+Prints the tables, the paper's figures next to ours, and writes their rows to OUT/tables.jsonl. In
+`results.jsonl` here are the same and those of the other scripts: `tables` makes all tables of the
+README of them (`recipes/data/record.py` calls it). NN: no normalization; N: fifth-case
+normalization, inside the tokenizer; words are counted in the text as it stands. All means are over
+languages.
 """
 
 from __future__ import annotations
@@ -22,9 +23,12 @@ from typing import Any
 from vocabshift.results import Results
 
 sys.path += [str(Path(__file__).parents[1] / name) for name in ("data", "papers")]
+sys.path.append(str(Path(__file__).parent))
 import beside
+import extrinsic_tables
+import front
 from record import Row
-from rows import made, shown
+from rows import made, put, shown
 
 NAMES = {"bpe": "BPE", "unigram": "Unigram"}
 _MORPH_SCORES = {"morph_segment_score": "segments", "morph_score": "borders"}
@@ -34,8 +38,9 @@ Columns = dict[str, dict[str, Any]]
 
 
 def tables(rows: list[Row]) -> dict[str, str]:
-    """Markdown by name."""
-    return beside.tables("indic_study", rows)
+    """Markdown by name: of run.sh and iso.sh, of extrinsic.sh, of front.sh."""
+    papers = beside.tables("indic_study", rows)
+    return papers | extrinsic_tables.tables(rows) | front.tables(rows)
 
 
 def wilcoxon(one: Sequence[float], other: Sequence[float]) -> float:
@@ -237,6 +242,7 @@ def main() -> None:
     parser.add_argument("--one", type=int, required=True, help="of clusters and PickyBPE")
     parser.add_argument("--clusters", type=int, nargs="*", default=[])
     parser.add_argument("--size", default="2 MB of each language", help="as the tables name it")
+    parser.add_argument("--results", type=Path, help="a file that takes the rows too")
     args = parser.parse_args()
     if args.one not in args.sizes:
         parser.error(f"--one {args.one} is none of --sizes: the joint vocabulary is missing")
@@ -246,6 +252,8 @@ def main() -> None:
     text = "".join(shown(row) + "\n" for row in rows)
     (args.out / "tables.jsonl").write_text(text, encoding="utf-8")
     print("\n\n".join(tables(rows).values()))
+    if args.results:
+        put(args.results, rows)
 
 
 if __name__ == "__main__":

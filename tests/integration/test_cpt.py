@@ -283,7 +283,10 @@ def test_dtype_of_the_output(cpt: Cpt, place: Path, tmp_path: Path) -> None:
         ({"sequence_length": "long"}, None, "sequence_length is 'long'; a whole number is needed"),
         ({"sequence_length": 100}, None, "the model has 64 positions"),
         ({"n_bytes": "lots"}, "", "is not a size"),
-        ({"schedule": "linear"}, None, "schedule is 'linear'; known are 'cosine', 'wsd'"),
+        ({"schedule": "linear"}, None, "schedule is 'linear'; known are 'cosine', 'wsd', "
+         "'polynomial'"),
+        ({"max_masks": 20}, None, "max_masks is for the masked objective"),
+        ({"objective": "masked", "duplication": 0}, None, "duplication is 0; at least 1"),
         ({"model": "nowhere/at/all"}, None, "no such file or folder"),
         ({"data": ["nowhere.txt"]}, None, "nowhere.txt"),
         ({"data": []}, None, "nothing to train"),

@@ -57,7 +57,7 @@ def run_with(python: str | Path, recipe: str, out: Path) -> str:
         "ALPHA",
         "SIZES",
         "ONE",
-        "KB",
+        *("KB", "TASK_SENTENCES", "CLUSTERS"),
         "SEEDS",
         "HIDDEN",
         "LAYERS",
@@ -306,25 +306,43 @@ def test_the_indic_study_writes_its_tables(run: Run, tmp_path: Path) -> None:
     assert "Sequence" == spec["type"]
 
 
-def test_the_extrinsic_test_trains_and_judges_small_models(run: Run, tmp_path: Path) -> None:
+def test_the_extrinsic_test_trains_and_evaluates_small_models(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "out"
     printed = run("indic_study/extrinsic.sh", out)
-    assert (out / "runs" / "extrinsic.md").read_text(encoding="utf-8") in printed
     found = {}
-    for file in (out / "runs").glob("*.json"):
+    for file in (out / "runs").glob("*-[01].json"):
         record = json.loads(file.read_text(encoding="utf-8"))
         found[record["vocabulary"], record["kind"], record["seed"]] = record
-    assert 2 * 2 * 2 == len(found)
+    assert 4 * 2 * 2 == len(found)
     for seed in (0, 1):
-        read = {record["bytes"] for key, record in found.items() if key[2] == seed}
-        assert 1 == len(read)  # the same text, whatever the vocabulary and the model
-    rows = cells(printed)
-    accuracy = [
-        sum(right for *_, right in found["joint", "encoder", seed]["sentences"]) for seed in (0, 1)
-    ]
-    n_sentences = len(found["joint", "encoder", 0]["sentences"])
-    assert f"{50 * sum(accuracy) / n_sentences:.2f}" == rows["encoder, topics right, %"][0]
+        for kind in ("decoder", "encoder"):
+            read = {r["bytes"] for key, r in found.items() if key[1:] == (kind, seed)}
+            assert 1 == len(read)  # the same text, whatever the vocabulary
+    encoder, decoder = (found["joint-unigram", kind, 0] for kind in ("encoder", "decoder"))
+    assert encoder["bytes"] == 2 * decoder["bytes"]  # the study's duplication
+    assert encoder["tokens"] < 0.2 * 2 * decoder["tokens"]  # those that were masked
+    rows = rows_by_table(out / "runs" / "rows.jsonl")
+    right = [row[4] for s in (0, 1) for row in found["joint-unigram", "encoder", s]["sentences"]]
+    accuracy = rows["extrinsic"]["encoder, topics right, %: joint, Unigram"]
+    assert sum(accuracy.values()) / 4 == pytest.approx(100 * sum(right) / len(right), rel=1e-4)
     assert all(row[3] > 0 for row in found["cluster", "decoder", 0]["sentences"])
+    hits = [found["cluster-unigram", "encoder", s]["retrieved"] for s in (0, 1)]
+    assert {"mar", "tam", "tel"} == set(hits[0])
+    share = 100 * sum(sum(of["tam"]) for of in hits) / 8
+    assert share == rows["indic_study-21"]["cluster, Unigram"]["tam"]
+    assert "| encoder, sentences found, %: joint, Unigram → cluster, Unigram | 3 | 2 |" in printed
+
+
+def test_clusters_in_their_own_scripts_and_in_latin_letters(run: Run, tmp_path: Path) -> None:
+    """Transliterated, languages share pieces that they spell apart in scripts of their own."""
+    out = tmp_path / "out"
+    run("indic_study/iso.sh", out)
+    found = rows_by_table(out / "clusters.jsonl")["indic_study-14"]
+    for row in ("own scripts", "ISO 15919"):
+        groups = [group.split(", ") for group in found[row]["cluster-3"].split(" · ")]
+        assert 3 == len(groups)
+        assert 13 == len({language for group in groups for language in group})
+    assert found["ISO 15919"]["pieces together"] < found["own scripts"]["pieces together"]
 
 
 def test_the_front_compares_recipe_vocabshift_with_ist_and_matra(run: Run, tmp_path: Path) -> None:

@@ -22,15 +22,29 @@ def uniform(row_seed: int, place: int, draw: int) -> float:
 
 
 def mask(
-    row: Sequence[int], row_seed: int, mask_id: int, special: set[int], n_ids: int, share: float
+    row: Sequence[int],
+    row_seed: int,
+    mask_id: int,
+    special: set[int],
+    n_ids: int,
+    share: float,
+    most: int | None = None,
 ) -> tuple[list[int], list[int]]:
     """Inputs and targets of a row whose last token belongs to the next one."""
+    chosen = [
+        (drawn, place)
+        for place, token_id in enumerate(row[:-1])
+        if token_id != -1
+        and token_id not in special
+        and (drawn := uniform(row_seed, place, 0)) < share
+    ]
+    places = {place for _, place in sorted(chosen)[:most]}
     drawable = [token_id for token_id in range(n_ids) if token_id not in special]
     inputs, targets = [], []
     for place, token_id in enumerate(row[:-1]):
         inputs.append(max(token_id, 0))
         targets.append(-100)
-        if token_id == -1 or token_id in special or uniform(row_seed, place, 0) >= share:
+        if place not in places:
             continue
         targets[-1] = token_id
         kind = uniform(row_seed, place, 1)

@@ -35,8 +35,11 @@ _OF_MATCHING = (
     "next_token_weight",
 )
 
-Schedule = Literal["cosine", "wsd"]
-SCHEDULES: tuple[Schedule, ...] = ("cosine", "wsd")
+Schedule = Literal["cosine", "wsd", "polynomial"]
+SCHEDULES: tuple[Schedule, ...] = ("cosine", "wsd", "polynomial")
+
+_LATER = ("max_masks", "duplication", "power")
+"""Settings that runs of earlier versions do not name; at their defaults these change nothing."""
 
 PRECISIONS = ("no", "bf16")
 
@@ -86,16 +89,19 @@ class LoopConfig:
     micro_batch_size: int | None = None  # sequences per forward pass of a process; None: its share
     objective: Objective = "causal"  # or "masked", or "likelihood-matching"
     mask_share: float = 0.15  # of the tokens, where the objective is "masked"
+    max_masks: int | None = None  # "masked": most tokens chosen in a sequence; BERT: 20
+    duplication: int = 1  # "masked": copies of each sequence, each with masks of its own
     temperature: float = 100.0  # these five: see likelihood_matching
     divergence: Divergence = "kl"  # or "reverse-kl", "total-variation"
     debiasing: bool = True  # compare chunks by what may follow them, too
     boundary_threshold: float = 0.1  # with debiasing: the least probability of a chunk's end
     next_token_weight: float = 1.0  # of the next-token loss beside the matching; 0: without it
     document_attention: bool = False  # whether a token attends only to its own document
-    schedule: Schedule = "cosine"  # of the learning rate, after the warm-up; or "wsd"
+    schedule: Schedule = "cosine"  # of the learning rate, after the warm-up; one of SCHEDULES
     warmup: float = 0.05  # share of a phase's bytes over which the rate climbs from 0
     decay: float = 0.1  # "wsd": share of a phase's bytes over which the rate falls, at the end
-    final_rate: float = 0.1  # share of the learning rate at which either schedule ends
+    power: float = 1.0  # "polynomial": of what is left of the phase; 1: a straight line
+    final_rate: float = 0.1  # share of the learning rate at which every schedule ends
     weight_decay: float = 0.1  # on matrices only, see decay_groups
     betas: tuple[float, float] = (0.9, 0.95)  # of AdamW
     max_gradient_norm: float = 1.0  # a longer gradient is scaled down to it
@@ -106,7 +112,7 @@ class LoopConfig:
     seed: int = 0  # of the order of documents, and of masks and dropout
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "step_tokens", "micro_batch_size"):
+        for name in ("batch_size", "step_tokens", "micro_batch_size", "max_masks", "duplication"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} is {value}; at least 1 is needed")
@@ -131,6 +137,9 @@ class LoopConfig:
         _one_of("objective", self.objective, OBJECTIVES)
         if self.document_attention and self.objective == "masked":
             raise ValueError("document_attention is for the causal objective; leave it off")
+        for name in ("max_masks", "duplication"):
+            if self.objective != "masked" and getattr(self, name) not in (None, 1):
+                raise ValueError(f"{name} is for the masked objective; leave it out")
         _one_of("divergence", self.divergence, DIVERGENCES)
         _one_of("schedule", self.schedule, SCHEDULES)
         _one_of("mixed_precision", self.mixed_precision, (None, *PRECISIONS))
@@ -141,6 +150,7 @@ class LoopConfig:
             "weight_decay": lambda value: value >= 0,
             "next_token_weight": lambda value: value >= 0,
             "max_gradient_norm": lambda value: value > 0,
+            "power": lambda value: value > 0,
             "temperature": lambda value: value > 0,
             "spike_factor": lambda value: value == 0 or value > 1,
         }
@@ -171,6 +181,8 @@ class LoopConfig:
             *(() if self.objective == MATCHING else _OF_MATCHING),
         }
         values = {each.name: getattr(self, each.name) for each in fields(self)}
+        default = {each.name: each.default for each in fields(self) if each.name in _LATER}
+        free |= {name for name, value in default.items() if values[name] == value}
         values = {name: value for name, value in values.items() if name not in free}
         return values | {"betas": list(self.betas), "step_sequences": self.step_sequences}
 

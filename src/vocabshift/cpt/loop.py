@@ -22,7 +22,7 @@ from vocabshift.cpt.config import LoopConfig, Phase
 from vocabshift.cpt.objectives import special_ids
 from vocabshift.cpt.optimize import learning_rate_share
 from vocabshift.cpt.packed_ids import MappedRows, PackedIds
-from vocabshift.cpt.packing import PlacedDocuments, document_ends, draw, pack_ids
+from vocabshift.cpt.packing import PlacedDocuments, RowCopies, document_ends, draw, pack_ids
 from vocabshift.cpt.phases import check_phases
 from vocabshift.cpt.processes import StopSignals, accelerator_for, check_launch, load_accelerate
 from vocabshift.cpt.steps import Evaluation, Hooks, Rows, Step
@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from vocabshift.cpt.checkpoints import StepCheckpoints
     from vocabshift.models.adapter import Adapter
     from vocabshift.text.corpus import Corpus
-    from vocabshift.tokenizer.formats.encoder import Encoder
+    from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
     from vocabshift.tokenizer.formats.load import TokenizerLike
-    from vocabshift.tokenizer.tokenizer import Tokenizer
 
 __all__ = [
     "Evaluation",
@@ -70,8 +69,8 @@ def pretrain(
 ) -> list[Step]:
     """Train `model` IN PLACE on `corpus` through `phases`, and return its steps.
 
-    `model`: a causal or masked language model of transformers; `tokenizer`: its tokenizer, as
-    `load_tokenizer` takes it.
+    `model`: a causal or masked language model of transformers; `tokenizer`: its tokenizer, BPE,
+    Unigram or WordPiece.
 
     Documents are shuffled, joined with the EOS (and BOS, where it is another id) of
     `model.config`, and cut to `config.sequence_length`. The text of a phase depends only on budget,
@@ -98,13 +97,11 @@ def pretrain(
     load_accelerate()
     from vocabshift.cpt.run import Run
     from vocabshift.cpt.training_module import prepared_layers
-    from vocabshift.tokenizer.formats.encoder import Encoder
-    from vocabshift.tokenizer.formats.load import as_tokenizer
+    from vocabshift.tokenizer.formats.load import open_tokenizer
 
     config = config or LoopConfig()
-    ours = as_tokenizer(tokenizer)
+    ours = open_tokenizer(tokenizer)
     separator = check_model(model, ours.row_count, config, phases, new_ids)
-    encoder = Encoder(ours)
     source = _source(corpus, ours)
     check_teacher(config, teacher, _document_bytes(source))
     hooks = Hooks(
@@ -142,11 +139,11 @@ def pretrain(
         for index in range(run.first_phase, len(phases)):
             rows, documents = _packed(
                 source,
-                encoder,
+                ours,
                 phases[index].n_bytes,
                 seed=config.seed + index,
                 separator=separator,
-                length=config.sequence_length,
+                config=config,
             )
             if teacher is not None:
                 rows = MatchedRows(rows, documents, config.sequence_length, ours, teacher, config)
@@ -196,7 +193,7 @@ def check_model(
 
 
 def _source(
-    corpus: Corpus | PackedIds | Iterable[str], tokenizer: Tokenizer
+    corpus: Corpus | PackedIds | Iterable[str], tokenizer: AnyTokenizer
 ) -> PackedIds | list[str]:
     if isinstance(corpus, PackedIds):
         corpus.require(tokenizer)
@@ -214,21 +211,20 @@ def _document_bytes(source: PackedIds | list[str]) -> NDArray[np.int64]:
 
 def _packed(
     source: PackedIds | list[str],
-    encoder: Encoder,
+    tokenizer: AnyTokenizer,
     n_bytes: int,
     *,
     seed: int,
     separator: tuple[int, ...],
-    length: int,
+    config: LoopConfig,
 ) -> tuple[Rows, PlacedDocuments]:
     """Packed rows of the documents within a phase's budget, and where these are in them."""
-    sizes = _document_bytes(source)
+    sizes, length = _document_bytes(source), config.sequence_length
+    chosen = draw(sizes, -(-n_bytes // config.duplication), seed=seed)
     if isinstance(source, PackedIds):
-        chosen = draw(sizes, n_bytes, seed=seed)
-        rows = MappedRows(source, chosen, separator=separator, length=length)
-        return rows, rows.documents
-    chosen = draw(sizes, n_bytes, seed=seed)
-    ids, offsets = encoder.encode_batch([source[index] for index in chosen.tolist()])
+        mapped = MappedRows(source, chosen, separator=separator, length=length)
+        return _copied(mapped, config), mapped.documents
+    ids, offsets = tokenizer.encode_batch([source[index] for index in chosen.tolist()])
     documents = PlacedDocuments(
         indexes=chosen,
         n_bytes=sizes[chosen],
@@ -237,7 +233,11 @@ def _packed(
         ids=lambda number: ids[offsets[number] : offsets[number + 1]],
     )
     packed = pack_ids(ids, offsets, documents.n_bytes, separator=separator, length=length)
-    return packed, documents
+    return _copied(packed, config), documents
+
+
+def _copied(rows: Rows, config: LoopConfig) -> Rows:
+    return RowCopies(rows, config.duplication) if config.duplication > 1 else rows
 
 
 def _place(model: Any, accelerator: Accelerator) -> None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from vocabshift.cpt.config import LoopConfig
     from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
-    from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 # Probing a model on a few tokens, without side effects.
@@ -126,6 +125,7 @@ class Masking:
     special_ids: tuple[int, ...]  # never masked, never inserted
     n_ids: int  # random tokens are drawn from 0 to n_ids - 1
     share: float = 0.15  # of the tokens that are not special
+    most: int | None = None  # of a row; None: as many as are drawn
 
     def __post_init__(self) -> None:
         if not 0 <= self.mask_id < self.n_ids:
@@ -137,7 +137,12 @@ class Masking:
 
     @classmethod
     def of(
-        cls, tokenizer: Tokenizer, *, separator: Iterable[int] = (), share: float = 0.15
+        cls,
+        tokenizer: AnyTokenizer,
+        *,
+        separator: Iterable[int] = (),
+        share: float = 0.15,
+        most: int | None = None,
     ) -> Masking:
         """From a tokenizer with a mask token; `separator` stands between documents.
 
@@ -159,6 +164,7 @@ class Masking:
             special_ids=tuple(sorted(special | set(separator) | {found[0]})),
             n_ids=tokenizer.row_count,
             share=share,
+            most=most,
         )
 
 
@@ -172,7 +178,7 @@ class SpecialIds:
 
 
 def special_ids(
-    model: Any, tokenizer: Tokenizer, separator: tuple[int, ...], config: LoopConfig
+    model: Any, tokenizer: AnyTokenizer, separator: tuple[int, ...], config: LoopConfig
 ) -> SpecialIds:
     """The ids for the loss of `config`; ValueError if model or tokenizer do not fit it."""
     is_masked = config.objective == "masked"
@@ -191,7 +197,9 @@ def special_ids(
         return SpecialIds(separator=separator, boundary_ids=boundary_ids(tokenizer))
     if not is_masked:
         return SpecialIds(separator=separator)
-    masking = Masking.of(tokenizer, separator=separator, share=config.mask_share)
+    masking = Masking.of(
+        tokenizer, separator=separator, share=config.mask_share, most=config.max_masks
+    )
     return SpecialIds(separator=separator, masking=masking)
 
 
@@ -236,8 +244,9 @@ def masked(
     Each non-special token is chosen with probability `masking.share`. A chosen token is a target;
     it becomes the mask token (80 %), a random non-special token (10 %), or stays (10 %), as in BERT
     (Devlin 2019, section 3.1). The choice is drawn anew for every row, as in RoBERTa (Liu 2019,
-    4.1). The last token of a row is the first of the next row and is masked only there.
-    `row_seeds` (n,) int64.
+    4.1). Of more than `masking.most` chosen tokens in a row, that many remain, drawn at random.
+    The last token of a row is the first of the next row and is masked only there. `row_seeds` (n,)
+    int64.
     """
     import torch
 
@@ -246,7 +255,11 @@ def masked(
     ordinary[[token_id for token_id in masking.special_ids if token_id < masking.n_ids]] = False
     drawable = ordinary.nonzero()[:, 0]
     maskable = (tokens != PADDING) & ordinary[tokens.clamp(min=0)]
-    chosen = maskable & (_uniform(row_seeds, tokens.shape[1], draw=0) < masking.share)
+    draws = _uniform(row_seeds, tokens.shape[1], draw=0)
+    chosen = maskable & (draws < masking.share)
+    if masking.most is not None:
+        in_order = draws.masked_fill(~chosen, torch.inf).argsort(dim=1, stable=True)
+        chosen = chosen.scatter(1, in_order[:, masking.most :], value=False)
     targets = tokens.masked_fill(~chosen, IGNORED)
 
     kind = _uniform(row_seeds, tokens.shape[1], draw=1)

@@ -135,15 +135,18 @@ def learning_rate_share(
     final_rate: float,
     schedule: str = "cosine",
     decay: float = 0.1,
+    power: float = 1.0,
 ) -> float:
     """Share of the peak learning rate at `progress`, both 0-1.
 
-    A linear warm-up, then a cosine to a final share (Llama and most others: 10 %), or a plateau and
-    a linear fall (WSD, arXiv:2404.06395 sec. 4). Progress is the share of the phase's bytes of
-    text, so that the rate does not depend on the tokenizer.
+    A linear warm-up, then a cosine to a final share (Llama and most others: 10 %), a plateau and a
+    linear fall (WSD, arXiv:2404.06395 sec. 4), or a power of what is left (BERT: 1, to 0; as
+    transformers' `get_polynomial_decay_schedule_with_warmup`). Progress is the share of the phase's
+    bytes of text, so that the rate does not depend on the tokenizer.
 
     `warmup`: share of the progress over which the rate rises linearly from 0; `final_rate`: where
-    it ends; `decay`: for "wsd", the share of the progress over which it falls linearly.
+    it ends; `decay`: for "wsd", the share of the progress over which it falls linearly; `power`: of
+    "polynomial".
     """
     if progress < warmup:
         return progress / warmup
@@ -153,6 +156,8 @@ def learning_rate_share(
     if warmup == 1.0:
         return 1.0
     after = (progress - warmup) / (1 - warmup)
+    if schedule == "polynomial":
+        return final_rate + (1 - final_rate) * math.pow(max(1 - after, 0.0), power)
     return final_rate + (1 - final_rate) * (1 + math.cos(math.pi * after)) / 2
 
 

@@ -27,8 +27,7 @@ from vocabshift.cpt.packed_shards import (
 )
 from vocabshift.cpt.packing import PADDING, PlacedDocuments, document_ends, row_bytes
 from vocabshift.errors import CorpusError, VocabMismatchError
-from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.tokenizer.tokenizer_json import fingerprint
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 
 FILE = "packed.json"
 VERSION = 1
@@ -85,9 +84,9 @@ class PackedIds:
             shards.append(shard)
         return cls(path, header, shards)
 
-    def require(self, tokenizer: Tokenizer) -> None:
+    def require(self, tokenizer: AnyTokenizer) -> None:
         """VocabMismatchError unless the ids are those of this tokenizer."""
-        if fingerprint(tokenizer) != self.fingerprint:
+        if tokenizer.fingerprint != self.fingerprint:
             raise VocabMismatchError(
                 f"{self.folder} was packed with another tokenizer "
                 f"({self.header['tokenizer'].get('name')}); pack the corpus again with this one"

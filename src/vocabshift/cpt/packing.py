@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift.errors import CorpusError
+
+if TYPE_CHECKING:
+    from vocabshift.cpt.steps import Rows
 
 PADDING = -1
 """Marks the unused cells after the last token of the last row."""
@@ -52,6 +55,31 @@ class PackedSequences:
     def n_targets(self) -> int:
         """Tokens that are predicted in one pass over the rows."""
         return int((self.rows[:, 1:] != PADDING).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class RowCopies:
+    """Rows of which each occurs `n` times: row i of these is row i modulo their number.
+
+    BERT's "duplication": every copy of a row is masked by the seed of its own index.
+    """
+
+    rows: Rows
+    n: int
+
+    @property
+    def row_bytes(self) -> NDArray[np.int64]:
+        """(n * n_rows,) bytes of text."""
+        return np.tile(self.rows.row_bytes, self.n)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of raw text in all copies."""
+        return self.n * self.rows.n_bytes
+
+    def take(self, indexes: NDArray[np.int64]) -> NDArray[np.int32]:
+        """These rows, shape (len(indexes), length + 1)."""
+        return self.rows.take(indexes % len(self.rows.row_bytes))
 
 
 def take(texts: Sequence[str], n_bytes: int, *, seed: int = 0) -> list[str]:

@@ -164,6 +164,7 @@ class Run:
             final_rate=config.final_rate,
             schedule=config.schedule,
             decay=config.decay,
+            power=config.power,
         )
         for group in state.optimizer.param_groups:
             group["lr"] = rate

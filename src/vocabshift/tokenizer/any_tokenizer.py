@@ -30,6 +30,9 @@ Offsets = NDArray[np.int64]
 
 Buffer = bytes | bytearray | memoryview
 
+_AT_ONCE = 1000
+"""Texts that `tokenizers` encodes at once: it makes large objects of them."""
+
 
 class AnyTokenizer(Protocol):
     """A frozen tokenizer of one of the three kinds; whatever changes it returns another one.
@@ -219,12 +222,13 @@ def encode_flat(
     backend: tokenizers.Tokenizer, texts: Sequence[str], *, parse_special: bool
 ) -> tuple[Ids, Offsets]:
     """Flat ids and offsets (n_texts + 1,) of texts, as `tokenizers` encodes them."""
+    rows = []
     with special_tokens_as(backend, parse_special=parse_special):
-        found = backend.encode_batch_fast(list(texts), add_special_tokens=False)
-    rows = [encoding.ids for encoding in found]
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum([len(row) for row in rows], out=offsets[1:])
-    return np.fromiter(itertools.chain.from_iterable(rows), np.int32, int(offsets[-1])), offsets
+        for at in range(0, len(texts), _AT_ONCE):
+            some = list(texts[at : at + _AT_ONCE])
+            found = backend.encode_batch_fast(some, add_special_tokens=False)
+            rows += [np.array(encoding.ids, dtype=np.int32) for encoding in found]
+    return join(rows)
 
 
 def decode_flat(backend: tokenizers.Tokenizer, ids: Ids, offsets: Offsets) -> list[str]:

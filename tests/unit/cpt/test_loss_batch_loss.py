@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +16,11 @@ from vocabshift.cpt.config import LoopConfig
 from vocabshift.cpt.loop import Phase, Step, pretrain
 from vocabshift.cpt.loss import batch_loss
 from vocabshift.cpt.objectives import Masking, SpecialIds, masked, special_ids
+from vocabshift.cpt.packing import pack, take
 from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.tokenizer import Tokenizer
+from vocabshift.tokenizer.unigram import Scored, unigram_tokenizer
+from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
 torch = pytest.importorskip("torch")
 
@@ -157,3 +161,87 @@ def test_masked_training_learns_and_goes_on(
         runs.append(pretrain(model, tokenizer, texts, **arguments))
     assert runs[0][-1].loss < 0.6 * runs[0][0].loss
     assert runs[1] == runs[0][5:]
+
+
+# What the loop gives to the loss.
+
+TEXTS = [f"the {word} of the {word}" for word in ("hat", "mat", "cat", "रात", "बात", "बहुत रात")] * 3
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[int], int]]:
+    """Rows and their seeds, in the order in which they reach the loss."""
+    rows: list[tuple[list[int], int]] = []
+
+    def recorded(model: Any, batch: Any, *args: Any, row_seeds: Any) -> Any:
+        rows.extend(zip(batch.tolist(), row_seeds.tolist(), strict=True))
+        return batch_loss(model, batch, *args, row_seeds=row_seeds)
+
+    monkeypatch.setattr("vocabshift.cpt.training_module.batch_loss", recorded)
+    return rows
+
+
+@pytest.fixture(scope="module")
+def unigram() -> UnigramOrWordPieceTokenizer:
+    """Bytes, the unknown piece, some words, and two special tokens."""
+    words = ("▁the", "▁of", "▁hat", "at", "रात", "▁", "बहु")
+    pieces = ("<unk>", *(f"<0x{i:02X}>" for i in range(256)), *words)
+    scores = (0.0, *[-9.0] * 256, *(-2.0 - i for i in range(len(words))))
+    made = unigram_tokenizer(Scored(pieces, scores), normalizer=None, name="unigram")
+    return made.with_added([AddedToken("<end>", 264), AddedToken("<mask>", 265)])
+
+
+def trained(model: Any, tokenizer: Any, n_bytes: int, config: LoopConfig) -> list[Step]:
+    """Steps over TEXTS of a copy of the model, in which `<end>` or the like is 256 or above."""
+    model = copy.deepcopy(model)
+    end = next(token.id for token in tokenizer.added_tokens)
+    model.config.bos_token_id = model.config.eos_token_id = end
+    model.resize_token_embeddings(tokenizer.row_count)
+    return pretrain(model, tokenizer, TEXTS, phases=[Phase(n_bytes=n_bytes)], config=config)
+
+
+def test_every_sequence_has_its_copies_each_masked_anew(
+    roberta: Any, byte_tokenizer: Tokenizer, seen: list[tuple[list[int], int]]
+) -> None:
+    """Duplication 3: a third of the text, each of its rows three times, with seeds of its own."""
+    added = (*byte_tokenizer.added_tokens, AddedToken("<mask>", 257))
+    tokenizer = replace(byte_tokenizer, added_tokens=added)
+    config = replace(MASKED, sequence_length=16, batch_size=4, duplication=3, max_masks=2)
+    steps = trained(roberta, tokenizer, 300, config)
+    once = pack(take(TEXTS, 100), tokenizer.encode_batch, separator=[256], length=16)
+    assert Counter(tuple(row) for row, _ in seen) == Counter(map(tuple, once.rows.tolist() * 3))
+    assert len({seed for _, seed in seen}) == len(seen) == 3 * len(once.rows)
+    assert steps[-1].n_bytes == 3 * once.n_bytes
+    assert steps[-1].n_tokens <= 2 * len(seen)
+
+
+@pytest.mark.parametrize("objective", ["masked", "causal"])
+def test_a_unigram_vocabulary_is_trained_on_its_own_ids(
+    roberta: Any,
+    make_model: Callable[..., Any],
+    unigram: UnigramOrWordPieceTokenizer,
+    seen: list[tuple[list[int], int]],
+    objective: Any,
+) -> None:
+    """Rows are the ids that `tokenizers` gives the drawn documents, cut one by one."""
+    model = roberta if objective == "masked" else make_model()
+    config = LoopConfig(objective=objective, sequence_length=16, batch_size=4)
+    trained(model, unigram, 200, config)
+    stream = [264]
+    for text in take(TEXTS, 200):
+        stream += [*unigram.backend.encode(text, add_special_tokens=False).ids, 264]
+    stream += [-1] * (-(len(stream) - 1) % 16)
+    expected = [stream[at : at + 17] for at in range(0, len(stream) - 1, 16)]
+    assert sorted(row for row, _ in seen) == sorted(expected)
+    assert 257 in stream  # "▁the"
+
+
+def test_a_unigram_vocabulary_without_a_mask(
+    roberta: Any, unigram: UnigramOrWordPieceTokenizer
+) -> None:
+    """Named before the first step, as for BPE."""
+    scored = Scored(tuple(unigram.vocab), tuple(unigram.scores.values()))
+    bare = unigram_tokenizer(scored, normalizer=None, name="bare")
+    bare = bare.with_added([AddedToken("<end>", 264)])
+    with pytest.raises(ValueError, match=r"no mask token \(\[MASK\] or <mask>\)"):
+        trained(roberta, bare, 200, replace(MASKED, sequence_length=16))

@@ -47,6 +47,27 @@ def test_masked_equals_the_reference() -> None:
         assert expected == (inputs[index].tolist(), targets[index].tolist())
 
 
+@pytest.mark.parametrize("most", [1, 4, 15, 100])
+def test_at_most_so_many_are_masked(most: int) -> None:
+    """As the reference draws them, whether the limit cuts all rows, some or none."""
+    ids, row_seeds = rows(20, 50), seeds(20)
+    masking = replace(MASKING, share=0.3, most=most)
+    inputs, targets = masked(ids, row_seeds, masking)
+    for index in range(len(ids)):
+        seed = int(row_seeds[index])
+        expected = mask(ids[index].tolist(), seed, 4, {0, 1, 4}, 60, 0.3, most)
+        assert expected == (inputs[index].tolist(), targets[index].tolist())
+    assert int((targets != -100).sum(dim=1).max()) == min(most, 18)
+
+
+def test_which_masks_remain_does_not_depend_on_the_place() -> None:
+    """The limit takes no part of a row more often than another."""
+    masking = replace(MASKING, share=1.0, most=5)
+    chosen = masked(torch.full((4000, 21), 7), seeds(4000), masking)[1] != -100
+    assert chosen.sum(dim=1).tolist() == [5] * 4000
+    assert chosen.float().mean(dim=0).tolist() == pytest.approx([0.25] * 20, abs=0.03)
+
+
 def test_shares_are_those_of_bert() -> None:
     """15 % chosen, of these 80 % masked, 10 % random, 10 % kept; specials and padding never."""
     ids = rows(400, 512)
@@ -69,6 +90,7 @@ def test_shares_are_those_of_bert() -> None:
 def test_the_default_share_is_that_of_bert() -> None:
     """15 % (1810.04805): models that were trained so are continued so."""
     assert 0.15 == LoopConfig().mask_share
+    assert LoopConfig().max_masks is None
 
 
 def test_division_of_a_batch_changes_nothing() -> None:

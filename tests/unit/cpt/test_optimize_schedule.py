@@ -14,7 +14,7 @@ from vocabshift.cpt.optimize import LEAST, WINDOW, SpikeWatch, learning_rate_sha
 def slow_share(progress: float, warmup: float, final: float, schedule: str, decay: float) -> float:
     """The three stretches of a schedule as corner points, between which a shape is drawn."""
     corners = [(0.0, 0.0), (warmup, 1.0)]
-    corners += [(1.0, final)] if schedule == "cosine" else [(1 - decay, 1.0), (1.0, final)]
+    corners += [(1.0, final)] if schedule != "wsd" else [(1 - decay, 1.0), (1.0, final)]
     for (x0, y0), (x1, y1) in pairwise(corners):
         if x0 <= progress < x1:
             along = (progress - x0) / (x1 - x0)
@@ -24,7 +24,7 @@ def slow_share(progress: float, warmup: float, final: float, schedule: str, deca
     return corners[-1][1]
 
 
-@pytest.mark.parametrize("schedule", ["cosine", "wsd"])
+@pytest.mark.parametrize("schedule", ["cosine", "wsd", "polynomial"])
 @pytest.mark.parametrize("warmup", [0.0, 0.05, 0.5])
 @pytest.mark.parametrize("decay", [0.1, 0.5])
 def test_shapes(schedule: str, warmup: float, decay: float) -> None:
@@ -34,6 +34,23 @@ def test_shapes(schedule: str, warmup: float, decay: float) -> None:
         for p in points
     ]
     assert got == pytest.approx([slow_share(p, warmup, 0.1, schedule, decay) for p in points])
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 3.0])
+def test_polynomial_is_that_of_transformers(power: float) -> None:
+    """Step by step, with a warm-up and an end above 0."""
+    import torch
+    from transformers import get_polynomial_decay_schedule_with_warmup
+
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    theirs = get_polynomial_decay_schedule_with_warmup(optimizer, 5, 40, lr_end=0.1, power=power)
+    for step in range(41):
+        ours = learning_rate_share(
+            step / 40, warmup=5 / 40, final_rate=0.1, schedule="polynomial", power=power
+        )
+        assert ours == pytest.approx(theirs.get_last_lr()[0])
+        optimizer.step()
+        theirs.step()
 
 
 def test_wsd_without_a_fall() -> None:

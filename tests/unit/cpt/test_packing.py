@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vocabshift.cpt.packing import PADDING, draw, pack, take
+from vocabshift.cpt.packing import PADDING, RowCopies, draw, pack, take
 from vocabshift.errors import CorpusError
 
 TEXTS = ["one", "deux mots", "तीन", "четыре слова здесь", ""]
@@ -135,3 +135,13 @@ def test_draw_gives_what_a_loop_over_the_rounds_gives() -> None:
                         expected.append(index)
                         left -= lengths[index]
             assert expected == draw(lengths, budget, seed=seed).tolist()
+
+
+def test_copies_are_the_rows_one_after_the_other() -> None:
+    """Three copies equal three times the rows, laid end to end."""
+    packed = pack(TEXTS, encode_bytes, separator=[9], length=8)
+    copies = RowCopies(packed, 3)
+    assert copies.row_bytes.tolist() == 3 * packed.row_bytes.tolist()
+    assert copies.n_bytes == 3 * packed.n_bytes
+    indexes = np.array([len(packed.rows) * 2 + 1, 0, len(packed.rows), 1])
+    assert np.array_equal(copies.take(indexes), np.concatenate([packed.rows] * 3)[indexes])

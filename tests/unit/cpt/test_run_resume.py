@@ -230,3 +230,11 @@ def test_divergence_leaves_a_saved_state(
             checkpoints=StepCheckpoints(tmp_path, FACTS),
         )
     assert [p.name for p in (tmp_path / "steps").iterdir()] == ["step-000000002"]
+
+
+def test_settings_that_came_later_keep_the_key_of_an_earlier_run() -> None:
+    """At their defaults they are not among the values that two runs must share."""
+    later = {"max_masks": 20, "duplication": 2, "power": 2.0}
+    assert not later.keys() & LoopConfig(objective="masked").mathematics().keys()
+    changed = LoopConfig(objective="masked", **later).mathematics()
+    assert later == {name: changed[name] for name in later}

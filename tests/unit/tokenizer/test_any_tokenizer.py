@@ -109,6 +109,14 @@ def test_ids_are_those_of_tokenizers(tokenizer: AnyTokenizer) -> None:
     assert documents[1].tolist() == offsets.tolist()
 
 
+def test_more_texts_than_are_encoded_at_once() -> None:
+    texts = [f"ab b{'a' * (number % 7)}" for number in range(2003)]
+    made = unigram()
+    ids, offsets = made.encode_batch(texts)
+    expected = [made.backend.encode(text, add_special_tokens=False).ids for text in texts]
+    assert [ids[a:b].tolist() for a, b in itertools.pairwise(offsets.tolist())] == expected
+
+
 def test_no_documents(tokenizer: AnyTokenizer) -> None:
     none = np.zeros(0, dtype=np.int64)
     for ids, offsets in (tokenizer.encode_batch([]), tokenizer.encode_documents(b"", none, none)):

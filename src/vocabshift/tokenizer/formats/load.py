@@ -65,7 +65,7 @@ TokenizerLike = (
     Tokenizer | UnigramOrWordPieceTokenizer | HasBackend | HasJson | HasRanks | str | Path
 )
 """What the verbs take: one of ours, of transformers (fast), `tokenizers` or tiktoken; a path, Hub
-name or "tiktoken:NAME". Verbs that learn take BPE alone and raise InvalidTokenizerError."""
+name or "tiktoken:NAME". Verbs that learn tokens take BPE alone and raise InvalidTokenizerError."""
 
 
 def load_tokenizer(source: str | Path, *, pattern: str | None = None) -> Tokenizer:
