@@ -131,10 +131,10 @@ void register_encode(py::module_& m) {
                        const py::str& space_becomes, bool only_nfc,
                        std::optional<PreTokenizer> pre_tokenizer) {
              return std::make_unique<GuardedEncoder>(
-                 encoder, TextEncoder::Options{
-                              raw_tokens, normalized_tokens, std::string(utf8_of(prepend)),
-                              std::string(utf8_of(space_becomes)), only_nfc,
-                              std::move(pre_tokenizer)});
+                 encoder,
+                 TextEncoder::Options{raw_tokens, normalized_tokens, std::string(utf8_of(prepend)),
+                                      std::string(utf8_of(space_becomes)), only_nfc,
+                                      std::move(pre_tokenizer)});
            }),
            py::arg("encoder"), py::kw_only(), py::arg("raw_tokens") = std::vector<AddedToken>(),
            py::arg("normalized_tokens") = std::vector<AddedToken>(), py::arg("prepend") = "",
