@@ -16,6 +16,7 @@ from record import Row, read
 
 HOME = ("en", "eng")
 COLORS = {"base": "C7", "extension": "C0", "superwords": "C2", "swap": "C1"}
+MARKERS = {"none": "x", "all": "o"}  # by what is trained; squares: a part of the model
 
 
 def draw(rows: list[Row], file: Path) -> None:
@@ -37,13 +38,21 @@ def draw(rows: list[Row], file: Path) -> None:
         for name, n_bytes in dict.fromkeys(key[:2] for key in found):
             at = found[name, n_bytes, home], found[name, n_bytes, new]
             arm = arm_of(name)
-            marker = "o" if arm.trained != "none" else "x"
+            if arm.init == "random":  # far outside
+                continue
+            marker = MARKERS.get(arm.trained, "s")
             left.plot(*at, marker, color=COLORS[arm.tokenizer], markersize=5)
-            left.annotate(name, at, fontsize=5.5, xytext=(3, 2), textcoords="offset points")
+            if arm.trained == "none":
+                left.annotate(arm.init, at, fontsize=7, xytext=(4, 3), textcoords="offset points")
+        for tokenizer, color in COLORS.items():
+            left.plot([], [], "o", color=color, label=tokenizer)
+        for what, marker in (*MARKERS.items(), ("a part", "s")):
+            left.plot([], [], marker, color="black", label=f"trained: {what}")
+        left.legend(fontsize=7, frameon=False)
         left.axhline(0, color="grey", linewidth=0.6)
         left.axvline(0, color="grey", linewidth=0.6)
         left.set_xlabel(f"{home}: bits per byte more than the old model's")
-        left.set_ylabel(f"{new}: the same (cross: nothing trained)")
+        left.set_ylabel(f"{new}: bits per byte more than the old model's")
         curves = [row for row in rows if row["what"] == "curve" and row["new"] == new]
         most = {row["arm"]: row["n_bytes"] for row in sorted(curves, key=lambda r: r["n_bytes"])}
         curves = [row for row in curves if row["n_bytes"] == most[row["arm"]]]
@@ -55,8 +64,11 @@ def draw(rows: list[Row], file: Path) -> None:
                     if (row["arm"], row["language"]) == (name, language)
                 )
                 label = name if language == new else None
-                color = f"C{sorted({row['arm'] for row in curves}).index(name)}"
-                right.plot(*zip(*points, strict=True), style, color=color, marker=".", label=label)
+                marker = "v" if arm_of(name).is_matching else "."
+                color = COLORS[arm_of(name).tokenizer]
+                right.plot(
+                    *zip(*points, strict=True), style, color=color, marker=marker, label=label
+                )
         right.set_xlabel("kB of text")
         right.set_ylabel(f"bits per byte; line: {new}, dashed: {home}")
         if curves:
