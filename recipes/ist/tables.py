@@ -1,7 +1,7 @@
 """The tables of this recipe's README compared with the paper's (`recipes/data/record.py`).
 
-Rows: those of `ablate.sh` in `results.jsonl`, and of the tokenizer of 200,000 tokens those that
-`run.sh` put into `model_cards/ist-200k`, its counts among them.
+Rows: those of `ablate.sh` and `syllables.sh` in `results.jsonl`, and of the tokenizer of 200,000
+tokens those that `run.sh` put into `model_cards/ist-200k`, its counts among them.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path += [str(Path(__file__).parents[1] / name) for name in ("data", "papers")]
+sys.path += [str(Path(__file__).parents[1] / name) for name in ("data", "papers", "ist")]
 import beside
+import syllables
 from record import Row, crossed, how_old, read
 
 CARD = Path(__file__).parents[2] / "model_cards" / "ist-200k" / "results.jsonl"
@@ -36,6 +37,8 @@ def tables(rows: list[Row]) -> dict[str, str]:
     found["ist-9-all"] = of_all_languages(rows, "ist-9", "All languages", "One corpus", ("Merged",))
     title = "What each ingredient brings"
     found["ingredients"] = of_all_languages(rows, "ingredients", title, "all")
+    if kept := syllables.table(rows):
+        found["syllables"] = kept
     return found
 
 

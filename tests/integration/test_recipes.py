@@ -306,6 +306,22 @@ def test_the_indic_study_writes_its_tables(run: Run, tmp_path: Path) -> None:
     assert "Sequence" == spec["type"]
 
 
+def test_syllables_kept_whole_are_measured(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    printed = run("ist/syllables.sh", out)
+    found = rows_by_table(out / "rows.jsonl")["syllables"]
+    for size in (1200, 2000):
+        free, safe = (found[f"{name}-{size}, bits per byte"] for name in ("free", "safe"))
+        assert {"hin", "tam"} == set(free)
+        change = found[f"safe-{size}, difference"]
+        both = sum(safe.values()) / 2 - sum(free.values()) / 2
+        assert change[""] == pytest.approx(both, abs=1e-9)
+        assert change["seeds, low"] <= change[""] <= change["seeds, high"]
+        assert found[f"free-{size}, fertility"] != found[f"safe-{size}, fertility"]
+    assert "| 1,200 | free |" in printed
+    assert f"{change['']:+.4f} (seeds " in printed
+
+
 def test_the_extrinsic_test_trains_and_evaluates_small_models(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "out"
     printed = run("indic_study/extrinsic.sh", out)

@@ -1,0 +1,138 @@
+"""What `--grapheme-safe` changes: the rows of `syllables.sh`, and their table.
+
+    python recipes/ist/syllables.py runs/ist-syllables --sizes 64000 200000 --size "…"
+
+Bits per byte are those of small decoders on the test sentences of SIB-200, means over languages.
+Their difference has two intervals, 95 % both: over seeds and over sentences (see
+`recipes/indic_study/extrinsic_tables.py`). That of fertility is over languages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+
+sys.path += [str(Path(__file__).parents[1] / name) for name in ("data", "papers", "indic_study")]
+import beside
+from record import Row, markdown
+from rows import made, put
+
+TABLE = "syllables"
+NAMES = {"free": "free", "safe": "grapheme-safe"}
+COMMAND = "recipes/ist/syllables.sh"
+
+
+def rows_of(out: Path, sizes: Sequence[str]) -> list[Row]:
+    """By tokenizer and metric the values by language, and the differences in bits per byte."""
+    from extrinsic_tables import PRICE, load, over_seeds, over_sentences
+
+    rows: list[Row] = []
+    for name in ("fertility", "morphemes"):
+        file = out / f"{name}.jsonl"
+        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        found: dict[tuple[str, str], dict[str, float]] = {}
+        for row in map(json.loads, lines):
+            if row["language"] != "all":
+                values = found.setdefault((row["subject"], row["metric"]), {})
+                values[row["language"]] = row["value"]
+        rows += [_row(*key, values) for key, values in found.items()]
+    for size in sizes:
+        free, safe = (load(out / "runs", f"{name}-{size}", "decoder", PRICE) for name in NAMES)
+        for name, runs in (("free", free), ("safe", safe)):
+            values = dict(zip(runs.languages, runs.by_language.tolist(), strict=True))
+            rows.append(_row(f"{name}-{size}", PRICE, values))
+        change = {"": float(safe.by_seed.mean() - free.by_seed.mean())}
+        for over, (low, high) in (
+            ("seeds", over_seeds(free, safe)),
+            ("sentences", over_sentences(free, safe)),
+        ):
+            if not math.isnan(low):
+                change |= {f"{over}, low": low, f"{over}, high": high}
+        rows.append(_row(f"safe-{size}", "difference", change))
+    return rows
+
+
+def _row(subject: str, metric: str, values: Mapping[str, float]) -> Row:
+    return {"table": TABLE, "row": f"{subject}, {metric}", "values": dict(values)}
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Markdown; "" where there are no rows."""
+    known = {row["row"]: row["values"] for row in rows if row["table"] == TABLE}
+    if not known:
+        return ""
+    [how] = [row for row in rows if (row["table"], row["row"]) == ("made", TABLE)]
+    sizes = sorted({int(name.partition(",")[0].partition("-")[2]) for name in known})
+    words = next((own for name, own in known.items() if name.endswith("morph_score")), {})
+    head = ["tokens", "", "fertility", *(f"MorphScore, {label}" for label in words)]
+    head += [f"precision, {label}" for label in words] + ["bits per byte"]
+    cells = []
+    for size in sizes:
+        free = known[f"free-{size}, fertility"]
+        for name, title in NAMES.items():
+            of = {metric: known.get(f"{name}-{size}, {metric}", {}) for metric in METRICS}
+            line = [f"{size:,}", title, f"{fmean(of['fertility'].values()):.3f}"]
+            for metric in ("morph_score", "morph_border_precision"):
+                line += [f"{of[metric][label]:.3f}" for label in words]
+            cells.append([*line, f"{fmean(of['bits per byte'].values()):.4f}"])
+        change = known[f"safe-{size}, difference"]
+        ranges = "; ".join(
+            f"{over} {change[f'{over}, low']:+.4f} to {change[f'{over}, high']:+.4f}"
+            for over in ("seeds", "sentences")
+            if f"{over}, low" in change
+        )
+        fertility = beside.difference(known[f"safe-{size}, fertility"], free, list(free))
+        cells.append(
+            ["", "difference", fertility, *[""] * 2 * len(words), f"{change['']:+.4f} ({ranges})"]
+        )
+    inside = []
+    for metric, digits in (("fertility", 2), ("bits per byte", 3)):
+        columns = {f"{n}-{s}": known[f"{n}-{s}, {metric}"] for s in sizes for n in NAMES}
+        lines = [
+            [label, *(f"{own[label]:.{digits}f}" for own in columns.values())]
+            for label in next(iter(columns.values()))
+        ]
+        inside.append(markdown((metric, *columns), lines))
+    parts = [
+        "#### Syllables kept whole",
+        markdown(head, cells, left=2),
+        "<details><summary>By language</summary>",
+        *inside,
+        "</details>",
+        f"*{beside.how(how)}.*",
+    ]
+    return "\n\n".join(parts)
+
+
+METRICS = ("fertility", "morph_score", "morph_border_precision", "bits per byte")
+
+
+def main() -> None:
+    """Print the table, and write its rows."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--sizes", nargs="+", required=True)
+    parser.add_argument("--size", required=True, help="as the table names it")
+    parser.add_argument("--results", type=Path, help="a file that takes the rows")
+    args = parser.parse_args()
+    rows = rows_of(args.out, args.sizes)
+    trained = [json.loads(file.read_text("utf-8")) for file in args.out.glob("*-[0-9]*.json")]
+    runs = [json.loads(file.read_text("utf-8")) for file in (args.out / "runs").glob("*.json")]
+    seconds = sum(phase["seconds"] for of in trained for phase in of["phases"])
+    seconds += sum(sum(run["seconds"].values()) for run in runs)
+    rows.append(made(TABLE, COMMAND, args.size, float(round(seconds))))
+    (args.out / "rows.jsonl").write_text(
+        "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8"
+    )
+    print(table(rows))
+    if args.results:
+        put(args.results, rows)
+
+
+if __name__ == "__main__":
+    main()
