@@ -128,27 +128,30 @@ void register_encode(py::module_& m) {
   py::class_<GuardedEncoder>(m, "TextEncoder", "From documents to ids.")
       .def(py::init([](const Encoder& encoder, const std::vector<AddedToken>& raw_tokens,
                        const std::vector<AddedToken>& normalized_tokens, const py::str& prepend,
-                       const py::str& space_becomes, bool only_nfc,
+                       const py::str& space_becomes, bool to_nfc,
                        std::optional<PreTokenizer> pre_tokenizer) {
              return std::make_unique<GuardedEncoder>(
                  encoder,
                  TextEncoder::Options{raw_tokens, normalized_tokens, std::string(utf8_of(prepend)),
-                                      std::string(utf8_of(space_becomes)), only_nfc,
+                                      std::string(utf8_of(space_becomes)), to_nfc,
                                       std::move(pre_tokenizer)});
            }),
            py::arg("encoder"), py::kw_only(), py::arg("raw_tokens") = std::vector<AddedToken>(),
            py::arg("normalized_tokens") = std::vector<AddedToken>(), py::arg("prepend") = "",
-           py::arg("space_becomes") = "", py::arg("only_nfc") = false,
+           py::arg("space_becomes") = "", py::arg("to_nfc") = false,
            py::arg("pre_tokenizer") = py::none())
       .def(
           "encode",
-          [](GuardedEncoder& self, const py::str& text) {
+          [](GuardedEncoder& self, const py::str& text) -> py::object {
             const std::string_view view = utf8_of(text);
-            return ids_array(self.run([&](const TextEncoder& e, auto& scratch, auto& ids) {
-              e.encode(view, scratch, ids);
-            }));
+            bool is_done = false;
+            std::vector<TokenId> ids = self.run([&](const TextEncoder& e, auto& scratch, auto& to) {
+              is_done = e.encode(view, scratch, to);
+            });
+            if (!is_done) return py::none();
+            return ids_array(std::move(ids));
           },
-          py::arg("text"), "(n_tokens,) int32.")
+          py::arg("text"), "(n_tokens,) int32; None for a text that encode_batch leaves out.")
       .def(
           "encode_normalized",
           [](GuardedEncoder& self, const py::str& text) {
@@ -173,7 +176,7 @@ void register_encode(py::module_& m) {
           py::arg("pieces"), "Ids of pieces that something else has cut.")
       .def("encode_batch", &encode_texts, py::arg("texts"), py::arg("threads") = 1,
            "(flat ids int32, offsets int64, indices of texts left out) of a list of str; left out "
-           "are those that are not is_nfc, with only_nfc.")
+           "are those that the core cannot bring into normal form, with to_nfc.")
       .def("encode_documents", &encode_documents, py::arg("data"), py::arg("starts"),
            py::arg("ends"), py::arg("threads") = 1,
            "The same of the documents data[starts[i]:ends[i]].")

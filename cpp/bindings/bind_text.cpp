@@ -84,8 +84,15 @@ void register_text(py::module_& m) {
         "64-bit hash of `data`; or the sum of those of its documents data[starts[i]:ends[i]],\n"
         "modulo 2**64. Not cryptographic.");
   m.def(
-      "is_nfc", [](const py::str& text) { return is_nfc(utf8_of(text)); }, py::arg("text"),
-      "Whether a text is certainly in normal form C.");
+      "to_nfc",
+      [](const py::str& text) -> py::object {
+        std::string room;
+        const std::optional<std::string_view> normal = to_nfc(utf8_of(text), room);
+        if (!normal) return py::none();
+        return py::str(*normal);
+      },
+      py::arg("text"),
+      "A text in normal form C; None if it has a code point that the tables do not know.");
   m.def(
       "char_class",
       [](std::uint32_t c) {

@@ -17,7 +17,7 @@ TextEncoder::TextEncoder(Encoder encoder, const Options& options)
       normalized_tokens_(options.normalized_tokens),
       prepend_(options.prepend),
       space_becomes_(options.space_becomes),
-      only_nfc_(options.only_nfc),
+      to_nfc_(options.to_nfc),
       pre_tokenizer_(options.pre_tokenizer) {}
 
 Encoder::Scratch& TextEncoder::scratch(std::size_t thread) {
@@ -41,9 +41,18 @@ void TextEncoder::encode_normalized(std::string_view text, Encoder::Scratch& scr
                            [&](TokenId id, std::string_view) { out.push_back(id); });
 }
 
-void TextEncoder::encode(std::string_view text, Encoder::Scratch& scratch,
+bool TextEncoder::encode(std::string_view text, Encoder::Scratch& scratch,
                          std::vector<TokenId>& out) const {
+  const std::size_t before = out.size();
+  bool is_known = true;
+  std::string room;
   const auto encode_part = [&](std::string_view part) {
+    if (to_nfc_) {
+      const std::optional<std::string_view> normal = to_nfc(part, room);
+      if (!normal) is_known = false;
+      if (!is_known) return;
+      part = *normal;
+    }
     if (prepend_.empty() && space_becomes_.empty()) {
       return encode_normalized(part, scratch, out);
     }
@@ -59,9 +68,11 @@ void TextEncoder::encode(std::string_view text, Encoder::Scratch& scratch,
   };
   if (raw_tokens_.empty()) {
     if (!text.empty()) encode_part(text);
-    return;
+  } else {
+    raw_tokens_.split(text, encode_part, [&](TokenId id, std::string_view) { out.push_back(id); });
   }
-  raw_tokens_.split(text, encode_part, [&](TokenId id, std::string_view) { out.push_back(id); });
+  if (!is_known) out.resize(before);
+  return is_known;
 }
 
 namespace {
@@ -162,10 +173,8 @@ TextEncoder::Batch TextEncoder::encode_batch(const DocumentSource& documents, st
       try {
         for (std::size_t i = part.begin; i < part.end; ++i) {
           const std::string_view text = documents.get(i, room);
-          if (only_nfc_ && !is_nfc(text)) {
+          if (!encode(text, *scratches_[thread], part.ids)) {
             part.left.push_back(static_cast<std::int64_t>(i));
-          } else {
-            encode(text, *scratches_[thread], part.ids);
           }
           batch.offsets[i + 1] = static_cast<std::int64_t>(part.ids.size());
         }

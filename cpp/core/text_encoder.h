@@ -44,14 +44,15 @@ class TextEncoder {
     std::vector<AddedToken> normalized_tokens;  // found after normalization
     std::string prepend;                        // normalizer Prepend; "" for none
     std::string space_becomes;                  // normalizer Replace(" "); "" for none
-    bool only_nfc = false;                      // leave documents that NFC may change to the caller
+    bool to_nfc = false;                        // normalizer NFC
     std::optional<PreTokenizer> pre_tokenizer;  // none: only encode_piece may be used
   };
 
   TextEncoder(Encoder encoder, const Options& options);
 
-  // Appends the ids of a document.
-  void encode(std::string_view text, Encoder::Scratch& scratch, std::vector<TokenId>& out) const;
+  // Appends the ids of a document. False, and nothing is appended, where it has a character that
+  // the core cannot bring into normal form (to_nfc): its caller must.
+  bool encode(std::string_view text, Encoder::Scratch& scratch, std::vector<TokenId>& out) const;
   // The same for a part between added tokens that is normalized already.
   void encode_normalized(std::string_view text, Encoder::Scratch& scratch,
                          std::vector<TokenId>& out) const;
@@ -74,7 +75,7 @@ class TextEncoder {
   Encoder encoder_;
   AddedTokens raw_tokens_, normalized_tokens_;
   std::string prepend_, space_becomes_;
-  bool only_nfc_;
+  bool to_nfc_;
   std::optional<PreTokenizer> pre_tokenizer_;
   std::vector<std::unique_ptr<Encoder::Scratch>> scratches_;  // caches live as long as the encoder
 };

@@ -31,14 +31,20 @@ extern const std::uint8_t kScriptHan;
 extern const std::uint16_t kNfcIndex[];
 extern const std::uint16_t kNfcBlocks[];
 extern const std::uint64_t kCompositions[];  // second << 32 | first, ascending
+extern const char32_t kComposed[];           // what each pair composes to
 extern const std::size_t kCompositionCount;
+extern const char32_t kDecomposed[];       // what decomposes, but Hangul; ascending
+extern const std::uint16_t kPartsBegin[];  // in kParts, for each and the end
+extern const char32_t kParts[];
+extern const std::size_t kDecomposedCount;
 
 // What a code point does to the normal form C of a text.
 enum NfcValue : std::uint16_t {
   kNfcClass = 255,      // its canonical combining class
   kNfcSecond = 256,     // it composes with some starter before it
-  kNfcUnsure = 512,     // it is changed, or not known
+  kNfcUnsure = 512,     // it is changed, or not known, or Hangul's that composes with what precedes
   kNfcComposed = 1024,  // it decomposes, and is composed again
+  kNfcUnknown = 2048,   // to the tables, or to the libraries of `tokenizers`
 };
 
 inline std::uint16_t nfc_value(char32_t code_point) {

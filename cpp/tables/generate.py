@@ -5,7 +5,8 @@ Usage: python cpp/tables/generate.py [OUTPUT]
 A pre-tokenizer is exact only if its classes are those of the engine that will run the exported
 regex. That engine (Oniguruma inside `tokenizers`) is a Unicode version or two away from Python's
 `regex` and `unicodedata`, so every code point is asked of it and of nothing else. The tables of
-normal form C come from `unicodedata`: what they say of an assigned character never changes.
+normal form C come from `unicodedata`: what they say of an assigned character never changes. Those
+that `tokenizers` is too old for are left out.
 tests/unit/test_unicode_tables.py repeats the questions against the installed version.
 """
 
@@ -13,10 +14,12 @@ from __future__ import annotations
 
 import sys
 import unicodedata
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 import tokenizers
-from tokenizers import Regex, pre_tokenizers
+from tokenizers import Regex, normalizers, pre_tokenizers
 
 # Bits of the class table; unicode.h names them.
 CLASSES = {
@@ -63,29 +66,58 @@ def members(pattern: str) -> list[str]:
     return found
 
 
-def nfc() -> tuple[list[int], list[int]]:
-    """(value of each code point, see NfcValue in unicode.h; the pairs that compose)."""
-    second, unsure, composed = 256, 512, 1024
-    pairs = []
-    values = [0] * 0x110000
+@dataclass(frozen=True)
+class Nfc:
+    """What the core composes and decomposes with."""
+
+    values: list[int]  # of each code point, see NfcValue in unicode.h
+    composed: dict[int, int]  # second << 32 | first of a pair -> what they compose to
+    decomposed: dict[int, str]  # of code points; Hangul's syllables are taken apart by rule
+
+
+def nfc() -> Nfc:
+    """Of the code points on which Python and `tokenizers` agree; the others are unknown."""
+    second, unsure, composed, unknown = 256, 512, 1024, 2048
+    not_agreed = disputed()
+    found = Nfc([0] * 0x110000, {}, {})
     for character in SCALARS:
         code = ord(character)
         parts = unicodedata.decomposition(character).split()
-        if unicodedata.normalize("NFC", character) != character or (
-            unicodedata.category(character) == "Cn"
-        ):
-            values[code] = unsure
-        else:
-            values[code] |= unicodedata.combining(character)
-            if unicodedata.normalize("NFD", character) != character:
-                values[code] |= composed
-            if len(parts) == 2 and not parts[0].startswith("<"):
-                pairs.append(int(parts[1], 16) << 32 | int(parts[0], 16))
-    for pair in pairs:
-        values[pair >> 32] |= second
+        whole = unicodedata.normalize("NFD", character)
+        if character in not_agreed or unicodedata.category(character) == "Cn":
+            found.values[code] = unsure | unknown
+            continue
+        if whole != character and not 0xAC00 <= code < 0xD7A4:
+            found.decomposed[code] = whole
+        if unicodedata.normalize("NFC", character) != character:
+            found.values[code] = unsure
+            continue
+        found.values[code] |= unicodedata.combining(character)
+        if whole != character:
+            found.values[code] |= composed
+        if len(parts) == 2 and not parts[0].startswith("<"):
+            found.composed[int(parts[1], 16) << 32 | int(parts[0], 16)] = code
+    for pair in found.composed:
+        found.values[pair >> 32] |= second
     for code in (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)):  # of Hangul: composed by rule
-        values[code] = unsure
-    return values, sorted(pairs)
+        found.values[code] = unsure | second
+    return found
+
+
+def disputed() -> set[str]:
+    """Characters whose place in a normal form is not the same in Python and in `tokenizers`."""
+    theirs = {form: getattr(normalizers, form)().normalize_str for form in ("NFC", "NFD")}
+    old = unicodedata.ucd_3_2_0
+    marks = {old.combining(c): c for c in reversed(SCALARS) if old.combining(c)}
+    found = set()
+    for character in SCALARS:
+        probes = [character]
+        if unicodedata.combining(character):
+            probes += [f"a{character}{mark}a{mark}{character}" for mark in marks.values()]
+        for form, normalize in theirs.items():
+            if any(normalize(text) != unicodedata.normalize(form, text) for text in probes):
+                found |= {character, *unicodedata.normalize("NFD", character)}
+    return found
 
 
 def two_stage(values: list[int]) -> tuple[list[int], list[int]]:
@@ -124,8 +156,12 @@ def main() -> None:
                 scripts[ord(character)] = len(names) - 1
     class_index, class_blocks = two_stage(classes)
     script_index, script_blocks = two_stage(scripts)
-    nfc_values, compositions = nfc()
-    nfc_index, nfc_blocks = two_stage(nfc_values)
+    normal = nfc()
+    nfc_index, nfc_blocks = two_stage(normal.values)
+    pairs = sorted(normal.composed)
+    decomposed = sorted(normal.decomposed)
+    begins = list(accumulate((len(normal.decomposed[code]) for code in decomposed), initial=0))
+    parts = [ord(part) for code in decomposed for part in normal.decomposed[code]]
     quoted = [f'"{name}"' for name in names]
     rows = [", ".join(quoted[at : at + 5]) + "," for at in range(0, len(quoted), 5)]
     output.write_text(
@@ -143,8 +179,13 @@ def main() -> None:
         + f"const std::uint8_t kScriptHan = {names.index('Han')};\n"
         + array("std::uint16_t", "kNfcIndex", nfc_index)
         + array("std::uint16_t", "kNfcBlocks", nfc_blocks)
-        + array("std::uint64_t", "kCompositions", compositions)
-        + f"const std::size_t kCompositionCount = {len(compositions)};\n"
+        + array("std::uint64_t", "kCompositions", pairs)
+        + array("char32_t", "kComposed", [normal.composed[pair] for pair in pairs])
+        + f"const std::size_t kCompositionCount = {len(pairs)};\n"
+        + array("char32_t", "kDecomposed", decomposed)
+        + array("std::uint16_t", "kPartsBegin", begins)
+        + array("char32_t", "kParts", parts)
+        + f"const std::size_t kDecomposedCount = {len(decomposed)};\n"
         + "\n}  // namespace vocabshift::tables\n",
         encoding="utf-8",
     )

@@ -2,8 +2,8 @@
 
 There are three ways: entirely in the core; in the core after a normalizer of ours or a part of
 `tokenizers`; or, for the few kinds of tokenizer that the core does not support, entirely in
-`tokenizers`. All three give the same ids; only speed differs. A normalizer NFC leaves most texts
-as they are: those that it cannot change go to the core alone, the others the second way.
+`tokenizers`. All three give the same ids; only speed differs. With the normalizer NFC the few texts
+with characters that are new to Unicode go the second way.
 
 A repaired pre-tokenizer lets marks and joiners follow the letters of a word. Owns which of its
 steps are rewritten, and with what. How a regex is rewritten is `text.regexes`'s; what the repair
@@ -97,7 +97,7 @@ class Pipeline:
             normalized_tokens=self._core_tokens(token for token in added if token.normalized),
             prepend=prepend,
             space_becomes=space_becomes,
-            only_nfc=self._is_nfc,
+            to_nfc=self._is_nfc,
             pre_tokenizer=scanner,
         )
 
@@ -115,8 +115,8 @@ class Pipeline:
             backend = self.tokenizer.backend
             backend.encode_special_tokens = not self.parse_special
             return np.array(backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
-        if self.engine == "core" and (self._normalize is None or _core.is_nfc(text)):
-            return self._core.encode(text)
+        if self.engine == "core" and (ids := self._core.encode(text)) is not None:
+            return ids
         parts: list[Ids] = []
         for part, token_id in self._core.split_added(text, self._normalize is None):
             if token_id is not None:
