@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import functools
+import pickle
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 import torch
 import transformers
 from hypothesis import given
@@ -25,8 +29,10 @@ from tokenizers import (
 from tokenizers import processors as post
 
 import vocabshift as vs
+from real_text import eval_lines
 from strategies import examples
 from strategies import text as texts
+from vendor_checks import vendor_params
 from vocabshift.text.corpus import Corpus
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.superword import SuperwordTrainer
@@ -272,3 +278,130 @@ def test_call(
     for tokenizer in both(name):
         tokenizer.truncation_side = "left" if left else "right"
     check(name, lambda tokenizer: tokenizer(**given, **options), deep=deep)
+
+
+@examples(40)
+@given(first=one, second=one, words=word_list, name=st.sampled_from(list(MADE)))
+def test_other_methods(first: str, second: str, words: list[str], name: str) -> None:
+    """What transformers builds on `__call__`: lists of ids, tokens, padding, targets."""
+    for call in (
+        lambda hf: hf.encode(first, second),
+        lambda hf: hf.encode(first, add_special_tokens=False, return_tensors="np"),
+        lambda hf: hf.encode(words),
+        lambda hf: hf.encode(words, is_split_into_words=True, max_length=6),
+        lambda hf: hf.tokenize(first, second, add_special_tokens=True),
+        lambda hf: hf.decode(hf.encode(first), skip_special_tokens=True),
+        lambda hf: hf.convert_tokens_to_ids(hf.tokenize(first)),
+        lambda hf: hf.convert_ids_to_tokens(hf(first)["input_ids"]),
+        lambda hf: hf.pad([hf(first), hf(second)], return_tensors="pt"),
+        lambda hf: hf(text_target=[first, second], padding=True),
+        lambda hf: hf([first], text_target=[second], max_length=9, max_target_length=5),
+        lambda hf: hf([first, second]).word_ids(1),
+        lambda hf: hf([first, second], padding=True).char_to_token(0, 1),
+        lambda hf: hf(first, tokenizer_kwargs={"truncation": True, "max_length": 4}),
+        lambda hf: hf.encode_plus(first, second, truncation="only_first", max_length=9),
+        lambda hf: hf.batch_encode_plus([first, second], padding="longest"),
+        lambda hf: vars(pickle.loads(pickle.dumps(hf([first, second]))))["data"],
+        lambda hf: hf.__class__.__name__,
+        lambda hf: hf.get_special_tokens_mask(hf.encode(first), already_has_special_tokens=True),
+    ):
+        check(name, call, deep=True)
+
+
+@examples(40)
+@given(contents=st.lists(one, min_size=1, max_size=3), name=st.sampled_from(list(MADE)))
+def test_chat_templates(contents: list[str], name: str) -> None:
+    chat = [
+        {"role": "assistant" if i % 2 else "user", "content": content}
+        for i, content in enumerate(contents)
+    ]
+    for call in (
+        lambda hf: hf.apply_chat_template(chat, tokenize=False),
+        lambda hf: hf.apply_chat_template(chat, return_dict=True),
+        lambda hf: hf.apply_chat_template(chat, return_dict=True, return_tensors="pt"),
+        lambda hf: hf.apply_chat_template(
+            [chat, chat[:1]], return_dict=True, padding=True, return_assistant_tokens_mask=True
+        ),
+        lambda hf: hf.apply_chat_template(
+            chat, truncation=True, max_length=9, return_dict=True, return_assistant_tokens_mask=True
+        ),
+        lambda hf: hf.apply_chat_template(chat, return_dict=True, sanitize_control_tokens=True),
+    ):
+        check(name, call, deep=True)
+
+
+def change_post_processor(hf: Any) -> None:
+    hf.backend_tokenizer.post_processor = post.TemplateProcessing(
+        single="$A </s>", pair="$A </s> $B", special_tokens=[("</s>", hf.eos_token_id)]
+    )
+
+
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "words": lambda hf: hf.add_tokens(["cat sat", "घर"]),
+    "a special token": lambda hf: hf.add_special_tokens({"cls_token": "<cls>"}),
+    "a token that is there": lambda hf: hf.add_tokens(
+        [AddedToken(hf.convert_ids_to_tokens(270), lstrip=True)], special_tokens=True
+    ),
+    "bos": lambda hf: setattr(hf, "add_bos_token", not hf.add_bos_token),
+    "eos": lambda hf: setattr(hf, "add_eos_token", True),
+    "template": change_post_processor,
+    "split": lambda hf: setattr(hf, "split_special_tokens", True),
+    "normalizer": lambda hf: setattr(hf.backend_tokenizer, "normalizer", normalizers.Lowercase()),
+    "pre-tokenizer": lambda hf: setattr(
+        hf.backend_tokenizer,
+        "pre_tokenizer",
+        pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=False),
+    ),
+    "unknown": lambda hf: setattr(hf.backend_tokenizer.model, "ignore_merges", True),
+    "padding token": lambda hf: setattr(hf, "pad_token", "</s>"),
+    "padding": lambda hf: setattr(hf, "padding_side", "left"),
+    "length": lambda hf: setattr(hf, "model_max_length", 7),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", ["bpe", "llama"])
+def test_a_changed_tokenizer_encodes_as_it_is_now(name: str, change: str) -> None:
+    texts = [*DOCUMENTS, "<s>Cat sat on<cls> it </s>", " घर <|end|>"]
+    plain, ours = (copy.deepcopy(tokenizer) for tokenizer in both(name))
+    kept = ours(texts)
+    for hf in (plain, ours):
+        assert hf(texts)["input_ids"] == kept["input_ids"]
+        CHANGES[change](hf)
+    pairs = list(zip(texts, texts, strict=True))
+    for call in (
+        lambda hf: hf(texts),
+        lambda hf: hf(pairs),
+        lambda hf: hf(pairs, padding=True, truncation=True, return_tensors="np"),
+    ):
+        expected = outcome(partial(call, plain), deep=True)
+        assert expected == outcome(partial(call, ours), deep=True)
+
+
+VENDORS = ("llama3", "llama4", "mistral-nemo", "mistral7b-v1", "mistral7b-v3", "qwen25")
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("path", vendor_params(f"tokenizers-hf/{name}" for name in VENDORS))
+def test_vendor_tokenizers(shared_data: Path, path: str) -> None:
+    """Lines of real text in many languages, and pairs, chunks and tensors of them."""
+    plain = transformers.AutoTokenizer.from_pretrained(shared_data / path)
+    ours = vs.hf_tokenizer(plain)
+    for hf in (plain, ours):
+        hf.pad_token = hf.pad_token or hf.convert_ids_to_tokens(2)
+    lines = [line for text in eval_lines(shared_data, 1_000).values() for line in text]
+    lines += [f"a{token}  b\n" for token in list(plain.added_tokens_encoder)[:5]]
+    pairs = list(zip(lines[:60], lines[60:120], strict=True))
+    cut = {"truncation": True, "max_length": 20, "stride": 3}
+    for batch, options in (
+        (lines, {}),
+        (lines, {**cut, "return_overflowing_tokens": True, "return_length": True}),
+        (lines[:50], {**cut, "padding": "max_length", "return_tensors": "pt"}),
+        (pairs, {**cut, "padding": True, "return_special_tokens_mask": True}),
+        ([line.split() for line in lines], {"is_split_into_words": True}),
+    ):
+        expected = facts(plain(batch, **options), deep=False)
+        assert expected == facts(ours(batch, **options), deep=False)
+    assert [e.offsets for e in plain(lines[:40]).encodings] == [
+        e.offsets for e in ours(lines[:40]).encodings
+    ]
