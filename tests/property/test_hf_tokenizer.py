@@ -342,7 +342,7 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
     "a token that is there": lambda hf: hf.add_tokens(
         [AddedToken(hf.convert_ids_to_tokens(270), lstrip=True)], special_tokens=True
     ),
-    "bos": lambda hf: setattr(hf, "add_bos_token", not hf.add_bos_token),
+    "bos": lambda hf: setattr(hf, "add_bos_token", True),
     "eos": lambda hf: setattr(hf, "add_eos_token", True),
     "template": change_post_processor,
     "split": lambda hf: setattr(hf, "split_special_tokens", True),

@@ -144,12 +144,26 @@ class _CoreEncoding:
         return parent._batch_encode_plus(batch_text_or_text_pairs, **options)
 
 
+_OPTIONS = {
+    *("add_special_tokens", "is_split_into_words", "split_special_tokens", "verbose"),
+    *("padding_strategy", "pad_to_multiple_of", "padding_side"),
+    *("truncation_strategy", "max_length", "stride"),
+    *("return_tensors", "return_token_type_ids", "return_attention_mask", "return_length"),
+    *("return_overflowing_tokens", "return_special_tokens_mask", "return_offsets_mapping"),
+    "sanitize_control_tokens",
+}
+
+
 def _encoded(hf: Any, batch: Any, options: dict[str, Any], *, is_batch: bool) -> Any:
     """The BatchEncoding of a call; None where transformers must encode it."""
     compiled = _compiled(hf)
     in_words = bool(options.get("is_split_into_words"))
     add_special_tokens = options.get("add_special_tokens", True)
-    by_library = options.get("return_offsets_mapping") or options.get("sanitize_control_tokens")
+    by_library = (  # what a version does not know it refuses, or not
+        options.keys() - _OPTIONS
+        or options.get("return_offsets_mapping")
+        or options.get("sanitize_control_tokens")
+    )
     texts = None
     if compiled.pipeline is not None and not by_library and isinstance(batch, list | tuple):
         texts = texts_of(batch, in_words=in_words)
