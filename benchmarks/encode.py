@@ -33,8 +33,8 @@ DOCUMENT_BYTES = 4096
 WARM_UP = 50  # documents
 
 
-def documents(path: Path) -> list[str]:
-    """The text in documents of about DOCUMENT_BYTES, cut behind newlines."""
+def documents(path: Path, n_bytes: int = DOCUMENT_BYTES) -> list[str]:
+    """The text in documents of about `n_bytes`, cut behind newlines."""
     texts: list[str] = []
     lines: list[str] = []
     size = 0
@@ -42,7 +42,7 @@ def documents(path: Path) -> list[str]:
         for line in stream:
             lines.append(line)
             size += len(line.encode())
-            if size >= DOCUMENT_BYTES:
+            if size >= n_bytes:
                 texts.append("".join(lines))
                 lines, size = [], 0
     return [*texts, "".join(lines)] if lines else texts

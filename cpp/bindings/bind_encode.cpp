@@ -86,6 +86,30 @@ Count count_tokens_of(const Encoder& encoder, const PreTokenizer& pre_tokenizer,
   return count_tokens(encoder, pre_tokenizer, documents, threads);
 }
 
+// A list of int of each row, ids[bounds[i]:bounds[i + 1]].
+py::list id_lists(const py::array_t<std::int32_t, py::array::c_style>& ids,
+                  const IntArray& bounds) {
+  const auto from = ids.unchecked<1>();
+  const auto at = bounds.unchecked<1>();
+  if (at.shape(0) == 0 || at(0) < 0) throw std::invalid_argument("bounds must begin at 0 or above");
+  const py::ssize_t rows = at.shape(0) - 1;
+  for (py::ssize_t row = 0; row < rows; ++row) {
+    if (at(row) > at(row + 1)) throw std::invalid_argument("bounds must not descend");
+  }
+  if (at(rows) > from.shape(0)) throw std::invalid_argument("bounds end after the ids");
+  py::list lists(static_cast<std::size_t>(rows));
+  for (py::ssize_t row = 0; row < rows; ++row) {
+    py::list list(static_cast<std::size_t>(at(row + 1) - at(row)));
+    for (py::ssize_t i = at(row); i < at(row + 1); ++i) {
+      PyObject* const id = PyLong_FromLong(from(i));
+      if (id == nullptr) throw py::error_already_set();
+      PyList_SET_ITEM(list.ptr(), i - at(row), id);
+    }
+    PyList_SET_ITEM(lists.ptr(), row, list.release().ptr());
+  }
+  return lists;
+}
+
 py::list split_added(const GuardedEncoder& self, const py::str& text, bool normalized) {
   py::list parts;
   const auto token = [&](TokenId id, std::string_view part) {
@@ -185,6 +209,9 @@ void register_encode(py::module_& m) {
       .def("split_added", &split_added, py::arg("text"), py::arg("normalized"),
            "[(part, id or None)]: the text cut at the added tokens that are looked for first, and, "
            "where `normalized` says that the text is so already, at the others.");
+
+  m.def("id_lists", &id_lists, py::arg("ids"), py::arg("bounds"),
+        "A list of int of each row, ids[bounds[i]:bounds[i + 1]]; ids int32, bounds int64.");
 
   m.def("count_tokens", &count_tokens_of, py::arg("encoder"), py::arg("pre_tokenizer"),
         py::arg("data"), py::arg("starts"), py::arg("ends"), py::arg("threads") = 1,

@@ -55,6 +55,7 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     from vocabshift.text.corpus import Corpus as Corpus
     from vocabshift.text.count_folder import CountFolder as CountFolder
     from vocabshift.tokenizer.formats.encoder import Encoder as Encoder
+    from vocabshift.tokenizer.formats.hf_tokenizer import hf_tokenizer as hf_tokenizer
     from vocabshift.tokenizer.formats.load import load_tokenizer as load_tokenizer
     from vocabshift.tokenizer.tokenizer import Tokenizer as Tokenizer
     from vocabshift.trainers.balanced import BalancedTrainer as BalancedTrainer
@@ -146,6 +147,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.text.corpus": ("Corpus",),
     "vocabshift.text.count_folder": ("CountFolder",),
     "vocabshift.tokenizer.formats.encoder": ("Encoder",),
+    "vocabshift.tokenizer.formats.hf_tokenizer": ("hf_tokenizer",),
     "vocabshift.tokenizer.formats.load": ("load_tokenizer",),
     "vocabshift.tokenizer.tokenizer": ("Tokenizer",),
     "vocabshift.trainers.balanced": ("BalancedTrainer",),
