@@ -192,7 +192,7 @@ class LiveTeacher:
         found: dict[tuple[int, int], tuple[Floats, Floats]] = {}
         advice = "no memory for the teacher: lower the batch tokens or the context of its windows"
         with torch.inference_mode(), lack_of_memory(advice):
-            for batch in batches_of(windows, self._batch_tokens):
+            for batch in batches_of(windows, self._batch_tokens, self._model.device.type):
                 nats, of_boundary = self._nats(batch)
                 for row, window in enumerate(batch):
                     first, last = window.n_context, window.ids.size

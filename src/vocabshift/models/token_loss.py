@@ -91,27 +91,30 @@ def token_nats(
     input_ids: torch.Tensor,
     targets: torch.Tensor,
     *,
+    kept: torch.Tensor | None = None,
     subset: torch.Tensor | None = None,
     **inputs: Any,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Nats of each target under `model`, and of "some token of `subset`" instead; both (n,).
 
-    n: the cells of `targets` (batch, length), flattened; a target of -100 has 0 nats. `subset`
+    n: the cells of `targets` (batch, length), flattened, or those at the positions `kept`, to which
+    alone the head is then applied; a target of -100 has 0 nats. `subset`
     (vocab,) of bool; without it the second tensor is 0. Each number takes a gradient of its own.
     Otherwise as `token_loss` with the chunked loss: the logits are materialised only for a model
     whose head cannot be taken apart.
     """
     tail = tail_of(model)
+    wanted = targets.flatten() if kept is None else targets.flatten()[kept]
     if tail is None:
-        logits = model(input_ids=input_ids, use_cache=False, **inputs).logits
-        return nats_of_logits(logits.flatten(0, 1), targets.flatten(), subset)
+        logits = model(input_ids=input_ids, use_cache=False, **inputs).logits.flatten(0, 1)
+        return nats_of_logits(logits if kept is None else logits[kept], wanted, subset)
     head = model.get_output_embeddings()
 
     def nats(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return linear_token_nats(
-            rows,
+            rows if kept is None else rows[kept],
             head.weight,
-            targets.flatten(),
+            wanted,
             subset=subset,
             bias=head.bias,
             scale=tail.scale,

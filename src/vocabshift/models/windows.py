@@ -19,6 +19,8 @@ MOST_CONTEXT = 4096
 """Tokens of context unless asked otherwise, where a model has more positions: what a batch of one
 window needs grows with it, and few documents are longer."""
 
+_BATCH_COST = 32  # of a CPU, in tokens
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -81,16 +83,50 @@ def windows_of(
             yield Window(document, stretch, prefix.size + (overlap if at else 0), at)
 
 
-def batches_of(windows: Sequence[Window], batch_tokens: int) -> Iterator[list[Window]]:
-    """Windows by falling length, so that padding is short and a lack of memory shows at once."""
-    batch: list[Window] = []
-    for window in sorted(windows, key=lambda window: -window.ids.size):
-        if batch and (len(batch) + 1) * batch[0].ids.size > batch_tokens:
-            yield batch
-            batch = []
-        batch.append(window)
-    if batch:
-        yield batch
+def batches_of(
+    windows: Sequence[Window], batch_tokens: int, device: str = "cpu"
+) -> list[list[Window]]:
+    """Windows in batches by `padded_batches`, on a `device` of this type; the longest come first.
+
+    So a lack of memory shows at once. Windows of one length are ordered by their ids, so that the
+    batches do not depend on the order of the documents.
+    """
+    ordered = sorted(windows, key=lambda window: (window.ids.size, window.ids.tobytes()))
+    lengths = [window.ids.size for window in ordered]
+    batches = padded_batches(lengths, batch_tokens, batch_cost(device, batch_tokens))
+    return [[ordered[place] for place in batch] for batch in batches]
+
+
+def batch_cost(device: str, n_tokens: int) -> int:
+    """Tokens that a device of this type multiplies in the time that a batch takes beyond its own.
+
+    A CPU reads all weights for each batch. A GPU is hardly faster with fewer than `n_tokens`.
+    """
+    return _BATCH_COST if device == "cpu" else n_tokens
+
+
+def padded_batches(lengths: Sequence[int], n_tokens: int, cost: int) -> list[list[int]]:
+    """Places in `lengths`, in batches that are padded to their longest, the longest first.
+
+    A batch has at most `n_tokens` tokens with padding, or one place. Of all ways to cut the sorted
+    places it is that with the least work: tokens with padding, and `cost` tokens for each batch.
+    """
+    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
+    longest = np.array([lengths[place] for place in order], dtype=np.int64)
+    least = np.zeros(len(order) + 1, dtype=np.int64)  # work of the first n places
+    begins = np.zeros(len(order) + 1, dtype=np.int64)  # where the last batch of these begins
+    first = 0  # where it can begin; the more places, the later
+    for end in range(1, len(order) + 1):
+        while first < end - 1 and (end - first) * longest[first] > n_tokens:
+            first += 1
+        work = least[first:end] + np.arange(end - first, 0, -1) * longest[first:end]
+        best = int(work.argmin())
+        least[end], begins[end] = work[best] + cost, first + best
+    batches, end = [], len(order)
+    while end:
+        batches.append(order[begins[end] : end])
+        end = int(begins[end])
+    return batches[::-1]
 
 
 def padded(batch: Sequence[Window], model: Any) -> tuple[Any, Any]:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocabshift.models.tables import Matrices, input_embeddings, output_embeddings
+from vocabshift.models.windows import batch_cost, padded_batches
 from vocabshift.progress import Progress, in_phase
 from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.surgery.options import DistillOptions
 from vocabshift.surgery.row_sources import Ids
 from vocabshift.surgery.rows import InitContext
-from vocabshift.surgery.snippets import Around, Snippet, batches_of, digest_of
+from vocabshift.surgery.snippets import Around, Snippet, digest_of
 from vocabshift.surgery.student import (
     Head,
     TrainedRows,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 _WARM_UP = 0.1  # share of the steps in which the rate rises; then it falls to 0 like a cosine
 _SAVE_SECONDS = 60.0  # between two checkpoints, at least
 _SAVING = 0.05  # share of the time that writing them may take: large ones are written less often
-_BATCH_COST = 32  # tokens that a CPU multiplies in the time that a batch takes beyond its tokens
 _PHASES = ("rows a", "rows b")  # one is whole while the other is written
 
 
@@ -172,9 +172,8 @@ class Lesson:
     def _fitting(self, ids: Sequence[Any]) -> list[list[int]]:
         """Places of readings that the model takes together."""
         n_tokens = self._options.batch_tokens
-        # A GPU is hardly faster with fewer tokens; a CPU does nothing else than multiply them.
-        cost = _BATCH_COST if self.device.type == "cpu" else n_tokens
-        return batches_of([len(each) for each in ids], n_tokens, cost)
+        cost = batch_cost(self.device.type, n_tokens)
+        return padded_batches([len(each) for each in ids], n_tokens, cost)
 
     def _wanted(self, snippets: Sequence[Snippet]) -> dict[int, torch.Tensor]:
         """The teacher's states (n_common, width) by place; none where they do not count."""

@@ -175,31 +175,6 @@ def cut_document(
         nth = round(first_new * n_stretches / n_new) + 1
 
 
-def batches_of(lengths: Sequence[int], n_tokens: int, cost: int) -> list[list[int]]:
-    """Places in `lengths`, in batches that are padded to their longest, the longest first.
-
-    A batch has at most `n_tokens` tokens with padding, or one place. Of all ways to cut the sorted
-    places it is that with the least work: tokens with padding, and `cost` tokens for each batch.
-    """
-    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
-    least, begins = [0], [0]  # work of the first n places, and where their last batch begins
-    for end in range(1, len(order) + 1):
-        found = []
-        for begin in range(end - 1, -1, -1):
-            padded = (end - begin) * lengths[order[begin]]
-            if padded > n_tokens and begin < end - 1:
-                break
-            found.append((least[begin] + padded + cost, begin))
-        work, begin = min(found)
-        least.append(work)
-        begins.append(begin)
-    batches, end = [], len(order)
-    while end:
-        batches.append(order[begins[end] : end])
-        end = begins[end]
-    return batches[::-1]
-
-
 def digest_of(ids: npt.NDArray[np.int64], snippets: Sequence[Snippet]) -> str:
     """A sha256 of the ids to learn and of what every snippet holds, in order."""
     digest = hashlib.sha256(ids.astype("<i8").tobytes())

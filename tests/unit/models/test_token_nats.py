@@ -110,3 +110,7 @@ def test_under_a_model(is_plain: bool) -> None:
     picked = shares.gather(1, wanted.clamp(min=0)[:, None])[:, 0]
     assert distance(found[0], torch.where(wanted >= 0, -picked.log(), 0.0)) < 1e-5
     assert distance(found[1], -shares[:, subset].sum(dim=1).log()) < 1e-5
+    kept = torch.tensor([20, 3, 4, 26])
+    some = token_nats(model, ids, targets, kept=kept, subset=subset)
+    for part, whole in zip(some, found, strict=True):
+        assert distance(part, whole[kept]) < 1e-5

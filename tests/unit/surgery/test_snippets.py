@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from itertools import accumulate, product
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from vocabshift.surgery import snippets
 from vocabshift.surgery.options import DistillOptions
 from vocabshift.surgery.snippets import (
     Snippets,
-    batches_of,
     common_ends,
     cut_document,
     find_snippets,
@@ -171,30 +169,3 @@ def test_special_tokens_in_a_corpus_are_text() -> None:
     made = [i for i, data in new.token_bytes.items() if data not in {*old.token_bytes.values()}]
     (only,) = snippets_of(["</s> एक और"], old, new, made).snippets
     assert small_models.special_ids(old)["</s>"] not in only.old.tolist()
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_batches_against_all_ways_to_cut(seed: int) -> None:
-    """Each place once, within the limit, and no way to cut takes less work."""
-    generator = np.random.default_rng(seed)
-    lengths = generator.integers(1, 40, int(generator.integers(1, 9))).tolist()
-    n_tokens, cost = int(generator.integers(10, 120)), int(generator.integers(0, 60))
-    batches = batches_of(lengths, n_tokens, cost)
-    assert sorted(range(len(lengths))) == sorted(place for batch in batches for place in batch)
-
-    def work(groups: list[list[int]]) -> float:
-        padded = [len(group) * max(group) for group in groups]
-        fits = all(n <= n_tokens or len(g) == 1 for n, g in zip(padded, groups, strict=True))
-        return sum(padded) + cost * len(groups) if fits else math.inf
-
-    ordered = sorted(lengths, reverse=True)
-    ways = []
-    for cuts in product((False, True), repeat=len(ordered) - 1):
-        groups = [[ordered[0]]]
-        for length, is_cut in zip(ordered[1:], cuts, strict=True):
-            if is_cut:
-                groups.append([])
-            groups[-1].append(length)
-        ways.append(work(groups))
-    assert min(ways) == work([[lengths[place] for place in batch] for batch in batches])
-    assert [] == batches_of([], n_tokens, cost)

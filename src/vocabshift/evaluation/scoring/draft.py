@@ -156,7 +156,7 @@ def _accepted(
     sums = np.zeros((len(labels), len(METRICS)))
     n_tokens = np.zeros(len(labels), dtype=np.int64)
     done, total = 0, sum(window.ids.size for window in windows)
-    for batch in batches_of(windows, batch_tokens):
+    for batch in batches_of(windows, batch_tokens, models[0].device.type):
         found = _batch_sums(models, batch, n_rows)
         for window, (n, *accepted) in zip(batch, found, strict=True):
             n_tokens[window.document] += n

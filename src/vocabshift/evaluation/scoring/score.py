@@ -22,6 +22,7 @@ from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.evaluation.metrics.metric import LOSS, estimate
 from vocabshift.evaluation.metrics.registry import BITS_PER_BYTE
 from vocabshift.models.load import check_causal, check_fit, lack_of_memory
+from vocabshift.models.token_loss import token_nats
 from vocabshift.models.windows import (
     Window,
     batches_of,
@@ -189,7 +190,7 @@ def _document_nats(
         with lack_of_memory(advice):
             report("score", 0, total)
             check_causal(model)
-            for batch in batches_of(windows, batch_tokens):
+            for batch in batches_of(windows, batch_tokens, model.device.type):
                 for window, value in zip(batch, _window_nats(model, batch), strict=True):
                     nats[window.document] += value
                 done += sum(window.ids.size for window in batch)
@@ -219,19 +220,27 @@ def labelled(
         raise CorpusError(f"no text to score for {', '.join(lacking)}; leave it out or give text")
 
 
-def _window_nats(model: Any, batch: list[Window]) -> list[float]:
+def _window_nats(model: Any, batch: Sequence[Window]) -> list[float]:
+    """The nats of each window's scored ids; the head is applied where one of them follows."""
     import torch
 
+    firsts = [max(window.n_context, 1) for window in batch]
+    lengths = [window.ids.size for window in batch]
     with torch.inference_mode():
         input_ids, mask = padded(batch, model)
-        logits = model(input_ids=input_ids, attention_mask=mask, use_cache=False).logits
-        nats = []
-        for row, window in enumerate(batch):
-            first, last = max(window.n_context, 1), window.ids.size
-            cost = torch.nn.functional.cross_entropy(
-                logits[row, first - 1 : last - 1].float(),
-                input_ids[row, first:last],
-                reduction="none",
-            )
-            nats.append(float(cost.double().sum()))
-    return nats
+        kept = np.concatenate(
+            [
+                row * max(lengths) + np.arange(first - 1, length - 1)
+                for row, (first, length) in enumerate(zip(firsts, lengths, strict=True))
+            ]
+        )
+        nats, _ = token_nats(
+            model,
+            input_ids,
+            input_ids.roll(-1, dims=1),
+            kept=torch.from_numpy(kept).to(input_ids.device),
+            attention_mask=mask,
+        )
+        found = nats.double().cpu().numpy()
+    ends = np.cumsum([length - first for first, length in zip(firsts, lengths, strict=True)])
+    return [float(own.sum()) for own in np.split(found, ends[:-1])]

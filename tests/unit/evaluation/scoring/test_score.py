@@ -11,6 +11,7 @@ import pytest
 from vocabshift.errors import CorpusError, VocabMismatchError
 from vocabshift.evaluation.scoring.score import score, score_documents
 from vocabshift.models.load import positions_of
+from vocabshift.models.token_nats import linear_token_nats
 from vocabshift.models.windows import MOST_CONTEXT
 from vocabshift.report.tables import to_markdown
 from vocabshift.tokenizer import byte_level
@@ -113,6 +114,33 @@ def test_equals_a_plain_sum(
         ids = tokenizer.backend.encode(text, add_special_tokens=False).ids
         expected = plain_nats(model, ids, bos, CONTEXT, overlap)
         assert document.nats == pytest.approx(expected, rel=1e-4, abs=1e-4)
+
+
+def test_the_order_of_documents_changes_no_bit(tokenizer: Tokenizer) -> None:
+    """A document has the same nats wherever it stands among the others."""
+    model = make_model()
+    texts = [text for own in TEXTS.values() for text in own]
+    found = score_documents(model, tokenizer, texts)
+    again = score_documents(model, tokenizer, texts[::-1])
+    assert [each.nats for each in found] == [each.nats for each in again][::-1]
+
+
+def test_the_head_is_not_applied_to_what_is_not_scored(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither to padding nor to tokens that a window repeats: one row for each scored token."""
+    from vocabshift.models import token_loss
+
+    n_rows = []
+
+    def counted(hidden: Any, *args: Any, **options: Any) -> Any:
+        n_rows.append(len(hidden))
+        return linear_token_nats(hidden, *args, **options)
+
+    monkeypatch.setattr(token_loss, "linear_token_nats", counted)
+    texts = ["a cat sat on a mat, and then it sat on the cat", "x", "a cat"]
+    score_documents(make_model(), tokenizer, texts)
+    assert sum(n_rows) == sum(len(tokenizer.backend.encode(text).ids) for text in texts)
 
 
 def test_rows_are_ratios_of_sums(tokenizer: Tokenizer) -> None:

@@ -1,0 +1,64 @@
+"""Windows in batches: none too large, and as little padding as can be."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from vocabshift.models.windows import Window, batch_cost, batches_of, padded_batches
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_batches_against_all_ways_to_cut(seed: int) -> None:
+    """Each place once, within the limit, and no way to cut takes less work."""
+    generator = np.random.default_rng(seed)
+    lengths = generator.integers(1, 40, int(generator.integers(1, 9))).tolist()
+    n_tokens, cost = int(generator.integers(10, 120)), int(generator.integers(0, 60))
+    batches = padded_batches(lengths, n_tokens, cost)
+    assert sorted(range(len(lengths))) == sorted(place for batch in batches for place in batch)
+
+    def work(groups: list[list[int]]) -> float:
+        padded = [len(group) * max(group) for group in groups]
+        fits = all(n <= n_tokens or len(g) == 1 for n, g in zip(padded, groups, strict=True))
+        return sum(padded) + cost * len(groups) if fits else math.inf
+
+    ordered = sorted(lengths, reverse=True)
+    ways = []
+    for cuts in product((False, True), repeat=len(ordered) - 1):
+        groups = [[ordered[0]]]
+        for length, is_cut in zip(ordered[1:], cuts, strict=True):
+            if is_cut:
+                groups.append([])
+            groups[-1].append(length)
+        ways.append(work(groups))
+    assert min(ways) == work([[lengths[place] for place in batch] for batch in batches])
+    assert [] == padded_batches([], n_tokens, cost)
+
+
+def test_a_short_window_is_not_padded_to_a_long_one_on_a_cpu() -> None:
+    """On a CPU padding costs as much as text; on a GPU a second batch costs more."""
+    sizes = [300, 20, 290, 20]
+    windows = [Window(i, np.full(n, i, dtype=np.int64), 0, 0) for i, n in enumerate(sizes)]
+    on_cpu = [[window.ids.size for window in batch] for batch in batches_of(windows, 4096)]
+    assert [[300, 290], [20, 20]] == on_cpu
+    (together,) = batches_of(windows, 4096, "cuda")
+    assert [300, 290, 20, 20] == [window.ids.size for window in together]
+    assert batch_cost("cpu", 4096) < batch_cost("cuda", 4096) == 4096
+
+
+def test_batches_do_not_depend_on_the_order_of_documents() -> None:
+    """Windows of one length come in one order, too, so that their sums are rounded alike."""
+    generator = np.random.default_rng(3)
+    texts = [generator.integers(0, 9, n) for n in (5, 5, 5, 5, 7, 7, 9, 9)]
+
+    def batched(order: list[int]) -> list[list[list[int]]]:
+        windows = [Window(place, texts[i], 0, 0) for place, i in enumerate(order)]
+        return [[window.ids.tolist() for window in batch] for batch in batches_of(windows, 15)]
+
+    expected = batched([*range(8)])
+    assert len(expected) > 3
+    for _ in range(5):
+        assert expected == batched(generator.permutation(8).tolist())
