@@ -1,12 +1,13 @@
-"""Train plain BPE with vocabshift and with the `tokenizers` library, in turn, and compare.
+"""Train plain BPE with vocabshift, with the `tokenizers` library and with gigabpe, in turn.
 
     python benchmarks/train.py --quick
-    python benchmarks/train.py --text corpus.txt --vocab-size 64000 --runs 3 [--peers rustbpe ffbpe]
-    python benchmarks/train.py --text corpus.txt --pattern gpt2 --peers gigabpe
+    python benchmarks/train.py --text corpus.txt --vocab-size 64000 --threads 1 2
+    python benchmarks/train.py --text corpus.txt --pattern o200k --peers tokenizers rustbpe ffbpe
 
-A contestant's checksum is that of its merges, in order: `tokenizers`, gigabpe and vocabshift must
-agree. gigabpe knows GPT-2's pattern alone, and reads files, with the end of every line. The merges
-of rustbpe (which breaks ties in another order) and ffbpe are not compared.
+A table for every pattern and number of threads. A contestant's checksum is that of its merges, in
+order: `tokenizers`, gigabpe and vocabshift must agree. gigabpe takes part where it is installed and
+the pattern is gpt2, the only one it has; it reads files, with the end of every line. The merges of
+rustbpe (which breaks ties in another order) and ffbpe are not compared.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import measure
 
-from vocabshift.text.regexes import GPT2, O200K
+from vocabshift.text.regexes import CL100K, GPT2, O200K
 
-PATTERNS = {"o200k": O200K, "gpt2": GPT2}
+PATTERNS = {"gpt2": GPT2, "cl100k": CL100K, "o200k": O200K}
 
 
 def lines(path: Path) -> Iterator[str]:
@@ -103,8 +105,7 @@ def with_ffbpe(path: Path, *, vocab_size: int, threads: int, pattern: str) -> Ca
 def with_gigabpe(path: Path, *, vocab_size: int, threads: int, pattern: str) -> Callable[[], int]:
     import gigabpe
 
-    if pattern != "gpt2":
-        raise SystemExit("gigabpe has no pattern but gpt2: --pattern gpt2")
+    assert pattern == "gpt2", pattern
     alphabet = set[int]()  # its vocabulary has no bytes but those of the text
     with path.open("rb") as file:
         while block := file.read(1 << 20):
@@ -118,32 +119,45 @@ def with_gigabpe(path: Path, *, vocab_size: int, threads: int, pattern: str) -> 
     return train
 
 
-PEERS = {"rustbpe": with_rustbpe, "ffbpe": with_ffbpe, "gigabpe": with_gigabpe}
+PEERS = {
+    "tokenizers": with_tokenizers,
+    "gigabpe": with_gigabpe,
+    "rustbpe": with_rustbpe,
+    "ffbpe": with_ffbpe,
+}
+
+
+def peers_of(pattern: str, names: list[str]) -> list[str]:
+    """Those of `names` that can train with the pattern; gigabpe where it is installed, too."""
+    has_giga = pattern == "gpt2" and find_spec("gigabpe") is not None
+    return [name for name in names if name != "gigabpe" or has_giga]
 
 
 def main() -> None:
-    """Run the comparison and print Markdown."""
+    """Run the comparisons and print Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--text", type=Path, help="a UTF-8 text file, one document a line")
     parser.add_argument("--vocab-size", type=int, default=32_000)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--pattern", choices=PATTERNS, default="o200k")
-    parser.add_argument("--peers", nargs="*", choices=PEERS, default=[])
+    parser.add_argument("--threads", type=int, nargs="+", default=[1])
+    parser.add_argument("--pattern", choices=PATTERNS, nargs="+", default=list(PATTERNS))
+    parser.add_argument("--peers", nargs="*", choices=PEERS, default=["tokenizers", "gigabpe"])
     parser.add_argument("--quick", action="store_true", help="the package's own sample texts")
     args = parser.parse_args()
     if args.quick or not args.text:
         args.text, args.vocab_size = sample_text(), 4_000
-    contestants = {"vocabshift": with_vocabshift, "tokenizers": with_tokenizers}
-    contestants |= {name: PEERS[name] for name in args.peers}
-    settings = {"vocab_size": args.vocab_size, "threads": args.threads, "pattern": args.pattern}
-    works = {name: partial(work, **settings) for name, work in contestants.items()}
     n_bytes = args.text.stat().st_size
-    title = (
-        f"Training: {args.text.name}, {n_bytes / 1e6:.1f} MB, {args.vocab_size:,} tokens, "
-        f"{args.pattern}, {args.threads} thread(s)"
-    )
-    print(measure.report(title, measure.compare(works, args.text, args.runs), n_bytes))
+    for pattern in args.pattern:
+        contestants = {"vocabshift": with_vocabshift}
+        contestants |= {name: PEERS[name] for name in peers_of(pattern, args.peers)}
+        for threads in args.threads:
+            settings = {"vocab_size": args.vocab_size, "threads": threads, "pattern": pattern}
+            works = {name: partial(work, **settings) for name, work in contestants.items()}
+            title = (
+                f"Training: {args.text.name}, {n_bytes / 1e6:.1f} MB, {args.vocab_size:,} tokens, "
+                f"{pattern}, {threads} thread(s)"
+            )
+            print(measure.report(title, measure.compare(works, args.text, args.runs), n_bytes))
     print(measure.machine())
 
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "core/char_block.h"
@@ -20,10 +21,51 @@ namespace vocabshift::scan {
 
 #if defined(__SSE2__)
 
-// gpt2 and its repaired form have another prefix, other digits and other newlines.
+// Up to where the starts are known: to the first hard character, and not in a run of blanks at the
+// end, for how that is cut depends on what follows.
+inline unsigned known_end(const CharBlock& block, unsigned first_hard) {
+  unsigned known = std::min(block.size, first_hard);
+  if (known > 0 && block.white >> (known - 1) & 1) {
+    known = 64 - static_cast<unsigned>(std::countl_zero(~block.white & bits_below(known)));
+  }
+  return known;
+}
+
+// word_starts (below) of gpt2, where nothing but a space goes with what follows it: a word begins
+// with every run of a class.
 template <class Rules>
-inline constexpr bool kHasBlocks =
-    !Rules::kSpacePrefixOnly && Rules::kNewlineRuns && Rules::kMaxDigits > 0;
+std::uint64_t gpt2_word_starts(const char* at, const CharBlock& block, unsigned* known,
+                               unsigned* first_hard) {
+  static_assert(!Rules::kNewlineRuns && Rules::kMaxDigits == 0 && Rules::kTail == 0);
+  const std::uint64_t letter = block.upper | block.lower | block.other;
+  const std::uint64_t white = block.white, number = block.number;
+  const std::uint64_t word = Rules::kMarksFollow ? letter | block.mark : letter;
+  const std::uint64_t punctuation = ~(word | number | white);
+  const std::uint64_t behind_space = block.space << 1;
+  const std::uint64_t punctuation_starts = punctuation & ~(punctuation << 1) & ~behind_space;
+
+  std::uint64_t hard = white & block.above;
+  if constexpr (Rules::kMarksFollow) hard |= (word & ~(word << 1) & block.mark) | block.joiner;
+  // Of a run of blanks the last one stands alone, or is a space and goes with what follows.
+  std::uint64_t starts = white & ~(white << 1 & white >> 1);
+  starts |= ((word & ~(word << 1)) | (number & ~(number << 1))) & ~behind_space;
+  starts |= punctuation_starts;
+  for (std::uint64_t left = block.apostrophe & punctuation_starts; left != 0; left &= left - 1) {
+    const auto offset = static_cast<unsigned>(std::countr_zero(left));
+    if (offset + 4 > block.size) {
+      hard |= std::uint64_t{1} << offset;
+      break;
+    }
+    const auto stop = static_cast<unsigned>(
+        match_contraction<Rules::kFoldCase>(at + offset, at + block.size) - at);
+    if (stop == offset) continue;
+    starts &= ~(bits_below(stop) & ~bits_below(offset + 1));
+    starts |= std::uint64_t{1} << stop;
+  }
+  *first_hard = static_cast<unsigned>(std::countr_zero(hard));
+  *known = known_end(block, *first_hard);
+  return starts & block.leads & bits_below(*known);
+}
 
 // Digits that begin a group of kMaxDigits, and the first that is too far behind to tell.
 template <class Rules>
@@ -87,10 +129,7 @@ std::uint64_t word_starts(const CharBlock& block, unsigned* known, unsigned* fir
   starts |= word_runs & ~(blank << 1) & ~(prefixes << 1);
 
   *first_hard = static_cast<unsigned>(std::countr_zero(hard));
-  *known = std::min(block.size, *first_hard);
-  if (*known > 0 && white >> (*known - 1) & 1) {  // how a run of blanks is cut depends on its end
-    *known = 64 - static_cast<unsigned>(std::countl_zero(~white & bits_below(*known)));
-  }
+  *known = known_end(block, *first_hard);
   return starts & block.leads & bits_below(*known);
 }
 
@@ -101,12 +140,26 @@ struct BlockEnd {
   const char* hard_until;
 };
 
-// Calls `pre_token` for the words that begin at `at` and are sure to end within the block.
+// Calls `pre_token` for the words that begin at `at` and are sure to end within the block, which is
+// shorter where the text is: `left` bytes, not 0.
 template <class Rules, class F>
-BlockEnd words_of_block(const char* at, F& pre_token) {
-  const CharBlock block(at);
+BlockEnd words_of_block(const char* at, std::size_t left, F& pre_token) {
+  char copy[CharBlock::kBytes];
+  const char* bytes = at;
+  if (left < CharBlock::kBytes) {
+    std::memset(copy, 0, sizeof(copy));
+    std::memcpy(copy, at, left);
+    bytes = copy;
+  }
+  CharBlock block(bytes);
+  if (left < block.size) block.size = static_cast<unsigned>(left);
   unsigned known, hard;
-  std::uint64_t starts = word_starts<Rules>(block, &known, &hard);
+  std::uint64_t starts;
+  if constexpr (Rules::kSpacePrefixOnly) {
+    starts = gpt2_word_starts<Rules>(at, block, &known, &hard);
+  } else {
+    starts = word_starts<Rules>(block, &known, &hard);
+  }
   const char* begin = at;
   for (starts &= ~std::uint64_t{1}; starts != 0; starts &= starts - 1) {
     const char* const end = at + std::countr_zero(starts);
@@ -127,15 +180,14 @@ void words(std::string_view text, F&& pre_token) {
   const char* at = text.data();
   const char* const end = at + text.size();
 #if defined(__SSE2__)
-  if constexpr (kHasBlocks<Rules>) {
-    while (end - at >= static_cast<std::ptrdiff_t>(CharBlock::kBytes)) {
-      const BlockEnd block = words_of_block<Rules>(at, pre_token);
-      at = block.next;
-      while (at < block.hard_until && at < end) {
-        const char* const stop = next_word<Rules>(at, end);
-        pre_token(std::string_view(at, stop));
-        at = stop;
-      }
+  constexpr std::ptrdiff_t kLeast = 16;  // of fewer bytes a block is not worth its while
+  while (end - at >= kLeast) {
+    const BlockEnd block = words_of_block<Rules>(at, static_cast<std::size_t>(end - at), pre_token);
+    at = block.next;
+    while (at < block.hard_until && at < end) {
+      const char* const stop = next_word<Rules>(at, end);
+      pre_token(std::string_view(at, stop));
+      at = stop;
     }
   }
 #endif

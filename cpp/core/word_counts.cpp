@@ -13,8 +13,12 @@ namespace vocabshift {
 // Words on their way to a table, which takes them by the batch.
 class WordCounter::Batch {
  public:
-  Batch(WordCounter& counter, std::size_t group, std::size_t thread)
-      : counter_(counter), thread_(thread), table_(*counter.tables_[group][thread]) {
+  // `readable`: see WordTable::add_batch.
+  Batch(WordCounter& counter, std::size_t group, std::size_t thread, const char* readable = nullptr)
+      : counter_(counter),
+        thread_(thread),
+        table_(*counter.tables_[group][thread]),
+        readable_(readable) {
     find_room();
   }
 
@@ -30,7 +34,7 @@ class WordCounter::Batch {
       counter_.spill(thread_);
       find_room();
     }
-    table_.add_batch(words_, counts_, waiting_);
+    table_.add_batch(words_, counts_, waiting_, readable_);
     waiting_ = 0;
   }
 
@@ -64,6 +68,7 @@ class WordCounter::Batch {
   WordCounter& counter_;
   std::size_t thread_;
   WordTable& table_;
+  const char* readable_;
   std::size_t room_;
   std::size_t waiting_ = 0;
   std::string_view words_[WordTable::kBatch];
@@ -87,7 +92,7 @@ void WordCounter::count(const Documents& documents, std::size_t group, Body&& bo
   parallel_for(threads_, [&](std::size_t shard) {
     if (borders[shard] == borders[shard + 1]) return;
     if (!tables[shard]) tables[shard] = std::make_unique<WordTable>();
-    Batch batch(*this, group, shard);
+    Batch batch(*this, group, shard, documents.text.data() + documents.text.size());
     for (std::size_t i = borders[shard]; i < borders[shard + 1]; ++i) body(batch, i);
     batch.flush();
   });

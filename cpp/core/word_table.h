@@ -24,9 +24,11 @@ class WordTable {
   // Adds counts[i] (1 each where `counts` is null) to each of up to kBatch words. They are looked
   // up as one batch, so that the memory they need is on its way before it is touched: with a
   // million distinct words every look-up misses the cache. std::invalid_argument for an empty
-  // word, one of 4 GiB, or a count beyond 64 bits.
+  // word, one of 4 GiB, or a count beyond 64 bits. All bytes from a word up to `readable`, where
+  // that lies after it, may be loaded: parts of one text are keyed faster so.
   static constexpr std::size_t kBatch = 32;
-  void add_batch(const std::string_view* words, const Count* counts, std::size_t count);
+  void add_batch(const std::string_view* words, const Count* counts, std::size_t count,
+                 const char* readable = nullptr);
   void add_batch(const std::string_view* words, std::size_t count) {
     add_batch(words, nullptr, count);
   }
@@ -118,6 +120,7 @@ class WordTable {
   std::size_t home(std::uint64_t hash) const { return hash >> shift_; }
   bool must_grow(std::size_t more) const { return (size_ + more) * 3 > slots_.size() * 2; }
 
+  Slot& found(std::size_t at, std::size_t first);
   Slot& find_or_insert(const WordKey& key, std::uint64_t hash, std::string_view word);
   void resize(unsigned bits);
   Entry entry_of(const Slot& slot, char* buffer) const {
@@ -133,18 +136,8 @@ class WordTable {
 
 // The bytes of a word that is its own key, written to a buffer of 16 bytes.
 inline std::string_view word_of_key(const WordKey& key, char* buffer) {
-  if (key.length >= 8) {
-    std::memcpy(buffer, &key.low, 8);
-    std::memcpy(buffer + key.length - 8, &key.high, 8);
-  } else if (key.length >= 4) {
-    std::memcpy(buffer, &key.low, 4);
-    const auto last = static_cast<std::uint32_t>(key.low >> 32);
-    std::memcpy(buffer + key.length - 4, &last, 4);
-  } else {
-    buffer[0] = static_cast<char>(key.low);
-    buffer[key.length / 2] = static_cast<char>(key.low >> 8);
-    buffer[key.length - 1] = static_cast<char>(key.low >> 16);
-  }
+  std::memcpy(buffer, &key.low, 8);
+  std::memcpy(buffer + 8, &key.high, 8);
   return {buffer, key.length};
 }
 

@@ -21,7 +21,7 @@ from strategies import text as texts
 from vocabshift.text.patterns import NAMED, compile_pattern
 
 PATTERNS = {
-    **{name: NAMED[name] for name in ("cl100k", "qwen2", "o200k", "tekken", "indic")},
+    **{name: NAMED[name] for name in ("gpt2", "cl100k", "qwen2", "o200k", "tekken", "indic")},
     "matra": NAMED["matra"][:1],
     **{
         f"{name} repaired": repaired_pattern(NAMED[name])

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
 
+import numpy as np
+
 from vocabshift import _core
 from vocabshift.errors import CorpusError
 from vocabshift.progress import Progress
@@ -21,6 +23,7 @@ from vocabshift.text.writing import LINKERS
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.added_tokens import check_special_tokens
 from vocabshift.tokenizer.model import BpeModel
+from vocabshift.tokenizer.parsed_json import no_collection
 from vocabshift.tokenizer.token_bytes import is_superword
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.base import (
@@ -172,16 +175,16 @@ class ByteLevelTrainer:
         """Make tokenizer and report from all stages' merges; the last stage's pattern is saved."""
         tokens = stages[-1].tokens
         images = byte_level.all_to_images(tokens)
-        merges = [
-            (images[left], images[right])
-            for stage in stages
-            for left, right, _ in stage.merges.tolist()
-        ]
+        ids = np.concatenate([stage.merges[:, :2] for stage in stages])
+        with no_collection():
+            spelt = map(images.__getitem__, ids.ravel().tolist())
+            merges = tuple(zip(spelt, spelt, strict=True))
+        # Sound as they were made: to look all strings up once more would only confirm it.
+        model = BpeModel({}, ()).unchecked(
+            vocab=dict(zip(images, range(len(images)), strict=True)), merges=merges
+        )
         tokenizer = Tokenizer(
-            model=BpeModel(
-                vocab={image: token_id for token_id, image in enumerate(images)},
-                merges=tuple(merges),
-            ),
+            model=model,
             normalizer=normalizer_spec(self.normalizer),
             pre_tokenizer=to_spec(reader.pattern),
             post_processor=_BYTE_LEVEL,
@@ -197,7 +200,7 @@ class ByteLevelTrainer:
             merges=len(merges),
             stage1_merges=len(stages[0].merges),
             stage2_merges=len(merges) - len(stages[0].merges),
-            superwords=sum(map(is_superword, tokens)),
+            superwords=sum(is_superword(token) for token in tokens if token.rfind(b" ") > 0),
             training_tokens=stages[-1].training_tokens + reader.n_special,
             stopped_because=stages[-1].stopped,
             dropped_words=sum(stage.dropped_words for stage in stages),
