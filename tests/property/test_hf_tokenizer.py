@@ -6,7 +6,7 @@ import copy
 import functools
 import pickle
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -158,6 +158,14 @@ def folder(name: str) -> Path:
 def both(name: str) -> tuple[Any, Any]:
     """transformers' own tokenizer, and ours."""
     return transformers.AutoTokenizer.from_pretrained(folder(name)), vs.hf_tokenizer(folder(name))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _short_texts_too() -> Iterator[None]:
+    """What a call costs would leave the texts here to `tokenizers`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("vocabshift.tokenizer.formats.hf_tokenizer.SHORT", 0)
+        yield
 
 
 def outcome(call: Callable[[], Any], *, deep: bool) -> Any:

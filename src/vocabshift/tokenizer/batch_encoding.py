@@ -67,14 +67,18 @@ def template_of(backend: Any, *, is_pair: bool, add_special_tokens: bool) -> Tem
     return template if template.n_special == expected and texts == [0, 1][: 1 + is_pair] else None
 
 
-def texts_of(batch: Sequence[Any], *, in_words: bool) -> list[tuple[list[str], list[int]]] | None:
-    """The texts of a batch, and how many of them (words, one) each row has; of pairs, twice.
+Texts = tuple[list[str], list[int] | None]
+"""Texts, and how many of them (words) each row has, where that is not one."""
+
+
+def texts_of(batch: Sequence[Any], *, in_words: bool) -> list[Texts] | None:
+    """The texts of a batch; of pairs, the first texts and the second.
 
     None for what is not str alone, or pairs alone: `tokenizers` says what is wrong with it.
     """
     kinds = set(map(type, batch))
     if not in_words and kinds == {str}:
-        return [(list(batch), [1] * len(batch))]
+        return [(list(batch), None)]
     if not kinds or not kinds <= {list, tuple}:
         return None
     if {type(text) for row in batch for text in row} - {str}:
@@ -83,7 +87,7 @@ def texts_of(batch: Sequence[Any], *, in_words: bool) -> list[tuple[list[str], l
         return [([word for row in batch for word in row], list(map(len, batch)))]
     if set(map(len, batch)) != {2}:
         return None
-    return [([row[side] for row in batch], [1] * len(batch)) for side in (0, 1)]
+    return [([row[side] for row in batch], None) for side in (0, 1)]
 
 
 class LazyEncodings(Sequence[Any]):

@@ -12,6 +12,7 @@ import functools
 import hashlib
 import os
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 
+SHORT = 100
+"""Characters; for a shorter text in a call of its own `tokenizers` takes less than our 50 µs."""
+
+
 def hf_tokenizer(source: TokenizerLike) -> PreTrainedTokenizerFast:
     """A transformers tokenizer for training and evaluation code, with vocabshift's speed.
 
@@ -47,8 +52,11 @@ def hf_tokenizer(source: TokenizerLike) -> PreTrainedTokenizerFast:
     words, with any padding, truncation, stride, masks and tensors. The library itself encodes, at
     its own speed: for `return_offsets_mapping`, `return_assistant_tokens_mask`, `tokenize`, and
     what is asked of the BatchEncoding itself (`word_ids`, `char_to_token`, `encodings`); for
-    overflowing tokens of pairs; and for a tokenizer that is not BPE, or whose `Encoder.engine`
-    is "tokenizers". Threads are used for a batch as `tokenizers` uses them: see
+    overflowing tokens of pairs; for one text of less than 100 characters; and for a tokenizer
+    that is not BPE, or whose `Encoder.engine` is "tokenizers". Changes by transformers'
+    methods, of the template, the normalizer and the pre-tokenizer are seen at the next call; those
+    of tokens that are made in `backend_tokenizer` itself, and do not change their number, are not.
+    Threads are used for a batch as `tokenizers` uses them: see
     TOKENIZERS_PARALLELISM and RAYON_NUM_THREADS.
 
     `source`: a folder or Hub name; or what `load_tokenizer` and `Encoder` take besides (a file, a
@@ -89,11 +97,13 @@ def _plain(source: Any) -> Any:
 def with_core(base: Any) -> Any:
     """The subclass of a class of fast tokenizers that encodes in the core; of such a class,
     itself."""
+    from transformers import PreTrainedTokenizerFast
+
     if issubclass(base, _CoreEncoding):
         return base
     members = {"__doc__": base.__doc__, "_plain": base}
-    if "__init__" in vars(base):  # transformers loads a class that has one of its own in its way
-        members["__init__"] = base.__init__
+    if base is not PreTrainedTokenizerFast and "__init__" in vars(base):
+        members["__init__"] = base.__init__  # by which transformers decides how to load a class
     return type(base.__name__, (_CoreEncoding, base), members)  # the name is saved in the folder
 
 
@@ -122,6 +132,8 @@ class _CoreEncoding:
 
     def _encode_plus(self, text: Any, text_pair: Any = None, **options: Any) -> Any:
         parent: Any = super()
+        if isinstance(text, str) and text_pair is None and len(text) < SHORT:
+            return parent._encode_plus(text, **options)
         is_batch = isinstance(text, list | tuple) and not hasattr(parent, "_batch_encode_plus")
         if is_batch and options.get("is_split_into_words"):
             is_batch = bool(text) and isinstance(text[0], list | tuple)
@@ -182,7 +194,8 @@ def _encoded(hf: Any, batch: Any, options: dict[str, Any], *, is_batch: bool) ->
             ids, offsets = pipeline.encode_batch(some, _threads())
         except UnicodeEncodeError:  # a lone surrogate: transformers says so in its way
             return None
-        sides.append(Encoded(ids, offsets[np.cumsum([0, *counts])].tolist()))
+        bounds = offsets if counts is None else offsets[np.cumsum([0, *counts])]
+        sides.append(Encoded(ids, bounds.tolist()))
     overflow = bool(options.get("return_overflowing_tokens"))
     rows = rows_of(sides, template, *settings[:2], overflow=overflow)
     if rows is None:
@@ -194,12 +207,9 @@ def _encoded(hf: Any, batch: Any, options: dict[str, Any], *, is_batch: bool) ->
 
 def _set_backend(hf: Any, options: dict[str, Any]) -> None:
     """Set the backend as transformers would for this call, which leaves it so afterwards."""
-    from transformers.tokenization_utils_base import TruncationStrategy
-    from transformers.utils.generic import PaddingStrategy
-
     hf.set_truncation_and_padding(
-        padding_strategy=options.get("padding_strategy", PaddingStrategy.DO_NOT_PAD),
-        truncation_strategy=options.get("truncation_strategy", TruncationStrategy.DO_NOT_TRUNCATE),
+        padding_strategy=options.get("padding_strategy", "do_not_pad"),
+        truncation_strategy=options.get("truncation_strategy", "do_not_truncate"),
         max_length=options.get("max_length"),
         stride=options.get("stride", 0),
         pad_to_multiple_of=options.get("pad_to_multiple_of"),
@@ -242,7 +252,7 @@ class _Compiled:
         return self.templates[key]
 
 
-_MODEL_SETTINGS = ("dropout", "unk_token", "fuse_unk", "byte_fallback", "ignore_merges")
+_BPE_SETTINGS = attrgetter("dropout", "unk_token", "fuse_unk", "byte_fallback", "ignore_merges")
 
 # Not an attribute: what is in `__dict__` is pickled, and hashed by `datasets`.
 _COMPILED: WeakKeyDictionary[Any, _Compiled] = WeakKeyDictionary()
@@ -253,19 +263,25 @@ _BY_DIGEST: WeakValueDictionary[bytes, Pipeline] = WeakValueDictionary()
 
 def _compiled(hf: Any) -> _Compiled:
     backend = hf._tokenizer
-    model = backend.model
     state = (  # what can be seen in a few microseconds
         id(backend),
         backend.get_vocab_size(with_added_tokens=True),
         _state_of(backend.normalizer),
         _state_of(backend.pre_tokenizer),
-        *(getattr(model, name, None) for name in _MODEL_SETTINGS),
+        _settings_of_model(backend.model),
     )
     found = _COMPILED.get(hf)
     if found is None or found.state != state:
         found = _Compiled(state, _compile(hf))
         _COMPILED[hf] = found
     return found
+
+
+def _settings_of_model(model: Any) -> Any:
+    try:
+        return _BPE_SETTINGS(model)
+    except AttributeError:
+        return type(model)
 
 
 def _state_of(part: Any) -> bytes | None:
