@@ -72,6 +72,8 @@ def test_the_example_of_the_docs(place: Path, tmp_path: Path, plain: Any) -> Non
     assert outputs[0] == outputs[1]
 
 
+@pytest.mark.filterwarnings("ignore:.*pin_memory")
+@pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.* is deprecated")  # TRL's
 def test_trl_trains_with_it(place: Path, tmp_path: Path, hf: Any, plain: Any) -> None:
     """On text and on chats: the rows that TRL makes are those of transformers' tokenizer."""
     trl = pytest.importorskip("trl")
