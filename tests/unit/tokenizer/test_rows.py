@@ -10,6 +10,7 @@ import pytest
 from tokenizers import Encoding, Tokenizer, models, pre_tokenizers
 from tokenizers.processors import TemplateProcessing
 
+from vocabshift import _core
 from vocabshift.tokenizer.batch_encoding import template_of
 from vocabshift.tokenizer.rows import Encoded, rows_of
 
@@ -89,3 +90,20 @@ def test_rows(backend: Tokenizer, cut: Any, is_pair: bool, overflow: bool) -> No
         assert [i for i, sample in enumerate(samples) for _ in sample] == rows.samples
         lengths = {len(row[0]) for row in expected}
         assert (rows.shape is None) == (len(lengths) > 1)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ([], "begin at 0"),
+        ([-1, 2], "begin at 0"),
+        ([0, 3, 2], "not descend"),
+        ([0, 5], "after the ids"),
+        ([[0]], "dimension"),
+    ],
+)
+def test_id_lists_check_their_bounds(bounds: list[int], message: str) -> None:
+    ids = np.arange(4, dtype=np.int32)
+    assert [[0, 1], [], [2]] == _core.id_lists(ids, np.array([0, 2, 2, 3]))
+    with pytest.raises(ValueError, match=message):
+        _core.id_lists(ids, np.array(bounds, dtype=np.int64))
