@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -122,17 +121,8 @@ MADE: dict[str, tuple[Callable[[], Tokenizer], str]] = {  # and "single | pair" 
 
 
 @functools.cache
-def place() -> Path:
-    return Path(made.name)
-
-
-made = TemporaryDirectory()
-
-
-def folder(name: str) -> Path:
-    path = place() / name
-    if path.exists():
-        return path
+def both(name: str) -> tuple[Any, Any]:
+    """transformers' own tokenizer, and ours."""
     make, template = MADE[name]
     backend = make()
     backend.add_special_tokens([token for token in SPECIAL if token.special])
@@ -144,20 +134,12 @@ def folder(name: str) -> Path:
             pair=pair,
             special_tokens=[(text, backend.token_to_id(text)) for text in ("<s>", "</s>")],
         )
-    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **ROLES)
-    fast.chat_template = CHAT
-    fast.model_max_length = 40
+    plain = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **ROLES)
+    plain.chat_template = CHAT
+    plain.model_max_length = 40
     if name in ("bpe", "ist"):
-        fast.model_input_names = ["input_ids", "token_type_ids", "attention_mask"]
-        fast.init_kwargs["model_input_names"] = fast.model_input_names
-    fast.save_pretrained(path)
-    return path
-
-
-@functools.cache
-def both(name: str) -> tuple[Any, Any]:
-    """transformers' own tokenizer, and ours."""
-    return transformers.AutoTokenizer.from_pretrained(folder(name)), vs.hf_tokenizer(folder(name))
+        plain.model_input_names = ["input_ids", "token_type_ids", "attention_mask"]
+    return plain, vs.hf_tokenizer(plain)
 
 
 @pytest.fixture(autouse=True, scope="module")
