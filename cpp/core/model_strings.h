@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,9 @@ class ModelStrings {
     return std::string_view(bytes_).substr(begins_[i], begins_[i + 1] - begins_[i]);
   }
   TokenId id(Index i) const { return ids_[i]; }
+  const std::vector<TokenId>& ids() const { return ids_; }
+  // The id of a token, of sound strings.
+  std::optional<TokenId> find(std::string_view token) const;
   const std::vector<Merge>& merges() const { return merges_; }
 
   // Tokens and merges as the encoder takes them; the strings of a byte-level model are GPT-2's
@@ -57,6 +61,7 @@ class ModelStrings {
   std::vector<TokenId> ids_;
   std::vector<Merge> merges_;
   std::vector<std::uint64_t> slots_;  // upper half: of the hash; lower half: an Index
+  Index last_product_ = kNone;
   std::string waiting_bytes_;
   std::vector<Waiting> waiting_;
   bool sound_ = true;

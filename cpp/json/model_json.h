@@ -20,7 +20,7 @@ struct ModelJson {
 };
 
 // Nothing is promised of the rest of the text: it is JSON exactly if it is with the two values
-// replaced by others. Bytes of strings may not be UTF-8.
+// replaced by others.
 std::optional<ModelJson> read_model_json(std::string_view text, TokenId max_id);
 
 }  // namespace vocabshift

@@ -76,7 +76,7 @@ def read(source: str | bytes | Mapping[str, Any]) -> TokenizerParts:
     check_added(added, model)
     components = {key: _component(data, key) for key in _COMPONENTS}
     _check_components(components)
-    for token, given in zip(added, ids_at_load(added, model.vocab), strict=True):
+    for token, given in zip(added, ids_at_load(added, model), strict=True):
         if token.id != given:
             raise InvalidTokenizerError(
                 f"the added token {token.content!r} states id {token.id}, but `tokenizers` gives "
