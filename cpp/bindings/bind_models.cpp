@@ -136,6 +136,65 @@ std::optional<TokenId> find_token(const ModelStrings& strings, const py::str& to
   return strings.find(utf8_in(token, room));
 }
 
+py::str text_of(std::string_view text) {
+  return owned(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), nullptr));
+}
+
+// Views of the strings of pairs; alive as long as these.
+ModelStrings::Texts texts_of(const std::vector<std::pair<py::str, py::str>>& pairs) {
+  ModelStrings::Texts texts;
+  texts.reserve(pairs.size());
+  for (const auto& [left, right] : pairs) texts.emplace_back(utf8_of(left), utf8_of(right));
+  return texts;
+}
+
+std::optional<ModelStrings> extended(const ModelStrings& strings, const py::dict& vocab,
+                                     const std::vector<std::pair<py::str, py::str>>& merges,
+                                     bool merges_first, TokenId max_id) {
+  std::vector<std::pair<std::string_view, TokenId>> tokens;
+  for (const auto& [token, id] : vocab) {
+    try {
+      tokens.emplace_back(utf8_of(token), id.cast<TokenId>());
+    } catch (const py::cast_error&) {
+      return std::nullopt;
+    }
+  }
+  ModelStrings longer = strings.extended(tokens, texts_of(merges), merges_first);
+  if (!longer.finish(max_id)) return std::nullopt;
+  return longer;
+}
+
+py::list names_by_id(const ModelStrings& strings) {
+  py::list names(strings.size());
+  std::size_t place = 0;
+  for (const ModelStrings::Index i : strings.by_id()) names[place++] = text_of(strings[i]);
+  return names;
+}
+
+py::list bytes_by_id(const ModelStrings& strings, bool byte_level) {
+  const EncoderModel model = strings.encoder_model(byte_level);
+  py::list tokens(strings.size());
+  std::size_t place = 0;
+  for (const ModelStrings::Index i : strings.by_id()) {
+    tokens[place++] = py::bytes(model.tokens[i].data(), model.tokens[i].size());
+  }
+  return tokens;
+}
+
+std::vector<std::size_t> parts_by_id(const ModelStrings& strings) {
+  std::vector<bool> is_part(strings.size());
+  for (const ModelStrings::Merge& merge : strings.merges()) {
+    is_part[merge.left] = is_part[merge.right] = true;
+  }
+  std::vector<std::size_t> places;
+  std::size_t place = 0;
+  for (const ModelStrings::Index i : strings.by_id()) {
+    if (is_part[i]) places.push_back(place);
+    ++place;
+  }
+  return places;
+}
+
 Encoder compile(const ModelStrings& strings, bool byte_level, bool ignore_merges,
                 bool byte_fallback, std::optional<TokenId> unk, bool fuse_unk,
                 const py::str& space) {
@@ -192,6 +251,26 @@ void register_models(py::module_& m) {
       .def("vocab", &vocab_of, "Tokens with their ids, in their order.")
       .def("pairs", &pairs_of, py::arg("vocab"),
            "The merges, by rank, of the strings of what `vocab` gave.")
+      .def("extended", &extended, py::arg("vocab"), py::arg("merges"), py::kw_only(),
+           py::arg("merges_first"), py::arg("max_id"),
+           "With more tokens, and more merges after its own or before them; None as in `of`.")
+      .def(
+          "are_merges",
+          [](const ModelStrings& self, const std::vector<std::pair<py::str, py::str>>& pairs) {
+            return self.are_merges(texts_of(pairs));
+          },
+          py::arg("pairs"), "Which of these pairs are merges.")
+      .def("names_by_id", &names_by_id, "The tokens in the order of their ids.")
+      .def("bytes_by_id", &bytes_by_id, py::arg("byte_level"),
+           "Their bytes; of a string that is no image of bytes, 0xFF and its UTF-8.")
+      .def("parts_by_id", &parts_by_id,
+           "The places, in the order of the ids, of the tokens that are a part of some merge.")
+      .def(
+          "vocab_json", [](const ModelStrings& self) { return text_of(vocab_json(self)); },
+          "The vocabulary as a tokenizer.json has it, by id.")
+      .def(
+          "merges_json", [](const ModelStrings& self) { return text_of(merges_json(self)); },
+          "The merges as a tokenizer.json has them, as pairs.")
       .def("compile", &compile, py::kw_only(), py::arg("byte_level"),
            py::arg("ignore_merges") = false, py::arg("byte_fallback") = false,
            py::arg("unk") = py::none(), py::arg("fuse_unk") = false, py::arg("space") = " ",

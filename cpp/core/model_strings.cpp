@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <numeric>
+#include <unordered_map>
 
 #include "core/hash.h"
 #include "core/utf8.h"
@@ -152,6 +154,49 @@ void ModelStrings::look_up_waiting() {
 std::optional<TokenId> ModelStrings::find(std::string_view token) const {
   const Index found = find(token, hash_bytes(token));
   return found == kNone ? std::nullopt : std::optional(ids_[found]);
+}
+
+std::vector<ModelStrings::Index> ModelStrings::by_id() const {
+  std::vector<Index> order(size());
+  std::iota(order.begin(), order.end(), Index{0});
+  if (!std::is_sorted(ids_.begin(), ids_.end())) {
+    std::sort(order.begin(), order.end(), [&](Index a, Index b) { return ids_[a] < ids_[b]; });
+  }
+  return order;
+}
+
+ModelStrings ModelStrings::extended(const std::vector<std::pair<std::string_view, TokenId>>& tokens,
+                                    const Texts& merges, bool merges_first) const {
+  ModelStrings longer;
+  longer.bytes_ = bytes_;
+  longer.begins_ = begins_;
+  longer.ids_ = ids_;
+  for (const auto& [token, id] : tokens) longer.add_token(token, id);
+  if (!merges_first) longer.merges_ = merges_;
+  for (const auto& [left, right] : merges) longer.add_merge(left, right);
+  longer.look_up_waiting();
+  if (merges_first) {
+    longer.merges_.insert(longer.merges_.end(), merges_.begin(), merges_.end());
+  }
+  return longer;
+}
+
+std::vector<bool> ModelStrings::are_merges(const Texts& pairs) const {
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> asked;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const Index left = find(pairs[i].first, hash_bytes(pairs[i].first));
+    const Index right = find(pairs[i].second, hash_bytes(pairs[i].second));
+    if (left != kNone && right != kNone) asked[Pair{left, right}.key()].push_back(i);
+  }
+  std::vector<bool> found(pairs.size());
+  for (const Merge& merge : merges_) {
+    if (asked.empty()) break;
+    const auto of_pair = asked.find(Pair{merge.left, merge.right}.key());
+    if (of_pair == asked.end()) continue;
+    for (const std::size_t i : of_pair->second) found[i] = true;
+    asked.erase(of_pair);
+  }
+  return found;
 }
 
 EncoderModel ModelStrings::encoder_model(bool byte_level) const {

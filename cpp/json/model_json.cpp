@@ -185,6 +185,27 @@ class Cursor {
   const char* end_;
 };
 
+// A string in quotes, as Python's json writes it with ensure_ascii=False.
+void append_string(std::string_view text, std::string& out) {
+  static constexpr std::string_view kNames = "\"\\bfnrt", kMeant = "\"\\\b\f\n\r\t";
+  out.push_back('"');
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t from = at;
+    while (at < text.size() && !kEndsRun[static_cast<unsigned char>(text[at])]) ++at;
+    out.append(text, from, at - from);
+    if (at == text.size()) break;
+    const char byte = text[at++];
+    out.push_back('\\');
+    if (const std::size_t place = kMeant.find(byte); place != std::string_view::npos) {
+      out.push_back(kNames[place]);
+    } else {
+      out += byte < 0x10 ? "u000" : "u001";
+      out.push_back("0123456789abcdef"[byte & 15]);
+    }
+  }
+  out.push_back('"');
+}
+
 bool read_vocab(Cursor& at, ModelStrings& strings) {
   std::string room;
   return at.take('{') && at.entries('}', [&] {
@@ -263,6 +284,32 @@ std::optional<ModelJson> read_model_json(std::string_view text, TokenId max_id) 
     return std::nullopt;
   }
   return model;
+}
+
+std::string vocab_json(const ModelStrings& strings) {
+  std::string out = "{";
+  for (const ModelStrings::Index i : strings.by_id()) {
+    if (out.size() > 1) out.push_back(',');
+    append_string(strings[i], out);
+    out.push_back(':');
+    out += std::to_string(strings.id(i));
+  }
+  out.push_back('}');
+  return out;
+}
+
+std::string merges_json(const ModelStrings& strings) {
+  std::string out = "[";
+  for (const ModelStrings::Merge& merge : strings.merges()) {
+    if (out.size() > 1) out.push_back(',');
+    out.push_back('[');
+    append_string(strings[merge.left], out);
+    out.push_back(',');
+    append_string(strings[merge.right], out);
+    out.push_back(']');
+  }
+  out.push_back(']');
+  return out;
 }
 
 }  // namespace vocabshift

@@ -1,8 +1,8 @@
 """BpeModel: a vocabulary and its merges, checked once, then trusted; and its form in the core.
 
 Owns the definition of a BPE model and the contradictions that are refused. The core looks up its
-strings once, for the check and for the encoder. It reads them directly from the bytes of a
-`tokenizer.json`, and half a million Python strings are made of them only when someone asks.
+strings once, for the check and for the encoder. Of those of a `tokenizer.json`, which it reads
+itself, half a million Python strings are made only when someone asks.
 """
 
 from __future__ import annotations
@@ -105,6 +105,24 @@ class BpeModel:
         model._check_unknown()
         return model
 
+    def extended(
+        self, vocab: Mapping[str, int], merges: Sequence[Merge], *, merges_first: bool = False
+    ) -> BpeModel:
+        """Return the model with more tokens, and more merges after its own or before them.
+
+        InvalidTokenizerError for merges of what is no token, or for ids that are taken."""
+        if not self.continuing_subword_prefix:
+            strings = self.strings.extended(
+                dict(vocab), merges, merges_first=merges_first, max_id=MAX_ID
+            )
+            if strings is not None:
+                options = {field.name: getattr(self, field.name) for field in fields(self)[2:]}
+                return BpeModel.of_strings(strings, **options)
+        whole = {**self.vocab, **vocab}
+        BpeModel(whole, tuple(merges))  # says what is wrong; the old merges are known to fit
+        both = (*merges, *self.merges) if merges_first else (*self.merges, *merges)
+        return self.unchecked(vocab=whole, merges=both)
+
     def unchecked(self, **changes: Any) -> BpeModel:
         """A copy with other fields that is not checked again: the caller knows it to be sound.
 
@@ -199,17 +217,22 @@ class BpeModel:
         if "vocab" in self.__dict__:
             return self.vocab.get(token)
         try:
-            return self._strings_of().find(token)
+            return self.strings.find(token)
         except UnicodeEncodeError:  # half a surrogate pair is no text
             return None
 
     @property
     def n_tokens(self) -> int:
         """Tokens of the vocabulary."""
-        return len(self.vocab if "vocab" in self.__dict__ else self._strings_of())
+        return len(self.vocab if "vocab" in self.__dict__ else self.strings)
 
-    def _strings_of(self) -> Strings:
-        strings: Strings = self.__dict__["_strings"]
+    @property
+    def strings(self) -> Strings:
+        """Its tokens and merges in the core; ValueError where they contradict each other."""
+        kept: Strings | None = self.__dict__.get("_strings")
+        strings = kept or read_strings(self.vocab, self.merges, MAX_ID)
+        if strings is None:  # of a model that was not checked
+            raise ValueError("a merge names an unknown token, or a token is no text")
         return strings
 
     @cached_property
@@ -222,7 +245,7 @@ class BpeModel:
         """Rows needed for the vocabulary: the highest id plus one."""
         if "vocab" in self.__dict__:
             return max(self.vocab.values(), default=-1) + 1
-        return self._strings_of().highest_id + 1
+        return self.strings.highest_id + 1
 
 
 _compiled: WeakKeyDictionary[BpeModel, dict[bool, _core.Encoder]] = WeakKeyDictionary()
@@ -242,9 +265,7 @@ def compile_model(model: BpeModel, *, byte_level: bool) -> _core.Encoder:
 def _compile(model: BpeModel, *, byte_level: bool) -> _core.Encoder:
     marks = () if byte_level else ("▁", "Ġ")
     space = next((mark for mark in marks if model.token_id(mark) is not None), " ")
-    strings = model.__dict__.get("_strings") or read_strings(model.vocab, model.merges, MAX_ID)
-    if strings is None:  # of a model that was not checked
-        raise ValueError("a merge names an unknown token, or a token is no text")
+    strings = model.strings
     if {"vocab", "merges"} <= model.__dict__.keys():  # nobody asks them again
         model.__dict__.pop("_strings", None)
     return strings.compile(
