@@ -74,10 +74,14 @@ py::array_t<T> column_of(const std::vector<Row>& rows, T Row::* field) {
 }
 
 inline Vocabulary vocabulary_of(const std::vector<py::bytes>& tokens) {
-  Vocabulary vocabulary;
-  vocabulary.reserve(tokens.size());
-  for (const py::bytes& token : tokens) vocabulary.add(static_cast<std::string_view>(token));
-  return vocabulary;
+  std::string bytes;
+  std::vector<std::size_t> begins{0};
+  begins.reserve(tokens.size() + 1);
+  for (const py::bytes& token : tokens) {
+    bytes += static_cast<std::string_view>(token);
+    begins.push_back(bytes.size());
+  }
+  return {std::move(bytes), std::move(begins)};
 }
 
 // The bytes of every token, by id.

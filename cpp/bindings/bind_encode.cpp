@@ -1,6 +1,7 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -18,8 +19,8 @@ namespace {
 // One encoder for Python: a lock guards the word caches, which calls from two threads would share.
 class GuardedEncoder {
  public:
-  GuardedEncoder(const Encoder& encoder, const TextEncoder::Options& options)
-      : encoder_(encoder, options) {}
+  GuardedEncoder(std::shared_ptr<const Encoder> encoder, const TextEncoder::Options& options)
+      : encoder_(std::move(encoder), options) {}
 
   template <class F>
   std::vector<TokenId> run(F&& encode) {
@@ -150,7 +151,8 @@ void register_encode(py::module_& m) {
            py::arg("is_text") = false);
 
   py::class_<GuardedEncoder>(m, "TextEncoder", "From documents to ids.")
-      .def(py::init([](const Encoder& encoder, const std::vector<AddedToken>& raw_tokens,
+      .def(py::init([](const std::shared_ptr<Encoder>& encoder,
+                       const std::vector<AddedToken>& raw_tokens,
                        const std::vector<AddedToken>& normalized_tokens, const py::str& prepend,
                        const py::str& space_becomes, bool to_nfc,
                        std::optional<PreTokenizer> pre_tokenizer) {

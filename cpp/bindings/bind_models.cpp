@@ -2,6 +2,9 @@
 // ids.
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <memory>
+
 #include "bindings/arrays.h"
 #include "bindings/calls.h"
 #include "bindings/texts.h"
@@ -22,7 +25,6 @@ Encoder make_encoder(const std::vector<py::bytes>& tokens, const TokenArray& ids
     throw std::invalid_argument("every token needs an id");
   }
   EncoderModel model;
-  model.tokens.reserve(tokens.size());
   std::vector<bool> known;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const TokenId id = ids.data()[i];
@@ -33,8 +35,9 @@ Encoder make_encoder(const std::vector<py::bytes>& tokens, const TokenArray& ids
     if (!byte_level && first_invalid_utf8(static_cast<std::string_view>(tokens[i])) != kAllValid) {
       throw std::invalid_argument("token " + std::to_string(i) + " is not UTF-8");
     }
-    model.tokens.emplace_back(static_cast<std::string>(tokens[i]), id);
+    model.ids.push_back(id);
   }
+  model.tokens = vocabulary_of(tokens);
   model.merges =
       merges_of<ModelMerge>(merges, [&](TokenId id) { return id < known.size() && known[id]; });
   model.byte_level = byte_level;
@@ -44,7 +47,7 @@ Encoder make_encoder(const std::vector<py::bytes>& tokens, const TokenArray& ids
   model.fuse_unk = fuse_unk;
   model.space = utf8_of(space);
   const LongCall call;
-  return Encoder(model);
+  return Encoder(std::move(model));
 }
 
 py::object owned(PyObject* made) {
@@ -87,8 +90,9 @@ py::dict vocab_of(const ModelStrings& strings) {
   return vocab;
 }
 
-// Pairs of the vocabulary's own strings.
-py::tuple merges_of(const ModelStrings& strings, const py::dict& vocab) {
+// Pairs of the vocabulary's own strings; `vocab`: what vocab_of gave.
+py::tuple pairs_of(const ModelStrings& strings, const py::dict& vocab) {
+  if (vocab.size() != strings.size()) throw std::invalid_argument("this is another vocabulary");
   std::vector<PyObject*> texts;
   texts.reserve(strings.size());
   for (const auto& [token, id] : vocab) texts.push_back(token.ptr());
@@ -109,8 +113,8 @@ py::tuple merges_of(const ModelStrings& strings, const py::dict& vocab) {
   return merges;
 }
 
-// (vocab, merges, strings, the text with null in place of the two values); None where the text is
-// not plainly such a file.
+// (strings, the text with null in place of the two values); None where the text is not plainly such
+// a file.
 py::object read_model(const py::bytes& data, TokenId max_id) {
   const auto text = static_cast<std::string_view>(data);
   std::optional<ModelJson> model;
@@ -119,19 +123,76 @@ py::object read_model(const py::bytes& data, TokenId max_id) {
     model = read_model_json(text, max_id);
   }
   if (!model) return py::none();
-  try {
-    const py::dict vocab = vocab_of(model->strings);
-    const py::tuple merges = merges_of(model->strings, vocab);
-    std::string rest(text.substr(0, model->vocab.begin));
-    rest += "null";
-    rest += text.substr(model->vocab.end, model->merges.begin - model->vocab.end);
-    rest += "null";
-    rest += text.substr(model->merges.end);
-    return py::make_tuple(vocab, merges, std::move(model->strings), py::bytes(rest));
-  } catch (const py::error_already_set& error) {
-    if (error.matches(PyExc_UnicodeDecodeError)) return py::none();
-    throw;
+  std::string rest(text.substr(0, model->vocab.begin));
+  rest += "null";
+  rest += text.substr(model->vocab.end, model->merges.begin - model->vocab.end);
+  rest += "null";
+  rest += text.substr(model->merges.end);
+  return py::make_tuple(std::move(model->strings), py::bytes(rest));
+}
+
+std::optional<TokenId> find_token(const ModelStrings& strings, const py::str& token) {
+  std::string room;
+  return strings.find(utf8_in(token, room));
+}
+
+py::str text_of(std::string_view text) {
+  return owned(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), nullptr));
+}
+
+// Views of the strings of pairs; alive as long as these.
+ModelStrings::Texts texts_of(const std::vector<std::pair<py::str, py::str>>& pairs) {
+  ModelStrings::Texts texts;
+  texts.reserve(pairs.size());
+  for (const auto& [left, right] : pairs) texts.emplace_back(utf8_of(left), utf8_of(right));
+  return texts;
+}
+
+std::optional<ModelStrings> extended(const ModelStrings& strings, const py::dict& vocab,
+                                     const std::vector<std::pair<py::str, py::str>>& merges,
+                                     bool merges_first, TokenId max_id) {
+  std::vector<std::pair<std::string_view, TokenId>> tokens;
+  for (const auto& [token, id] : vocab) {
+    try {
+      tokens.emplace_back(utf8_of(token), id.cast<TokenId>());
+    } catch (const py::cast_error&) {
+      return std::nullopt;
+    }
   }
+  ModelStrings longer = strings.extended(tokens, texts_of(merges), merges_first);
+  if (!longer.finish(max_id)) return std::nullopt;
+  return longer;
+}
+
+py::list names_by_id(const ModelStrings& strings) {
+  py::list names(strings.size());
+  std::size_t place = 0;
+  for (const ModelStrings::Index i : strings.by_id()) names[place++] = text_of(strings[i]);
+  return names;
+}
+
+py::list bytes_by_id(const ModelStrings& strings, bool byte_level) {
+  const EncoderModel model = strings.encoder_model(byte_level);
+  py::list tokens(strings.size());
+  std::size_t place = 0;
+  for (const ModelStrings::Index i : strings.by_id()) {
+    tokens[place++] = py::bytes(model.tokens[i].data(), model.tokens[i].size());
+  }
+  return tokens;
+}
+
+std::vector<std::size_t> parts_by_id(const ModelStrings& strings) {
+  std::vector<bool> is_part(strings.size());
+  for (const ModelStrings::Merge& merge : strings.merges()) {
+    is_part[merge.left] = is_part[merge.right] = true;
+  }
+  std::vector<std::size_t> places;
+  std::size_t place = 0;
+  for (const ModelStrings::Index i : strings.by_id()) {
+    if (is_part[i]) places.push_back(place);
+    ++place;
+  }
+  return places;
 }
 
 Encoder compile(const ModelStrings& strings, bool byte_level, bool ignore_merges,
@@ -145,13 +206,13 @@ Encoder compile(const ModelStrings& strings, bool byte_level, bool ignore_merges
   model.unk = unk.value_or(kNoToken);
   model.fuse_unk = fuse_unk;
   model.space = space_text;
-  return Encoder(model);
+  return Encoder(std::move(model));
 }
 
 }  // namespace
 
 void register_models(py::module_& m) {
-  py::class_<Encoder>(m, "Encoder", "A BPE model, compiled.")
+  py::class_<Encoder, std::shared_ptr<Encoder>>(m, "Encoder", "A BPE model, compiled.")
       .def(py::init(&make_encoder), py::arg("tokens"), py::arg("ids"), py::arg("merges"),
            py::kw_only(), py::arg("byte_level") = true, py::arg("ignore_merges") = false,
            py::arg("byte_fallback") = false, py::arg("unk") = py::none(),
@@ -175,13 +236,48 @@ void register_models(py::module_& m) {
       .def_static("of", &strings_of, py::arg("vocab"), py::arg("merges"), py::arg("max_id"),
                   "None where ids are given twice or above `max_id`, or where a merge joins or "
                   "makes what is no token. UnicodeEncodeError for half a surrogate pair.")
+      .def("__len__", &ModelStrings::size, "Tokens.")
+      .def_property_readonly(
+          "n_merges", [](const ModelStrings& self) { return self.merges().size(); }, "Merges.")
+      .def_property_readonly(
+          "highest_id",
+          [](const ModelStrings& self) {
+            const auto highest = std::max_element(self.ids().begin(), self.ids().end());
+            return highest == self.ids().end() ? std::int64_t{-1} : std::int64_t{*highest};
+          },
+          "The highest id of a token; -1 where there is none.")
+      .def("find", &find_token, py::arg("token"),
+           "The id of a token; None for no token. UnicodeEncodeError for half a surrogate pair.")
+      .def("vocab", &vocab_of, "Tokens with their ids, in their order.")
+      .def("pairs", &pairs_of, py::arg("vocab"),
+           "The merges, by rank, of the strings of what `vocab` gave.")
+      .def("extended", &extended, py::arg("vocab"), py::arg("merges"), py::kw_only(),
+           py::arg("merges_first"), py::arg("max_id"),
+           "With more tokens, and more merges after its own or before them; None as in `of`.")
+      .def(
+          "are_merges",
+          [](const ModelStrings& self, const std::vector<std::pair<py::str, py::str>>& pairs) {
+            return self.are_merges(texts_of(pairs));
+          },
+          py::arg("pairs"), "Which of these pairs are merges.")
+      .def("names_by_id", &names_by_id, "The tokens in the order of their ids.")
+      .def("bytes_by_id", &bytes_by_id, py::arg("byte_level"),
+           "Their bytes; of a string that is no image of bytes, 0xFF and its UTF-8.")
+      .def("parts_by_id", &parts_by_id,
+           "The places, in the order of the ids, of the tokens that are a part of some merge.")
+      .def(
+          "vocab_json", [](const ModelStrings& self) { return text_of(vocab_json(self)); },
+          "The vocabulary as a tokenizer.json has it, by id.")
+      .def(
+          "merges_json", [](const ModelStrings& self) { return text_of(merges_json(self)); },
+          "The merges as a tokenizer.json has them, as pairs.")
       .def("compile", &compile, py::kw_only(), py::arg("byte_level"),
            py::arg("ignore_merges") = false, py::arg("byte_fallback") = false,
            py::arg("unk") = py::none(), py::arg("fuse_unk") = false, py::arg("space") = " ",
            "The encoder; with `byte_level` the strings are images of bytes.");
   m.def("read_model", &read_model, py::arg("data"), py::arg("max_id"),
-        "(vocab, merges, ModelStrings, rest) of the bytes of a tokenizer.json, where `rest` has "
-        "null for the first two; None for what a general reader must look at.");
+        "(ModelStrings, rest) of the bytes of a tokenizer.json, where `rest` has null for the "
+        "vocabulary and the merges; None for what a general reader must look at.");
 }
 
 }  // namespace vocabshift::bindings

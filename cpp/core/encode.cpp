@@ -9,19 +9,16 @@
 
 namespace vocabshift {
 
-Encoder::Encoder(const EncoderModel& model)
-    : merges_(model.merges.size()),
+Encoder::Encoder(EncoderModel model)
+    : strings_(std::move(model.tokens)),
+      ids_(std::move(model.ids)),
+      merges_(model.merges),
       byte_level_(model.byte_level),
       ignore_merges_(model.ignore_merges),
       byte_fallback_(model.byte_fallback),
       fuse_unk_(model.fuse_unk),
       unk_(model.unk) {
   byte_ids_.fill(kNoToken);
-  strings_.reserve(model.tokens.size());
-  for (const auto& [text, id] : model.tokens) {
-    strings_.add(text);
-    ids_.push_back(id);
-  }
   for (int byte = 0; byte < 256; ++byte) {
     static constexpr char kHex[] = "0123456789ABCDEF";
     const char raw = static_cast<char>(byte);
@@ -29,10 +26,6 @@ Encoder::Encoder(const EncoderModel& model)
     const TokenId found =
         strings_.find(byte_level_ ? std::string_view(&raw, 1) : std::string_view(piece, 6));
     if (found != kNoToken) byte_ids_[static_cast<std::size_t>(byte)] = ids_[found];
-  }
-  for (std::size_t rank = 0; rank < model.merges.size(); ++rank) {
-    const auto& merge = model.merges[rank];
-    merges_.set({merge.left, merge.right}, static_cast<std::uint32_t>(rank), merge.product);
   }
   if (!may_lose_symbols(model)) prepare_words(model);
   prepare_short_tokens();
@@ -46,7 +39,14 @@ void Encoder::prepare_short_tokens() {
   };
   const bool has_words = !ignore_merges_ || cutter_.crossing_rank() != kNoRank;
   short_tokens_ = WordCache(ids_.size());
+  constexpr std::uint32_t kAhead = 16;  // tokens whose slots are asked for before they are needed
   for (std::uint32_t i = 0; i < ids_.size(); ++i) {
+    if (i + kAhead < ids_.size()) {
+      const std::string_view later = strings_[i + kAhead];
+      if (later.size() <= CacheKey::kShort) {
+        short_tokens_.prefetch(CacheKey::of(later, later.size(), ignore_merges_));
+      }
+    }
     const std::string_view token = strings_[i];
     const bool made = is_made(i);
     if (token.size() <= CacheKey::kShort && !token.empty()) {

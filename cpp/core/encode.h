@@ -27,7 +27,8 @@ namespace vocabshift {
 // What the encoder is made from. Token strings are bytes: for a byte-level model the bytes a token
 // stands for, otherwise its UTF-8 text as the vocabulary spells it.
 struct EncoderModel {
-  std::vector<std::pair<std::string, TokenId>> tokens;
+  Vocabulary tokens;
+  std::vector<TokenId> ids;        // of each token
   std::vector<ModelMerge> merges;  // by rank
   bool byte_level = true;          // symbols are bytes; otherwise characters
   bool ignore_merges = false;
@@ -67,7 +68,7 @@ class Encoder {
     std::vector<std::size_t>* piece_ends_ = nullptr;
   };
 
-  explicit Encoder(const EncoderModel& model);
+  explicit Encoder(EncoderModel model);
 
   // Appends the ids of one piece (valid UTF-8) to `out`, now or at the next flush: the memory that
   // its words need in the cache is asked for first, and used when some more pieces wait. The piece

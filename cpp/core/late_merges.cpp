@@ -55,7 +55,7 @@ LateMerges::LateMerges(const std::vector<ModelMerge>& merges, std::size_t first,
     : table_(merges.size() - first) {
   for (std::size_t rank = first; rank < merges.size(); ++rank) {
     const ModelMerge& merge = merges[rank];
-    if (all.find(merge.left, merge.right).rank != rank) continue;
+    if (all.has_doubles() && all.find(merge.left, merge.right).rank != rank) continue;
     table_.set({merge.left, merge.right}, static_cast<std::uint32_t>(rank), merge.product);
   }
   const Ends right_ends(merges, first, &ModelMerge::right);

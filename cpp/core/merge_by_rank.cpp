@@ -13,10 +13,24 @@ MergeTable::MergeTable(std::size_t merges)
     : slots_(std::bit_ceil(merges * 2 + 2), Slot{kEmpty, kNoRank, kNoToken}),
       mask_(slots_.size() - 1) {}
 
+// Slots are asked for some merges before they are needed.
+MergeTable::MergeTable(const std::vector<ModelMerge>& merges) : MergeTable(merges.size()) {
+  constexpr std::size_t kAhead = 16;
+  for (std::size_t rank = 0; rank < merges.size(); ++rank) {
+    if (rank + kAhead < merges.size()) {
+      const ModelMerge& later = merges[rank + kAhead];
+      __builtin_prefetch(&slots_[hash_pair(Pair{later.left, later.right}.key()) & mask_], 1);
+    }
+    const ModelMerge& merge = merges[rank];
+    set({merge.left, merge.right}, static_cast<std::uint32_t>(rank), merge.product);
+  }
+}
+
 void MergeTable::set(Pair pair, std::uint32_t rank, TokenId product) {
   const std::uint64_t key = pair.key();
   std::size_t at = hash_pair(key) & mask_;
   while (slots_[at].key != kEmpty && slots_[at].key != key) at = (at + 1) & mask_;
+  has_doubles_ |= slots_[at].key == key;
   slots_[at] = {key, rank, product};
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/big_memory.h"
 #include "core/hash.h"
 #include "core/types.h"
 
@@ -24,9 +25,12 @@ class MergeTable {
   };
 
   explicit MergeTable(std::size_t merges);
+  // Of all these, by rank.
+  explicit MergeTable(const std::vector<ModelMerge>& merges);
 
   // A pair given twice keeps its later rank, as `tokenizers` reads a merge list.
   void set(Pair pair, std::uint32_t rank, TokenId product);
+  bool has_doubles() const { return has_doubles_; }  // whether any pair was given twice
 
   Found find(TokenId left, TokenId right) const {
     const std::uint64_t key = Pair{left, right}.key();
@@ -44,8 +48,9 @@ class MergeTable {
     std::uint32_t rank;
     TokenId product;
   };
-  std::vector<Slot> slots_;
+  BigVector<Slot> slots_;
   std::size_t mask_;
+  bool has_doubles_ = false;
 };
 
 }  // namespace vocabshift

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
+#include <span>
 
 namespace vocabshift {
 
@@ -18,6 +20,32 @@ std::size_t count_products(const std::vector<ModelMerge>& merges, std::size_t li
     seen[product] = true;
   }
   return count;
+}
+
+struct Entry {
+  std::uint64_t next;  // eight bytes, the first one highest
+  std::uint32_t token;
+};
+
+// By `next`: many of them digit by digit, the lowest first.
+void sort_entries(std::span<Entry> entries, std::vector<Entry>& room) {
+  constexpr std::size_t kFew = 8192, kBits = 16;
+  if (entries.size() < kFew) {
+    std::sort(entries.begin(), entries.end(),
+              [](const Entry& a, const Entry& b) { return a.next < b.next; });
+    return;
+  }
+  room.resize(entries.size());
+  std::vector<std::uint32_t> begins;
+  std::span<Entry> from = entries, to = room;
+  for (std::size_t shift = 0; shift < 64; shift += kBits) {
+    begins.assign((std::size_t{1} << kBits) + 1, 0);
+    const auto digit = [&](const Entry& entry) { return entry.next >> shift & 0xFFFF; };
+    for (const Entry& entry : from) ++begins[digit(entry) + 1];
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    for (const Entry& entry : from) to[begins[digit(entry)]++] = entry;
+    std::swap(from, to);
+  }
 }
 
 }  // namespace
@@ -62,7 +90,7 @@ bool MergeTree::accept_merges(const std::vector<ModelMerge>& merges, std::size_t
   std::vector<ModelMerge> others;  // which must never happen
   for (std::size_t rank = 0; rank < limit; ++rank) {
     const ModelMerge& merge = merges[rank];
-    if (table.find(merge.left, merge.right).rank != rank) continue;
+    if (table.has_doubles() && table.find(merge.left, merge.right).rank != rank) continue;
     const Number left = number_of[merge.left];
     const Number right = number_of[merge.right];
     if (left == kNone || right == kNone || number_of[merge.product] != kNone) {
@@ -143,24 +171,39 @@ void MergeTree::accept(Number left, Number right, TokenId product) {
   begins_.push_back(static_cast<std::uint32_t>(bytes_.size()));
 }
 
-// All tokens in the order of their bytes.
+// All tokens in the order of their bytes: eight bytes of each, then the next eight of those that
+// are alike so far.
 std::vector<MergeTree::Number> MergeTree::by_bytes() const {
-  struct Entry {
-    std::uint64_t first;  // eight bytes, the first one highest
-    Number token;
+  std::vector<Entry> entries(ids_.size()), room;
+  for (Number token = 0; token < ids_.size(); ++token) entries[token].token = token;
+  struct Open {  // tokens that begin with the same `depth` bytes and are longer
+    std::size_t begin, end, depth;
   };
-  std::vector<Entry> entries(ids_.size());
-  for (Number token = 0; token < ids_.size(); ++token) {
-    std::uint64_t first = 0;
-    const std::string_view text = bytes_of(token);
-    for (std::size_t i = 0; i < 8; ++i) {
-      first = first << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0u);
+  std::vector<Open> open{{0, entries.size(), 0}};
+  while (!open.empty()) {
+    const auto [begin, end, depth] = open.back();
+    open.pop_back();
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::string_view rest = bytes_of(entries[i].token).substr(depth);
+      std::uint64_t next = 0;
+      std::memcpy(&next, rest.data(), std::min<std::size_t>(rest.size(), 8));
+      entries[i].next = __builtin_bswap64(next);
     }
-    entries[token] = {first, token};
+    sort_entries({&entries[begin], end - begin}, room);
+    for (std::size_t first = begin, last; first < end; first = last) {
+      last = first + 1;
+      while (last < end && entries[last].next == entries[first].next) ++last;
+      if (last - first == 1) continue;
+      // One that ends here is the beginning of the others, but for bytes 0.
+      const auto from = entries.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto to = entries.begin() + static_cast<std::ptrdiff_t>(last);
+      const auto longer = std::partition(
+          from, to, [&](const Entry& entry) { return length(entry.token) <= depth + 8; });
+      std::sort(from, longer,
+                [&](const Entry& a, const Entry& b) { return length(a.token) < length(b.token); });
+      open.push_back({static_cast<std::size_t>(longer - entries.begin()), last, depth + 8});
+    }
   }
-  std::sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) {
-    return a.first != b.first ? a.first < b.first : bytes_of(a.token) < bytes_of(b.token);
-  });
   std::vector<Number> tokens;
   tokens.reserve(entries.size());
   for (const Entry& entry : entries) tokens.push_back(entry.token);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <numeric>
+#include <unordered_map>
 
 #include "core/hash.h"
 #include "core/utf8.h"
@@ -26,18 +28,18 @@ class ByteImages {
     }
   }
 
-  // False for a string that no bytes have as their image.
-  bool read(std::string_view image, std::string& bytes) const {
-    bytes.clear();
+  // Writes the bytes of an image to `to`, where there is room for as many, and returns their end;
+  // null for a string that no bytes have as their image.
+  char* read(std::string_view image, char* to) const {
     for (std::size_t at = 0; at < image.size();) {
       const Decoded character = decode_utf8(image.data() + at);
       at += character.length;
-      if (character.code_point >= byte_of_.size()) return false;
+      if (character.code_point >= byte_of_.size()) return nullptr;
       const std::uint16_t byte = byte_of_[character.code_point];
-      if (byte == kNoByte) return false;
-      bytes.push_back(static_cast<char>(byte));
+      if (byte == kNoByte) return nullptr;
+      *to++ = static_cast<char>(byte);
     }
-    return true;
+    return to;
   }
 
  private:
@@ -63,7 +65,6 @@ void ModelStrings::add_merge(std::string_view left, std::string_view right) {
 
 bool ModelStrings::finish(TokenId max_id) {
   look_up_waiting();
-  std::vector<std::uint64_t>().swap(slots_);
   std::vector<bool> taken;
   for (const TokenId id : ids_) {
     if (id > max_id) return false;
@@ -106,56 +107,123 @@ ModelStrings::Index ModelStrings::find(std::string_view token, std::uint64_t has
   return kNone;
 }
 
-// Three strings of each waiting merge: their memory is asked for first, and used afterwards.
+// The two parts of each waiting merge: their memory is asked for first, and used afterwards. Its
+// product is nearly always the token after the last product, or that one again.
 void ModelStrings::look_up_waiting() {
   if (slots_.empty()) index_tokens();
   const std::size_t mask = slots_.size() - 1;
-  std::array<std::array<std::uint64_t, 3>, kBatch> hashes;
-  const auto strings_of = [&](const Waiting& merge) {
-    const std::string_view all = waiting_bytes_;
-    return std::array{all.substr(merge.begin, merge.border - merge.begin),
-                      all.substr(merge.border, merge.end - merge.border),
-                      all.substr(merge.begin, merge.end - merge.begin)};
+  std::array<std::array<std::uint64_t, 2>, kBatch> hashes;
+  const auto text_of = [&](std::size_t begin, std::size_t end) {
+    return std::string_view(waiting_bytes_).substr(begin, end - begin);
   };
   for (std::size_t i = 0; i < waiting_.size(); ++i) {
-    const auto strings = strings_of(waiting_[i]);
-    for (std::size_t j = 0; j < 3; ++j) {
-      hashes[i][j] = hash_bytes(strings[j]);
-      __builtin_prefetch(&slots_[hashes[i][j] & mask]);
-    }
+    const auto [begin, border, end] = waiting_[i];
+    hashes[i] = {hash_bytes(text_of(begin, border)), hash_bytes(text_of(border, end))};
+    for (const std::uint64_t hash : hashes[i]) __builtin_prefetch(&slots_[hash & mask]);
   }
-  for (std::size_t i = 0; i < waiting_.size(); ++i) {
-    for (const std::uint64_t hash : hashes[i]) {
-      if (const std::uint64_t slot = slots_[hash & mask]; slot != kFree) {
-        __builtin_prefetch(&begins_[static_cast<Index>(slot)]);
+  const auto each_slot = [&](auto&& visit) {
+    for (std::size_t i = 0; i < waiting_.size(); ++i) {
+      for (const std::uint64_t hash : hashes[i]) {
+        if (const std::uint64_t slot = slots_[hash & mask]; slot != kFree) {
+          visit(static_cast<Index>(slot));
+        }
       }
     }
-  }
+  };
+  each_slot([&](Index token) { __builtin_prefetch(&begins_[token]); });
+  each_slot([&](Index token) { __builtin_prefetch(&bytes_[begins_[token]]); });
   for (std::size_t i = 0; i < waiting_.size(); ++i) {
-    const auto strings = strings_of(waiting_[i]);
-    const Merge merge{find(strings[0], hashes[i][0]), find(strings[1], hashes[i][1]),
-                      find(strings[2], hashes[i][2])};
+    const auto [begin, border, end] = waiting_[i];
+    const std::string_view whole = text_of(begin, end);
+    Merge merge{find(text_of(begin, border), hashes[i][0]),
+                find(text_of(border, end), hashes[i][1]), kNone};
+    for (const Index guess : {last_product_ + 1, last_product_}) {
+      if (merge.product == kNone && guess < size() && (*this)[guess] == whole) {
+        merge.product = guess;
+      }
+    }
+    if (merge.product == kNone) merge.product = find(whole, hash_bytes(whole));
     sound_ &= merge.left != kNone && merge.right != kNone && merge.product != kNone;
+    last_product_ = merge.product;
     merges_.push_back(merge);
   }
   waiting_.clear();
   waiting_bytes_.clear();
 }
 
+std::optional<TokenId> ModelStrings::find(std::string_view token) const {
+  const Index found = find(token, hash_bytes(token));
+  return found == kNone ? std::nullopt : std::optional(ids_[found]);
+}
+
+std::vector<ModelStrings::Index> ModelStrings::by_id() const {
+  std::vector<Index> order(size());
+  std::iota(order.begin(), order.end(), Index{0});
+  if (!std::is_sorted(ids_.begin(), ids_.end())) {
+    std::sort(order.begin(), order.end(), [&](Index a, Index b) { return ids_[a] < ids_[b]; });
+  }
+  return order;
+}
+
+ModelStrings ModelStrings::extended(const std::vector<std::pair<std::string_view, TokenId>>& tokens,
+                                    const Texts& merges, bool merges_first) const {
+  ModelStrings longer;
+  longer.bytes_ = bytes_;
+  longer.begins_ = begins_;
+  longer.ids_ = ids_;
+  for (const auto& [token, id] : tokens) longer.add_token(token, id);
+  if (!merges_first) longer.merges_ = merges_;
+  for (const auto& [left, right] : merges) longer.add_merge(left, right);
+  longer.look_up_waiting();
+  if (merges_first) {
+    longer.merges_.insert(longer.merges_.end(), merges_.begin(), merges_.end());
+  }
+  return longer;
+}
+
+std::vector<bool> ModelStrings::are_merges(const Texts& pairs) const {
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> asked;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const Index left = find(pairs[i].first, hash_bytes(pairs[i].first));
+    const Index right = find(pairs[i].second, hash_bytes(pairs[i].second));
+    if (left != kNone && right != kNone) asked[Pair{left, right}.key()].push_back(i);
+  }
+  std::vector<bool> found(pairs.size());
+  for (const Merge& merge : merges_) {
+    if (asked.empty()) break;
+    const auto of_pair = asked.find(Pair{merge.left, merge.right}.key());
+    if (of_pair == asked.end()) continue;
+    for (const std::size_t i : of_pair->second) found[i] = true;
+    asked.erase(of_pair);
+  }
+  return found;
+}
+
 EncoderModel ModelStrings::encoder_model(bool byte_level) const {
   static const ByteImages images;
   EncoderModel model;
   model.byte_level = byte_level;
-  model.tokens.reserve(size());
-  std::string bytes;
-  for (Index i = 0; i < size(); ++i) {
-    if (!byte_level) {
-      bytes = (*this)[i];
-    } else if (!images.read((*this)[i], bytes)) {
-      bytes.assign(1, '\xFF');
-      bytes += (*this)[i];
+  model.ids = ids_;
+  if (byte_level) {
+    std::string bytes(bytes_.size() + size(), '\0');  // no token has more than its 0xFF besides
+    std::vector<std::size_t> begins{0};
+    begins.reserve(size() + 1);
+    char* end = bytes.data();
+    for (Index i = 0; i < size(); ++i) {
+      const std::string_view token = (*this)[i];
+      if (char* const read = images.read(token, end)) {
+        end = read;
+      } else {
+        *end++ = '\xFF';
+        end = std::copy(token.begin(), token.end(), end);
+      }
+      begins.push_back(static_cast<std::size_t>(end - bytes.data()));
     }
-    model.tokens.emplace_back(bytes, ids_[i]);
+    bytes.resize(begins.back());
+    bytes.shrink_to_fit();
+    model.tokens = {std::move(bytes), std::move(begins)};
+  } else {
+    model.tokens = {bytes_, {begins_.begin(), begins_.end()}};
   }
   model.merges.reserve(merges_.size());
   for (const Merge& merge : merges_) {

@@ -7,8 +7,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/encode.h"
@@ -34,7 +36,20 @@ class ModelStrings {
     return std::string_view(bytes_).substr(begins_[i], begins_[i + 1] - begins_[i]);
   }
   TokenId id(Index i) const { return ids_[i]; }
+  const std::vector<TokenId>& ids() const { return ids_; }
+  // The id of a token, of sound strings.
+  std::optional<TokenId> find(std::string_view token) const;
   const std::vector<Merge>& merges() const { return merges_; }
+
+  // Indices in the order of the ids, which may have holes.
+  std::vector<Index> by_id() const;
+  // The same with more tokens, at its end, and more merges, after its own or before them; not
+  // finished.
+  using Texts = std::vector<std::pair<std::string_view, std::string_view>>;
+  ModelStrings extended(const std::vector<std::pair<std::string_view, TokenId>>& tokens,
+                        const Texts& merges, bool merges_first) const;
+  // Which of these pairs are merges.
+  std::vector<bool> are_merges(const Texts& pairs) const;
 
   // Tokens and merges as the encoder takes them; the strings of a byte-level model are GPT-2's
   // images of bytes, and one that is no image becomes bytes that no text holds.
@@ -57,6 +72,7 @@ class ModelStrings {
   std::vector<TokenId> ids_;
   std::vector<Merge> merges_;
   std::vector<std::uint64_t> slots_;  // upper half: of the hash; lower half: an Index
+  Index last_product_ = kNone;
   std::string waiting_bytes_;
   std::vector<Waiting> waiting_;
   bool sound_ = true;

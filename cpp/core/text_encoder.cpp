@@ -11,7 +11,7 @@
 
 namespace vocabshift {
 
-TextEncoder::TextEncoder(Encoder encoder, const Options& options)
+TextEncoder::TextEncoder(std::shared_ptr<const Encoder> encoder, const Options& options)
     : encoder_(std::move(encoder)),
       raw_tokens_(options.raw_tokens),
       normalized_tokens_(options.normalized_tokens),
@@ -22,7 +22,7 @@ TextEncoder::TextEncoder(Encoder encoder, const Options& options)
 
 Encoder::Scratch& TextEncoder::scratch(std::size_t thread) {
   while (scratches_.size() <= thread) {
-    scratches_.push_back(std::make_unique<Encoder::Scratch>(encoder_));
+    scratches_.push_back(std::make_unique<Encoder::Scratch>(*encoder_));
   }
   return *scratches_[thread];
 }
@@ -33,8 +33,8 @@ void TextEncoder::encode_normalized(std::string_view text, Encoder::Scratch& scr
   const auto encode_part = [&](std::string_view part) {
     const char* const end = part.data() + part.size();
     pre_tokenizer_->split(
-        part, [&](std::string_view piece) { encoder_.encode_piece(piece, end, scratch, out); });
-    encoder_.flush(scratch, out);
+        part, [&](std::string_view piece) { encoder_->encode_piece(piece, end, scratch, out); });
+    encoder_->flush(scratch, out);
   };
   if (normalized_tokens_.empty()) return encode_part(text);
   normalized_tokens_.split(text, encode_part,

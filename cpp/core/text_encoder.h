@@ -48,7 +48,7 @@ class TextEncoder {
     std::optional<PreTokenizer> pre_tokenizer;  // none: only encode_piece may be used
   };
 
-  TextEncoder(Encoder encoder, const Options& options);
+  TextEncoder(std::shared_ptr<const Encoder> encoder, const Options& options);
 
   // Appends the ids of a document. False, and nothing is appended, where it has a character that
   // the core cannot bring into normal form (to_nfc): its caller must.
@@ -66,13 +66,13 @@ class TextEncoder {
   };
   Batch encode_batch(const DocumentSource& documents, std::size_t threads);
 
-  const Encoder& encoder() const { return encoder_; }
+  const Encoder& encoder() const { return *encoder_; }
   const AddedTokens& raw_tokens() const { return raw_tokens_; }
   const AddedTokens& normalized_tokens() const { return normalized_tokens_; }
   Encoder::Scratch& scratch(std::size_t thread);
 
  private:
-  Encoder encoder_;
+  std::shared_ptr<const Encoder> encoder_;
   AddedTokens raw_tokens_, normalized_tokens_;
   std::string prepend_, space_becomes_;
   bool to_nfc_;

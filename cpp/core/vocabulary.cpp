@@ -1,13 +1,34 @@
 #include "core/vocabulary.h"
 
+#include <array>
 #include <bit>
+#include <utility>
 
 namespace vocabshift {
 
-void Vocabulary::reserve(std::size_t tokens) {
-  if (size() > 0 || tokens == 0) return;
-  slots_.assign(std::bit_ceil((tokens + 1) * 2), kNoToken);
-  begins_.reserve(tokens + 1);
+Vocabulary::Vocabulary(std::string bytes, std::vector<std::size_t> begins)
+    : bytes_(std::move(bytes)), begins_(std::move(begins)) {
+  index(std::bit_ceil((std::size_t{size()} + 1) * 2));
+}
+
+// Slots are asked for some tokens before they are needed.
+void Vocabulary::index(std::size_t slots) {
+  slots_.assign(slots, kNoToken);
+  const std::size_t mask = slots - 1;
+  constexpr TokenId kAhead = 16;
+  std::array<std::size_t, kAhead> places;
+  const TokenId count = size();
+  for (TokenId id = 0; id < count + kAhead; ++id) {
+    if (id >= kAhead) {
+      std::size_t at = places[id % kAhead];
+      while (slots_[at] != kNoToken) at = (at + 1) & mask;
+      slots_[at] = id - kAhead;
+    }
+    if (id < count) {
+      places[id % kAhead] = hash_bytes((*this)[id]) & mask;
+      __builtin_prefetch(&slots_[places[id % kAhead]], 1);
+    }
+  }
 }
 
 TokenId Vocabulary::add(std::string_view bytes) {
@@ -15,13 +36,8 @@ TokenId Vocabulary::add(std::string_view bytes) {
   bytes_.append(bytes);
   begins_.push_back(bytes_.size());
   if ((static_cast<std::size_t>(id) + 1) * 2 > slots_.size()) {
-    slots_.assign(slots_.empty() ? 1024 : slots_.size() * 2, kNoToken);
-    const std::size_t mask = slots_.size() - 1;
-    for (TokenId other = 0; other < id; ++other) {
-      std::size_t at = hash_bytes((*this)[other]) & mask;
-      while (slots_[at] != kNoToken) at = (at + 1) & mask;
-      slots_[at] = other;
-    }
+    index(slots_.empty() ? 1024 : slots_.size() * 2);
+    return id;
   }
   const std::size_t mask = slots_.size() - 1;
   std::size_t at = hash_bytes(bytes) & mask;

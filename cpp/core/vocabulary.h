@@ -12,9 +12,11 @@ namespace vocabshift {
 
 class Vocabulary {
  public:
+  Vocabulary() = default;
+  // Of all tokens' bytes, one after the other, and where each begins, with the end of the last.
+  Vocabulary(std::string bytes, std::vector<std::size_t> begins);
+
   TokenId add(std::string_view bytes);
-  // Room for so many tokens, made at once.
-  void reserve(std::size_t tokens);
   std::string_view operator[](TokenId id) const {
     return std::string_view(bytes_).substr(begins_[id], begins_[id + 1] - begins_[id]);
   }
@@ -23,6 +25,8 @@ class Vocabulary {
   TokenId size() const { return static_cast<TokenId>(begins_.size() - 1); }
 
  private:
+  void index(std::size_t slots);
+
   std::string bytes_;
   std::vector<std::size_t> begins_{0};  // size() + 1 offsets into bytes_
   std::vector<TokenId> slots_;          // open addressing over the bytes' hash

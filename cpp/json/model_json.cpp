@@ -1,11 +1,16 @@
 #include "json/model_json.h"
 
 #include <array>
+#include <bit>
 #include <cstring>
 #include <string>
 #include <utility>
 
 #include "core/utf8.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace vocabshift {
 
@@ -112,6 +117,20 @@ class Cursor {
     return byte == ',' || byte == '}' || byte == ']' || at_ == end_;
   }
   void skip_run() {
+#if defined(__SSE2__)
+    for (; end_ - at_ >= 16; at_ += 16) {
+      const __m128i run = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at_));
+      const __m128i is_control = _mm_cmpeq_epi8(_mm_min_epu8(run, _mm_set1_epi8(0x1F)), run);
+      const __m128i is_quote = _mm_cmpeq_epi8(run, _mm_set1_epi8('"'));
+      const __m128i is_escape = _mm_cmpeq_epi8(run, _mm_set1_epi8('\\'));
+      const int ends =
+          _mm_movemask_epi8(_mm_or_si128(is_control, _mm_or_si128(is_quote, is_escape)));
+      if (ends) {
+        at_ += std::countr_zero(static_cast<unsigned>(ends));
+        return;
+      }
+    }
+#endif
     while (at_ < end_ && !kEndsRun[static_cast<unsigned char>(*at_)]) ++at_;
   }
   bool skip_string() {
@@ -165,6 +184,27 @@ class Cursor {
   const char* at_;
   const char* end_;
 };
+
+// A string in quotes, as Python's json writes it with ensure_ascii=False.
+void append_string(std::string_view text, std::string& out) {
+  static constexpr std::string_view kNames = "\"\\bfnrt", kMeant = "\"\\\b\f\n\r\t";
+  out.push_back('"');
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t from = at;
+    while (at < text.size() && !kEndsRun[static_cast<unsigned char>(text[at])]) ++at;
+    out.append(text, from, at - from);
+    if (at == text.size()) break;
+    const char byte = text[at++];
+    out.push_back('\\');
+    if (const std::size_t place = kMeant.find(byte); place != std::string_view::npos) {
+      out.push_back(kNames[place]);
+    } else {
+      out += byte < 0x10 ? "u000" : "u001";
+      out.push_back("0123456789abcdef"[byte & 15]);
+    }
+  }
+  out.push_back('"');
+}
 
 bool read_vocab(Cursor& at, ModelStrings& strings) {
   std::string room;
@@ -238,7 +278,38 @@ std::optional<ModelJson> read_model_json(std::string_view text, TokenId max_id) 
     return !std::exchange(has_model, true) && read_model(at, model);
   });
   if (!is_read || !has_model || !model.strings.finish(max_id)) return std::nullopt;
+  // Every string of a merge is one of the vocabulary.
+  const Span vocab = model.vocab;
+  if (first_invalid_utf8(text.substr(vocab.begin, vocab.end - vocab.begin)) != kAllValid) {
+    return std::nullopt;
+  }
   return model;
+}
+
+std::string vocab_json(const ModelStrings& strings) {
+  std::string out = "{";
+  for (const ModelStrings::Index i : strings.by_id()) {
+    if (out.size() > 1) out.push_back(',');
+    append_string(strings[i], out);
+    out.push_back(':');
+    out += std::to_string(strings.id(i));
+  }
+  out.push_back('}');
+  return out;
+}
+
+std::string merges_json(const ModelStrings& strings) {
+  std::string out = "[";
+  for (const ModelStrings::Merge& merge : strings.merges()) {
+    if (out.size() > 1) out.push_back(',');
+    out.push_back('[');
+    append_string(strings[merge.left], out);
+    out.push_back(',');
+    append_string(strings[merge.right], out);
+    out.push_back(']');
+  }
+  out.push_back(']');
+  return out;
 }
 
 }  // namespace vocabshift

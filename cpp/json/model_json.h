@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/model_strings.h"
@@ -20,7 +21,12 @@ struct ModelJson {
 };
 
 // Nothing is promised of the rest of the text: it is JSON exactly if it is with the two values
-// replaced by others. Bytes of strings may not be UTF-8.
+// replaced by others.
 std::optional<ModelJson> read_model_json(std::string_view text, TokenId max_id);
+
+// The two values as such a file has them: {"a":0,…} by id, and [["a","b"],…] by rank. Nothing is
+// escaped that need not be.
+std::string vocab_json(const ModelStrings& strings);
+std::string merges_json(const ModelStrings& strings);
 
 }  // namespace vocabshift

@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.tokenizer import model as model_strings
-from vocabshift.tokenizer.model import BpeModel, compile_model
+from vocabshift.tokenizer.model import BpeModel, compile_model, images_bytes
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 CHARACTERS = st.sampled_from('aĠ"\\/\b\n\t\x1f\x7fकé\u2028\U0001f600#v ')
@@ -151,3 +152,43 @@ def test_an_encoder_of_what_was_read_is_that_of_what_was_given(document: dict[st
     for byte_level in (False, True):
         encoders = [compile_model(model, byte_level=byte_level) for model in (read, given_model)]
         assert encoders[0].last_merges().tolist() == encoders[1].last_merges().tolist()
+
+
+@given(documents())
+def test_the_core_writes_what_python_writes(document: dict[str, Any]) -> None:
+    data = json.dumps(document).encode()
+    if len(outcome(data)) == 1:
+        return
+    read = Tokenizer.from_json(data)
+    given_model = read.model.unchecked(
+        vocab=dict(read.model.vocab), merges=tuple(read.model.merges)
+    )
+    assert replace(read, model=given_model).to_json() == read.to_json()
+
+
+@given(documents(), st.integers(0, 3), st.booleans())
+def test_a_model_is_extended_as_its_vocabulary_and_merges_are(
+    document: dict[str, Any], n_new: int, merges_first: bool
+) -> None:
+    data = json.dumps(document).encode()
+    if len(outcome(data)) == 1:
+        return
+    model = Tokenizer.from_json(data).model
+    tokens = sorted(model.vocab, key=model.vocab.__getitem__)
+    pairs = [(left, right) for left in tokens for right in tokens]
+    new = [pair for pair in pairs if "".join(pair) not in model.vocab][:n_new]
+    vocab = {text: model.size + i for i, text in enumerate(dict.fromkeys(map("".join, new)))}
+    longer = model.extended(vocab, new, merges_first=merges_first)
+    both = (*new, *model.merges) if merges_first else (*model.merges, *new)
+    assert (longer.vocab, longer.merges) == ({**model.vocab, **vocab}, both)
+    assert longer.strings.are_merges(pairs) == [pair in set(both) for pair in pairs]
+    names = sorted(longer.vocab, key=longer.vocab.__getitem__)
+    assert longer.strings.names_by_id() == names
+    parts = {part for merge in both for part in merge}
+    assert longer.strings.parts_by_id() == [i for i, name in enumerate(names) if name in parts]
+    assert longer.strings.bytes_by_id(True) == images_bytes(names)
+    if tokens:
+        with pytest.raises(InvalidTokenizerError):
+            model.extended({tokens[0] + "\x7f": model.vocab[tokens[0]]}, [])
+        with pytest.raises(InvalidTokenizerError, match="is not in the vocabulary"):
+            model.extended({}, [(tokens[0], "\x7f\x7f")])

@@ -33,7 +33,7 @@ from vocabshift.extension.options import check_tie_break
 from vocabshift.progress import PhaseProgress
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, ids_of_tokens
-from vocabshift.tokenizer.model import MAX_ID, BpeModel, Merge, compile_model, images_bytes
+from vocabshift.tokenizer.model import MAX_ID, Merge, compile_model
 from vocabshift.tokenizer.token_bytes import is_byte_level
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
@@ -50,38 +50,44 @@ class TrainingBase:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
         self.byte_level = is_byte_level(tokenizer)
-        by_id = sorted(tokenizer.model.vocab.items(), key=lambda entry: entry[1])
-        self.names = [token for token, _ in by_id]  # as the vocabulary spells them, by place
-        self.places = {token: place for place, token in enumerate(self.names)}
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Return the tokens by place, as the vocabulary spells them."""
+        return self.tokenizer.model.strings.names_by_id()
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Return the place of each token."""
+        return {token: place for place, token in enumerate(self.names)}
 
     @cached_property
     def tokens(self) -> list[bytes]:
         """Return the bytes by place, as the core compares them: of a token, or of its text."""
-        if self.byte_level:
-            return images_bytes(self.names)
-        return [token.encode() for token in self.names]
+        return self.tokenizer.model.strings.bytes_by_id(self.byte_level)
 
     @cached_property
     def encoder(self) -> _core.Encoder:
         """Return the unchanged model, with merge skipping; ids are places."""
         model = self.tokenizer.model
-        if model.size != len(self.names):
+        if model.size != model.n_tokens:
             model = model.unchecked(vocab=self.places)
         return compile_model(model, byte_level=self.byte_level)
 
     @cached_property
     def held(self) -> list[int]:
         """Return the places of the tokens that are a part of some merge."""
-        parts = set(chain.from_iterable(self.tokenizer.model.merges))
-        return [self.places[token] for token in parts]
+        return self.tokenizer.model.strings.parts_by_id()
 
     def forbidden(self) -> set[bytes]:
         """Return what no merge may make: ordinary text must not yield an added token."""
         return {token.content.encode() for token in self.tokenizer.added_tokens}
 
-    def spell(self, token: bytes) -> str:
-        """Return a token of training as the vocabulary spells it."""
-        return byte_level.to_image(token) if self.byte_level else token.decode()
+    def spell(self, tokens: Sequence[bytes]) -> list[str]:
+        """Return tokens of training as the vocabulary spells them."""
+        if self.byte_level:
+            return byte_level.all_to_images(tokens)
+        return [token.decode() for token in tokens]
 
     def rows(self, tokens: Sequence[str], merges: Sequence[Merge]) -> NDArray[np.uint32]:
         """Return merges as (n, 3) training ids; the new `tokens` come after all places."""
@@ -140,15 +146,17 @@ def learn(
         threads=threads,
         progress=progress,
     )
-    new = [base.spell(token) for token in trained.tokens[n_base:]]
+    new = base.spell(trained.tokens[n_base:])
     names = [*base.names, *new]
     merges: list[Merge] = []
     counts: list[int] = []
     n_repaired = 0
-    known = set(base.tokenizer.model.merges)
-    rows = zip(trained.merges.tolist(), trained.counts.tolist(), strict=True)
-    for (left, right, product), count in rows:
-        merge = (names[left], names[right])
+    rows = trained.merges.tolist()
+    pairs = [(names[left], names[right]) for left, right, _ in rows]
+    old = [pair for pair, (_, _, product) in zip(pairs, rows, strict=True) if product < n_base]
+    are_known = base.tokenizer.model.strings.are_merges(old)
+    known = {pair for pair, is_known in zip(old, are_known, strict=True) if is_known}
+    for merge, (_, _, product), count in zip(pairs, rows, trained.counts.tolist(), strict=True):
         if merge in known:  # a pair listed twice would get its later rank
             continue
         known.add(merge)
@@ -181,8 +189,9 @@ def extended(
     for too many tokens.
     """
     check_room(base, len(learned.tokens))
-    known = base.model.vocab.keys() | {token.content for token in base.added_tokens}
-    twice = [token for token in learned.tokens if token in known]
+    added = {token.content for token in base.added_tokens}
+    taken = base.model.token_id
+    twice = [token for token in learned.tokens if token in added or taken(token) is not None]
     if twice or len(set(learned.tokens)) != len(learned.tokens):
         raise ValueError(
             f"{len(twice)} of the new tokens are in {base.name} already, the first is {twice[0]!r}"
@@ -190,12 +199,9 @@ def extended(
             else "a new token is listed twice"
         )
     ids = chain(free_ids, count_from(base.row_count))
-    vocab = dict(base.model.vocab)
-    vocab.update(zip(learned.tokens, ids, strict=False))
-    BpeModel(vocab, learned.merges)  # refuses merges that do not fit; the old ones are known to fit
-    old = base.model.merges
-    merges = (*learned.merges, *old) if merges_first else (*old, *learned.merges)
-    return replace(base, model=base.model.unchecked(vocab=vocab, merges=merges))
+    vocab = dict(zip(learned.tokens, ids, strict=False))
+    model = base.model.extended(vocab, learned.merges, merges_first=merges_first)
+    return replace(base, model=model)
 
 
 def holes(base: AnyTokenizer) -> list[int]:

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import chain
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
@@ -144,8 +146,22 @@ class MetaspaceBase(TrainingBase):
     def __init__(self, tokenizer: Tokenizer, rules: SentencePieceRules | None = None) -> None:
         super().__init__(tokenizer)
         self.cutter = GroupCutter(tokenizer, rules)
-        self.names = self.cutter.names  # includes added tokens outside the vocabulary
-        self.places = {token: place for place, token in enumerate(self.names)}
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Return the tokens by place, added ones outside the vocabulary included."""
+        return self.cutter.names
+
+    @cached_property
+    def tokens(self) -> list[bytes]:
+        """Return the texts of the tokens by place."""
+        return [token.encode() for token in self.names]
+
+    @cached_property
+    def held(self) -> list[int]:
+        """Return the places of the tokens that are a part of some merge."""
+        parts = set(chain.from_iterable(self.tokenizer.model.merges))
+        return [self.places[token] for token in parts]
 
     def forbidden(self) -> set[bytes]:
         """Return what no merge may make: bytes, the unknown token and added tokens."""

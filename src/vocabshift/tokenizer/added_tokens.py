@@ -105,14 +105,19 @@ def write_added_tokens(added: Iterable[AddedToken]) -> list[dict[str, Any]]:
     ]
 
 
-def ids_at_load(added: Iterable[AddedToken], vocab: Mapping[str, int]) -> list[int]:
+def ids_at_load(added: Iterable[AddedToken], vocab: Mapping[str, int] | BpeModel) -> list[int]:
     """Return the id that `tokenizers` assigns to each added token, read in this order.
 
     A token of the vocabulary has its id there; the others are numbered from the vocabulary's
     count (not its highest id) on, whatever id the file states.
     """
-    free = itertools.count(len(vocab))
-    return [next(free) if (known := vocab.get(token.content)) is None else known for token in added]
+    if isinstance(vocab, BpeModel):
+        free = itertools.count(vocab.n_tokens)
+        ids = [vocab.token_id(token.content) for token in added]
+    else:
+        free = itertools.count(len(vocab))
+        ids = [vocab.get(token.content) for token in added]
+    return [next(free) if known is None else known for known in ids]
 
 
 def vocab_with(vocab: dict[str, int], added: Iterable[AddedToken]) -> dict[str, int]:
@@ -133,9 +138,10 @@ def check_added(added: Iterable[AddedToken], model: BpeModel) -> None:
             )
         contents.add(token.content)
         owners[token.id] = token.content
-        known = model.vocab.get(token.content, token.id)
+        found = model.token_id(token.content)
+        known = token.id if found is None else found
         # The table of all tokens by id takes its time: most added tokens need no look at it.
-        is_free = token.id >= model.size or model.vocab.get(token.content) == token.id
+        is_free = token.id >= model.size or found == token.id
         owner = token.content if is_free else model.tokens.get(token.id, token.content)
         if owner != token.content or known != token.id or not 0 <= token.id <= MAX_ID:
             raise InvalidTokenizerError(

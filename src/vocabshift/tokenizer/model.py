@@ -1,16 +1,18 @@
 """BpeModel: a vocabulary and its merges, checked once, then trusted; and its form in the core.
 
 Owns the definition of a BPE model and the contradictions that are refused. The core looks up its
-strings once, for the check and for the encoder. It reads them directly from the bytes of a
-`tokenizer.json`; otherwise half a million Python strings would be created for the lookup.
+strings once, for the check and for the encoder. Of those of a `tokenizer.json`, which it reads
+itself, half a million Python strings are made only when someone asks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, fields
+import contextlib
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -28,7 +30,17 @@ ask for gigabytes. The largest vocabularies in use have some 300 thousand tokens
 
 Strings = _core.ModelStrings
 
-_kept: WeakKeyDictionary[Any, Strings] = WeakKeyDictionary()
+
+@contextlib.contextmanager
+def no_collection() -> Iterator[None]:
+    """Without the garbage collector, which would walk all tokens and merges many times."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def read_strings(
@@ -41,24 +53,12 @@ def read_strings(
         return None
 
 
-def read_json(
-    data: bytes, max_id: int
-) -> tuple[dict[str, int], tuple[tuple[str, str], ...], Strings, bytes] | None:
-    """(vocab, merges, strings, rest) of a `tokenizer.json`, the rest with null for the first two.
+def read_json(data: bytes, max_id: int) -> tuple[Strings, bytes] | None:
+    """(strings, rest) of a `tokenizer.json`, the rest with null for vocabulary and merges.
 
     The whole is JSON exactly if the rest is. None where a general reader must look at it.
     """
     return _core.read_model(data, max_id)
-
-
-def keep(model: Any, strings: Strings) -> None:
-    """Keep a model's strings until they are taken; beside it, for it is pickled without them."""
-    _kept[model] = strings
-
-
-def take(model: Any) -> Strings | None:
-    """The strings that were kept of a model; once."""
-    return _kept.pop(model, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,41 +77,97 @@ class BpeModel:
     fuse_unk: bool = False
     continuing_subword_prefix: str | None = None
     end_of_word_suffix: str | None = None
-    strings: InitVar[Strings | None] = None  # of the same, where they have been read already
 
-    def __post_init__(self, strings: Strings | None) -> None:
+    def __post_init__(self) -> None:
         if self.continuing_subword_prefix:
             self._check_ids()
             self._check_merges()
         else:
-            self._check_strings(strings)
-        # Subtle: a byte-level model never meets an unknown character, and several vendors name
-        # an unk_token there that is an added token only.
-        unk = self.unk_token
-        if unk is not None and unk not in self.vocab and not self.is_byte_level:
-            raise InvalidTokenizerError(f"unk_token {unk!r} is not in the vocabulary")
+            self._check_strings()
+        self._check_unknown()
+
+    @classmethod
+    def of_strings(cls, strings: Strings, **options: Any) -> BpeModel:
+        """The model of strings that the core has read; `options`: the other fields.
+
+        `vocab` and `merges` are made of them when they are first asked for.
+        """
+        if options.get("continuing_subword_prefix"):
+            with no_collection():
+                vocab = strings.vocab()
+                return cls(vocab, strings.pairs(vocab), **options)
+        model = object.__new__(cls)
+        for field in fields(cls)[2:]:
+            object.__setattr__(model, field.name, options.pop(field.name, field.default))
+        if options:
+            raise TypeError(f"a BpeModel has no {', '.join(options)}")
+        object.__setattr__(model, "_strings", strings)
+        model._check_unknown()
+        return model
+
+    def extended(
+        self, vocab: Mapping[str, int], merges: Sequence[Merge], *, merges_first: bool = False
+    ) -> BpeModel:
+        """Return the model with more tokens, and more merges after its own or before them.
+
+        InvalidTokenizerError for merges of what is no token, or for ids that are taken."""
+        if not self.continuing_subword_prefix:
+            strings = self.strings.extended(
+                dict(vocab), merges, merges_first=merges_first, max_id=MAX_ID
+            )
+            if strings is not None:
+                options = {field.name: getattr(self, field.name) for field in fields(self)[2:]}
+                return BpeModel.of_strings(strings, **options)
+        whole = {**self.vocab, **vocab}
+        BpeModel(whole, tuple(merges))  # says what is wrong; the old merges are known to fit
+        both = (*merges, *self.merges) if merges_first else (*self.merges, *merges)
+        return self.unchecked(vocab=whole, merges=both)
 
     def unchecked(self, **changes: Any) -> BpeModel:
         """A copy with other fields that is not checked again: the caller knows it to be sound.
 
-        The one way to a model that passes by the check of the constructor.
+        Beside `of_strings` the one way to a model that passes by the check of the constructor.
         """
         model = object.__new__(BpeModel)
+        if not {"vocab", "merges"} & changes.keys() and "_strings" in self.__dict__:
+            object.__setattr__(model, "_strings", self.__dict__["_strings"])
         for field in fields(self):
-            value = changes.pop(field.name, getattr(self, field.name))
-            object.__setattr__(model, field.name, value)
+            if field.name in changes:
+                object.__setattr__(model, field.name, changes.pop(field.name))
+            elif field.name in self.__dict__ or "_strings" not in model.__dict__:
+                object.__setattr__(model, field.name, getattr(self, field.name))
         if changes:
             raise TypeError(f"a BpeModel has no {', '.join(changes)}")
         return model
+
+    if not TYPE_CHECKING:  # a checker would take it for every name
+
+        def __getattr__(self, name: str) -> Any:
+            """`vocab` and `merges` of a model whose strings the core has read."""
+            strings = self.__dict__.get("_strings")
+            if strings is None or name not in ("vocab", "merges"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            with no_collection():
+                value = strings.vocab() if name == "vocab" else strings.pairs(self.vocab)
+            object.__setattr__(self, name, value)
+            return value
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields, without what was computed from them."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def _check_strings(self, strings: Strings | None) -> None:
-        strings = strings or read_strings(self.vocab, self.merges, MAX_ID)
+    def _check_unknown(self) -> None:
+        # Subtle: a byte-level model never meets an unknown character, and several vendors name
+        # an unk_token there that is an added token only.
+        unk = self.unk_token
+        if unk is not None and self.token_id(unk) is None and not self.is_byte_level:
+            raise InvalidTokenizerError(f"unk_token {unk!r} is not in the vocabulary")
+
+    def _check_strings(self) -> None:
+        strings = read_strings(self.vocab, self.merges, MAX_ID)
         if strings is not None:
-            return keep(self, strings)
+            object.__setattr__(self, "_strings", strings)
+            return
         self._check_ids()
         self._check_merges()
         raise InvalidTokenizerError("a token holds half a surrogate pair, which is no text")
@@ -154,7 +210,30 @@ class BpeModel:
     @cached_property
     def is_byte_level(self) -> bool:
         """Whether all 256 byte images are tokens (then no text can be lost)."""
-        return all(image in self.vocab for image in images.ALPHABET)
+        return all(self.token_id(image) is not None for image in images.ALPHABET)
+
+    def token_id(self, token: str) -> int | None:
+        """The id of a token; None for what is no token. No Python strings are made for it."""
+        if "vocab" in self.__dict__:
+            return self.vocab.get(token)
+        try:
+            return self.strings.find(token)
+        except UnicodeEncodeError:  # half a surrogate pair is no text
+            return None
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens of the vocabulary."""
+        return len(self.vocab if "vocab" in self.__dict__ else self.strings)
+
+    @property
+    def strings(self) -> Strings:
+        """Its tokens and merges in the core; ValueError where they contradict each other."""
+        kept: Strings | None = self.__dict__.get("_strings")
+        strings = kept or read_strings(self.vocab, self.merges, MAX_ID)
+        if strings is None:  # of a model that was not checked
+            raise ValueError("a merge names an unknown token, or a token is no text")
+        return strings
 
     @cached_property
     def tokens(self) -> dict[int, str]:
@@ -164,7 +243,9 @@ class BpeModel:
     @cached_property
     def size(self) -> int:
         """Rows needed for the vocabulary: the highest id plus one."""
-        return max(self.vocab.values(), default=-1) + 1
+        if "vocab" in self.__dict__:
+            return max(self.vocab.values(), default=-1) + 1
+        return self.strings.highest_id + 1
 
 
 _compiled: WeakKeyDictionary[BpeModel, dict[bool, _core.Encoder]] = WeakKeyDictionary()
@@ -182,17 +263,17 @@ def compile_model(model: BpeModel, *, byte_level: bool) -> _core.Encoder:
 
 
 def _compile(model: BpeModel, *, byte_level: bool) -> _core.Encoder:
-    vocab = model.vocab
-    space = " " if byte_level else "▁" if "▁" in vocab else "Ġ" if "Ġ" in vocab else " "
-    strings = take(model) or read_strings(vocab, model.merges, MAX_ID)
-    if strings is None:  # of a model that was not checked
-        raise ValueError("a merge names an unknown token, or a token is no text")
+    marks = () if byte_level else ("▁", "Ġ")
+    space = next((mark for mark in marks if model.token_id(mark) is not None), " ")
+    strings = model.strings
+    if {"vocab", "merges"} <= model.__dict__.keys():  # nobody asks them again
+        model.__dict__.pop("_strings", None)
     return strings.compile(
         byte_level=byte_level,
         ignore_merges=model.ignore_merges,
         byte_fallback=model.byte_fallback,
         # Subtle: of a byte-level model it may be an added token only, and is never met.
-        unk=None if model.unk_token is None else vocab.get(model.unk_token),
+        unk=None if model.unk_token is None else model.token_id(model.unk_token),
         fuse_unk=model.fuse_unk,
         space=space,
     )

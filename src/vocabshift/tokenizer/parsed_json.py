@@ -6,33 +6,21 @@ checks of a `model` object, for BPE, Unigram and WordPiece.
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vocabshift.errors import InvalidTokenizerError
+from vocabshift.tokenizer import model as models
 from vocabshift.tokenizer.components import DAMAGED
-from vocabshift.tokenizer.model import MAX_ID, BpeModel, Merge, Strings, read_json
-
-
-@contextlib.contextmanager
-def no_collection() -> Iterator[None]:
-    """Without the garbage collector, which would walk all tokens and merges many times."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+from vocabshift.tokenizer.model import MAX_ID, BpeModel, Merge, Strings, no_collection
 
 
 class Parsed(dict[str, Any]):
-    """An object of a JSON file; `strings`: of the BPE model in it, where the core has read one."""
+    """An object of a JSON file; `strings`: of the BPE model in it, where the core has read one.
+    Then the object itself has null for its vocabulary and merges."""
 
     strings: Strings | None = None
 
@@ -52,14 +40,16 @@ def parse(source: str | bytes) -> Parsed:
 
 def _parse_model_apart(data: bytes) -> Parsed | None:
     """With the model read by the core; None where that, or the rest, is out of order."""
-    read = read_json(data, MAX_ID)
+    read = models.read_json(data, MAX_ID)
     if read is None:
         return None
     try:
-        parsed = Parsed(_parse(read[3]))
+        parsed = Parsed(_parse(read[1]))
     except ValueError:  # the whole is reported
         return None
-    parsed["model"]["vocab"], parsed["model"]["merges"], parsed.strings, _ = read
+    if parsed["model"].get("type", "BPE") != "BPE":
+        return None
+    parsed.strings = read[0]
     return parsed
 
 
@@ -108,12 +98,7 @@ def _bpe_model(data: Any, strings: Strings | None) -> BpeModel:
         raise InvalidTokenizerError(
             f"the model has dropout {data['dropout']!r}, which makes its ids random; set it to null"
         )
-    vocab = data.get("vocab")
-    if not isinstance(vocab, Mapping) or not vocab:
-        raise InvalidTokenizerError(f"model.vocab is no object with tokens; {DAMAGED}")
-    if strings is None and set(map(type, vocab.values())) != {int}:
-        token = next(token for token, token_id in vocab.items() if type(token_id) is not int)
-        raise InvalidTokenizerError(f"the id of {token!r} in model.vocab is not a whole number")
+    vocab = {} if strings is not None else _vocab(data.get("vocab"))
     flags = ("ignore_merges", "byte_fallback", "fuse_unk")
     texts = ("unk_token", "continuing_subword_prefix", "end_of_word_suffix")
     options: dict[str, Any] = {key: data.get(key) or False for key in flags}
@@ -121,8 +106,18 @@ def _bpe_model(data: Any, strings: Strings | None) -> BpeModel:
     for key, value in options.items():
         if not isinstance(value, bool if key in flags else str | None):
             raise InvalidTokenizerError(f"model.{key} is {value!r}; {DAMAGED}")
-    merges = data["merges"] if strings is not None else _merges(data.get("merges"))
-    return BpeModel(vocab, merges, strings=strings, **options)
+    if strings is not None:
+        return BpeModel.of_strings(strings, **options)
+    return BpeModel(vocab, _merges(data.get("merges")), **options)
+
+
+def _vocab(vocab: Any) -> Mapping[str, int]:
+    if not isinstance(vocab, Mapping) or not vocab:
+        raise InvalidTokenizerError(f"model.vocab is no object with tokens; {DAMAGED}")
+    if set(map(type, vocab.values())) != {int}:
+        token = next(token for token, token_id in vocab.items() if type(token_id) is not int)
+        raise InvalidTokenizerError(f"the id of {token!r} in model.vocab is not a whole number")
+    return vocab
 
 
 def _merges(data: Any) -> tuple[Merge, ...]:

@@ -72,7 +72,7 @@ class Tokenizer(TokenizerParts):
     @property
     def vocab_size(self) -> int:
         """Tokens of the model, special tokens outside it not counted."""
-        return len(self.model.vocab)
+        return self.model.n_tokens
 
     @cached_property
     def row_count(self) -> int:
@@ -94,7 +94,7 @@ class Tokenizer(TokenizerParts):
     def token_id(self, text: str) -> int | None:
         """Id of an added token or a token of the vocabulary; None if there is none."""
         added = {token.content: token.id for token in self.added_tokens}
-        return added.get(text, self.model.vocab.get(text))
+        return added[text] if text in added else self.model.token_id(text)
 
     @property
     def continuing_prefix(self) -> str:

@@ -76,7 +76,7 @@ def read(source: str | bytes | Mapping[str, Any]) -> TokenizerParts:
     check_added(added, model)
     components = {key: _component(data, key) for key in _COMPONENTS}
     _check_components(components)
-    for token, given in zip(added, ids_at_load(added, model.vocab), strict=True):
+    for token, given in zip(added, ids_at_load(added, model), strict=True):
         if token.id != given:
             raise InvalidTokenizerError(
                 f"the added token {token.content!r} states id {token.id}, but `tokenizers` gives "
@@ -94,9 +94,12 @@ def to_json(tokenizer: TokenizerParts) -> str:
     model = tokenizer.model
     added = sorted(tokenizer.added_tokens, key=lambda token: token.id)
     check_added(added, model)
-    vocab = dict(sorted(model.vocab.items(), key=lambda entry: entry[1]))
-    if ids_at_load(added, vocab) != [token.id for token in added]:
-        vocab = vocab_with(vocab, added)
+    vocab, merges = None, None
+    is_apart = ids_at_load(added, model) == [token.id for token in added]
+    is_in_core = is_apart and "_strings" in vars(model)
+    if not is_in_core:
+        vocab, merges = dict(sorted(model.vocab.items(), key=lambda entry: entry[1])), model.merges
+        vocab = vocab if is_apart else vocab_with(vocab, added)
     document = {
         "version": "1.0",
         "truncation": None,
@@ -113,10 +116,15 @@ def to_json(tokenizer: TokenizerParts) -> str:
             "byte_fallback": model.byte_fallback,
             "ignore_merges": model.ignore_merges,
             "vocab": vocab,
-            "merges": model.merges,
+            "merges": merges,
         },
     }
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    if not is_in_core:
+        return text
+    head = text.removesuffix('"vocab":null,"merges":null}}')
+    strings = model.strings
+    return f'{head}"vocab":{strings.vocab_json()},"merges":{strings.merges_json()}}}}}'
 
 
 def _component(data: Mapping[str, Any], key: str) -> Spec | None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import pickle
+
 import pytest
 
 from vocabshift.errors import InvalidTokenizerError
-from vocabshift.tokenizer.model import MAX_ID, BpeModel
+from vocabshift.tokenizer.model import MAX_ID, BpeModel, compile_model, read_strings
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 def test_size_counts_rows_and_not_tokens() -> None:
@@ -39,3 +43,55 @@ def test_continuing_prefix_is_taken_off_the_right_part() -> None:
 def test_unk_token_must_be_there_unless_nothing_is_ever_unknown() -> None:
     with pytest.raises(InvalidTokenizerError, match="unk_token '<unk>'"):
         BpeModel({"a": 0}, (), unk_token="<unk>")
+
+
+def read(vocab: dict[str, int], merges: list[list[str]], **options: object) -> BpeModel:
+    """The model of a tokenizer.json, as the core reads it."""
+    document = {"model": {"type": "BPE", "vocab": vocab, "merges": merges, **options}}
+    return Tokenizer.from_json(json.dumps(document)).model
+
+
+def test_a_model_of_a_file_answers_without_python_strings() -> None:
+    model = read({"a": 3, "b": 1, "ab": 7}, [["a", "b"]])
+    assert (3, 8, 7, None) == (
+        model.n_tokens,
+        model.size,
+        model.token_id("ab"),
+        model.token_id("\ud800"),
+    )
+    assert not {"vocab", "merges"} & vars(model).keys()
+    assert ({"a": 3, "b": 1, "ab": 7}, (("a", "b"),)) == (model.vocab, model.merges)
+
+
+def test_a_copy_of_a_model_of_a_file_shares_its_strings_until_one_is_changed() -> None:
+    model = read({"a": 0, "b": 1, "ab": 2}, [["a", "b"]])
+    skipping = model.unchecked(ignore_merges=True)
+    assert not {"vocab", "merges"} & vars(model).keys()
+    assert (True, model.vocab, model.merges) == (
+        skipping.ignore_merges,
+        skipping.vocab,
+        skipping.merges,
+    )
+    longer = model.unchecked(vocab={**model.vocab, "c": 3})
+    assert (4, 3) == (longer.n_tokens, longer.token_id("c"))
+    assert compile_model(longer, byte_level=False).last_merges().tolist() == [-1, -1, 0, -1]
+
+
+def test_a_model_of_a_file_is_pickled_as_one_that_was_given() -> None:
+    vocab, merges = {"a": 0, "b": 1, "ab": 2}, (("a", "b"),)
+    found = pickle.loads(pickle.dumps(read(vocab, [list(merge) for merge in merges])))
+    assert (vocab, merges) == (found.vocab, found.merges)
+    assert pickle.dumps(BpeModel(vocab, merges)) == pickle.dumps(found)
+
+
+def test_the_unknown_token_of_a_model_of_a_file_must_be_there() -> None:
+    with pytest.raises(InvalidTokenizerError, match="unk_token '<unk>'"):
+        read({"a": 0, "b": 1, "ab": 2}, [["a", "b"]], unk_token="<unk>")
+
+
+def test_pairs_are_made_of_their_own_vocabulary_alone() -> None:
+    strings = read_strings({"a": 0, "b": 1, "ab": 2}, (("a", "b"),), MAX_ID)
+    assert strings is not None
+    assert (("a", "b"),) == strings.pairs(strings.vocab())
+    with pytest.raises(ValueError, match="another vocabulary"):
+        strings.pairs({"a": 0})
