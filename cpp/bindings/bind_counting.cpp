@@ -9,11 +9,11 @@ namespace vocabshift::bindings {
 namespace {
 
 void add_documents(WordCounter& self, const py::buffer& data, const IntArray& starts,
-                   const IntArray& ends, std::size_t group) {
+                   const IntArray& ends, std::size_t group, bool is_checked) {
   const py::buffer_info info = data.request();
   const Documents documents = documents_of(info, starts, ends);
   const LongCall call;
-  check_utf8(documents, self.threads());
+  if (!is_checked) check_utf8(documents, self.threads());
   self.add(documents, group);
 }
 
@@ -141,7 +141,9 @@ void register_counting(py::module_& m) {
            "Tables that would take more than `memory_bytes` (0: no limit) go to nameless files in "
            "`spill_folder`.")
       .def("add", &add_documents, py::arg("data"), py::arg("starts"), py::arg("ends"),
-           py::arg("group") = 0, "Count the documents data[starts[i]:ends[i]], UTF-8.")
+           py::arg("group") = 0, py::arg("is_checked") = false,
+           "Count the documents data[starts[i]:ends[i]], UTF-8; is_checked: that they are was "
+           "checked already.")
       .def("add_counted", &add_counted, py::arg("data"), py::arg("ends"), py::arg("counts"),
            py::arg("group") = 0,
            "Count the words of each document counts[i] times; documents lie without a gap and end "

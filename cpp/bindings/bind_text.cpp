@@ -20,15 +20,19 @@ namespace {
 py::tuple line_spans_of(const py::buffer& data) {
   const py::buffer_info info = data.request();
   const std::string_view text = view_of(info);
-  std::vector<std::int64_t> starts, ends;
+  std::vector<Span> spans;
   {
     const LongCall call;
-    for (const Span& span : line_spans(text)) {
-      starts.push_back(static_cast<std::int64_t>(span.begin));
-      ends.push_back(static_cast<std::int64_t>(span.end));
-    }
+    spans = line_spans(text);
   }
-  return py::make_tuple(to_array(std::move(starts)), to_array(std::move(ends)));
+  IntArray starts(static_cast<py::ssize_t>(spans.size())), ends(starts.size());
+  std::int64_t* start = starts.mutable_data();
+  std::int64_t* end = ends.mutable_data();
+  for (const Span& span : spans) {
+    *start++ = static_cast<std::int64_t>(span.begin);
+    *end++ = static_cast<std::int64_t>(span.end);
+  }
+  return py::make_tuple(std::move(starts), std::move(ends));
 }
 
 std::int64_t first_invalid_of(const py::buffer& data) {

@@ -67,6 +67,44 @@ struct BigAllocator {
   friend bool operator==(const BigAllocator&, const BigAllocator&) { return true; }
 };
 
+// The same for what threads allocate and another one frees: a large array is a mapping of its own,
+// which goes back to the system at once. The allocator would keep it for the thread that is gone.
+template <class T>
+struct MappedAllocator : BigAllocator<T> {
+  using value_type = T;
+  MappedAllocator() = default;
+  template <class U>
+  MappedAllocator(const MappedAllocator<U>&) {}  // NOLINT: allocators convert
+
+#if defined(__linux__)
+  T* allocate(std::size_t count) {
+    const std::size_t bytes = count * sizeof(T);
+    if (bytes < kHugePage / 2) return BigAllocator<T>::allocate(count);
+    const std::size_t size = whole_huge_pages(bytes);
+    void* const mapped =
+        mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) throw std::bad_alloc();
+    // Begins with a huge page; what is before it and after the end was never touched.
+    char* const begin = static_cast<char*>(mapped);
+    const std::size_t before = -reinterpret_cast<std::uintptr_t>(mapped) % kHugePage;
+    if (before > 0) munmap(begin, before);
+    munmap(begin + before + size, kHugePage - before);
+    advise_huge_pages(begin + before, bytes);
+    return reinterpret_cast<T*>(begin + before);
+  }
+  void deallocate(T* memory, std::size_t count) {
+    const std::size_t bytes = count * sizeof(T);
+    if (bytes < kHugePage / 2) return BigAllocator<T>::deallocate(memory, count);
+    munmap(memory, whole_huge_pages(bytes));
+  }
+
+ private:
+  static std::size_t whole_huge_pages(std::size_t bytes) {
+    return (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  }
+#endif
+};
+
 // An array of zero bytes that the system hands out as it is touched.
 template <class T>
 class ZeroedArray {
@@ -91,5 +129,7 @@ class ZeroedArray {
 
 template <class T>
 using BigVector = std::vector<T, BigAllocator<T>>;
+template <class T>
+using MappedVector = std::vector<T, MappedAllocator<T>>;
 
 }  // namespace vocabshift

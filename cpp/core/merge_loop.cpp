@@ -9,8 +9,10 @@ namespace vocabshift {
 
 namespace {
 
+using ChunkAt = Sequences::ChunkAt;
+
 constexpr std::size_t kAhead = 12;           // index entries to prefetch before the one being used
-constexpr Count kFloorStep = 8;              // the floor falls by this factor
+constexpr Count kFloorStep = 8;              // the floor falls by this factor at most
 constexpr std::size_t kTickEvery = 1 << 14;  // chunks, and a merge costs as much as kMergeChunks
 constexpr std::size_t kMergeChunks = 256;
 constexpr std::size_t kStopEvery = 1 << 12;  // occurrences
@@ -64,7 +66,10 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
     widen_if_full();
     if (queue_.empty()) {
       if (floor_ > lowest) {
-        build_index([&](Count) { return std::max(lowest, floor_ / kFloorStep); });
+        // By the same law; so late that few merges are left, few pairs more are needed for them.
+        const Count done = vocabulary_.size() - start + 1, all = limits.vocab_size - start;
+        const Count step = std::min(kFloorStep, 2 * all / done + 1);
+        build_index([&](Count) { return std::max(lowest, floor_ / step); });
         continue;
       }
       if (limits.lowest_floor > std::max<Count>(limits.min_frequency, 1)) return Stopped::kFloor;
@@ -87,6 +92,7 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
     if (!is_duplicate) id = vocabulary_.add(product);
     merges_.push_back({pair.left, pair.right, id, top.count});
     chunks += entry->chunk_count + kMergeChunks;
+    if (!queue_.empty()) index_.prefetch(queue_.top().key);  // most likely the next merge
     tokens_saved_ += apply(pair, id, {entry->chunks, entry->chunk_count});
     if (duplicates_ == Duplicates::kReuseUnheld) {
       held_.resize(vocabulary_.size());
@@ -119,7 +125,12 @@ Count MergeLoop::apply(Pair pair, TokenId product, Chunks chunks) {
     if (i > 0) mergers_[0].join(mergers_[i]);
   }
   const Count saved = mergers_[0].tokens_saved;
+  const PairIndex::Entry* const next = queue_.empty() ? nullptr : index_.find(queue_.top().key);
+  const Chunks coming =
+      next && next->count > 0 ? Chunks(next->chunks, next->chunk_count) : Chunks();
+  __builtin_prefetch(coming.data());
   update_counts(pair, product);
+  for (const ChunkAt at : coming.first(std::min(coming.size(), kAhead))) sequences_.prefetch(at);
   for (std::size_t i = 0; i < parts.size(); ++i) mergers_[i].clear();
   return saved;
 }

@@ -115,8 +115,7 @@ void Sequences::widen() {
 }
 
 Sequences::CountWord Sequences::count_word(Counts counts) {
-  if (counts.weight == counts.occurrences &&
-      counts.weight <= std::numeric_limits<std::uint32_t>::max()) {
+  if (is_plain(counts)) {
     return {static_cast<std::uint32_t>(counts.weight), 0};
   }
   const auto place = static_cast<std::uint32_t>(interned_.size());

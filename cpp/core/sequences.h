@@ -73,6 +73,12 @@ class Sequences {
     add(tokens, {weight, occurrences});
   }
 
+  // Whether a sequence holds its counts itself. Sequences of such counts, and of section 0, may be
+  // put by several threads at the same time.
+  static bool is_plain(Counts counts) {
+    return counts.weight == counts.occurrences && counts.weight >> 32 == 0;
+  }
+
   // The same in two steps, for a caller who wants another order: lay_out makes room for sequences
   // that take `words` in all, put writes one of `length` tokens token_at(0), token_at(1) … into it
   // and returns its end. No gap may be left.
@@ -82,7 +88,7 @@ class Sequences {
               std::uint32_t section = 0) {
     CountWord count = count_word(counts);
     count.flags |= section << kSectionShift;
-    has_sections_ |= section > 0;
+    if (section > 0) has_sections_ = true;
     return is_narrow_ ? put_as<Narrow>(at, length, count, token_at)
                       : put_as<Wide>(at, length, count, token_at);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -109,12 +110,6 @@ void for_each_word_of_languages(const Parity& parity, WordCounter& counter, Weig
   });
 }
 
-// Of UTF-8: bytes that begin one.
-Count count_characters_of(std::string_view word) {
-  return static_cast<Count>(
-      std::count_if(word.begin(), word.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
-}
-
 void check(const Parity& parity, const WordCounter& counter) {
   const auto is_one = [&](std::uint32_t language) { return language < parity.languages; };
   const std::size_t parallel = parity.parallel ? parity.parallel->group_count() : 0;
@@ -172,43 +167,79 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
   Vocabulary vocabulary = start ? std::move(start->vocabulary) : byte_vocabulary();
   // Under a budget words may be left out of a pass, and there is no room to remember anything.
   const bool remember = start && start->encoder && memory_bytes == 0;
-  std::optional<WordTokens> words(std::in_place,
-                                  are_groups
-                                      ? Segmenter(vocabulary.size())
-                                      : Segmenter(vocabulary, start ? start->encoder : nullptr),
-                                  remember);
-  Trained trained{};
-  Count of_all = 0;                      // the sum of all pairs' counts is below it
-  Layout layout(vocabulary.size() + 1);  // later tokens may need more room: MergeLoop makes it
-  std::vector<Count> tokens_of(std::size_t{2} * sections), characters_of(std::size_t{2} * sections);
-  for_each_word(
-      [&](std::string_view word, Count weighted, Count occurrences, std::uint32_t section) {
-        if (weighted < least && section < sections) {
-          ++trained.dropped_words;
-          trained.dropped_occurrences += occurrences;
-        } else {
-          const std::size_t tokens = words->count(word);
-          tokens_of[section] += occurrences * tokens;
-          if (parity) characters_of[section] += occurrences * count_characters_of(word);
-          layout.plan(word, tokens);
-          Count product;
-          if (__builtin_mul_overflow(weighted, tokens, &product) ||
-              __builtin_add_overflow(of_all, product, &of_all)) {
-            WordSum::overflow();
-          }
-        }
-      });
-  layout.end_plan();
-  words->restart();
-  for_each_word(
-      [&](std::string_view word, Count weighted, Count occurrences, std::uint32_t section) {
-        if (weighted >= least || section >= sections)
-          layout.put(word, (*words)(word), {smoothed(word, weighted), occurrences}, section);
-      });
-  for (std::uint32_t section = 0; section < sections; ++section) {
-    trained.tokens += tokens_of[section];
+  const std::size_t n_shards =
+      parity || counter.spilled()
+          ? 1
+          : std::clamp<std::size_t>(
+                counter.stored_words() / 4 / std::max<std::size_t>(limits.chunks_per_thread, 1), 1,
+                std::max<std::size_t>(limits.threads, 1));
+  std::vector<WordShard> shards;
+  for (std::size_t i = 0; i < n_shards; ++i) {
+    shards.emplace_back(are_groups ? Segmenter(vocabulary.size())
+                                   : Segmenter(vocabulary, start ? start->encoder : nullptr),
+                        remember, sections);
   }
-  if (remember) words.reset();
+  const auto for_each_of_shards = [&](auto&& visit) {
+    if (n_shards > 1) {
+      return counter.for_each_word_of_shards(
+          n_shards, weight_of,
+          [&](std::size_t shard, std::string_view word, Count weighted, Count occurrences) {
+            visit(shard, word, weighted, occurrences, 0u);
+          });
+    }
+    for_each_word([&](std::string_view word, Count weighted, Count occurrences,
+                      std::uint32_t section) { visit(0, word, weighted, occurrences, section); });
+  };
+  Trained trained{};
+  // Later tokens may need more room: MergeLoop makes it.
+  Layout layout(vocabulary.size() + 1, n_shards);
+  for_each_of_shards([&](std::size_t shard, std::string_view word, Count weighted,
+                         Count occurrences, std::uint32_t section) {
+    WordShard& into = shards[shard];
+    if (weighted < least && section < sections) {
+      ++into.dropped_words;
+      into.dropped_occurrences += occurrences;
+      return;
+    }
+    const std::size_t tokens = into.words.count(word);
+    into.tokens_of[section] += occurrences * tokens;
+    if (parity) into.characters_of[section] += occurrences * count_characters_of(word);
+    if (into.are_plain) {
+      into.are_plain = Sequences::is_plain({smoothed(word, weighted), occurrences});
+    }
+    layout.plan(shard, word, tokens);
+    Count product;
+    if (__builtin_mul_overflow(weighted, tokens, &product) ||
+        __builtin_add_overflow(into.of_all, product, &into.of_all)) {
+      WordSum::overflow();
+    }
+  });
+  layout.end_plan();
+  bool may_put_together = n_shards > 1;
+  Count of_all = 0;  // the sum of all pairs' counts is below it
+  for (WordShard& shard : shards) {
+    shard.words.restart();
+    may_put_together &= shard.are_plain;
+    trained.dropped_words += shard.dropped_words;
+    trained.dropped_occurrences += shard.dropped_occurrences;
+    for (std::uint32_t section = 0; section < sections; ++section) {
+      trained.tokens += shard.tokens_of[section];
+    }
+    if (__builtin_add_overflow(of_all, shard.of_all, &of_all)) WordSum::overflow();
+  }
+  std::mutex one_by_one;
+  for_each_of_shards([&](std::size_t shard, std::string_view word, Count weighted,
+                         Count occurrences, std::uint32_t section) {
+    if (weighted < least && section < sections) return;
+    const Sequences::Counts counts{smoothed(word, weighted), occurrences};
+    const std::span<const TokenId> tokens = shards[shard].words(word);
+    std::unique_lock lock(one_by_one, std::defer_lock);
+    if (n_shards > 1 && !may_put_together) lock.lock();
+    layout.put(shard, word, tokens, counts, section);
+  });
+  const std::vector<Count> tokens_of = std::move(shards[0].tokens_of);
+  const std::vector<Count> characters_of = std::move(shards[0].characters_of);
+  if (remember) shards.clear();
   // The words live on as sequences.
   if (trained.dropped_words == 0 && !keep_words) counter.clear();
   MergeLoop loop(std::move(vocabulary), layout.take(), rule,
@@ -254,7 +285,7 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
     for_each_word(
         [&](std::string_view word, Count weighted, Count occurrences, std::uint32_t section) {
           if (weighted >= least || section >= sections) return;
-          const std::span<const TokenId> segmented = (*words)(word);
+          const std::span<const TokenId> segmented = shards[0].words(word);
           tokens.assign(segmented.begin(), segmented.end());
           merge_by_rank(merges, tokens, kNoRank, scratch);
           trained.tokens += occurrences * tokens.size();

@@ -1,5 +1,6 @@
 #include "core/utf8.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/utf8_blocks.h"
@@ -71,6 +72,7 @@ std::int64_t first_invalid_utf8(std::string_view text) {
 
 std::vector<Span> line_spans(std::string_view text) {
   std::vector<Span> spans;
+  spans.reserve(std::min<std::size_t>(text.size() / 64, 1 << 16));
   std::size_t begin = 0;
   while (begin < text.size()) {
     const void* found = std::memchr(text.data() + begin, '\n', text.size() - begin);

@@ -1,5 +1,6 @@
 #include "core/word_counts.h"
 
+#include <atomic>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -82,19 +83,29 @@ WordCounter::WordCounter(PreTokenizer pre_tokenizer, std::size_t threads, Memory
   if (budget_.bytes > 0) runs_ = std::make_unique<WordRuns>(budget_.folder);
 }
 
-// Each thread runs body(batch, i) for the documents of its share.
+// Calls body(batch, i) for every document, on any thread: documents are handed out in small parts,
+// so that a thread which has less of its core than the others (the reader of the next block has
+// some too) does not keep them waiting. Which table a word is in says nothing.
 template <class Body>
 void WordCounter::count(const Documents& documents, std::size_t group, Body&& body) {
+  constexpr std::size_t kPartsPerThread = 8;
   if (group >= tables_.size()) tables_.resize(group + 1);
   Tables& tables = tables_[group];
   tables.resize(threads_);
-  const std::vector<std::size_t> borders = balanced_shards(documents, threads_);
-  parallel_for(threads_, [&](std::size_t shard) {
-    if (borders[shard] == borders[shard + 1]) return;
-    if (!tables[shard]) tables[shard] = std::make_unique<WordTable>();
-    Batch batch(*this, group, shard, documents.text.data() + documents.text.size());
-    for (std::size_t i = borders[shard]; i < borders[shard + 1]; ++i) body(batch, i);
-    batch.flush();
+  const std::size_t parts = threads_ == 1 ? 1 : threads_ * kPartsPerThread;
+  const std::vector<std::size_t> borders = balanced_shards(documents, parts);
+  std::atomic<std::size_t> next = 0;
+  parallel_for(threads_, [&](std::size_t thread) {
+    std::optional<Batch> batch;
+    for (std::size_t part; (part = next++) < parts;) {
+      if (borders[part] == borders[part + 1]) continue;
+      if (!batch) {
+        if (!tables[thread]) tables[thread] = std::make_unique<WordTable>();
+        batch.emplace(*this, group, thread, documents.text.data() + documents.text.size());
+      }
+      for (std::size_t i = borders[part]; i < borders[part + 1]; ++i) body(*batch, i);
+    }
+    if (batch) batch->flush();
   });
 }
 
@@ -194,6 +205,12 @@ std::size_t WordCounter::memory_bytes() const {
   std::size_t bytes = 0;
   for (const GroupTable& from : all_tables()) bytes += from.table->memory_bytes();
   return bytes;
+}
+
+std::size_t WordCounter::stored_words() const {
+  std::size_t words = 0;
+  for (const GroupTable& from : all_tables()) words += from.table->size();
+  return words;
 }
 
 void WordCounter::clear() {

@@ -70,6 +70,24 @@ class WordCounter {
     if (!word.empty()) visit(std::string_view(word), sum.weighted, sum.occurrences);
   }
 
+  // The same with as many threads, where the words are in memory: calls
+  // visit(shard, word, weighted, occurrences). Shard i has the same words every time, in the same
+  // order, and all shards one after the other are the order of a single one.
+  template <class WeightOf, class Visit>
+  void for_each_word_of_shards(std::size_t shards, WeightOf&& weight_of, Visit&& visit) {
+    const auto visit_as = [&](std::size_t shard) {
+      return [&visit, shard](std::string_view word, Count weighted, Count occurrences) {
+        visit(shard, word, weighted, occurrences);
+      };
+    };
+    if (shards <= 1 || spilled()) return for_each_word(weight_of, visit_as(0));
+    const WordJoin join(all_tables());
+    parallel_for(shards, [&](std::size_t shard) {
+      join.for_each_in(join.parts() * shard / shards, join.parts() * (shard + 1) / shards,
+                       weight_of, visit_as(shard));
+    });
+  }
+
   // Calls visit(const WordRecord&) once for every distinct word of every group: words in the order
   // of their bytes, the groups of a word in order.
   template <class Visit>
@@ -110,6 +128,9 @@ class WordCounter {
 
   // Memory that the words take, in bytes.
   std::size_t memory_bytes() const;
+
+  // Words in memory, those of several tables as often.
+  std::size_t stored_words() const;
 
   // Whether some of the words are on disk.
   bool spilled() const { return runs_ && !runs_->empty(); }

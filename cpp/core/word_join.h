@@ -48,24 +48,35 @@ class WordJoin {
     while (bits_ < WordTable::kMostBits && words >> bits_ > kPartWords) ++bits_;
   }
 
+  // The words come in so many parts; in one at least.
+  std::size_t parts() const { return std::size_t{1} << bits_; }
+
   // Calls visit(word, weighted, occurrences) for each distinct word, in no particular order:
   // `occurrences` of all tables, `weighted` each times weight_of(word, group).
   template <class WeightOf, class Visit>
-  void for_each(WeightOf&& weight_of, Visit&& visit) {
-    if (tables_.size() == 1) {
-      tables_[0].table->for_each([&](std::string_view word, Count count) {
-        may_stop(word.size());
-        WordSum sum;
-        sum.add(count, weight_of(word, tables_[0].group), tables_[0].holds_weights);
-        visit(word, sum.weighted, sum.occurrences);
-      });
-      return;
-    }
-    for (std::size_t part = 0; !tables_.empty() && part >> bits_ == 0; ++part) {
-      gather(part, weight_of);
-      join();
+  void for_each(WeightOf&& weight_of, Visit&& visit) const {
+    if (tables_.size() != 1) return for_each_in(0, parts(), weight_of, visit);
+    tables_[0].table->for_each(
+        [&](std::string_view word, Count count) { visit_one(word, count, weight_of, visit); });
+  }
+
+  // The same for the parts from `begin` to before `end`. Different parts may be visited by
+  // different threads at the same time; all of them one after the other give the order of one.
+  template <class WeightOf, class Visit>
+  void for_each_in(std::size_t begin, std::size_t end, WeightOf&& weight_of, Visit&& visit) const {
+    std::vector<Word> gathered, joined;
+    for (std::size_t part = begin; !tables_.empty() && part < end; ++part) {
+      if (tables_.size() == 1) {
+        const auto each = [&](const WordTable::Entry& entry, std::uint64_t) {
+          visit_one(entry.bytes, entry.count, weight_of, visit);
+        };
+        tables_[0].table->for_each_in(bits_, part, each);
+        continue;
+      }
+      gather(part, weight_of, gathered);
+      join(gathered, joined);
       char buffer[WordKey::kInline];
-      for (const Word& word : joined_) {
+      for (const Word& word : joined) {
         if (word.key.length == 0) continue;
         may_stop(word.key.length);
         const bool is_inline = word.key.is_inline();
@@ -86,29 +97,37 @@ class WordJoin {
     WordSum sum;
   };
 
+  template <class WeightOf, class Visit>
+  void visit_one(std::string_view word, Count count, WeightOf& weight_of, Visit& visit) const {
+    may_stop(word.size());
+    WordSum sum;
+    sum.add(count, weight_of(word, tables_[0].group), tables_[0].holds_weights);
+    visit(word, sum.weighted, sum.occurrences);
+  }
+
   template <class WeightOf>
-  void gather(std::size_t part, WeightOf&& weight_of) {
-    gathered_.clear();
+  void gather(std::size_t part, WeightOf& weight_of, std::vector<Word>& gathered) const {
+    gathered.clear();
     for (const GroupTable& from : tables_) {
       from.table->for_each_in(bits_, part, [&](const WordTable::Entry& entry, std::uint64_t hash) {
         Word word{entry.key, hash, entry.bytes.data(), {}};
         word.sum.add(entry.count, weight_of(entry.bytes, from.group), from.holds_weights);
-        gathered_.push_back(word);
+        gathered.push_back(word);
       });
     }
   }
 
-  void join() {
-    const auto slot_bits = static_cast<unsigned>(std::bit_width(gathered_.size()) + 1);
+  void join(const std::vector<Word>& gathered, std::vector<Word>& joined) const {
+    const auto slot_bits = static_cast<unsigned>(std::bit_width(gathered.size()) + 1);
     const std::size_t mask = (std::size_t{1} << slot_bits) - 1;
-    joined_.assign(mask + 1, Word{});
-    for (const Word& word : gathered_) {
+    joined.assign(mask + 1, Word{});
+    for (const Word& word : gathered) {
       std::size_t at = (word.hash << bits_) >> (64 - slot_bits);
-      while (joined_[at].key.length != 0 && !same(joined_[at], word)) at = (at + 1) & mask;
-      if (joined_[at].key.length == 0) {
-        joined_[at] = word;
+      while (joined[at].key.length != 0 && !same(joined[at], word)) at = (at + 1) & mask;
+      if (joined[at].key.length == 0) {
+        joined[at] = word;
       } else {
-        joined_[at].sum.add_sum(word.sum);
+        joined[at].sum.add_sum(word.sum);
       }
     }
   }
@@ -122,7 +141,6 @@ class WordJoin {
 
   std::vector<GroupTable> tables_;
   unsigned bits_ = 0;  // the hashes are taken in 2^bits_ parts
-  std::vector<Word> gathered_, joined_;
 };
 
 }  // namespace vocabshift

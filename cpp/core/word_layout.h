@@ -1,6 +1,7 @@
 // Words on their way to the merge loop: their first tokens, and where they are laid as sequences.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,12 @@ inline std::size_t bucket_of(std::string_view word) {
     return i < word.size() ? static_cast<unsigned char>(word[i]) : 0;
   };
   return byte(1) << 8 | byte(2);
+}
+
+// Of UTF-8: bytes that begin one.
+inline Count count_characters_of(std::string_view word) {
+  return static_cast<Count>(
+      std::count_if(word.begin(), word.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
 }
 
 // The tokens of words that are visited several times in the same order. Running an encoder twice
@@ -57,23 +64,42 @@ class WordTokens {
   std::size_t next_ = 0;           // word of the pass
 };
 
+// What one thread makes of its share of the words.
+struct WordShard {
+  WordShard(Segmenter segment, bool remember, std::uint32_t sections)
+      : words(std::move(segment), remember),
+        tokens_of(std::size_t{2} * sections),
+        characters_of(std::size_t{2} * sections) {}
+
+  WordTokens words;
+  std::vector<Count> tokens_of, characters_of;  // by section
+  Count of_all = 0;                             // the sum of all pairs' counts is below it
+  Count dropped_words = 0, dropped_occurrences = 0;
+  bool are_plain = true;  // all counts (Sequences::is_plain)
+};
+
 // Lays words out as sequences, in two passes over the same words in the same order: plan, then put.
+// Words may come in shards, each from a thread of its own.
 class Layout {
  public:
-  explicit Layout(std::size_t token_limit) : sequences_(token_limit) {}
+  Layout(std::size_t token_limit, std::size_t shards)
+      : sequences_(token_limit), ends_(shards, std::vector<std::uint64_t>(1 << 16)) {}
 
-  void plan(std::string_view word, std::size_t tokens) {
-    if (tokens > 1) ends_[bucket_of(word)] += sequences_.words_for(tokens);
+  void plan(std::size_t shard, std::string_view word, std::size_t tokens) {
+    if (tokens > 1) ends_[shard][bucket_of(word)] += sequences_.words_for(tokens);
   }
   void end_plan() {
     std::uint64_t total = 0;
-    for (std::uint64_t& end : ends_) end = std::exchange(total, total + end);
+    for (std::size_t bucket = 0; bucket < ends_[0].size(); ++bucket) {
+      for (auto& ends : ends_) ends[bucket] = std::exchange(total, total + ends[bucket]);
+    }
     sequences_.lay_out(total);
   }
-  void put(std::string_view word, std::span<const TokenId> tokens, Sequences::Counts counts,
-           std::uint32_t section) {
+  // Only counts that are their own word (Sequences::is_plain) may come from several threads.
+  void put(std::size_t shard, std::string_view word, std::span<const TokenId> tokens,
+           Sequences::Counts counts, std::uint32_t section) {
     if (tokens.size() < 2) return;
-    std::uint64_t& end = ends_[bucket_of(word)];
+    std::uint64_t& end = ends_[shard][bucket_of(word)];
     const auto token_at = [&](std::size_t i) { return tokens[i]; };
     end = sequences_.put(static_cast<Sequences::ChunkAt>(end), tokens.size(), counts, token_at,
                          section);
@@ -82,7 +108,7 @@ class Layout {
 
  private:
   Sequences sequences_;
-  std::vector<std::uint64_t> ends_ = std::vector<std::uint64_t>(1 << 16);  // of the buckets, words
+  std::vector<std::vector<std::uint64_t>> ends_;  // of the buckets of a shard, words
 };
 
 }  // namespace vocabshift

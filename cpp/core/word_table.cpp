@@ -47,7 +47,7 @@ inline WordTable::Slot& WordTable::find_or_insert(const WordKey& key, std::uint6
 
 void WordTable::resize(unsigned bits) {
   // Whoever is stopped here leaves the table as it was.
-  auto larger = filled<BigVector<Slot>>(std::size_t{1} << bits, Slot{});
+  auto larger = filled<MappedVector<Slot>>(std::size_t{1} << bits, Slot{});
   const unsigned shift = 64 - bits;
   const std::size_t mask = larger.size() - 1;
   for (const Slot& slot : slots_) {

@@ -128,7 +128,7 @@ class WordTable {
   }
   std::string_view word_of(const Slot& slot, char* buffer) const;
 
-  BigVector<Slot> slots_;
+  MappedVector<Slot> slots_;
   unsigned shift_;  // 64 - log2(slots)
   std::size_t size_ = 0;
   std::string long_words_;  // bytes of the words over 16 bytes

@@ -66,7 +66,14 @@ class WordCounter:
         memory_bytes: int = 0,
         spill_folder: str = ".",
     ) -> None: ...
-    def add(self, data: _Buffer, starts: _Int64, ends: _Int64, group: int = 0) -> None: ...
+    def add(
+        self,
+        data: _Buffer,
+        starts: _Int64,
+        ends: _Int64,
+        group: int = 0,
+        is_checked: bool = False,
+    ) -> None: ...
     def add_counted(
         self, data: _Buffer, ends: _Int64, counts: NDArray[np.uint64], group: int = 0
     ) -> None: ...

@@ -87,6 +87,30 @@ def test_lowered_floors_equal_the_reference(
     assert [merge[3] for merge in merges] == trained.counts.tolist()
 
 
+@pytest.mark.parametrize("weight", [1, 3])
+@pytest.mark.parametrize("counting", [1, 2])
+def test_words_are_laid_out_by_several_threads(weight: int, counting: int) -> None:
+    """Words of several tables, and so many that they are joined in parts."""
+    source = random.Random(7)
+    words = ["".join(source.choices("abcdeé", k=source.randint(1, 20))) for _ in range(9000)]
+    texts = [*words, *source.choices(words, k=2000)]
+
+    def train(threads: int) -> tuple[object, ...]:
+        reader = CorpusReader(Corpus.from_texts(texts), ())
+        trained = _core.train_bpe(
+            reader.count_words(threads=counting),
+            _core.WordWeights([weight]),
+            400,
+            threads=threads,
+            chunks_per_thread=1,
+        )
+        return trained.merges.tolist(), trained.counts.tolist(), trained.training_tokens
+
+    expected = train(1)
+    for threads in (2, 3, 7):
+        assert expected == train(threads)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_more_tokens_than_sixteen_bits_number(threads: int) -> None:
     """Tokens are stored in 16 bits up to id 65535; then the sequences are written anew."""

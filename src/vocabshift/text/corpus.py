@@ -135,7 +135,7 @@ class Corpus:
         )
 
     def batches(self) -> Iterator[Documents]:
-        """All non-empty documents, in blocks of about 4 MB, each of one language.
+        """All non-empty documents, in blocks of about 8 MB, each of one language.
 
         Each call starts from the beginning. Raises CorpusError at the end if there was no document.
         """

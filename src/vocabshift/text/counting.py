@@ -89,19 +89,21 @@ class CorpusReader(WeightedText):
         reader.restore(self.state())
         return reader
 
-    def read(self, progress: PhaseProgress | None = None) -> Iterator[PreparedBlock]:
+    def read(
+        self, progress: PhaseProgress | None = None, *, threads: int = 1
+    ) -> Iterator[PreparedBlock]:
         """All blocks. Raises CorpusError at the end if a language had no text, or if the text has
         changed since the last pass."""
         before = self.fingerprint
         total = self.corpus.n_bytes_hint
-        state = 0
+        state = done = 0
         self.groups = [
             replace(group, n_bytes=0, n_documents=0, n_special=0) for group in self.groups
         ]
         self.language_bytes = {}
         self.n_special = 0
-        done = 0
-        for documents in self.corpus.batches():
+        # Two readers keep some ten counting threads busy, one only half as many.
+        for documents in read_ahead(self.corpus.batches(), threads=threads if threads > 2 else 1):
             seed = weighing.fingerprint_seed(documents.language, documents.weight)
             state += _core.fingerprint(documents.data, documents.starts, documents.ends, seed)
             done += documents.n_bytes
@@ -135,7 +137,7 @@ class CorpusReader(WeightedText):
         folder = "." if spill_folder is None else str(spill_folder)
         counter = _core.WordCounter(self.scanner, threads, memory_bytes, folder)
         for block in self._ahead(threads, progress):
-            counter.add(block.data, block.starts, block.ends, block.group)
+            counter.add(block.data, block.starts, block.ends, block.group, is_checked=True)
         return counter
 
     def add_to(
@@ -152,7 +154,7 @@ class CorpusReader(WeightedText):
     def _ahead(self, threads: int, progress: PhaseProgress | None) -> Iterator[PreparedBlock]:
         """All blocks, read ahead; progress is reported once a block has been used."""
         total = self.corpus.n_bytes_hint
-        for block in read_ahead(self.read(), threads=threads):
+        for block in read_ahead(self.read(threads=threads), threads=threads):
             yield block
             if progress is not None:
                 progress(block.n_read, total)

@@ -34,7 +34,7 @@ Item = TypeVar("Item")
 TextErrors = Literal["strict", "replace"]
 """What to do with bytes that are not UTF-8: raise a CorpusError, or put U+FFFD in their place."""
 
-BLOCK_BYTES = 4 << 20
+BLOCK_BYTES = 8 << 20
 """Target size of a block; a longer document makes a longer block."""
 
 _BLOCK_DOCUMENTS = 1 << 18  # each packed text costs an object of its own until it is joined
